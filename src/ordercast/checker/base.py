@@ -1,0 +1,89 @@
+"""The shape that all checkers share: a checker yields violations and doubts, this class makes the verdict of them.
+
+A violation is something in the history that the promise excludes. A doubt is a conclusion that would rest on absence in
+a record that was cut short or never healed. One violation makes INVALID, else one doubt makes UNKNOWN. A fault of the
+history itself, or an exception in the checker, makes UNKNOWN too.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from itertools import islice
+from typing import ClassVar
+
+from ordercast.checker.history import History
+from ordercast.checker.verdict import Outcome, Verdict, Witness
+from ordercast.model.ids import ProcessId, RingId
+from ordercast.model.promises import Promise
+from ordercast.trace.records import Event
+
+WITNESSES_MAX = 8
+
+
+class Checker(ABC):
+    """One promise. Several checkers may read one history; then whoever owns it feeds it, once."""
+
+    promise: ClassVar[Promise]
+    rule: ClassVar[str]  # what held, when it did
+
+    def __init__(self, history: History | None = None) -> None:
+        self.history = History() if history is None else history
+
+    def observe(self, event: Event) -> None:
+        """For a checker that stands alone."""
+        self.history.observe(event)
+
+    @abstractmethod
+    def violations(self) -> Iterator[Witness]: ...
+
+    def doubts(self) -> Iterator[Witness]:
+        return iter(())
+
+    def held(self) -> str:
+        """The sentence of a VALID verdict, when no violation was found."""
+        return self.rule
+
+    def verdict(self) -> Verdict:
+        """May be asked at any time, and again after further events."""
+        fault = self.history.fault()
+        if fault is not None:
+            return Verdict(self.promise, Outcome.UNKNOWN, f"the history cannot be judged: {fault}", (Witness(fault),))
+        if not self._is_promised():
+            return Verdict(self.promise, Outcome.NOT_PROMISED, "the engine does not promise this")
+        try:
+            return self._judged()
+        except Exception as error:
+            text = f"the checker failed: {type(error).__name__}: {error}"
+            return Verdict(self.promise, Outcome.UNKNOWN, text, (Witness(text),))
+
+    def _is_promised(self) -> bool:
+        started = self.history.lives()[0].started
+        return started is not None and self.promise in started.promises.promises
+
+    def _judged(self) -> Verdict:
+        for outcome, found in ((Outcome.INVALID, self.violations()), (Outcome.UNKNOWN, self.doubts())):
+            witnesses = tuple(islice(found, WITNESSES_MAX + 1))
+            if witnesses:
+                return Verdict(self.promise, outcome, _sentence(witnesses), witnesses[:WITNESSES_MAX])
+        return Verdict(self.promise, Outcome.VALID, self.held())
+
+    def witness(
+        self, what: str, process: ProcessId | None = None, number: int | None = None, view: RingId | None = None
+    ) -> Witness:
+        message = None if number is None else self.history.identity(number)
+        return Witness(what, process, message, view)
+
+    def cut_short(self) -> Iterator[Witness]:
+        """The doubt of every checker that concludes from absence."""
+        if self.history.ended is None:
+            yield Witness("the record has no end, so nothing may be concluded from absence")
+        elif not self.history.ended.complete:
+            yield Witness("the record was cut short, so nothing may be concluded from absence")
+
+
+def _sentence(witnesses: tuple[Witness, ...]) -> str:
+    if len(witnesses) == 1:
+        return str(witnesses[0])
+    more = f"{len(witnesses) - 1} more" if len(witnesses) <= WITNESSES_MAX else "more"
+    return f"{witnesses[0]} (and {more})"

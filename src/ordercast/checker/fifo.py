@@ -1,0 +1,74 @@
+"""FIFO: what one sender submitted is delivered in that order, and without a gap where none is allowed.
+
+Order: at each process, the messages of one sender rise. Gap: a process delivers m3 but not m2, which the same sender
+submitted just before m3. That is a violation when
+
+- m2 and m3 were originated on the same ring (Theorem 4.12: m2 precedes m3 in the causal order of that configuration),
+- or the process had delivered an earlier message of that sender, and the sender has been in its transitional set at
+  each new ring since: then both passed through the same rings together, and m2 was originated on one of them.
+
+Else they were apart in between, and m2 may have been originated where this process was not, or dropped beyond a gap.
+Judged are messages that asked for fifo or better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ordercast.checker.base import Checker
+from ordercast.checker.history import NONE
+from ordercast.checker.life import Life, Stay
+from ordercast.checker.verdict import Witness, message_text
+from ordercast.model.ids import ProcessId
+from ordercast.model.promises import Promise
+from ordercast.model.service import Service
+
+
+class Fifo(Checker):
+    promise = Promise.FIFO
+    rule = "the messages of each sender were delivered in its order, without a forbidden gap"
+
+    def violations(self) -> Iterator[Witness]:
+        for life in self.history.lives():
+            yield from self._of(life)
+
+    def _of(self, life: Life) -> Iterator[Witness]:
+        streams, previous = self.history.columns.streams, self.history.columns.previous
+        latest: dict[int, int] = {}  # of each sender, the newest message delivered
+        where: dict[int, int] = {}  # and the index of the stay in which it was
+        for index, stay in enumerate(life.stays):
+            for number in self.history.at_least(Service.FIFO, stay.numbers):
+                stream = streams[number]
+                before = latest.get(stream, NONE)
+                if before != previous[number]:
+                    what = self._judge(life, number, before, where.get(stream, 0), index)
+                    if what is not None:
+                        yield self.witness(what, life.process, number, stay.id)
+                    if before != NONE and self._is_older(number, before):
+                        continue
+                latest[stream] = number
+                where[stream] = index
+
+    def _is_older(self, number: int, before: int) -> bool:
+        return self.history.identity(number).counter <= self.history.identity(before).counter
+
+    def _judge(self, life: Life, number: int, before: int, stay_before: int, stay_now: int) -> str | None:
+        """What is wrong with delivering `number` next after `before`, if anything is."""
+        message = self.history.identity(number)
+        if before != NONE and self._is_older(number, before):
+            newer = self.history.identity(before)
+            return None if newer == message else f"delivered after {message_text(newer)} of the same sender"
+        missing = self.history.columns.previous[number]
+        if missing == NONE:
+            return None
+        rings = self.history.placements().rings
+        same_ring = missing in rings and rings[missing] == rings[number]
+        if same_ring or (before != NONE and _are_together(life.stays[stay_before + 1 : stay_now + 1], message.process)):
+            return (
+                f"delivered without {message_text(self.history.identity(missing))}, which its sender submitted before"
+            )
+        return None
+
+
+def _are_together(stays: list[Stay], process: ProcessId) -> bool:
+    return all(process in stay.view.transitional for stay in stays if stay.view is not None and stay.is_regular)

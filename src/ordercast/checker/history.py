@@ -1,0 +1,328 @@
+"""The index of a history: fed once, event by event, and read by every checker.
+
+Each message gets a number, in the order of submission. The columns of the index say who it is, which service it asked
+for, which message of its sender came before it, and what its submitter had delivered when it was submitted. A delivery
+then costs one dictionary lookup, which at the same time compares identity, digest, service and size with what was
+submitted; what does not fit is kept as an `Oddity` for the checkers to name.
+
+A history that contradicts itself has a `fault`: then nothing can be said of any promise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ordercast.checker.life import SLOT_BITS, Life, Run, Stay, place_from
+from ordercast.model.ids import NO_RING, ProcessId, RingId, process_text
+from ordercast.model.promises import Promises
+from ordercast.model.service import Service
+from ordercast.trace.records import (
+    Crashed,
+    DeliveredBatch,
+    DeliveredMessage,
+    Departed,
+    Ended,
+    Event,
+    Healed,
+    Installed,
+    MessageId,
+    Noted,
+    Saturated,
+    Started,
+    Submitted,
+    SubmittedMessage,
+)
+
+NONE = -1  # no message
+
+
+@dataclass(frozen=True, slots=True)
+class Oddity:
+    """A delivery that is not what was submitted. `number` is NONE when the bytes carry no identity; `expected` is None
+    when nothing of that identity had been submitted by then."""
+
+    process: ProcessId
+    view: RingId
+    delivered: DeliveredMessage
+    number: int
+    expected: SubmittedMessage | None
+
+
+Mark = tuple[int, int]  # index of a stay in its life, and how much had been delivered in it
+
+
+@dataclass(slots=True)
+class Window:
+    """A time of saturation: where each life stood when it began and ended."""
+
+    senders: tuple[ProcessId, ...]
+    begins: dict[ProcessId, Mark]
+    ends: dict[ProcessId, Mark] | None = None
+
+
+@dataclass(slots=True)
+class Columns:
+    """Of each message, by number."""
+
+    submissions: list[SubmittedMessage] = field(default_factory=list)
+    services: list[int] = field(default_factory=list)
+    streams: list[int] = field(default_factory=list)  # which sender of which process, as a small number
+    previous: list[int] = field(default_factory=list)  # the message of that sender before it, among fifo and better
+    seen_rings: list[RingId] = field(default_factory=list)  # what the submitter had delivered by then: up to which ring
+    seen_counts: list[int] = field(default_factory=list)  # and how many of that ring
+
+
+@dataclass(frozen=True, slots=True)
+class Placements:
+    """Where each delivered message stands in the global order, by its first delivery."""
+
+    rings: Mapping[int, RingId]
+    places: Mapping[int, int]
+
+
+class History:
+    def __init__(self) -> None:
+        self.columns = Columns()
+        self.oddities: list[Oddity] = []
+        self.windows: list[Window] = []
+        self.healed: Healed | None = None
+        self.ended: Ended | None = None
+        self.service_min: int = max(Service)
+        self._lives: dict[ProcessId, Life] = {}
+        self._exact: dict[tuple[MessageId | None, int, int, int], int] = {}  # submissions, field by field
+        self._numbers: dict[MessageId, int] = {}
+        self._streams: dict[tuple[ProcessId, int], int] = {}
+        self._rings: dict[RingId, RingId] = {}  # one object per ring, so that `is` compares them
+        self._last_of_stream: dict[int, int] = {}
+        self._fault: str | None = None
+        self._placements: Placements | None = None
+        self._handlers: dict[type[Event], Callable[[Any], None]] = {
+            Started: self._on_started,
+            Submitted: self._on_submitted,
+            DeliveredBatch: self._on_delivered,
+            Installed: self._on_installed,
+            Crashed: self._on_crashed,
+            Departed: self._on_departed,
+            Noted: self._on_noted,
+            Healed: self._on_healed,
+            Saturated: self._on_saturated,
+            Ended: self._on_ended,
+        }
+
+    def observe(self, event: Event) -> None:
+        if self.ended is not None:
+            self.add_fault("there are events after the end of the record")
+        self._handlers[type(event)](event)
+
+    # What the checkers ask.
+
+    def lives(self) -> list[Life]:
+        """In the order in which the processes first appear."""
+        return list(self._lives.values())
+
+    def life(self, process: ProcessId) -> Life | None:
+        return self._lives.get(process)
+
+    def running(self) -> list[Life]:
+        return [life for life in self._lives.values() if life.is_running]
+
+    @property
+    def is_complete(self) -> bool:
+        return self.ended is not None and self.ended.complete
+
+    def identity(self, number: int) -> MessageId:
+        return self.columns.submissions[number].message
+
+    def was_submitted(self, number: int) -> bool:
+        return self.columns.submissions[number] in self._exact
+
+    def at_least(self, service: Service, numbers: list[int]) -> list[int]:
+        """Those that asked for this service or a stronger one; the same list when all did."""
+        if self.service_min >= service:
+            return numbers
+        services = self.columns.services
+        return [number for number in numbers if services[number] >= service]
+
+    def placements(self) -> Placements:
+        """Computed when asked for, and kept until the next delivery."""
+        if self._placements is None:
+            rings: dict[int, RingId] = {}
+            places: dict[int, int] = {}
+            for life in reversed(self.lives()):  # so that the first to appear has the last word
+                for _, run in life.runs():
+                    rings.update(dict.fromkeys(run.numbers, run.ring))
+                    places.update(zip(run.numbers, run.places, strict=True))
+            self._placements = Placements(rings, places)
+        return self._placements
+
+    # What makes a history unfit to be judged.
+
+    def add_fault(self, text: str) -> None:
+        if self._fault is None:
+            self._fault = text
+
+    def fault(self) -> str | None:
+        if self._fault is not None:
+            return self._fault
+        if not self._lives:
+            return "the history is empty"
+        for life in self._lives.values():
+            if life.started is None:
+                return f"{process_text(life.process)} has events but never started"
+        return self._contradiction()
+
+    def _contradiction(self) -> str | None:
+        known: Promises | None = None
+        for life in self._lives.values():
+            assert life.started is not None
+            if known is not None and life.started.promises != known:
+                return f"{process_text(life.process)} promises something else than those that started before it"
+            known = life.started.promises
+        return None
+
+    # Events.
+
+    def _life(self, process: ProcessId) -> Life:
+        life = self._lives.get(process)
+        if life is None:
+            life = self._lives[process] = Life(process)
+        elif life.crashed or life.departed:
+            self.add_fault(f"{process_text(process)} has events after it had gone")
+        return life
+
+    def _on_started(self, event: Started) -> None:
+        if event.process in self._lives:
+            self.add_fault(f"{process_text(event.process)} started after events of its own")
+        self._life(event.process).started = event
+
+    def _on_submitted(self, event: Submitted) -> None:
+        life = self._life(event.process)
+        for submission in event.messages:
+            life.submitted.append(self._submit(submission, life))
+
+    def _submit(self, submission: SubmittedMessage, life: Life) -> int:
+        message, columns = submission.message, self.columns
+        if message.process != life.process:
+            self.add_fault(f"{process_text(life.process)} submitted a message stamped by another process")
+        number = self._numbers.get(message)
+        if number is None:
+            number = self._add_message(submission)
+        elif self.was_submitted(number):
+            self.add_fault(f"{process_text(life.process)} submitted two messages with one identity")
+        columns.submissions[number] = submission
+        columns.services[number] = submission.service
+        self.service_min = min(self.service_min, submission.service)
+        columns.seen_rings[number] = life.ring
+        columns.seen_counts[number] = life.ring_count
+        if submission.service >= Service.FIFO:
+            stream = columns.streams[number]
+            columns.previous[number] = self._last_of_stream.get(stream, NONE)
+            self._last_of_stream[stream] = number
+        self._exact[submission] = number
+        return number
+
+    def _add_message(self, submission: SubmittedMessage) -> int:
+        columns, message = self.columns, submission.message
+        number = self._numbers[message] = len(columns.submissions)
+        columns.submissions.append(submission)
+        columns.services.append(submission.service)
+        columns.streams.append(self._streams.setdefault((message.process, message.sender), len(self._streams)))
+        columns.previous.append(NONE)
+        columns.seen_rings.append(NO_RING)
+        columns.seen_counts.append(0)
+        return number
+
+    def _on_delivered(self, event: DeliveredBatch) -> None:
+        process, view, ring, messages = event.process, event.view, event.ring, event.messages
+        life = self._lives.get(process)
+        if life is None or life.crashed or life.departed:
+            life = self._life(process)
+        exact = self._exact
+        try:
+            numbers = [exact[delivered[:4]] for delivered in messages]
+            places = [(delivered[4] << SLOT_BITS) + delivered[5] for delivered in messages]
+        except KeyError:
+            numbers, places = self._numbers_of_odd(event)
+        if life.view != view:
+            life.stays[-1].misnamed.append(view)
+        run = life.run
+        if run is None or run.ring != ring:
+            run = self._run_of(life, ring)
+        run.numbers += numbers
+        run.places += places
+        life.ring_count += len(numbers)
+        life.delivered.update(numbers)
+        life.delivered_count += len(numbers)
+        self._placements = None
+
+    def _run_of(self, life: Life, ring: RingId) -> Run:
+        if life.ring != ring:
+            life.ring, life.ring_count = self._rings.setdefault(ring, ring), 0
+        life.run = Run(life.ring)
+        life.stays[-1].runs.append(life.run)
+        return life.run
+
+    def _numbers_of_odd(self, event: DeliveredBatch) -> tuple[list[int], list[int]]:
+        """The same as for a batch in which all is well, and an oddity for each delivery that is not. What carries no
+        identity has no number: it can be judged by its bytes alone."""
+        numbers, places = [], []
+        for delivered in event.messages:
+            number = self._exact.get(delivered[:4])
+            if number is None:
+                number = self._number_of_odd(event, delivered)
+            if number != NONE:
+                numbers.append(number)
+                places.append(place_from(delivered.seq, delivered.slot))
+        return numbers, places
+
+    def _number_of_odd(self, event: DeliveredBatch, delivered: DeliveredMessage) -> int:
+        number, expected = NONE, None
+        if delivered.message is not None:
+            known = self._numbers.get(delivered.message)
+            if known is None:
+                stand_in = SubmittedMessage(delivered.message, delivered.digest, delivered.service, delivered.size)
+                known = self._add_message(stand_in)
+            elif self.was_submitted(known):
+                expected = self.columns.submissions[known]
+            number = known
+        self.oddities.append(Oddity(event.process, event.view, delivered, number, expected))
+        return number
+
+    def _on_installed(self, event: Installed) -> None:
+        life = self._life(event.process)
+        life.stays.append(Stay(event.view))
+        life.view, life.run = event.view.id, None
+        life.submitted_before_view = len(life.submitted)
+
+    def _on_crashed(self, event: Crashed) -> None:
+        life = self._lives.get(event.process)
+        if life is None:
+            life = self._life(event.process)
+        life.crashed = not life.departed  # the end of a process that has left is no failure
+
+    def _on_departed(self, event: Departed) -> None:
+        self._life(event.process).departed = True
+
+    def _on_noted(self, event: Noted) -> None:
+        """Notes explain; nothing is judged by them."""
+
+    def _on_healed(self, event: Healed) -> None:
+        self.healed = event
+        for process in event.alive:
+            life = self._lives.get(process)
+            if life is None or not life.is_running:
+                self.add_fault(f"{process_text(process)} is called alive, but does not run")
+
+    def _on_saturated(self, event: Saturated) -> None:
+        marks = {process: (len(life.stays) - 1, life.stays[-1].length) for process, life in self._lives.items()}
+        if event.begins:
+            self.windows.append(Window(event.senders, marks))
+        elif self.windows and self.windows[-1].ends is None:
+            self.windows[-1].ends = marks
+        else:
+            self.add_fault("a time of saturation ends that never began")
+
+    def _on_ended(self, event: Ended) -> None:
+        self.ended = event

@@ -1,0 +1,109 @@
+"""What one process did from start to end, as the history's index keeps it.
+
+A life is a chain of stays, one per configuration; a stay holds what was delivered in it. Messages are numbers here (see
+`History`), so that lists of them compare at the speed of C and share their elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from ordercast.model.ids import NO_RING, ProcessId, RingId
+from ordercast.model.view import View, ViewKind
+from ordercast.trace.records import Started
+
+SLOT_BITS = 32
+
+
+def place_from(seq: int, slot: int) -> int:
+    """Seq and slot in one number that sorts as the pair does."""
+    return (seq << SLOT_BITS) + slot
+
+
+def place_text(place: int) -> str:
+    return f"{place >> SLOT_BITS}/{place & ((1 << SLOT_BITS) - 1)}"
+
+
+@dataclass(slots=True)
+class Run:
+    """Consecutive deliveries that name the same ring of origin; `places` runs parallel to `numbers`."""
+
+    ring: RingId
+    numbers: list[int] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Stay:
+    """The time between the installation of one configuration and the next. The first stay of a life has no view."""
+
+    view: View | None
+    runs: list[Run] = field(default_factory=list)  # one, unless the engine mixes rings
+    misnamed: list[RingId] = field(default_factory=list)  # other views that deliveries made here claimed to be in
+
+    @property
+    def numbers(self) -> list[int]:
+        """What was delivered here, in order. Not to be changed by the reader."""
+        if len(self.runs) == 1:
+            return self.runs[0].numbers
+        return [number for run in self.runs for number in run.numbers]
+
+    @property
+    def length(self) -> int:
+        return sum(len(run.numbers) for run in self.runs)
+
+    @property
+    def id(self) -> RingId:
+        return NO_RING if self.view is None else self.view.id
+
+    @property
+    def is_regular(self) -> bool:
+        return self.view is not None and self.view.kind is ViewKind.REGULAR
+
+
+@dataclass(slots=True)
+class Life:
+    """One process, which is one incarnation: a restarted node begins another life."""
+
+    process: ProcessId
+    started: Started | None = None
+    stays: list[Stay] = field(default_factory=lambda: [Stay(None)])
+    submitted: list[int] = field(default_factory=list)
+    submitted_before_view: int = 0  # how many of `submitted` were accepted before the current configuration
+    delivered: set[int] = field(default_factory=set)
+    delivered_count: int = 0
+    view: RingId | None = None  # the current configuration
+    run: Run | None = None  # the last of the current stay
+    ring: RingId = NO_RING  # ring of origin of the last delivery
+    ring_count: int = 0  # how many of that ring were delivered
+    crashed: bool = False
+    departed: bool = False
+
+    @property
+    def is_running(self) -> bool:
+        return not self.crashed and not self.departed
+
+    def views(self) -> list[View]:
+        return [stay.view for stay in self.stays if stay.view is not None]
+
+    def regular_views(self) -> list[View]:
+        return [view for view in self.views() if view.kind is ViewKind.REGULAR]
+
+    def runs(self) -> Iterator[tuple[Stay, Run]]:
+        for stay in self.stays:
+            for run in stay.runs:
+                yield stay, run
+
+    def moves(self) -> Iterator[tuple[Stay, Stay]]:
+        """Each configuration that was left, with the one that came directly after it."""
+        return pairwise(self.stays[1:])
+
+    def numbers_of_rings(self) -> dict[RingId, list[int]]:
+        """What was delivered of each ring of origin, in order: in its regular configuration and the transitional."""
+        result: dict[RingId, list[int]] = {}
+        for _, run in self.runs():
+            known = result.get(run.ring)
+            result[run.ring] = run.numbers if known is None else known + run.numbers
+        return result

@@ -1,0 +1,79 @@
+"""Safe delivery: what one delivers as safe in a configuration, all its members deliver, or they fail (Theorem 4.15).
+
+When p delivers a safe message of ring R in configuration C (R itself, or a transitional configuration after it), every
+member q of C must deliver it before its next regular configuration after R, wherever that is: a member that never
+installed C is bound as well, since its acknowledgement is what p relied on. So q, having not delivered it, violates the
+promise if it installed a later regular configuration, or if it still runs at the end of a complete record whose network
+had healed. If q crashed or left before, it owes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ordercast.checker.base import Checker
+from ordercast.checker.life import Life, Stay
+from ordercast.checker.sequences import common_length, longest, stays_of_views
+from ordercast.checker.verdict import Witness
+from ordercast.model.ids import ProcessId, RingId, process_text
+from ordercast.model.promises import Promise
+from ordercast.model.service import Service
+
+
+class SafeDelivery(Checker):
+    promise = Promise.SAFE_DELIVERY
+    rule = "what was delivered as safe was delivered by every member that did not fail"
+
+    def violations(self) -> Iterator[Witness]:
+        for view, member, number in self._undelivered():
+            what = self._broken(member, number)
+            if what is not None:
+                yield self.witness(f"delivered as safe, but {process_text(member)} {what}", member, number, view)
+
+    def doubts(self) -> Iterator[Witness]:
+        if not self.history.is_complete:
+            yield from self.cut_short()
+        elif self.history.healed is None:
+            for view, member, number in self._undelivered():
+                life = self.history.life(member)
+                if life is None or life.is_running:
+                    what = f"delivered as safe, but not yet by {process_text(member)}, and the network never healed"
+                    yield self.witness(what, member, number, view)
+
+    def _undelivered(self) -> Iterator[tuple[RingId, ProcessId, int]]:
+        """Each configuration, member and message that someone delivered there as safe and this member never did."""
+        for view, stays in stays_of_views(self.history).items():
+            safe = self._safe_in([stay for _, stay in stays])
+            members = stays[0][1].view.members if safe and stays[0][1].view is not None else ()
+            for member in members:
+                life = self.history.life(member)
+                missing = safe if life is None else safe - life.delivered
+                for number in sorted(missing):
+                    yield view, member, number
+
+    def _safe_in(self, stays: list[Stay]) -> set[int]:
+        sequences = [stay.numbers for stay in stays]
+        reference = longest(sequences)
+        result = set(self.history.at_least(Service.SAFE, reference))
+        for sequence in sequences:
+            if common_length(sequence, reference) < len(sequence):
+                result.update(self.history.at_least(Service.SAFE, sequence))
+        return result
+
+    def _broken(self, member: ProcessId, number: int) -> str | None:
+        """Why this member should have delivered it, if it should."""
+        life = self.history.life(member)
+        if life is None:
+            return "never started"
+        ring = self.history.placements().rings[number]
+        passed = _next_regular(life, ring)
+        if passed is not None:
+            return f"installed view {passed} without having delivered it"
+        if life.is_running and self.history.is_complete and self.history.healed is not None:
+            return "never delivered it and still runs"
+        return None
+
+
+def _next_regular(life: Life, ring: RingId) -> RingId | None:
+    """The regular configuration that the process installed after this ring, or past it."""
+    return next((view.id for view in life.regular_views() if view.id > ring), None)

@@ -1,0 +1,66 @@
+"""View agreement: one id is one configuration for all (Theorems 4.1, 4.4).
+
+Two views with one id have the same kind and members; those who make the same step from one configuration to the next
+see the same change, in every field. At each process the views form a chain: each names the one before it, regular and
+transitional alternate, the process is a member, and every delivery names the configuration it is in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+
+from ordercast.checker.base import Checker
+from ordercast.checker.life import Life
+from ordercast.checker.verdict import Witness, view_text
+from ordercast.model.ids import NO_RING, ProcessId, RingId, process_text
+from ordercast.model.promises import Promise
+from ordercast.model.view import View, ViewKind
+
+
+class ViewAgreement(Checker):
+    promise = Promise.VIEW_AGREEMENT
+    rule = "all who installed a configuration saw the same one, each in an unbroken chain"
+
+    def violations(self) -> Iterator[Witness]:
+        by_id: dict[RingId, tuple[ProcessId, View]] = {}
+        by_step: dict[tuple[RingId, RingId], tuple[ProcessId, View]] = {}
+        for life in self.history.lives():
+            yield from self._chain(life)
+            for view in life.views():
+                other, known = by_id.setdefault(view.id, (life.process, view))
+                if (known.kind, known.members) != (view.kind, view.members):
+                    what = f"has another kind or other members than at {process_text(other)}"
+                    yield self.witness(what, life.process, view=view.id)
+                    continue
+                other, known = by_step.setdefault((view.previous, view.id), (life.process, view))
+                if known != view:
+                    what = f"differs in {_differing(known, view)} from the same step at {process_text(other)}"
+                    yield self.witness(what, life.process, view=view.id)
+
+    def _chain(self, life: Life) -> Iterator[Witness]:
+        before: View | None = None
+        for stay in life.stays:
+            for named in stay.misnamed:
+                what = f"delivered in view {view_text(stay.id)}, naming view {view_text(named)}"
+                yield self.witness(what, life.process, view=stay.id)
+            if stay.view is not None:
+                for text in _faults(life.process, before, stay.view):
+                    yield self.witness(text, life.process, view=stay.id)
+                before = stay.view
+
+
+def _faults(process: ProcessId, before: View | None, view: View) -> Iterator[str]:
+    if process not in view.members:
+        yield "installed by a process that is no member of it"
+    installed = NO_RING if before is None else before.id
+    if view.previous != installed:
+        yield f"names {view_text(view.previous)} as the configuration before it, which was {view_text(installed)}"
+    if before is None and view.kind is not ViewKind.REGULAR:
+        yield "the first view is not regular"
+    if before is not None and before.kind is view.kind:
+        yield f"two {view.kind.value} views follow on each other"
+
+
+def _differing(first: View, second: View) -> str:
+    return ", ".join(field.name for field in fields(View) if getattr(first, field.name) != getattr(second, field.name))

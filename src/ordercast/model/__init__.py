@@ -1,0 +1,1 @@
+"""The nouns that all layers share. Pure, and imports nothing of Ordercast."""

@@ -1,0 +1,81 @@
+"""Identities and numbers that must not be mixed.
+
+A daemon is (node, incarnation). The driver supplies an incarnation that never repeats, so a restarted node is a new
+process: nothing that was said to or by its former life can be taken for the new one's. Both fit in one 64-bit
+`ProcessId`, which is what travels, what is compared and what the ring is sorted by.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, NewType
+
+NodeId = NewType("NodeId", int)  # which host of the cluster: 0 to NODE_MAX, from the configuration
+Incarnation = NewType("Incarnation", int)  # which life of that host: 1 to INCARNATION_MAX, never the same again
+ProcessId = NewType("ProcessId", int)  # both in one number, ordered by node first
+Seq = NewType("Seq", int)  # place of a packet in the order of its ring, from 1
+TokenSeq = NewType("TokenSeq", int)  # how often this ring's token was forwarded
+Instant = NewType("Instant", int)  # nanoseconds on the driver's monotonic clock
+Duration = NewType("Duration", int)  # nanoseconds
+Attachment = NewType("Attachment", int)  # which ring or link of this process a packet belongs to
+
+NODE_MAX = 0x7FFF
+INCARNATION_BITS = 48
+INCARNATION_MAX = (1 << INCARNATION_BITS) - 1
+NOBODY = ProcessId(0)  # on the wire: no process; a real one has an incarnation of at least 1
+
+MICROSECOND = 1_000
+MILLISECOND = 1_000_000
+SECOND = 1_000_000_000
+
+
+def process_id_from(node: NodeId, incarnation: Incarnation) -> ProcessId:
+    if not 0 <= node <= NODE_MAX:
+        raise ValueError(f"node id {node} is outside 0..{NODE_MAX}")
+    if not 1 <= incarnation <= INCARNATION_MAX:
+        raise ValueError(f"incarnation {incarnation} is outside 1..{INCARNATION_MAX}")
+    return ProcessId(node << INCARNATION_BITS | incarnation)
+
+
+def node_of(process: ProcessId) -> NodeId:
+    return NodeId(process >> INCARNATION_BITS)
+
+
+def incarnation_of(process: ProcessId) -> Incarnation:
+    return Incarnation(process & INCARNATION_MAX)
+
+
+def process_text(process: ProcessId) -> str:
+    """`n3` for node 3; from its second life on `n3'2`."""
+    incarnation = incarnation_of(process)
+    return f"n{node_of(process)}" if incarnation == 1 else f"n{node_of(process)}'{incarnation}"
+
+
+class RingId(NamedTuple):
+    """Names a ring and the regular configuration on it, or a transitional configuration. Sorted by seq, then
+    representative: that order is the order of configurations at every process that passes through several."""
+
+    seq: int
+    representative: ProcessId
+
+    def __str__(self) -> str:
+        return f"{self.seq}.{process_text(self.representative)}"
+
+
+NO_RING = RingId(0, NOBODY)
+NO_SEQ = Seq(0)  # before the first packet
+MAIN = Attachment(0)  # the only attachment of an engine that has one
+
+
+class Position(NamedTuple):
+    """Place of a message in the global order: the same at every process that delivers it, unique across partitions.
+
+    `seq` is that of the packet which completes the message, `slot` the message's place in it. A view has a position
+    too: a regular one (ring, 0, 0), a transitional one (ring that ends, last seq delivered in it, VIEW_SLOT).
+    """
+
+    ring: RingId
+    seq: Seq
+    slot: int
+
+
+VIEW_SLOT = 0xFFFF

@@ -1,0 +1,84 @@
+"""What an engine says of itself while it works; wrapped in a `Record` effect, kept in traces, read by people.
+
+Notes explain and count. No checker's verdict on a message rests on them alone: identity comes from outside the engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ordercast.model.ids import ProcessId, RingId
+from ordercast.model.view import ChangeReason
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The membership state changed."""
+
+    origin: str
+    target: str
+    reason: ChangeReason | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Visited:
+    """One token visit: what was on the token when it was forwarded, and what this visit did."""
+
+    ring: RingId
+    round: int
+    seq: int
+    aru: int
+    my_aru: int
+    sent: int
+    retransmitted: int
+    requested: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """A well-formed packet that this state does not act on."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A packet that is not for us or not well formed."""
+
+    why: str
+
+
+class Occurrence(Enum):
+    """Rare events that a campaign must have seen before it may call the code tested."""
+
+    RECOVERY_INTERRUPTED = "recovery interrupted"
+    COMMIT_INTERRUPTED = "commit interrupted"
+    MESSAGES_EXCHANGED = "old-ring messages exchanged"
+    PROMISE_MADE = "promise to deliver made"
+    OBLIGATION_KEPT = "obligation kept after a failed recovery"
+    GAP_DROPPED = "message beyond a gap dropped"
+    BEYOND_GAP_DELIVERED = "member's message beyond a gap delivered"
+    SAFE_IN_TRANSITIONAL = "safe delivery in a transitional configuration"
+    LARGE_CUT = "large message cut by a view change dropped"
+    LARGE_SENT_AGAIN = "large message sent again"
+    TOKEN_RETRANSMITTED = "token retransmitted"
+    DUPLICATE_TOKEN = "duplicate token refused"
+    EXPELLED = "member expelled for failing to receive"
+    SAME_PROPOSAL = "member given up rather than repeat a proposal"
+    MERGE_HELD = "merge held back"
+    TOKEN_RESTED = "token rested"
+    RING_WOKEN = "resting ring woken"
+    PAUSE_NOTICED = "own pause noticed"
+
+
+@dataclass(frozen=True, slots=True)
+class Occurred:
+    what: Occurrence
+    count: int = 1
+    process: ProcessId | None = None
+
+
+Note = Moved | Visited | Ignored | Dropped | Occurred

@@ -1,0 +1,58 @@
+"""Views: who is in the configuration in which messages are delivered, and why it changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+from ordercast.model.ids import Position, ProcessId, RingId
+
+
+class ViewKind(Enum):
+    REGULAR = "regular"  # a ring's whole membership: new messages are sent in it
+    TRANSITIONAL = "transitional"  # those who come along from the old ring to the new: what was left is delivered in it
+
+
+class ChangeReason(IntEnum):
+    """Why a membership was given up. Numbers travel on the wire: append only."""
+
+    STARTED = 0
+    TOKEN_LOST = 1
+    MERGE = 2
+    FAILED_TO_RECEIVE = 3
+    LEFT = 4
+    COMMIT_LOST = 5
+    RECOVERY_LOST = 6
+    NO_CONSENSUS = 7
+    SAME_PROPOSAL = 8
+
+    @property
+    def text(self) -> str:
+        return _TEXTS[self]
+
+
+_TEXTS = {
+    ChangeReason.STARTED: "a process started",
+    ChangeReason.TOKEN_LOST: "the token was lost: a member crashed, or the network was cut",
+    ChangeReason.MERGE: "another ring was heard",
+    ChangeReason.FAILED_TO_RECEIVE: "a member kept failing to receive",
+    ChangeReason.LEFT: "a member left",
+    ChangeReason.COMMIT_LOST: "the Commit token of a proposed ring was lost",
+    ChangeReason.RECOVERY_LOST: "the token was lost during recovery",
+    ChangeReason.NO_CONSENSUS: "some did not agree in time",
+    ChangeReason.SAME_PROPOSAL: "a proposed ring failed to form, so one member was given up",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One configuration change. It ends the configuration before it and begins this one; it has its place in the same
+    ordered stream as the messages."""
+
+    kind: ViewKind
+    id: RingId
+    members: tuple[ProcessId, ...]  # in ring order, representative first
+    previous: RingId  # the configuration that this one ends
+    transitional: tuple[ProcessId, ...]  # those who come here directly from the same old ring as this process
+    reason: ChangeReason
+    position: Position

@@ -1,0 +1,58 @@
+"""What every ordering engine looks like from outside.
+
+An engine is a machine without clock, socket or thread. Its inputs are the layer above (`submit`, `interest`, `leave`),
+the network (`receive`), stable storage (`start`, `persisted`) and time (`wake`). Each returns the effects to carry out,
+in order. The driver calls `wake` at `next_deadline()` or as soon after it as it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from ordercast.model.effects import Effect
+from ordercast.model.ids import Incarnation, Instant
+from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission
+from ordercast.model.promises import Promises
+
+
+class Engine(Protocol):
+    @property
+    def promises(self) -> Promises:
+        """What it guarantees and which services it serves; written to every trace."""
+
+    def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:
+        """Begin a life. Called once, before anything else."""
+
+    def submit(self, submissions: Sequence[Submission], now: Instant) -> list[Effect]:
+        """Send messages. All or none are taken: UsageError when they exceed `room()` or cannot be served."""
+
+    def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
+        """Everything that one look at the network brought."""
+
+    def persisted(self, key: str, now: Instant) -> list[Effect]:
+        """The oldest unconfirmed `Persist` of this key is on stable storage."""
+
+    def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
+        """Which groups have members where."""
+
+    def wake(self, now: Instant) -> list[Effect]:
+        """Time has passed."""
+
+    def leave(self, now: Instant) -> list[Effect]:
+        """Finish what was submitted, say farewell; `Left` is the last effect ever."""
+
+    def next_deadline(self) -> Instant | None:
+        """When `wake` is due."""
+
+    def room(self) -> int:
+        """How many bytes `submit` takes now; a `Room` effect tells when there is more."""
+
+    def is_idle(self) -> bool:
+        """Nothing to send, nothing to deliver, no membership change under way."""
+
+    def first_lane(self) -> Lane:
+        """Which lane the driver should drain first."""
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError when the engine's own state is impossible. Cheap; for simulators and tests."""

@@ -1,0 +1,102 @@
+"""Timeouts and windows of a ring, validated once, together.
+
+Times are nanoseconds, windows are packets. The defaults suit a LAN whose hosts may be busy for half a second.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, fields
+
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import MILLISECOND
+from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE, ORIGIN_SIZE, PACKET_SIZE_MAX
+from ordercast.wire.messages import MEMBERS_MAX
+
+# Keys on which all members should agree; their digests travel in every Join, in this order. Append only.
+RING_RELEVANT = (
+    "packet_size_max",
+    "window",
+    "backlog_max",
+    "token_loss_ns",
+    "join_ns",
+    "consensus_ns",
+    "announce_ns",
+    "rest_ns",
+    "fail_to_receive_rotations",
+    "accelerated",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RingConfig:
+    cluster: str = "ordercast"  # strangers on the same network have another
+    packet_size_max: int = 1472  # a whole datagram: an Ethernet frame less IP and UDP headers
+    message_size_max: int = 16 << 20
+    queue_size_max: int = 64 << 20  # bytes accepted by submit and not yet numbered
+
+    window: int = 256  # packets that all members together may send in a rotation (`window_size`)
+    visit_max: int = 64  # packets that one member may send in a visit (`each_time`)
+    backlog_max: int = 2048  # packets sent and not yet known to be received by all: bounds everybody's store
+    requests_max: int = 512  # retransmission requests on a token
+
+    token_retransmit_ns: int = 40 * MILLISECOND  # no sign of life after forwarding: forward again
+    token_loss_ns: int = 800 * MILLISECOND  # no sign of life: the ring is broken
+    join_ns: int = 40 * MILLISECOND  # repeat a Join
+    consensus_ns: int = 250 * MILLISECOND  # who has not agreed by then has failed
+    announce_ns: int = 200 * MILLISECOND  # tell other rings that we are here
+    rest_ns: int = 100 * MILLISECOND  # how long an idle ring's token rests at the representative
+    hold_down_ns: int = 1000 * MILLISECOND  # first pause before a process that failed us is merged again; doubles
+    pause_ns: int = 250 * MILLISECOND  # a timer this late means that we were paused, not that others failed
+    fail_to_receive_rotations: int = 100  # how often the aru may stand still before its holder is expelled
+
+    accelerated: bool = False  # pass the token on before the last packets
+    accelerated_window: int = 32  # how many packets may follow the token
+
+    members_max: int = 128
+
+    @property
+    def body_size_max(self) -> int:
+        """Descriptors and payloads that fit in a packet which may have to travel again, wrapped, on another ring."""
+        return self.packet_size_max - HEADER_SIZE - ORIGIN_SIZE
+
+    @property
+    def whole_size_max(self) -> int:
+        """The largest message that is not cut into parts."""
+        return self.body_size_max - DESCRIPTOR_SIZE
+
+    def digests(self) -> tuple[int, ...]:
+        return tuple(zlib.crc32(repr(getattr(self, key)).encode()) for key in RING_RELEVANT)
+
+    def validate(self) -> None:
+        """Every key and every relation; all that is wrong is said at once."""
+        problems = [*self._ranges(), *self._relations()]
+        if problems:
+            raise UsageError("; ".join(problems))
+
+    def _ranges(self) -> list[str]:
+        names = [field.name for field in fields(self) if field.name not in ("cluster", "accelerated")]
+        problems = [f"{name} must be at least 1" for name in names if getattr(self, name) < 1]
+        smallest = HEADER_SIZE + ORIGIN_SIZE + DESCRIPTOR_SIZE + 64
+        if not smallest <= self.packet_size_max <= PACKET_SIZE_MAX:
+            problems.append(f"packet_size_max must be within {smallest}..{PACKET_SIZE_MAX}")
+        if self.members_max > MEMBERS_MAX:
+            problems.append(f"members_max must be at most {MEMBERS_MAX}")
+        return problems
+
+    def _relations(self) -> list[str]:
+        rules = [
+            (2 * self.join_ns <= self.consensus_ns, "join_ns must be at most half of consensus_ns"),
+            (
+                3 * self.token_retransmit_ns <= self.token_loss_ns,
+                "token_retransmit_ns must be at most a third of token_loss_ns",
+            ),
+            (
+                2 * (self.rest_ns + self.token_retransmit_ns) <= self.token_loss_ns,
+                "rest_ns and token_retransmit_ns together must be at most half of token_loss_ns",
+            ),
+            (self.visit_max <= self.window, "visit_max must be at most window"),
+            (self.window + self.visit_max <= self.backlog_max, "backlog_max must be at least window and visit_max"),
+            (self.message_size_max <= self.queue_size_max, "queue_size_max must be at least message_size_max"),
+        ]
+        return [text for holds, text in rules if not holds]

@@ -1,0 +1,140 @@
+"""Whom we hear, whom others say they hear, and with whom it is worth forming a ring.
+
+The paper assumes that whoever is connected is connected to all. Where that fails (A hears B, B hears C, A does not hear
+C; one-way links), rings would form and break for ever. Our rule, a deviation: rings merge only when every member of
+one and every member of the other are known to hear each other, both ways, by their own recent announcements; and a
+process that was given up although it could be heard is held down, longer each time, before it is considered again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from ordercast.model.ids import Instant, ProcessId, RingId
+from ordercast.order.ring.config import RingConfig
+from ordercast.wire.messages import Announcement, Join
+
+LIFETIME_ANNOUNCEMENTS = 5  # evidence is forgotten when this many announcements in a row were missed
+HOLD_DOWN_DOUBLINGS_MAX = 4
+KNOWN_FACTOR = 4  # how many processes are remembered, as a multiple of members_max
+
+
+@dataclass(slots=True)
+class _HoldDown:
+    until: Instant
+    doublings: int
+
+
+class Hearing:
+    __slots__ = ("_config", "_heard", "_held", "_joins", "_lifetime", "_me", "_reports")
+
+    def __init__(self, me: ProcessId, config: RingConfig) -> None:
+        self._me = me
+        self._config = config
+        self._lifetime = LIFETIME_ANNOUNCEMENTS * config.announce_ns
+        self._heard: dict[ProcessId, Instant] = {}  # when each process was last heard
+        self._reports: dict[ProcessId, tuple[Announcement, Instant]] = {}  # the last announcement of each
+        self._joins: dict[ProcessId, int] = {}  # the highest Join number of each
+        self._held: dict[ProcessId, _HoldDown] = {}
+
+    def hear(self, process: ProcessId, now: Instant) -> bool:
+        """Note a sign of life; True when it is the first for a while."""
+        if process == self._me:
+            return False
+        known = self.is_heard(process, now)
+        self._heard[process] = now
+        if not known:
+            self._forget(now)
+        return not known
+
+    def report(self, announcement: Announcement, now: Instant) -> bool:
+        """Take an announcement; True when it says something new."""
+        new = self.hear(announcement.sender, now)
+        before = self._reports.get(announcement.sender)
+        self._reports[announcement.sender] = announcement, now
+        return new or before is None or before[0] != announcement
+
+    def is_stale(self, join: Join) -> bool:
+        """An older opinion of its sender that arrives late. Remembers the newest."""
+        if join.number < self._joins.get(join.sender, 0):
+            return True
+        self._joins[join.sender] = join.number
+        return False
+
+    def is_heard(self, process: ProcessId, now: Instant) -> bool:
+        last = self._heard.get(process)
+        return last is not None and now - last < self._lifetime
+
+    def heard(self, now: Instant) -> tuple[ProcessId, ...]:
+        return tuple(sorted(process for process in self._heard if self.is_heard(process, now)))
+
+    def hold_down(self, processes: Iterable[ProcessId], now: Instant, doublings: int = 1) -> None:
+        """These were given up; those among them that we hear shall not be considered for a while."""
+        for process in processes:
+            if not self.is_heard(process, now):
+                continue
+            before = self._held.get(process)
+            level = 0
+            if before is not None and now - before.until < 2 * self._hold_ns(before.doublings):
+                level = before.doublings
+            level = min(level + doublings, HOLD_DOWN_DOUBLINGS_MAX)
+            self._held[process] = _HoldDown(Instant(now + self._hold_ns(level - 1)), level)
+
+    def is_held_down(self, process: ProcessId, now: Instant) -> bool:
+        return process in self._held and now < self._held[process].until
+
+    def admits(self, newcomers: Collection[ProcessId], ring: Collection[ProcessId], now: Instant) -> bool:
+        """Every newcomer and every member of `ring` hear each other, as far as evidence goes, and none is held down."""
+        return all(
+            not self.is_held_down(newcomer, now) and all(self._connected(newcomer, member, now) for member in ring)
+            for newcomer in newcomers
+        )
+
+    def mergeable(self, ring: tuple[ProcessId, ...], now: Instant) -> tuple[tuple[ProcessId, ...], bool]:
+        """Members of other rings that may join us, and whether some were passed over only because of a hold-down."""
+        chosen: list[ProcessId] = []
+        held = False
+        for members in self._other_rings(ring, now):
+            if len(ring) + len(chosen) + len(members) > self._config.members_max:
+                continue
+            if any(self.is_held_down(process, now) for process in members):
+                held = True
+            elif self.admits(members, [*ring, *chosen], now):
+                chosen.extend(members)
+        return tuple(chosen), held
+
+    def _other_rings(self, ring: tuple[ProcessId, ...], now: Instant) -> list[tuple[ProcessId, ...]]:
+        """Memberships of the rings that announced themselves, as all their members see them, in ring order."""
+        rings: dict[RingId, tuple[ProcessId, ...]] = {}
+        for announcement, at in self._reports.values():
+            if now - at < self._lifetime and not set(announcement.members) & set(ring):
+                rings[announcement.ring] = announcement.members
+        return [rings[ring_id] for ring_id in sorted(rings) if self._all_report(ring_id, rings[ring_id], now)]
+
+    def _all_report(self, ring_id: RingId, members: tuple[ProcessId, ...], now: Instant) -> bool:
+        return all(
+            (report := self._reports.get(process)) is not None
+            and now - report[1] < self._lifetime
+            and report[0].ring == ring_id
+            for process in members
+        )
+
+    def _connected(self, one: ProcessId, other: ProcessId, now: Instant) -> bool:
+        return one == other or (self._hears(one, other, now) and self._hears(other, one, now))
+
+    def _hears(self, listener: ProcessId, speaker: ProcessId, now: Instant) -> bool:
+        if listener == self._me:
+            return self.is_heard(speaker, now)
+        report = self._reports.get(listener)
+        return report is not None and now - report[1] < self._lifetime and speaker in report[0].heard
+
+    def _hold_ns(self, doublings: int) -> int:
+        return self._config.hold_down_ns << doublings
+
+    def _forget(self, now: Instant) -> None:
+        """Bound what is remembered: the longest silent go first."""
+        surplus = len(self._heard) - KNOWN_FACTOR * self._config.members_max
+        for process in sorted(self._heard, key=lambda known: self._heard[known])[: max(0, surplus)]:
+            for table in (self._heard, self._reports, self._joins, self._held):
+                table.pop(process, None)

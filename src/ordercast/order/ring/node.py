@@ -1,0 +1,345 @@
+"""RingNode: the engine. It reads packets, hands each message to the current state and lets it name the next one.
+
+Above it is whoever submits and delivers (groups, through a driver); below it the network. Data packets of the accepting
+ring take the short way: one look at the header, into the store, and one call of the state per batch.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import assert_never
+
+from ordercast.model.effects import Alarm, AlarmKind, Effect, Room
+from ordercast.model.errors import UsageError, WireError
+from ordercast.model.ids import (
+    Duration,
+    Incarnation,
+    Instant,
+    NodeId,
+    ProcessId,
+    RingId,
+    TokenSeq,
+    process_id_from,
+    process_text,
+)
+from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission
+from ordercast.model.notes import Dropped, Occurrence
+from ordercast.model.promises import Promise, Promises
+from ordercast.model.service import Service
+from ordercast.order.ring.config import RING_RELEVANT, RingConfig
+from ordercast.order.ring.consensus import Proposal
+from ordercast.order.ring.delivery import Delivery
+from ordercast.order.ring.hearing import Hearing
+from ordercast.order.ring.outbox import Outbox, cost
+from ordercast.order.ring.ring import Ring, TokenMemory
+from ordercast.order.ring.states import moves
+from ordercast.order.ring.states.base import State
+from ordercast.order.ring.states.operational import QUIET_VISITS
+from ordercast.order.ring.states.starting import Starting
+from ordercast.order.ring.step import RING_SEQ_KEY, Facts, Step, Storage
+from ordercast.order.ring.timers import BLAMING, Timer, Timers
+from ordercast.wire.codec import cluster_id_from, decode, kind_of
+from ordercast.wire.header import ARRIVAL, HEADER_SIZE, ROUND, TRANSMITTER, MessageKind, Parsed, parse_data
+from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Message, Token, Wake
+
+TIMERS_PER_WAKE = 256  # a ring of one passes the token to itself: the rest is done in the next wake
+SERVICES = frozenset(Service) - {Service.UNRELIABLE}
+
+
+class RingNode:
+    """One process on a Totem ring."""
+
+    def __init__(self, node: NodeId, config: RingConfig | None = None, *, verbose: bool = False) -> None:
+        self._node = node
+        self._config = config or RingConfig()
+        self._config.validate()
+        self._verbose = verbose
+        self._facts: Facts | None = None
+        self._state: State = Starting()
+        self._promises = Promises("ring", frozenset(Promise), SERVICES, self._config.message_size_max)
+        self._is_full = False
+        self._mismatches: set[tuple[ProcessId, str]] = set()
+        self._lane = Lane.DATA
+
+    # What a driver asks
+
+    @property
+    def promises(self) -> Promises:
+        return self._promises
+
+    @property
+    def state_name(self) -> str:
+        return self._state.name
+
+    @property
+    def process(self) -> ProcessId:
+        return self._running.me
+
+    @property
+    def ring(self) -> Ring:
+        """The ring that is installed; for status displays."""
+        return self._running.installed
+
+    def next_deadline(self) -> Instant | None:
+        return self._running.timers.earliest
+
+    def room(self) -> int:
+        return max(0, self._config.queue_size_max - self._running.outbox.size)
+
+    def is_idle(self) -> bool:
+        facts = self._running
+        memory, store = facts.installed.memory, facts.installed.store
+        is_delivered = facts.delivery.delivered == store.high == memory.forwarded_seq
+        alone = len(facts.installed.members) == 1
+        return (
+            self._state.name == moves.OPERATIONAL
+            and not facts.outbox
+            and is_delivered
+            and (alone or memory.quiet >= QUIET_VISITS - 1)
+        )
+
+    def first_lane(self) -> Lane:
+        return self._lane
+
+    # Inputs
+
+    def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:
+        if self._facts is not None:
+            raise UsageError("an engine is started once; make a new one for the next life")
+        me = process_id_from(self._node, incarnation)
+        stored_seq = int.from_bytes(stored.get(RING_SEQ_KEY, b""), "big")
+        ring_seq = stored_seq + 4 - stored_seq % 4
+        cluster = cluster_id_from(self._config.cluster)
+        ring = Ring(RingId(ring_seq, me), (me,), me, cluster, TokenMemory(TokenSeq(0)))
+        self._facts = Facts(
+            me=me,
+            config=self._config,
+            cluster=cluster,
+            storage=Storage(stored_seq),
+            proposal=Proposal(me, {me}),
+            hearing=Hearing(me, self._config),
+            outbox=Outbox(self._config.body_size_max),
+            ring_seq=ring_seq,
+            installed=ring,
+            delivery=Delivery(ring, ring.id),
+            timers=Timers(),
+            verbose=self._verbose,
+        )
+        step = Step(now, self._facts)
+        self._state = Starting.enter(step)
+        return step.effects
+
+    def submit(self, submissions: Sequence[Submission], now: Instant) -> list[Effect]:
+        step = self._begin(now)
+        self._check_submissions(submissions)
+        step.facts.outbox.add(submissions)
+        self._is_full = self._is_full or self.room() < self._config.queue_size_max // 4
+        self._state = self._state.on_submission(step)
+        return self._end(step)
+
+    def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
+        step = self._begin(now)
+        for packet in packets:
+            self._read(packet, step)
+        return self._end(step)
+
+    def persisted(self, key: str, now: Instant) -> list[Effect]:
+        step = self._begin(now)
+        if key != RING_SEQ_KEY or not step.facts.storage.requested:
+            raise UsageError(f"no write of {key!r} is outstanding")
+        step.facts.storage.confirm()
+        self._state = self._state.on_persisted(step)
+        return self._end(step)
+
+    def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
+        """Everybody on a ring receives everything: interest changes nothing here."""
+        return []
+
+    def wake(self, now: Instant) -> list[Effect]:
+        step = self._begin(now)
+        for _ in range(TIMERS_PER_WAKE):
+            timer = step.facts.timers.pop_due(now)
+            if timer is None:
+                break
+            if timer is Timer.LOOP:
+                token, step.facts.loop = step.facts.loop, None
+                assert token is not None
+                self._dispatch(token, step)
+            else:
+                self._state = self._state.on_timer(timer, step)
+        return self._end(step)
+
+    def leave(self, now: Instant) -> list[Effect]:
+        step = self._begin(now)
+        step.facts.leaving = True
+        self._state = self._state.on_submission(step)
+        return self._end(step)
+
+    # Reading packets
+
+    def _read(self, packet: Packet, step: Step) -> None:
+        """All datagrams of one read. Fresh data packets are gathered and handed to the state together."""
+        data = packet.data
+        end = len(data)
+        size = packet.segment_size
+        ring = self._state.accepting(step.facts)
+        prefix = ring.prefix if ring is not None else b""
+        store = ring.store if ring is not None else step.facts.installed.store
+        limit = store.aru + 2 * self._config.backlog_max
+        unpack = ARRIVAL.unpack_from
+        fresh: list[Parsed] = []
+        for start in range(0, end, size):
+            try:
+                its_prefix, length, flags, count, originator, seq = unpack(data, start)
+                if its_prefix == prefix:
+                    if store.aru < seq <= limit and not store.has(seq):
+                        if not HEADER_SIZE <= length <= min(size, end - start):
+                            raise WireError("a data packet is cut short")
+                        parsed = parse_data(bytes(data[start : start + length]), flags, count, originator, seq)
+                        store.add(seq, parsed)
+                        fresh.append(parsed)
+                    continue
+            except (struct.error, WireError) as error:
+                step.note(Dropped(str(error)))
+                continue
+            if fresh:
+                self._state = self._state.on_data(fresh, step)
+                fresh = []
+            self._control(bytes(data[start : min(start + size, end)]), step)
+            if self._state.accepting(step.facts) is not ring:
+                self._read(packet._replace(data=data[start + size :]), step)
+                return
+        if fresh:
+            self._state = self._state.on_data(fresh, step)
+            if self._config.accelerated and ring is not None:
+                self._choose_lane(ring, fresh[-1][0])
+
+    def _control(self, data: bytes, step: Step) -> None:
+        """Everything but data packets of the accepting ring."""
+        facts = step.facts
+        try:
+            kind, ring = kind_of(data, facts.cluster)
+            if kind is MessageKind.DATA:
+                self._foreign(data, ring, step)
+            else:
+                self._dispatch(decode(data, facts.cluster), step)
+        except WireError as error:
+            step.note(Dropped(str(error)))
+
+    def _foreign(self, data: bytes, ring: RingId, step: Step) -> None:
+        """A data packet of another ring shows that its transmitter is alive, and nothing else."""
+        transmitter = ProcessId(TRANSMITTER.unpack_from(data)[0])
+        if transmitter and transmitter not in step.facts.installed.members:
+            self._heard(transmitter, step)
+
+    def _heard(self, process: ProcessId, step: Step) -> None:
+        """Whoever is heard for the first time is announced soon: others wait for that evidence."""
+        facts = step.facts
+        if facts.hearing.hear(process, step.now) and facts.timers.is_armed(Timer.ANNOUNCE):
+            soon = step.now + self._config.announce_ns // 8
+            facts.timers.arm(Timer.ANNOUNCE, min(soon, facts.timers.deadline(Timer.ANNOUNCE) or soon))
+
+    def _dispatch(self, message: Message, step: Step) -> None:
+        facts, state = step.facts, self._state
+        if message.sender == facts.me and not isinstance(message, Token | CommitToken):
+            return  # our own broadcast came back
+        match message:
+            case Token():
+                self._lane = Lane.DATA
+                self._state = state.on_token(message, step)
+            case CommitToken():
+                self._state = state.on_commit(message, step)
+            case Join():
+                self._heard(message.sender, step)
+                self._compare_configuration(message, step)
+                if facts.hearing.is_stale(message):
+                    step.ignored(message, "an older opinion of its sender")
+                else:
+                    self._state = state.on_join(message, step)
+            case Announcement():
+                self._heard(message.sender, step)
+                facts.hearing.report(message, step.now)
+                self._state = state.on_announcement(message, step)
+            case Wake():
+                self._state = state.on_wake(message, step)
+            case Leave():
+                self._state = state.on_leave(message, step)
+            case _:
+                assert_never(message)
+
+    def _choose_lane(self, ring: Ring, packet: bytes) -> None:
+        """Accelerated ring: once the predecessor sends packets of a round that I have not seen, its token is near."""
+        if len(ring.members) > 1 and TRANSMITTER.unpack_from(packet)[0] == ring.predecessor:
+            nearing = ring.memory.round + (ring.me != ring.representative)  # the representative counts the rounds
+            if ROUND.unpack_from(packet)[0] >= nearing:
+                self._lane = Lane.TOKEN
+
+    def _compare_configuration(self, join: Join, step: Step) -> None:
+        for key, mine, theirs in zip(RING_RELEVANT, self._config.digests(), join.digests, strict=False):
+            if mine != theirs and (join.sender, key) not in self._mismatches:
+                self._mismatches.add((join.sender, key))
+                text = f"{process_text(join.sender)} has another value of {key} than this process: make them equal"
+                step.alarm(Alarm(AlarmKind.CONFIGURATION_MISMATCH, text, join.sender))
+
+    # The frame of every input
+
+    @property
+    def _running(self) -> Facts:
+        if self._facts is None:
+            raise UsageError("the engine is not started: call start() first")
+        return self._facts
+
+    def _begin(self, now: Instant) -> Step:
+        step = Step(now, self._running)
+        earliest = step.facts.timers.earliest
+        if earliest is not None and now - earliest > self._config.pause_ns:
+            self._notice_pause(Duration(now - earliest), step)
+        return step
+
+    def _notice_pause(self, late: Duration, step: Step) -> None:
+        """A timer is so late that we must have been paused. What others failed to say meanwhile is not their fault."""
+        timers, config = step.facts.timers, self._config
+        patience = {Timer.TOKEN_LOSS: config.token_loss_ns, Timer.CONSENSUS: config.consensus_ns}
+        for timer in BLAMING:
+            deadline = timers.deadline(timer)
+            if deadline is not None and deadline <= step.now:
+                timers.arm(timer, step.now + patience[timer])
+        step.occurred(Occurrence.PAUSE_NOTICED)
+        text = f"this process did not run for at least {late / 1e6:.0f} ms; peers are not blamed for that time"
+        step.alarm(Alarm(AlarmKind.PAUSED, text, step.facts.me, late))
+
+    def _end(self, step: Step) -> list[Effect]:
+        if self._is_full and self.room() >= self._config.queue_size_max // 2:
+            self._is_full = False
+            step.effects.append(Room(self.room()))
+        return step.effects
+
+    def _check_submissions(self, submissions: Sequence[Submission]) -> None:
+        if self._running.leaving:
+            raise UsageError("this process is leaving: it sends nothing more")
+        for submission in submissions:
+            if submission.service not in SERVICES:
+                raise UsageError(f"the ring does not serve {Service(submission.service).name} messages")
+            if len(submission.data) > self._config.message_size_max:
+                limit = self._config.message_size_max
+                raise UsageError(f"a message of {len(submission.data)} bytes exceeds message_size_max = {limit}")
+            if not 0 <= submission.sender <= 0xFFFFFFFF:
+                raise UsageError(f"sender {submission.sender} is not a 32-bit number")
+        if cost(submissions) > self.room():
+            raise UsageError(f"no room for {cost(submissions)} bytes; wait for a Room effect")
+
+    def check_invariants(self) -> None:
+        facts = self._running
+        facts.installed.store.check_invariants()
+        memory = facts.installed.memory
+        assert facts.delivery.delivered <= facts.installed.store.aru, "nothing is delivered before it is received"
+        assert facts.installed.store.base <= facts.delivery.delivered, "nothing is discarded before it is delivered"
+        assert memory.safe_seq <= facts.installed.store.aru, "what is safe was received here too"
+        assert facts.me in facts.proposal.candidates - facts.proposal.failed, "nobody gives up itself"
+        assert facts.proposal.failed <= facts.proposal.candidates, "only candidates can have failed"
+        assert set(facts.installed.members) <= facts.proposal.candidates, "the old ring's members are candidates"
+        assert facts.ring_seq >= facts.installed.id.seq, "the ring seq never falls"
+        assert facts.timers.earliest is not None or self._state.name in (moves.STARTING, moves.GONE), (
+            "some timer always runs"
+        )

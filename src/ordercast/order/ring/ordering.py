@@ -1,0 +1,114 @@
+"""One token visit: answer requests, number new packets, say what is missing, update the aru. (Paper, section 4.1)
+
+Nothing is sent here: a visit returns what goes out before the token, the token, and what follows it. In the plain ring
+nothing follows. In the accelerated ring the last packets follow, so a member asks again only for what was numbered
+before the *previous* visit: later packets may simply not have been sent yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from ordercast.model.ids import NOBODY, ProcessId, Seq, TokenSeq
+from ordercast.order.ring.config import RingConfig
+from ordercast.order.ring.flow_control import allowance
+from ordercast.order.ring.ring import Ring
+from ordercast.wire.header import Parsed, retransmitted
+from ordercast.wire.messages import Token
+
+# Gives up to `limit` packets: called with (first seq, round, Lamport clock, limit), each packet numbered in turn.
+Source = Callable[[Seq, int, int, int], list[Parsed]]
+
+
+@dataclass(slots=True)
+class Visit:
+    before: list[bytes]
+    token: Token
+    after: list[bytes]
+    sent: int
+    retransmitted: int
+    requested: int
+
+
+def visit(ring: Ring, token: Token, source: Source, config: RingConfig) -> Visit:
+    """Do a member's work with the token, and remember what the next visit needs."""
+    memory, store = ring.memory, ring.store
+    token_round = token.round + (ring.me == ring.representative)
+    allowed = allowance(
+        config.window,
+        config.visit_max,
+        config.backlog_max,
+        token.seq,
+        memory.received_seq,
+        token.aru,
+        token.retransmitted,
+    )
+    answers, unanswered = _answer(ring, token.requests, config.visit_max)
+    fresh = source(Seq(token.seq + 1), token_round, token.timestamp, max(0, allowed - len(answers)))
+    for offset, packet in enumerate(fresh):
+        store.add(Seq(token.seq + 1 + offset), packet)
+    seq = Seq(token.seq + len(fresh))
+
+    aru, aru_id = updated_aru(token, store.aru, seq, ring.me)
+    visible = memory.received_seq if config.accelerated else token.seq
+    requests = _requests(unanswered, store.missing(visible, config.requests_max), config.requests_max)
+    forwarded = replace(
+        token,
+        sender=ring.me,
+        token_seq=TokenSeq(token.token_seq + 1),
+        round=token_round,
+        seq=seq,
+        aru=aru,
+        aru_id=aru_id,
+        requests=requests,
+        retransmitted=max(0, token.retransmitted + len(answers) - memory.retransmitted),
+        timestamp=token.timestamp + len(fresh),
+    )
+    quiet = seq == memory.received_seq == aru and not answers and not requests
+    memory.quiet = memory.quiet + 1 if quiet else 0
+    memory.token_seq = forwarded.token_seq
+    memory.round = token_round
+    memory.received_seq = token.seq
+    memory.forwarded_seq = seq
+    memory.safe_seq = max(memory.safe_seq, min(memory.forwarded_aru, aru))
+    memory.forwarded_aru = aru
+    memory.retransmitted = len(answers)
+
+    packets = answers + [packet[0] for packet in fresh]
+    cut = max(0, len(packets) - config.accelerated_window) if config.accelerated else len(packets)
+    return Visit(packets[:cut], forwarded, packets[cut:], len(fresh), len(answers), len(requests))
+
+
+def updated_aru(token: Token, my_aru: Seq, seq: Seq, me: ProcessId) -> tuple[Seq, ProcessId]:
+    """Lower the aru to mine; raise it only if I was the one who held it down, or nobody does. (Figure 4.1)"""
+    if my_aru < token.aru or token.aru_id in (me, NOBODY):
+        return my_aru, NOBODY if my_aru == seq else me
+    return token.aru, token.aru_id
+
+
+def count_stuck(ring: Ring, token: Token) -> int:
+    """How many visits the aru has stood still below seq. (Figure 4.4)"""
+    memory = ring.memory
+    stands = token.aru == memory.forwarded_aru and token.aru_id != NOBODY
+    memory.stuck = memory.stuck + 1 if stands else 0
+    return memory.stuck
+
+
+def _answer(ring: Ring, requests: tuple[Seq, ...], limit: int) -> tuple[list[bytes], list[Seq]]:
+    """Packets to retransmit, and the requests that remain."""
+    answers: list[bytes] = []
+    unanswered: list[Seq] = []
+    for seq in requests:
+        packet = ring.store.get(seq) if len(answers) < limit else None
+        if packet is None:
+            unanswered.append(seq)
+        else:
+            answers.append(retransmitted(packet[0], ring.me))
+    return answers, unanswered
+
+
+def _requests(unanswered: list[Seq], missing: list[Seq], limit: int) -> tuple[Seq, ...]:
+    if not missing:
+        return tuple(unanswered)
+    return tuple(sorted({*unanswered, *missing})[:limit])

@@ -1,0 +1,137 @@
+"""The Commit token goes round twice: once to confirm the membership and to collect what recovery needs, once to hand it
+out. (Paper, the Commit state, Figures 4.9 and 4.10)
+
+The hop number on the token tells the rotation, so a duplicate of the first can never pass for the second. Before the
+second forwarding the ring seq is on stable storage.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from ordercast.model.ids import TokenSeq
+from ordercast.model.notes import Occurrence
+from ordercast.model.view import ChangeReason
+from ordercast.order.ring.ring import Ring, TokenMemory
+from ordercast.order.ring.states import gather, moves, recovery
+from ordercast.order.ring.states.base import State
+from ordercast.order.ring.step import Facts, Step
+from ordercast.order.ring.timers import Timer
+from ordercast.wire.header import Parsed
+from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Member, Token, Wake
+
+
+@dataclass(slots=True)
+class Commit(State):
+    ring: Ring
+    name: ClassVar[str] = moves.COMMIT
+    complete: CommitToken | None = None  # of the second rotation, held until the ring seq is stored
+
+    @classmethod
+    def enter(cls, origin: State, token: CommitToken, step: Step) -> State:
+        facts = step.facts
+        step.moved(origin.name, cls.name, None, f"ring {token.ring}")
+        facts.timers.only()
+        members = tuple(member.process for member in token.members)
+        entries = tuple(_my_entry(facts) if member.process == facts.me else member for member in token.members)
+        facts.ring_seq = token.ring.seq
+        facts.clock = max(facts.clock, token.timestamp)
+        forwarded = replace(
+            token,
+            sender=facts.me,
+            token_seq=TokenSeq(token.token_seq + 1),
+            members=entries,
+            timestamp=facts.clock,
+        )
+        ring = Ring(token.ring, members, facts.me, facts.cluster, TokenMemory(forwarded.token_seq))
+        facts.attempt.forwards = 0
+        step.forward(ring, forwarded)
+        return cls(ring)
+
+    def on_commit(self, token: CommitToken, step: Step) -> State:
+        ring = self.ring
+        if token.ring != ring.id:
+            step.ignored(token, "another ring's")
+            return self
+        second = ring.index + len(ring.members)
+        if self.complete is not None or token.token_seq != second or not all(m.filled for m in token.members):
+            step.occurred(Occurrence.DUPLICATE_TOKEN)
+            return self
+        self.complete = token
+        step.facts.timers.cancel(Timer.TOKEN_RETRANSMIT)
+        step.arm(Timer.TOKEN_LOSS, step.facts.config.token_loss_ns)
+        step.persist(ring.id.seq)
+        return self
+
+    def on_persisted(self, step: Step) -> State:
+        if self.complete is None or step.facts.storage.confirmed < self.ring.id.seq:
+            return self
+        return recovery.Recovery.enter(self, self.ring, self.complete, step)
+
+    def accepting(self, facts: Facts) -> Ring | None:
+        return None if facts.is_frozen else facts.installed
+
+    def on_data(self, fresh: list[Parsed], step: Step) -> State:
+        facts = step.facts
+        facts.delivery.advance(facts.installed.memory.safe_seq, step.effects)
+        return self
+
+    def on_token(self, token: Token, step: Step) -> State:
+        step.ignored(token, "no ring is installed")
+        return self
+
+    def on_join(self, join: Join, step: Step) -> State:
+        return start_over(self, self.ring, join, step)
+
+    def on_announcement(self, announcement: Announcement, step: Step) -> State:
+        return self  # noted by the node; newcomers are merged once a ring is installed
+
+    def on_wake(self, wake: Wake, step: Step) -> State:
+        step.ignored(wake, "no ring is installed")
+        return self
+
+    def on_leave(self, leave: Leave, step: Step) -> State:
+        return give_up(self, self.ring, leave, step)
+
+    def on_timer(self, timer: Timer, step: Step) -> State:
+        if timer is Timer.TOKEN_RETRANSMIT:
+            step.forward_again(self.ring)
+        elif timer is Timer.TOKEN_LOSS:
+            step.occurred(Occurrence.COMMIT_INTERRUPTED)
+            return gather.Gather.enter(self, ChangeReason.COMMIT_LOST, step)
+        return self
+
+    def on_submission(self, step: Step) -> State:
+        return self  # it waits in the outbox
+
+
+def _my_entry(facts: Facts) -> Member:
+    ring = facts.installed
+    return Member(facts.me, True, ring.id, ring.store.aru, facts.delivery.delivered, facts.is_frozen)
+
+
+def start_over(state: State, ring: Ring, join: Join, step: Step) -> State:
+    """In Commit and Recovery: a member whose Join speaks of this ring or a later one has given this ring up."""
+    facts = step.facts
+    if join.sender not in ring.members or join.ring_seq < ring.id.seq:
+        step.ignored(join, "a ring is being formed, and this Join does not speak of it")
+        return state
+    facts.proposal.merge(join, facts.installed.members)
+    _interrupted(state, step)
+    return gather.Gather.enter(state, join.reason, step, {join.sender: join})
+
+
+def give_up(state: State, ring: Ring, leave: Leave, step: Step) -> State:
+    """In Commit and Recovery: a member left."""
+    if leave.sender not in ring.members:
+        step.ignored(leave, "not of the ring that is being formed")
+        return state
+    step.facts.proposal.fail([leave.sender])
+    _interrupted(state, step)
+    return gather.Gather.enter(state, ChangeReason.LEFT, step)
+
+
+def _interrupted(state: State, step: Step) -> None:
+    is_commit = state.name == moves.COMMIT
+    step.occurred(Occurrence.COMMIT_INTERRUPTED if is_commit else Occurrence.RECOVERY_INTERRUPTED)

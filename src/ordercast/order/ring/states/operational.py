@@ -1,0 +1,247 @@
+"""Normal operation: messages are numbered, sent, received and delivered. (Paper, sections 4.1 and 4.2)
+
+An idle ring rests: after some quiet rotations the representative keeps the token for `rest_ns`, and whoever gets
+something to send wakes it with a packet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from ordercast.model.ids import NO_SEQ, NOBODY, ProcessId, Seq, TokenSeq
+from ordercast.model.notes import Occurrence
+from ordercast.model.view import ChangeReason
+from ordercast.order.ring.ordering import Source
+from ordercast.order.ring.ring import Ring
+from ordercast.order.ring.states import gather, gone, moves
+from ordercast.order.ring.states.base import State
+from ordercast.order.ring.states.token_visit import accepted, deaf_member, work
+from ordercast.order.ring.step import Facts, Step
+from ordercast.order.ring.timers import Timer
+from ordercast.wire.header import Parsed
+from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
+
+QUIET_VISITS = 3  # two for everybody to learn that all is safe, one more so that the representative knows it
+
+
+@dataclass(slots=True)
+class Operational(State):
+    name: ClassVar[str] = moves.OPERATIONAL
+    held: Token | None = None  # the token, resting here
+    woken: bool = False  # somebody asked for the token before it came: do not let it rest
+
+    @classmethod
+    def enter(cls, origin: State, step: Step, text: str) -> State:
+        facts, config = step.facts, step.facts.config
+        step.moved(origin.name, cls.name, None, text)
+        facts.timers.only(Timer.LOOP, Timer.TOKEN_RETRANSMIT, Timer.TOKEN_LOSS)
+        step.arm(Timer.TOKEN_LOSS, config.token_loss_ns)
+        step.arm(Timer.ANNOUNCE, 0)
+        state = cls()
+        facts.delivery.advance(facts.installed.memory.safe_seq, step.effects)
+        return state._leave_if_done(step)
+
+    @classmethod
+    def begin(cls, origin: State, step: Step) -> State:
+        """Start-up: the ring of one, its token at rest."""
+        state = cls.enter(origin, step, "the first view of this life")
+        if isinstance(state, cls):
+            state._rest(_first_token(step.facts.installed), step)
+            return state.on_submission(step)
+        return state
+
+    def accepting(self, facts: Facts) -> Ring | None:
+        return facts.installed
+
+    def on_data(self, fresh: list[Parsed], step: Step) -> State:
+        facts = step.facts
+        ring = facts.installed
+        if ring.store.high > ring.memory.forwarded_seq:  # the token went on from here
+            facts.timers.cancel(Timer.TOKEN_RETRANSMIT)
+            step.arm(Timer.TOKEN_LOSS, facts.config.token_loss_ns)
+        facts.delivery.advance(ring.memory.safe_seq, step.effects)
+        return self
+
+    def on_token(self, token: Token, step: Step) -> State:
+        facts = step.facts
+        ring = facts.installed
+        if self.held is not None and token.ring == ring.id:
+            step.occurred(Occurrence.DUPLICATE_TOKEN)
+            return self
+        if not accepted(ring, token, step):
+            return self
+        facts.timers.cancel(Timer.WAKE)
+        deaf = deaf_member(ring, token, step)
+        if deaf is not None:
+            facts.proposal.fail([deaf])
+            return gather.Gather.leave_ring(self, ChangeReason.FAILED_TO_RECEIVE, step, blamed=deaf)
+        if self._may_rest(token, facts):
+            self._rest(token, step)
+            step.occurred(Occurrence.TOKEN_RESTED)
+            return self
+        return self._work(token, step)
+
+    def _may_rest(self, token: Token, facts: Facts) -> bool:
+        ring = facts.installed
+        return (
+            ring.me == ring.representative
+            and ring.memory.quiet >= QUIET_VISITS
+            and token.seq == ring.memory.received_seq == token.aru
+            and not (token.requests or facts.outbox or self.woken)
+        )
+
+    def _rest(self, token: Token, step: Step) -> None:
+        self.held = token
+        step.arm(Timer.REST, step.facts.config.rest_ns)
+        if len(step.facts.installed.members) == 1:
+            step.facts.timers.cancel(Timer.REST, Timer.TOKEN_LOSS)  # nobody waits for a sign of life
+
+    def _work(self, token: Token, step: Step) -> State:
+        facts = step.facts
+        self.held = None
+        self.woken = False
+        facts.timers.cancel(Timer.REST)
+        if facts.clock > token.timestamp:
+            token = replace(token, timestamp=facts.clock)
+        work(facts.installed, token, outbox_source(facts), step, facts.config)
+        facts.delivery.advance(facts.installed.memory.safe_seq, step.effects)
+        facts.installed.store.discard(facts.installed.memory.safe_seq)
+        return self._leave_if_done(step)
+
+    def on_commit(self, token: CommitToken, step: Step) -> State:
+        step.ignored(token, "a ring is installed")
+        return self
+
+    def on_join(self, join: Join, step: Step) -> State:
+        facts = step.facts
+        members = facts.installed.members
+        if facts.me in join.failed:
+            step.ignored(join, "it counts me as failed")
+            return self
+        if join.sender in members:
+            if join.ring_seq < facts.installed.id.seq:
+                step.ignored(join, "stale: sent before this ring was formed")
+                return self
+        elif not facts.hearing.admits(newcomers_of(join, members), members, step.now):
+            step.ignored(join, "not everybody here and there hear each other")
+            return self
+        facts.proposal.merge(join, members)
+        reason = join.reason if join.sender in members else ChangeReason.MERGE
+        return gather.Gather.leave_ring(self, reason, step, blamed=join.blamed, join=join)
+
+    def on_announcement(self, announcement: Announcement, step: Step) -> State:
+        """The representative looks, a little later, whether the rings it has heard of can be merged."""
+        facts = step.facts
+        ring = facts.installed
+        is_news = facts.me == ring.representative and announcement.sender not in ring.members
+        if is_news and not facts.timers.is_armed(Timer.MERGE):
+            step.arm(Timer.MERGE, facts.config.announce_ns // 4)
+        return self
+
+    def on_wake(self, wake: Wake, step: Step) -> State:
+        if wake.ring != step.facts.installed.id:
+            step.ignored(wake, "another ring's")
+            return self
+        if self.held is None:
+            self.woken = True
+            return self
+        step.occurred(Occurrence.RING_WOKEN)
+        return self._work(self.held, step)
+
+    def on_leave(self, leave: Leave, step: Step) -> State:
+        facts = step.facts
+        if leave.ring != facts.installed.id or leave.sender not in facts.installed.members:
+            step.ignored(leave, "not a member of this ring")
+            return self
+        facts.proposal.fail([leave.sender])
+        return gather.Gather.leave_ring(self, ChangeReason.LEFT, step)
+
+    def on_timer(self, timer: Timer, step: Step) -> State:
+        facts = step.facts
+        if timer is Timer.TOKEN_LOSS:
+            return gather.Gather.leave_ring(self, ChangeReason.TOKEN_LOST, step)
+        if timer is Timer.TOKEN_RETRANSMIT:
+            step.forward_again(facts.installed)
+        elif timer is Timer.REST and self.held is not None:
+            return self._work(self.held, step)
+        elif timer is Timer.WAKE:
+            self._wake_holder(step)
+        elif timer is Timer.ANNOUNCE:
+            self._announce(step)
+        elif timer is Timer.MERGE:
+            return self._merge(step)
+        return self
+
+    def _announce(self, step: Step) -> None:
+        facts = step.facts
+        ring = facts.installed
+        step.broadcast(Announcement(ring.id, facts.me, ring.members, facts.hearing.heard(step.now)))
+        step.arm(Timer.ANNOUNCE, facts.config.announce_ns)
+
+    def _merge(self, step: Step) -> State:
+        facts = step.facts
+        newcomers, held = facts.hearing.mergeable(facts.installed.members, step.now)
+        if held:
+            step.occurred(Occurrence.MERGE_HELD)
+        if not newcomers:
+            return self
+        facts.proposal.candidates.update(newcomers)
+        return gather.Gather.leave_ring(self, ChangeReason.MERGE, step)
+
+    def on_submission(self, step: Step) -> State:
+        facts = step.facts
+        if self.held is not None and (facts.outbox or facts.leaving):
+            return self._work(self.held, step)
+        state = self._leave_if_done(step)
+        if state is self and not facts.timers.is_armed(Timer.WAKE):
+            self._wake_holder(step)
+        return state
+
+    def _wake_holder(self, step: Step) -> None:
+        """If the token may be resting elsewhere, ask for it, and again until it comes."""
+        facts = step.facts
+        ring = facts.installed
+        if not ring.memory.quiet or ring.representative == facts.me or not (facts.outbox or facts.leaving):
+            return
+        step.send(ring.representative, Wake(ring.id, facts.me))
+        step.arm(Timer.WAKE, facts.config.token_retransmit_ns)
+
+    def on_persisted(self, step: Step) -> State:
+        return self  # a write that an abandoned ring had asked for
+
+    def _leave_if_done(self, step: Step) -> State:
+        facts = step.facts
+        mine = facts.own_seq
+        if (
+            not facts.leaving
+            or facts.outbox
+            or facts.installed.memory.safe_seq < mine
+            or facts.delivery.delivered < mine
+        ):
+            return self
+        return gone.Gone.enter(self, step)
+
+
+def outbox_source(facts: Facts) -> Source:
+    """New packets come from the outbox."""
+
+    def take(first: Seq, token_round: int, timestamp: int, limit: int) -> list[Parsed]:
+        loads = facts.outbox.take(limit)
+        if loads:
+            facts.own_seq = Seq(first + len(loads) - 1)
+        prefix, me = facts.installed.prefix, facts.me
+        return [
+            load.numbered(prefix, me, Seq(first + offset), token_round, timestamp + 1 + offset)
+            for offset, load in enumerate(loads)
+        ]
+
+    return take
+
+
+def newcomers_of(join: Join, ring: tuple[ProcessId, ...]) -> set[ProcessId]:
+    return set(join.candidates) - set(join.failed) - set(ring)
+
+
+def _first_token(ring: Ring) -> Token:
+    return Token(ring.id, ring.me, TokenSeq(0), 0, NO_SEQ, NO_SEQ, NOBODY, (), 0, False, 0)

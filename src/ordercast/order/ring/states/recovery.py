@@ -1,0 +1,190 @@
+"""Old-ring packets are exchanged on the new ring; then the old ring is finished and the new one installed, in one
+step. (Paper, section 4.3, Figures 4.11 to 4.14)
+
+The old ring's store takes packets only through the new ring from here on: what arrives otherwise would be at some and
+not at others. The promise to deliver what was exchanged survives the failure of this recovery.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from ordercast.model.errors import WireError
+from ordercast.model.ids import NO_SEQ, NOBODY, Seq, TokenSeq
+from ordercast.model.notes import Dropped, Occurrence
+from ordercast.model.view import ChangeReason
+from ordercast.order.ring.consensus import Proposal
+from ordercast.order.ring.delivery import Delivery
+from ordercast.order.ring.recovery_plan import RecoveryPlan, kept_promise, must_exchange, plan_from
+from ordercast.order.ring.ring import Ring
+from ordercast.order.ring.states import commit, gather, moves, operational
+from ordercast.order.ring.states.base import State
+from ordercast.order.ring.states.token_visit import accepted, deaf_member, work
+from ordercast.order.ring.step import Attempt, Facts, Step
+from ordercast.order.ring.timers import Timer
+from ordercast.wire.header import ARRIVAL, RECOVERED, Parsed, origin_of, parse_data, recovered, unwrapped
+from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
+
+
+@dataclass(slots=True)
+class Recovery(State):
+    ring: Ring  # the new one
+    plan: RecoveryPlan
+    reason: ChangeReason  # as the Commit token says: equal at all members
+    name: ClassVar[str] = moves.RECOVERY
+    queue: dict[Seq, Parsed] = field(
+        default_factory=dict
+    )  # old-ring packets that I would send (`retrans_message_queue`)
+    i_set_flag: bool = False  # `exchanging` on the token is true because of me
+    quiet_visits: int = 0  # successive visits with the flag false (`my_retrans_flg_count`)
+    install_seq: Seq = NO_SEQ  # the last seq that carries an old-ring packet; known when quiet_visits is 2
+
+    @classmethod
+    def enter(cls, origin: State, ring: Ring, token: CommitToken, step: Step) -> State:
+        facts = step.facts
+        step.moved(origin.name, cls.name, None, f"ring {ring.id}")
+        facts.timers.only()
+        plan = plan_from(token.members, facts.me)
+        queue: dict[Seq, Parsed] = {}
+        if must_exchange(token.members, plan):
+            facts.attempt.promise = None
+            queue = dict(facts.installed.store.held_after(plan.low_aru))
+        else:
+            assert facts.attempt.promise is not None
+            plan = kept_promise(facts.attempt.promise, plan)
+            step.occurred(Occurrence.OBLIGATION_KEPT)
+        facts.clock = max(facts.clock, token.timestamp)
+        ring.memory.token_seq = TokenSeq(token.token_seq + 1)
+        step.forward(ring, replace(token, sender=facts.me, token_seq=ring.memory.token_seq))
+        return cls(ring, plan, token.reason, queue=queue)
+
+    def on_commit(self, token: CommitToken, step: Step) -> State:
+        """The representative's third sight of it: it becomes the regular token."""
+        ring = self.ring
+        if token.ring != ring.id or ring.me != ring.representative or token.token_seq != 2 * len(ring.members):
+            step.occurred(Occurrence.DUPLICATE_TOKEN)
+            return self
+        first = Token(ring.id, token.sender, token.token_seq, 0, NO_SEQ, NO_SEQ, NOBODY, (), 0, False, token.timestamp)
+        return self.on_token(first, step)
+
+    def on_token(self, token: Token, step: Step) -> State:
+        facts = step.facts
+        ring = self.ring
+        if not accepted(ring, token, step):
+            return self
+        deaf = deaf_member(ring, token, step)
+        if deaf is not None:
+            facts.proposal.fail([deaf])
+            facts.attempt.blamed = deaf
+            return self._fail(ChangeReason.FAILED_TO_RECEIVE, step)
+        config = replace(facts.config, accelerated=False)
+        forwarded = work(ring, token, self._take, step, config, self._flag)
+        self._count(forwarded, step)
+        if self.quiet_visits >= 3 and ring.memory.safe_seq >= self.install_seq:
+            return self._install(step)
+        return self
+
+    def _take(self, first: Seq, token_round: int, timestamp: int, limit: int) -> list[Parsed]:
+        """The next old-ring packets that nobody else has sent yet, wrapped. They keep their own timestamps."""
+        packets: list[Parsed] = []
+        for old_seq in list(self.queue)[:limit]:
+            raw = self.queue.pop(old_seq)[0]
+            packet = recovered(raw, self.ring.prefix, self.ring.me, Seq(first + len(packets)), token_round)
+            packets.append((packet, RECOVERED, [], None))
+        return packets
+
+    def _flag(self, token: Token) -> Token:
+        """Raise the flag while I have something to send; lower it only if it was I who raised it."""
+        if self.queue:
+            if not token.exchanging:
+                self.i_set_flag = True
+                return replace(token, exchanging=True)
+        elif token.exchanging and self.i_set_flag:
+            self.i_set_flag = False
+            return replace(token, exchanging=False)
+        return token
+
+    def _count(self, token: Token, step: Step) -> None:
+        facts = step.facts
+        self.quiet_visits = 0 if token.exchanging else self.quiet_visits + 1
+        if self.quiet_visits == 2:
+            self.install_seq = token.seq
+        if self.quiet_visits >= 2 and self.ring.store.aru >= self.install_seq and facts.attempt.promise is None:
+            facts.attempt.promise = self.plan
+            step.occurred(Occurrence.PROMISE_MADE)
+
+    def accepting(self, facts: Facts) -> Ring | None:
+        return self.ring
+
+    def on_data(self, fresh: list[Parsed], step: Step) -> State:
+        facts = step.facts
+        if self.ring.store.high > self.ring.memory.forwarded_seq:
+            facts.timers.cancel(Timer.TOKEN_RETRANSMIT)
+        step.arm(Timer.TOKEN_LOSS, facts.config.token_loss_ns)
+        old = facts.installed
+        for packet in fresh:
+            if packet[1] & RECOVERED:
+                ring_id, old_seq = origin_of(packet[0])
+                if ring_id == old.id:
+                    self.queue.pop(old_seq, None)
+                    if not facts.is_frozen and not old.store.has(old_seq):
+                        self._keep_old(old, old_seq, packet[0], step)
+        return self
+
+    def _keep_old(self, old: Ring, seq: Seq, packet: bytes, step: Step) -> None:
+        raw = unwrapped(packet, old.prefix)
+        _, _, flags, count, originator, _ = ARRIVAL.unpack_from(raw)
+        try:
+            old.store.add(seq, parse_data(raw, flags, count, originator, seq))
+        except WireError as error:
+            step.note(Dropped(f"in a recovered packet: {error}"))
+        else:
+            step.occurred(Occurrence.MESSAGES_EXCHANGED)
+
+    def _install(self, step: Step) -> State:
+        """Steps 2 to 6: the rest of the old ring, two views, and back to work."""
+        facts = step.facts
+        assert facts.attempt.promise is not None, "nobody installs what it has not promised to deliver"
+        facts.delivery.finish(self.plan, self.ring, self.reason, step.effects)
+        facts.hearing.hold_down(sorted(facts.proposal.failed), step.now)
+        facts.installed = self.ring
+        facts.delivery = Delivery(self.ring, self.ring.id, self.install_seq)
+        facts.proposal = Proposal(facts.me, set(self.ring.members))
+        facts.attempt = Attempt()
+        facts.own_seq = NO_SEQ
+        again = facts.outbox.start_over()
+        if again:
+            step.occurred(Occurrence.LARGE_SENT_AGAIN, again)
+        return operational.Operational.enter(self, step, f"installed ring {self.ring.id}")
+
+    def _fail(self, reason: ChangeReason, step: Step) -> State:
+        """Back to Gather as a member of the old ring. What the new ring brought to the old store stays."""
+        step.occurred(Occurrence.RECOVERY_INTERRUPTED)
+        return gather.Gather.enter(self, reason, step)
+
+    def on_join(self, join: Join, step: Step) -> State:
+        return commit.start_over(self, self.ring, join, step)
+
+    def on_announcement(self, announcement: Announcement, step: Step) -> State:
+        return self  # noted by the node; newcomers are merged once a ring is installed
+
+    def on_wake(self, wake: Wake, step: Step) -> State:
+        step.ignored(wake, "no ring is installed")
+        return self
+
+    def on_leave(self, leave: Leave, step: Step) -> State:
+        return commit.give_up(self, self.ring, leave, step)
+
+    def on_timer(self, timer: Timer, step: Step) -> State:
+        if timer is Timer.TOKEN_RETRANSMIT:
+            step.forward_again(self.ring)
+        elif timer is Timer.TOKEN_LOSS:
+            return self._fail(ChangeReason.RECOVERY_LOST, step)
+        return self
+
+    def on_submission(self, step: Step) -> State:
+        return self  # it waits in the outbox
+
+    def on_persisted(self, step: Step) -> State:
+        return self

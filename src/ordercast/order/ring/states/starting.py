@@ -1,0 +1,71 @@
+"""Before the first view: the ring seq is being raised and stored, so that this life's rings come after those of the
+last. (Paper, start-up; deviations, E7)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ordercast.model.effects import InstallView
+from ordercast.order.ring.delivery import first_view
+from ordercast.order.ring.ring import Ring
+from ordercast.order.ring.states import moves, operational
+from ordercast.order.ring.states.base import State
+from ordercast.order.ring.step import Facts, Step
+from ordercast.order.ring.timers import Timer
+from ordercast.wire.header import Parsed
+from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
+
+_NOT_YET = "not started"
+
+
+@dataclass(slots=True)
+class Starting(State):
+    name: ClassVar[str] = moves.STARTING
+
+    @classmethod
+    def enter(cls, step: Step) -> Starting:
+        step.persist(step.facts.ring_seq)
+        return cls()
+
+    def on_persisted(self, step: Step) -> State:
+        facts = step.facts
+        if facts.storage.confirmed < facts.ring_seq:
+            return self
+        step.effects.append(InstallView(first_view(facts.installed)))
+        return operational.Operational.begin(self, step)
+
+    def accepting(self, facts: Facts) -> Ring | None:
+        return None
+
+    def on_data(self, fresh: list[Parsed], step: Step) -> State:
+        return self
+
+    def on_token(self, token: Token, step: Step) -> State:
+        step.ignored(token, _NOT_YET)
+        return self
+
+    def on_commit(self, token: CommitToken, step: Step) -> State:
+        step.ignored(token, _NOT_YET)
+        return self
+
+    def on_join(self, join: Join, step: Step) -> State:
+        step.ignored(join, _NOT_YET)
+        return self
+
+    def on_announcement(self, announcement: Announcement, step: Step) -> State:
+        return self  # heard and noted by the node: it will be of use soon
+
+    def on_wake(self, wake: Wake, step: Step) -> State:
+        step.ignored(wake, _NOT_YET)
+        return self
+
+    def on_leave(self, leave: Leave, step: Step) -> State:
+        step.ignored(leave, _NOT_YET)
+        return self
+
+    def on_timer(self, timer: Timer, step: Step) -> State:
+        return self  # none is armed
+
+    def on_submission(self, step: Step) -> State:
+        return self  # it waits in the outbox

@@ -1,0 +1,74 @@
+"""The work with the regular token that Operational and Recovery share: do it, send what it yields, expel the deaf."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ordercast.model.effects import Alarm, AlarmKind, Broadcast
+from ordercast.model.ids import ProcessId, process_text
+from ordercast.model.notes import Occurrence, Visited
+from ordercast.order.ring.config import RingConfig
+from ordercast.order.ring.ordering import Source, count_stuck, visit
+from ordercast.order.ring.ring import Ring
+from ordercast.order.ring.step import Step
+from ordercast.order.ring.timers import Timer
+from ordercast.wire.messages import Token
+
+
+def accepted(ring: Ring, token: Token, step: Step) -> bool:
+    """The token of this ring, and not a copy of one that was here already."""
+    if token.ring != ring.id:
+        step.ignored(token, "another ring's token")
+        return False
+    if token.token_seq != ring.expected_token_seq():
+        step.occurred(Occurrence.DUPLICATE_TOKEN)
+        return False
+    step.facts.timers.cancel(Timer.TOKEN_RETRANSMIT)
+    step.arm(Timer.TOKEN_LOSS, step.facts.config.token_loss_ns)
+    return True
+
+
+def deaf_member(ring: Ring, token: Token, step: Step) -> ProcessId | None:
+    """Who has failed to receive for too long, if anybody but me. (Paper, recognising failure to receive)"""
+    limit = step.facts.config.fail_to_receive_rotations
+    if count_stuck(ring, token) <= limit or token.aru_id == step.facts.me:
+        return None
+    step.occurred(Occurrence.EXPELLED, process=token.aru_id)
+    text = f"{process_text(token.aru_id)} has not received packet {token.aru + 1} in {limit} rotations: it is expelled"
+    step.alarm(Alarm(AlarmKind.FAILED_TO_RECEIVE, text, token.aru_id))
+    return token.aru_id
+
+
+def work(
+    ring: Ring,
+    token: Token,
+    source: Source,
+    step: Step,
+    config: RingConfig,
+    amend: Callable[[Token], Token] = lambda token: token,
+) -> Token:
+    """A whole visit: packets, the token (amended, in recovery), the packets that may follow it."""
+    facts = step.facts
+    done = visit(ring, token, source, config)
+    forwarded = amend(done.token)
+    facts.clock = forwarded.timestamp
+    if done.before:
+        step.effects.append(Broadcast(done.before))
+    # A quiet ring's token may be resting at the representative: that is no reason to send it again.
+    step.forward(ring, forwarded, config.rest_ns if ring.memory.quiet else 0)
+    if done.after:
+        step.effects.append(Broadcast(done.after))
+    if facts.verbose:
+        step.note(
+            Visited(
+                ring.id,
+                forwarded.round,
+                forwarded.seq,
+                forwarded.aru,
+                ring.store.aru,
+                done.sent,
+                done.retransmitted,
+                done.requested,
+            )
+        )
+    return forwarded

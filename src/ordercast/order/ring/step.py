@@ -1,0 +1,128 @@
+"""What one input may touch: the time, the facts that all states share, and the list of effects it causes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ordercast.model.effects import Alarm, Broadcast, Effect, Persist, Record, SendTo
+from ordercast.model.ids import NO_SEQ, NOBODY, Instant, ProcessId, Seq
+from ordercast.model.notes import Ignored, Moved, Note, Occurred, Occurrence
+from ordercast.model.view import ChangeReason
+from ordercast.order.ring.config import RingConfig
+from ordercast.order.ring.consensus import Proposal
+from ordercast.order.ring.delivery import Delivery
+from ordercast.order.ring.hearing import Hearing
+from ordercast.order.ring.outbox import Outbox
+from ordercast.order.ring.recovery_plan import RecoveryPlan
+from ordercast.order.ring.ring import Ring
+from ordercast.order.ring.states.moves import MOVES
+from ordercast.order.ring.timers import Timer, Timers
+from ordercast.wire.codec import encode
+from ordercast.wire.messages import CommitToken, Message, Token
+
+RING_SEQ_KEY = "ring_seq"
+
+
+@dataclass(slots=True)
+class Storage:
+    """The ring seq in stable storage: written before it is used, confirmed in the order of the writes."""
+
+    confirmed: int
+    requested: list[int] = field(default_factory=list)
+
+    def confirm(self) -> None:
+        self.confirmed = max(self.confirmed, self.requested.pop(0))
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One change of membership, from leaving Operational to the next installation; kept over failures on the way."""
+
+    reason: ChangeReason = ChangeReason.STARTED  # why the ring was given up: goes into the views
+    blamed: ProcessId = NOBODY  # who was expelled for failing to receive
+    forwards: int = 0  # how often I forwarded the token since consensus (`my_rotation_count`)
+    promise: RecoveryPlan | None = None  # set: I hold and shall deliver all that was exchanged (`my_received_flg`)
+
+
+@dataclass(slots=True)
+class Facts:
+    """What all states share."""
+
+    me: ProcessId
+    config: RingConfig
+    cluster: bytes
+    storage: Storage
+    proposal: Proposal
+    hearing: Hearing
+    outbox: Outbox
+    ring_seq: int  # the highest ring seq I have committed to
+    installed: Ring  # the ring I last installed: the old ring while a new one is being formed
+    delivery: Delivery
+    timers: Timers = field(default_factory=Timers)
+    attempt: Attempt = field(default_factory=Attempt)
+    clock: int = 0  # Lamport
+    join_number: int = 0
+    own_seq: Seq = NO_SEQ  # the last packet that I numbered on the installed ring
+    loop: Token | CommitToken | None = None  # a token on its way from me to me
+    leaving: bool = False
+    verbose: bool = False  # note every token visit
+
+    @property
+    def is_frozen(self) -> bool:
+        """The old ring's store takes no more packets: what was exchanged is what is owed, no more and no less."""
+        return self.attempt.promise is not None
+
+
+@dataclass(slots=True)
+class Step:
+    now: Instant
+    facts: Facts
+    effects: list[Effect] = field(default_factory=list)
+
+    def note(self, note: Note) -> None:
+        self.effects.append(Record(note))
+
+    def moved(self, origin: str, target: str, reason: ChangeReason | None, text: str) -> None:
+        """Every state is entered through here."""
+        assert (origin, target) in MOVES, f"{origin} -> {target} is no legal move"
+        self.effects.append(Record(Moved(origin, target, reason, text)))
+
+    def occurred(self, what: Occurrence, count: int = 1, process: ProcessId | None = None) -> None:
+        self.effects.append(Record(Occurred(what, count, process)))
+
+    def ignored(self, message: Message, why: str) -> None:
+        self.effects.append(Record(Ignored(type(message).__name__, why)))
+
+    def alarm(self, alarm: Alarm) -> None:
+        self.effects.append(alarm)
+
+    def arm(self, timer: Timer, delay: int) -> None:
+        self.facts.timers.arm(timer, self.now + delay)
+
+    def broadcast(self, message: Message) -> None:
+        self.effects.append(Broadcast([encode(self.facts.cluster, message)]))
+
+    def send(self, process: ProcessId, message: Message) -> None:
+        self.effects.append(SendTo(process, encode(self.facts.cluster, message)))
+
+    def forward(self, ring: Ring, token: Token | CommitToken, patience: int = 0) -> None:
+        """Pass the token on and keep a copy. `patience` is how much longer than usual no sign of life is normal."""
+        facts = self.facts
+        facts.attempt.forwards += 1
+        facts.timers.arm(Timer.TOKEN_LOSS, self.now + facts.config.token_loss_ns)
+        if ring.successor == facts.me:
+            facts.loop = token
+            facts.timers.arm(Timer.LOOP, self.now)
+            return
+        ring.memory.copy = encode(facts.cluster, token)
+        self.effects.append(SendTo(ring.successor, ring.memory.copy))
+        facts.timers.arm(Timer.TOKEN_RETRANSMIT, self.now + facts.config.token_retransmit_ns + patience)
+
+    def forward_again(self, ring: Ring) -> None:
+        self.effects.append(SendTo(ring.successor, ring.memory.copy))
+        self.arm(Timer.TOKEN_RETRANSMIT, self.facts.config.token_retransmit_ns)
+        self.occurred(Occurrence.TOKEN_RETRANSMITTED)
+
+    def persist(self, ring_seq: int) -> None:
+        self.facts.storage.requested.append(ring_seq)
+        self.effects.append(Persist(RING_SEQ_KEY, ring_seq.to_bytes(8, "big")))

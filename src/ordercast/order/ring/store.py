@@ -1,0 +1,85 @@
+"""The packets of one ring that this process holds, by seq; what is missing; how far there is no hole.
+
+A list whose first slot is seq `base + 1`: in-order arrival appends, discarding what is safe cuts the front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ordercast.model.ids import NO_SEQ, Seq
+from ordercast.wire.header import Parsed
+
+
+class Store:
+    __slots__ = ("aru", "base", "slots")
+
+    def __init__(self) -> None:
+        self.base: Seq = NO_SEQ  # everything up to here was discarded
+        self.aru: Seq = NO_SEQ  # everything up to here was received (`my_aru`)
+        self.slots: list[Parsed | None] = []
+
+    @property
+    def high(self) -> Seq:
+        """The highest seq received."""
+        return Seq(self.base + len(self.slots))
+
+    def add(self, seq: Seq, packet: Parsed) -> bool:
+        """Keep a packet; False when it is here already or was here once."""
+        slots = self.slots
+        index = seq - self.base - 1
+        if index == len(slots):
+            slots.append(packet)
+        elif index > len(slots):
+            slots.extend([None] * (index - len(slots)))
+            slots.append(packet)
+        elif index < 0 or slots[index] is not None:
+            return False
+        else:
+            slots[index] = packet
+        if seq == self.aru + 1:
+            index += 1
+            while index < len(slots) and slots[index] is not None:
+                index += 1
+            self.aru = Seq(self.base + index)
+        return True
+
+    def has(self, seq: Seq) -> bool:
+        """Held, or held once and discarded since."""
+        if seq <= self.aru:
+            return True
+        index = seq - self.base - 1
+        return index < len(self.slots) and self.slots[index] is not None
+
+    def get(self, seq: Seq) -> Parsed | None:
+        index = seq - self.base - 1
+        return self.slots[index] if 0 <= index < len(self.slots) else None
+
+    def missing(self, through: Seq, limit: int) -> list[Seq]:
+        """The lowest seqs up to `through` that are not held, at most `limit` of them."""
+        holes: list[Seq] = []
+        for seq in range(self.aru + 1, through + 1):
+            if len(holes) >= limit:
+                break
+            if not self.has(Seq(seq)):
+                holes.append(Seq(seq))
+        return holes
+
+    def held_after(self, seq: Seq) -> Iterator[tuple[Seq, Parsed]]:
+        """What is held above `seq`, ascending."""
+        for index in range(max(seq - self.base, 0), len(self.slots)):
+            packet = self.slots[index]
+            if packet is not None:
+                yield Seq(self.base + index + 1), packet
+
+    def discard(self, through: Seq) -> None:
+        """Forget what everybody has."""
+        assert through <= self.aru, "only what was received may be discarded"
+        count = through - self.base
+        if count > 0:
+            del self.slots[:count]
+            self.base = through
+
+    def check_invariants(self) -> None:
+        assert self.base <= self.aru <= self.base + len(self.slots), "aru lies within the store"
+        assert self.aru == self.high or self.slots[self.aru - self.base] is None, "the packet after aru is missing"

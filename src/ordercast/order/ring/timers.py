@@ -1,0 +1,71 @@
+"""Named timers with one deadline each. The only clock is the `now` that inputs bring."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from ordercast.model.ids import Instant
+
+
+class Timer(IntEnum):
+    """Due timers fire in order of deadline, then of this list."""
+
+    LOOP = 0  # a token that a member sends to itself (a ring of one)
+    TOKEN_RETRANSMIT = 1
+    TOKEN_LOSS = 2
+    JOIN = 3
+    CONSENSUS = 4
+    ANNOUNCE = 5
+    MERGE = 6
+    REST = 7
+    WAKE = 8
+    LEAVE = 9
+
+
+# Expiry of these blames somebody else; after a pause of our own they start anew instead.
+BLAMING = (Timer.TOKEN_LOSS, Timer.CONSENSUS)
+
+
+class Timers:
+    """The book of deadlines."""
+
+    __slots__ = ("_deadlines", "earliest")
+
+    def __init__(self) -> None:
+        self._deadlines: dict[Timer, Instant] = {}
+        self.earliest: Instant | None = None
+
+    def arm(self, timer: Timer, deadline: int) -> None:
+        self._deadlines[timer] = Instant(deadline)
+        if self.earliest is None or deadline <= self.earliest:
+            self.earliest = Instant(deadline)
+        else:
+            self._refresh()
+
+    def cancel(self, *timers: Timer) -> None:
+        for timer in timers:
+            self._deadlines.pop(timer, None)
+        self._refresh()
+
+    def only(self, *timers: Timer) -> None:
+        """Cancel all but these."""
+        self.cancel(*(timer for timer in Timer if timer not in timers))
+
+    def is_armed(self, timer: Timer) -> bool:
+        return timer in self._deadlines
+
+    def deadline(self, timer: Timer) -> Instant | None:
+        return self._deadlines.get(timer)
+
+    def pop_due(self, now: Instant) -> Timer | None:
+        """The first timer that is due, disarmed; None when none is."""
+        if self.earliest is None or self.earliest > now:
+            return None
+        deadline, timer = min((deadline, timer) for timer, deadline in self._deadlines.items())
+        if deadline > now:
+            return None
+        self.cancel(timer)
+        return timer
+
+    def _refresh(self) -> None:
+        self.earliest = min(self._deadlines.values(), default=None)

@@ -1,0 +1,1 @@
+"""The pure layers under a virtual clock and a hostile network. A run is a function of (seed, options)."""

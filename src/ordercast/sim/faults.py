@@ -1,0 +1,123 @@
+"""What can go wrong, when, and to whom. Scripted by hand, or drawn from the seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ordercast.model.rng import Rng
+
+
+class FaultKind(Enum):
+    PARTITION = "partition"  # `groups` hear only themselves; other hosts form one more group
+    CUT = "cut"  # the directed links `links` are dead
+    HEAL = "heal"  # all links work again, nobody is deaf
+    CRASH = "crash"  # `node` dies, its disk stays
+    CRASH_BEFORE_WRITE = "crash before write"  # at its next write, nothing of which reaches the disk
+    CRASH_DURING_WRITE = "crash during write"  # at its next write, which may or may not have reached the disk
+    CRASH_AFTER_WRITE = "crash after write"  # at its next write, which is on the disk, unconfirmed
+    LOSE_DISK = "lose disk"  # `node` dies, and its disk with it
+    RESTART = "restart"  # `node` starts again, if it is dead
+    PAUSE = "pause"  # `node` does nothing for `duration_ns`, then finds what piled up
+    DEAFEN = "deafen"  # `node` receives tokens and Joins, but no data
+    LEAVE = "leave"  # `node` leaves in order
+    LOSE_TOKEN = "lose token"  # the next packet on a token lane is lost, and its copies for `duration_ns`
+    FLOOD = "flood"  # `node` can receive only a few packets at a time for `duration_ns`
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    at: int  # nanoseconds from the start
+    kind: FaultKind
+    node: int = 0
+    groups: tuple[tuple[int, ...], ...] = ()
+    links: tuple[tuple[int, int], ...] = ()
+    duration_ns: int = 0
+
+    def problem(self, nodes: int) -> str | None:
+        """What makes this fault impossible in a cluster of that size, in words."""
+        named = {self.node, *(n for group in self.groups for n in group), *(n for link in self.links for n in link)}
+        strangers = sorted(n for n in named if not 0 <= n < nodes)
+        if strangers:
+            return f"fault {self.kind.value!r} names node {strangers[0]}, there are 0..{nodes - 1}"
+        if self.at < 0 or self.duration_ns < 0:
+            return f"fault {self.kind.value!r} has a time below zero"
+        return None
+
+    def __str__(self) -> str:
+        match self.kind:
+            case FaultKind.PARTITION:
+                return "partition " + " | ".join(" ".join(f"n{n}" for n in group) for group in self.groups)
+            case FaultKind.CUT:
+                return "cut " + ", ".join(f"n{a}→n{b}" for a, b in self.links)
+            case FaultKind.HEAL:
+                return "heal"
+            case FaultKind.LOSE_TOKEN:
+                return "lose token"
+            case FaultKind.PAUSE | FaultKind.FLOOD:
+                return f"{self.kind.value} n{self.node} for {self.duration_ns / 1e6:.0f} ms"
+            case _:
+                return f"{self.kind.value} n{self.node}"
+
+
+_COMMON = (
+    FaultKind.PARTITION,
+    FaultKind.PARTITION,
+    FaultKind.CUT,
+    FaultKind.HEAL,
+    FaultKind.CRASH,
+    FaultKind.CRASH_BEFORE_WRITE,
+    FaultKind.CRASH_DURING_WRITE,
+    FaultKind.CRASH_AFTER_WRITE,
+    FaultKind.LOSE_DISK,
+    FaultKind.RESTART,
+    FaultKind.RESTART,
+    FaultKind.PAUSE,
+    FaultKind.DEAFEN,
+    FaultKind.LEAVE,
+    FaultKind.LOSE_TOKEN,
+    FaultKind.LOSE_TOKEN,
+    FaultKind.FLOOD,
+)
+
+
+def random_faults(count: int, nodes: int, until_ns: int, rng: Rng) -> tuple[Fault, ...]:
+    """Some come in bursts, because failures during recovery are the ones that matter."""
+    faults: list[Fault] = []
+    at = 0
+    for _ in range(count):
+        gap = until_ns // (2 * count) if rng.random() < 0.5 else until_ns // 20
+        at = at + rng.randrange(0, gap + 1) if faults and rng.random() < 0.5 else rng.randrange(0, until_ns)
+        faults.append(_random_fault(min(at, until_ns), nodes, rng))
+    return tuple(sorted(faults, key=lambda fault: fault.at))
+
+
+def _random_fault(at: int, nodes: int, rng: Rng) -> Fault:
+    kind = _COMMON[rng.randrange(0, len(_COMMON))]
+    node = rng.randrange(0, nodes)
+    duration = rng.randrange(20_000_000, 250_000_000)
+    if kind is FaultKind.PARTITION:
+        return Fault(at, kind, groups=_random_groups(nodes, rng))
+    if kind is FaultKind.CUT:
+        return Fault(at, kind, links=_random_links(nodes, rng))
+    return Fault(at, kind, node=node, duration_ns=duration)
+
+
+def _random_groups(nodes: int, rng: Rng) -> tuple[tuple[int, ...], ...]:
+    sides = rng.randrange(2, 4)
+    groups: list[list[int]] = [[] for _ in range(sides)]
+    for node in range(nodes):
+        groups[rng.randrange(0, sides)].append(node)
+    return tuple(tuple(group) for group in groups if group)
+
+
+def _random_links(nodes: int, rng: Rng) -> tuple[tuple[int, int], ...]:
+    """A few links, one way or both ways."""
+    links: set[tuple[int, int]] = set()
+    for _ in range(rng.randrange(1, max(2, nodes))):
+        one, other = rng.randrange(0, nodes), rng.randrange(0, nodes)
+        if one != other:
+            links.add((one, other))
+            if rng.random() < 0.5:
+                links.add((other, one))
+    return tuple(sorted(links))

@@ -1,0 +1,258 @@
+"""One simulated host: an engine, its clock, its disk, its receive buffers and its single processor.
+
+It carries out effects as a driver would, and writes the history that the checkers read.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, assert_never
+
+from ordercast.model.effects import (
+    Alarm,
+    Broadcast,
+    Deliver,
+    Effect,
+    InstallView,
+    Left,
+    Persist,
+    Record,
+    Room,
+    SendTo,
+)
+from ordercast.model.ids import Incarnation, Instant, NodeId, ProcessId, node_of, process_id_from
+from ordercast.model.inputs import Lane, Packet, Submission
+from ordercast.model.view import View, ViewKind
+from ordercast.order.engine import Engine
+from ordercast.sim.faults import FaultKind
+from ordercast.trace.records import (
+    Crashed,
+    DeliveredBatch,
+    DeliveredMessage,
+    Departed,
+    Installed,
+    MessageId,
+    Noted,
+    Started,
+    Submitted,
+    SubmittedMessage,
+    digest_of,
+    message_id_of,
+    stamped,
+)
+
+if TYPE_CHECKING:
+    from ordercast.sim.world import World
+
+READ_MAX = 64  # packets per lane that one look at the network brings
+
+
+@dataclass(slots=True)
+class Life:
+    """What ends with a crash."""
+
+    engine: Engine
+    process: ProcessId
+    inbox: dict[Lane, deque[bytes]] = field(default_factory=lambda: {Lane.DATA: deque(), Lane.TOKEN: deque()})
+    counters: dict[int, int] = field(default_factory=dict)  # messages submitted, by sender
+    view: View | None = None  # the last regular view
+    wake_at: int | None = None  # the earliest scheduled wake
+    busy_until: int = 0
+    is_reading: bool = False  # a look at the network is scheduled
+    crash_at_write: FaultKind | None = None
+
+
+@dataclass(slots=True)
+class Host:
+    world: World
+    node: int
+    make_engine: Callable[[NodeId], Engine]
+    drift: float = 0.0
+    disk: dict[str, bytes] = field(default_factory=dict)
+    lives: int = 0
+    life: Life | None = None
+    paused_until: int = 0
+    narrow_until: int = 0  # the receive buffer is nearly full until then
+    has_left: bool = False
+
+    # Beginnings and ends
+
+    def start(self, *, kept_storage: bool = True) -> None:
+        self.lives += 1
+        engine = self.make_engine(NodeId(self.node))
+        process = process_id_from(NodeId(self.node), Incarnation(self.lives))
+        self.life = Life(engine, process)
+        self.world.record(Started(self._at(), process, engine.promises, kept_storage))
+        self._carry_out(engine.start(dict(self.disk), Incarnation(self.lives), self.local_now()))
+
+    def crash(self) -> None:
+        if self.life is not None:
+            self.world.record(Crashed(self._at(), self.life.process))
+            self.life = None
+
+    @property
+    def is_paused(self) -> bool:
+        return self.world.now < self.paused_until
+
+    def local_now(self) -> Instant:
+        return Instant(int(self.world.now * (1 + self.drift)))
+
+    def _global(self, local: int) -> int:
+        return int(local / (1 + self.drift)) + 1
+
+    def _at(self) -> Instant:
+        return Instant(self.world.now)
+
+    # Inputs
+
+    def submit(self, sender: int, service: int, size: int, filler: bytes) -> bool:
+        """One message of the application; False when there is no room for it."""
+        life = self.life
+        if life is None or self.has_left or life.engine.room() < size + 64:
+            return False
+        counter = life.counters.get(sender, 0) + 1
+        message = MessageId(life.process, sender, counter)
+        data = stamped(message, filler)
+        life.counters[sender] = counter
+        submitted = SubmittedMessage(message, digest_of(data), service, len(data))
+        self.world.record(Submitted(self._at(), life.process, (submitted,)))
+        submission = Submission(data, self.world.service(service), sender)
+        self._input(life, life.engine.submit([submission], self.local_now()))
+        return True
+
+    def leave(self) -> None:
+        if self.life is not None and not self.has_left:
+            self.has_left = True
+            self._input(self.life, self.life.engine.leave(self.local_now()))
+
+    def arrive(self, lane: Lane, packets: list[bytes]) -> None:
+        life = self.life
+        if life is None:
+            return
+        inbox = life.inbox[lane]
+        room = 4 if self.world.now < self.narrow_until else self.world.options.receive_buffer
+        inbox.extend(packets[: max(0, room - len(inbox))])
+        self._read_soon(life)
+
+    def _read_soon(self, life: Life) -> None:
+        if not life.is_reading and (life.inbox[Lane.DATA] or life.inbox[Lane.TOKEN]):
+            life.is_reading = True
+            at = max(self.world.now, life.busy_until, self.paused_until)
+            self.world.schedule(at, self._read, life)
+
+    def _read(self, life: Life) -> None:
+        """Drain the lanes in the order that the engine asks for, then pay the price in time."""
+        if life is not self.life:
+            return
+        life.is_reading = False
+        if self.is_paused:
+            self._read_soon(life)
+            return
+        first = life.engine.first_lane()
+        second = Lane.TOKEN if first is Lane.DATA else Lane.DATA
+        packets: list[Packet] = []
+        cost = 0
+        options = self.world.options
+        for lane in (first, second):
+            inbox = life.inbox[lane]
+            for _ in range(min(len(inbox), READ_MAX)):
+                data = inbox.popleft()
+                packets.append(Packet(data, len(data), lane))
+                cost += options.token_ns if lane is Lane.TOKEN else options.packet_ns + options.byte_ns * len(data)
+        life.busy_until = self.world.now + cost
+        self._input(life, life.engine.receive(packets, self.local_now()), delay=cost)
+        self._read_soon(life)
+
+    def wake(self, life: Life, at: int) -> None:
+        if life is not self.life or life.wake_at != at:
+            return
+        life.wake_at = None
+        if self.is_paused:
+            self._arm(life, max(self.paused_until, life.busy_until))
+            return
+        self._input(life, life.engine.wake(self.local_now()))
+
+    def _input(self, life: Life, effects: list[Effect], delay: int = 0) -> None:
+        self.world.inputs += 1
+        if life is self.life:
+            life.engine.check_invariants()
+            self._carry_out(effects, delay)
+
+    # Effects
+
+    def _carry_out(self, effects: list[Effect], delay: int = 0) -> None:
+        """In order; what leaves the host leaves after the processing time."""
+        life = self.life
+        assert life is not None
+        for effect in effects:
+            self._carry_out_one(life, effect, self.world.now + delay)
+            if life is not self.life:
+                return
+        deadline = life.engine.next_deadline()
+        if deadline is not None:
+            self._arm(life, max(self.world.now, self._global(deadline)))
+
+    def _carry_out_one(self, life: Life, effect: Effect, departure: int) -> None:
+        world = self.world
+        match effect:
+            case Broadcast():
+                world.network.broadcast(self.node, world.others(self.node), effect.packets, departure)
+            case SendTo():
+                target = world.hosts[node_of(effect.process)]
+                world.network.unicast(self.node, target.node, effect.packet, departure)
+            case Deliver():
+                self._deliver(life, effect)
+            case InstallView():
+                world.record(Installed(self._at(), life.process, effect.view))
+                if effect.view.kind is ViewKind.REGULAR:
+                    life.view = effect.view
+            case Persist():
+                self._persist(life, effect)
+            case Record():
+                world.record(Noted(self._at(), life.process, effect.note))
+            case Alarm():
+                world.alarms.append((world.now, life.process, effect))
+            case Left():
+                world.record(Departed(self._at(), life.process))
+                self.life = None
+            case Room():
+                pass
+            case _:
+                assert_never(effect)
+
+    def _deliver(self, life: Life, effect: Deliver) -> None:
+        messages = tuple(
+            DeliveredMessage(message_id_of(data), digest_of(data), service, len(data), seq, slot)
+            for seq, slot, _, _, service, data in effect.messages
+        )
+        self.world.record(DeliveredBatch(self._at(), life.process, effect.view, effect.ring, messages))
+
+    def _persist(self, life: Life, effect: Persist) -> None:
+        world = self.world
+        fault = life.crash_at_write
+        if fault is not None:
+            if fault is FaultKind.CRASH_AFTER_WRITE or (
+                fault is FaultKind.CRASH_DURING_WRITE and world.rng.random() < 0.5
+            ):
+                self.disk[effect.key] = effect.value
+            self.crash()
+            return
+        duration = world.rng.randrange(world.options.disk_ns, 2 * world.options.disk_ns + 1)
+        world.schedule(world.now + duration, self._written, life, effect)
+
+    def _written(self, life: Life, effect: Persist) -> None:
+        """The write is complete. A crash before this moment leaves the old value."""
+        if life is not self.life:
+            return
+        if self.is_paused:
+            self.world.schedule(self.paused_until, self._written, life, effect)
+            return
+        self.disk[effect.key] = effect.value
+        self._input(life, life.engine.persisted(effect.key, self.local_now()))
+
+    def _arm(self, life: Life, at: int) -> None:
+        if life.wake_at is None or at < life.wake_at:
+            life.wake_at = at
+            self.world.schedule(at, self.wake, life, at)

@@ -1,0 +1,107 @@
+"""Everything that a simulation depends on beside its seed. One knob, one comment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import MICROSECOND, MILLISECOND, NODE_MAX, SECOND
+from ordercast.model.service import Service
+from ordercast.order.ring.config import RingConfig
+from ordercast.sim.faults import Fault
+from ordercast.trace.records import STAMP_SIZE
+
+# Short timeouts: virtual time is cheap, but every rotation of the token costs real time.
+SIM_RING = RingConfig(
+    packet_size_max=600,
+    window=40,
+    visit_max=12,
+    backlog_max=200,
+    token_retransmit_ns=8 * MILLISECOND,
+    token_loss_ns=60 * MILLISECOND,
+    join_ns=8 * MILLISECOND,
+    consensus_ns=40 * MILLISECOND,
+    announce_ns=25 * MILLISECOND,
+    rest_ns=20 * MILLISECOND,
+    hold_down_ns=60 * MILLISECOND,
+    pause_ns=25 * MILLISECOND,
+    fail_to_receive_rotations=30,
+    accelerated_window=6,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SimOptions:
+    nodes: int = 5  # how many hosts
+    engine: str = "ring"  # which ordering engine
+    ring: RingConfig = SIM_RING  # the ring's timeouts and windows
+
+    # What the applications do
+    messages: int = 200  # submissions, spread over the time before the network heals, and some after
+    senders: int = 2  # clients per process
+    size_min: int = STAMP_SIZE  # bytes of a message, uniform between
+    size_max: int = 400
+    large_messages: int = 0  # how many more, of `large_size` bytes
+    large_size: int = 70_000
+    services: tuple[Service, ...] = (Service.AGREED, Service.SAFE, Service.FIFO, Service.CAUSAL, Service.RELIABLE)
+    saturation: int = 0  # after healing, every process submits this many at once
+
+    # The network: every value is per directed link
+    delay_min_ns: int = 50 * MICROSECOND  # fastest hop
+    delay_max_ns: int = 400 * MICROSECOND  # slowest hop that is not an outlier
+    straggler: float = 0.0  # chance of a hop ten times as slow; later packets overtake it
+    loss: float = 0.0  # chance of losing a packet
+    duplication: float = 0.0  # chance of a second copy
+    bandwidth: int = 0  # bits per second that a host can send; 0: no limit
+    receive_buffer: int = 512  # packets that wait to be read; more are lost
+    is_fifo: bool = True  # packets of one link keep their order unless they straggle
+
+    # The hosts
+    packet_ns: int = 2 * MICROSECOND  # processing of a data packet
+    byte_ns: int = 0  # more for each of its bytes
+    token_ns: int = 10 * MICROSECOND  # processing of a token or another control message
+    disk_ns: int = 300 * MICROSECOND  # a write to stable storage, up to twice this
+    clock_drift: float = 0.0  # clocks run up to this fraction fast or slow
+
+    # Faults: scripted, then random ones
+    faults: tuple[Fault, ...] = ()
+    random_faults: int = 0  # how many more, drawn from the seed
+    fault_time_ns: int = 1 * SECOND  # the time in which submissions and random faults happen
+    settle_ns: int = 4 * SECOND  # after healing everything must have settled within this
+    all_at_once: bool = True  # hosts start together; otherwise one after the other
+
+    tags: tuple[str, ...] = field(default=())  # shown with the run
+
+    def validate(self) -> None:
+        rules = [
+            (1 <= self.nodes <= min(64, NODE_MAX), "nodes must be within 1..64"),
+            (self.engine == "ring", f"engine {self.engine!r} does not exist; there is: ring"),
+            (0 <= self.messages <= 10_000_000, "messages must be within 0..10000000"),
+            (1 <= self.senders <= 1000, "senders must be within 1..1000"),
+            (
+                STAMP_SIZE <= self.size_min <= self.size_max,
+                f"sizes must rise from at least {STAMP_SIZE} bytes, which identify the message",
+            ),
+            (self.size_max <= self.ring.message_size_max, "the largest size exceeds message_size_max"),
+            (bool(self.services), "at least one service is needed"),
+            (Service.UNRELIABLE not in self.services, "the ring does not serve unreliable messages"),
+            (0 < self.delay_min_ns <= self.delay_max_ns, "delays must be positive and rise"),
+            *(
+                (0 <= value < 1, f"{name} is a chance: at least 0 and below 1")
+                for name, value in (
+                    ("straggler", self.straggler),
+                    ("loss", self.loss),
+                    ("duplication", self.duplication),
+                    ("clock_drift", self.clock_drift),
+                )
+            ),
+            (self.bandwidth >= 0, "bandwidth must be at least 0"),
+            (self.receive_buffer >= 1, "receive_buffer must be at least 1"),
+            (0 <= self.random_faults <= 1000, "faults must be within 0..1000"),
+            (self.fault_time_ns > 0 and self.settle_ns > 0, "times must be positive"),
+        ]
+        problems = [text for holds, text in rules if not holds]
+        problems += [text for fault in self.faults if (text := fault.problem(self.nodes))]
+        if problems:
+            raise UsageError("; ".join(problems))
+        self.ring.validate()

@@ -1,0 +1,105 @@
+"""Many hostile runs: every seed draws its own cluster, network and faults, and all cores work.
+
+A swarm is only worth what it has met: the tally of all runs tells how often each move, reason and rare event happened.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from random import Random
+
+from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
+from ordercast.model.notes import Occurrence
+from ordercast.model.view import ChangeReason
+from ordercast.order.ring.states.moves import MOVES
+from ordercast.sim.options import SIM_RING, SimOptions
+from ordercast.sim.world import simulate
+
+LARGE_EVERY = 10  # one run in ten has messages above 64 kB
+SATURATED_EVERY = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What is kept of one run."""
+
+    seed: int
+    is_valid: bool
+    sentence: str  # why it is not valid; empty when it is
+    digest: str
+    inputs: int
+    submissions: int
+    counts: Counter[str]
+
+
+def hostile_options(seed: int) -> SimOptions:
+    """Everything hostile, drawn from the seed alone."""
+    rng = Random(f"swarm {seed}")
+    nodes = rng.choice((3, 3, 4, 4, 5, 5, 6, 7, 8))
+    is_large = seed % LARGE_EVERY == 0
+    is_lossy = rng.random() < 0.7
+    ring = replace(
+        SIM_RING,
+        accelerated=rng.random() < 0.5,
+        window=rng.choice((16, 40, 64)),
+        visit_max=rng.choice((4, 12, 16)),
+        packet_size_max=1472 if is_large else rng.choice((300, 600, 1472)),
+        fail_to_receive_rotations=rng.choice((8, 15, 30)),
+        token_loss_ns=rng.choice((60, 60, 90)) * MILLISECOND,
+    )
+    return SimOptions(
+        nodes=nodes,
+        ring=ring,
+        messages=rng.randrange(200, 300),
+        size_max=rng.choice((60, 400, 1200)),
+        large_messages=2 if is_large else 0,
+        saturation=60 if seed % SATURATED_EVERY == 7 else 0,
+        delay_max_ns=rng.choice((200, 600, 1500)) * MICROSECOND,
+        straggler=rng.choice((0.0, 0.01, 0.05)),
+        loss=rng.choice((0.005, 0.02, 0.08, 0.15)) if is_lossy else 0.0,
+        duplication=rng.choice((0.0, 0.01, 0.05)),
+        bandwidth=rng.choice((0, 0, 100_000_000)),
+        receive_buffer=rng.choice((30, 200)),
+        is_fifo=rng.random() < 0.7,
+        clock_drift=rng.choice((0.0, 0.0001, 0.01)),
+        random_faults=rng.randrange(4, 12),
+        fault_time_ns=rng.choice((400, 800, 1200)) * MILLISECOND,
+        settle_ns=8 * SECOND,
+        all_at_once=rng.random() < 0.7,
+    )
+
+
+def outline(seed: int) -> Outline:
+    """Run one seed; an exception is a failed run, not the end of the swarm."""
+    options = hostile_options(seed)
+    try:
+        result = simulate(options, seed)
+    except Exception:
+        return Outline(seed, False, traceback.format_exc(limit=-3), "", 0, 0, Counter())
+    sentence = "" if result.is_valid else result.verdict.sentence
+    if not result.settled:
+        sentence = f"not settled {options.settle_ns / 1e9:.0f} s after the network healed. {sentence}"
+    submissions = options.messages + options.large_messages
+    return Outline(seed, result.is_valid, sentence, result.digest, result.inputs, submissions, result.counts)
+
+
+def swarm(seeds: range, processes: int | None = None) -> Iterator[Outline]:
+    """Outlines in the order of the seeds."""
+    workers = processes or os.cpu_count() or 1
+    if workers == 1 or len(seeds) <= 1:
+        yield from map(outline, seeds)
+        return
+    with multiprocessing.get_context("spawn").Pool(workers) as pool:
+        yield from pool.imap(outline, seeds, chunksize=max(1, min(16, len(seeds) // (4 * workers))))
+
+
+def expected_rows() -> list[str]:
+    """Everything that a swarm must have met at least once."""
+    moves = [f"move {origin} → {target}" for origin, target in sorted(MOVES)]
+    reasons = [f"gather: {reason.text}" for reason in ChangeReason if reason is not ChangeReason.STARTED]
+    return [*moves, *reasons, *(occurrence.value for occurrence in Occurrence)]

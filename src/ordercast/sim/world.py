@@ -1,0 +1,298 @@
+"""The world of one run: virtual time, hosts, network, applications, faults, and the history that they make.
+
+`simulate(options, seed)` is a pure function. What it returns says what happened, what the checkers think of it, and a
+digest of the whole history that is the same on any machine under any hash seed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from ordercast.checker import Checkers
+from ordercast.checker.verdict import Outcome, Verdict
+from ordercast.model.effects import Alarm
+from ordercast.model.ids import Instant, NodeId, ProcessId
+from ordercast.model.inputs import Lane
+from ordercast.model.notes import Moved, Occurred, Visited
+from ordercast.model.service import Service
+from ordercast.order.engine import Engine
+from ordercast.order.ring.node import RingNode
+from ordercast.sim.faults import Fault, FaultKind, random_faults
+from ordercast.sim.host import Host
+from ordercast.sim.network import Network
+from ordercast.sim.options import SimOptions
+from ordercast.trace.records import STAMP_SIZE, Ended, Event, Healed, Installed, Noted, Saturated
+
+EVENTS_MAX = 3_000_000  # a run that needs more is stuck
+CHECK_INTERVAL_NS = 10_000_000
+
+
+@dataclass(slots=True)
+class Result:
+    seed: int
+    options: SimOptions
+    verdicts: list[Verdict]
+    verdict: Verdict
+    digest: str
+    virtual_ns: int
+    inputs: int
+    settled: bool
+    counts: Counter[str]  # how often everything happened that a campaign counts
+    alarms: list[tuple[int, ProcessId, Alarm]]
+    events: list[Event]  # the history, when it was asked for
+
+    @property
+    def is_valid(self) -> bool:
+        return self.verdict.outcome is Outcome.VALID and self.settled
+
+
+@dataclass(slots=True)
+class World:
+    options: SimOptions
+    rng: Random
+    observers: list[Callable[[Event], None]]
+    now: int = 0
+    inputs: int = 0
+    hosts: list[Host] = field(default_factory=list)
+    alarms: list[tuple[int, ProcessId, Alarm]] = field(default_factory=list)
+    network: Network = field(init=False)
+    _queue: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = field(default_factory=list)
+    _order: int = 0
+    _is_healed: bool = False
+    _pending: int = 0  # submissions that are still to come
+
+    def __post_init__(self) -> None:
+        self.network = Network(self.options, Random(self.rng.random()), self._schedule_arrival)
+
+    # Services for hosts and network
+
+    def schedule(self, at: int, action: Callable[..., None], *arguments: Any) -> None:
+        self._order += 1
+        heapq.heappush(self._queue, (at, self._order, action, arguments))
+
+    def _schedule_arrival(self, at: int, node: int, lane: Lane, packets: list[bytes]) -> None:
+        self.schedule(at, self.hosts[node].arrive, lane, packets)
+
+    def record(self, event: Event) -> None:
+        for observe in self.observers:
+            observe(event)
+
+    def others(self, node: int) -> list[int]:
+        return [host.node for host in self.hosts if host.node != node]
+
+    def service(self, number: int) -> Service:
+        return Service(number)
+
+    # One run
+
+    def run(self, make_engine: Callable[[NodeId], Engine]) -> bool:
+        """True when everything settled in time."""
+        options, rng = self.options, self.rng
+        for node in range(options.nodes):
+            drift = rng.uniform(-options.clock_drift, options.clock_drift)
+            host = Host(self, node, make_engine, drift)
+            self.hosts.append(host)
+            self.schedule(0 if options.all_at_once else rng.randrange(0, options.fault_time_ns // 4), self._boot, host)
+        faults = (*options.faults, *random_faults(options.random_faults, options.nodes, options.fault_time_ns, rng))
+        for fault in faults:
+            self.schedule(fault.at, self._strike, fault)
+        self._plan_messages()
+        self.schedule(max([options.fault_time_ns, *(fault.at + 1 for fault in faults)]), self._heal)
+        settled = self._loop()
+        self.record(Ended(Instant(self.now), complete=True))
+        return settled
+
+    def _loop(self) -> bool:
+        next_check = 0
+        deadline: int | None = None
+        for _ in range(EVENTS_MAX):
+            if not self._queue:
+                return self._is_healed and self._is_settled()
+            self.now, _, action, arguments = heapq.heappop(self._queue)
+            action(*arguments)
+            if self._is_healed and self.now >= next_check:
+                next_check = self.now + CHECK_INTERVAL_NS
+                deadline = deadline or self.now + self.options.settle_ns
+                if self._is_settled():
+                    return True
+                if self.now > deadline:
+                    return False
+        return False
+
+    def _is_settled(self) -> bool:
+        """One ring of all that live, everything sent, received and delivered."""
+        lives = [host.life for host in self.hosts if host.life is not None]
+        views = {life.view.id for life in lives if life.view is not None}
+        alive = tuple(sorted(life.process for life in lives))
+        return (
+            self._pending == 0
+            and len(views) <= 1
+            and not any(host.has_left and host.life is not None for host in self.hosts)
+            and all(life.view is not None and life.view.members == alive and life.engine.is_idle() for life in lives)
+        )
+
+    # Applications
+
+    def _plan_messages(self) -> None:
+        options, rng = self.options, self.rng
+        for number in range(options.messages + options.large_messages):
+            is_large = number >= options.messages
+            late = rng.random() < 0.1
+            at = options.fault_time_ns + 1 + rng.randrange(0, 50_000_000) if late else None
+            self._pending += 1
+            self.schedule(at or rng.randrange(0, options.fault_time_ns), self._submit, is_large)
+
+    def _submit(self, is_large: bool) -> None:
+        self._pending -= 1
+        options, rng = self.options, self.rng
+        host = self.hosts[rng.randrange(0, options.nodes)]
+        sender = rng.randrange(0, options.senders)
+        service = options.services[rng.randrange(0, len(options.services))]
+        size = options.large_size if is_large else rng.randrange(options.size_min, options.size_max + 1)
+        host.submit(sender, service, size, rng.randbytes(size - STAMP_SIZE))
+
+    def _saturate(self) -> None:
+        self._pending -= 1
+        alive = [host for host in self.hosts if host.life is not None and not host.has_left]
+        senders = tuple(host.life.process for host in alive if host.life is not None)
+        self.record(Saturated(Instant(self.now), senders, begins=True))
+        size = self.options.ring.whole_size_max
+        for _ in range(self.options.saturation):
+            for host in alive:
+                host.submit(0, Service.AGREED, size, self.rng.randbytes(size - STAMP_SIZE))
+
+    # Faults
+
+    def _boot(self, host: Host) -> None:
+        if host.life is None:
+            host.start()
+
+    def _strike(self, fault: Fault) -> None:
+        host = self.hosts[fault.node]
+        network = self.network
+        match fault.kind:
+            case FaultKind.PARTITION:
+                network.partition(fault.groups)
+            case FaultKind.CUT:
+                network.blocked.update(fault.links)
+            case FaultKind.HEAL:
+                network.heal()
+            case FaultKind.CRASH:
+                host.crash()
+            case FaultKind.CRASH_BEFORE_WRITE | FaultKind.CRASH_DURING_WRITE | FaultKind.CRASH_AFTER_WRITE:
+                if host.life is not None:
+                    host.life.crash_at_write = fault.kind
+            case FaultKind.LOSE_DISK:
+                host.crash()
+                host.disk.clear()
+            case FaultKind.RESTART:
+                self._restart(host)
+            case FaultKind.PAUSE:
+                host.paused_until = self.now + fault.duration_ns
+            case FaultKind.DEAFEN:
+                network.deaf.add(fault.node)
+            case FaultKind.LEAVE:
+                host.leave()
+            case FaultKind.LOSE_TOKEN:
+                network.tokens_lost_until = self.now + fault.duration_ns
+            case FaultKind.FLOOD:
+                host.narrow_until = self.now + fault.duration_ns
+
+    def _restart(self, host: Host) -> None:
+        if host.life is None:
+            host.has_left = False
+            host.start(kept_storage=bool(host.disk))
+
+    def _heal(self) -> None:
+        """From now on nothing bad happens. Who is dead stays dead, or comes back for the last time."""
+        self.network.heal()
+        self.network.is_calm = True
+        self.network.tokens_lost_until = -1
+        for host in self.hosts:
+            host.narrow_until = 0
+            host.paused_until = min(host.paused_until, self.now)
+            if host.life is None and self.rng.random() < 0.5:
+                self._restart(host)
+            if host.life is not None:
+                host.life.crash_at_write = None
+        alive = tuple(host.life.process for host in self.hosts if host.life is not None and not host.has_left)
+        self.record(Healed(Instant(self.now), alive))
+        self._is_healed = True
+        if self.options.saturation:
+            self._pending += 1
+            self.schedule(self.now + self.options.settle_ns // 4, self._saturate)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts what a campaign wants to have seen."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def observe(self, event: Event) -> None:
+        if isinstance(event, Noted):
+            note = event.note
+            if isinstance(note, Moved):
+                self.counts[f"move {note.origin} → {note.target}"] += 1
+                if note.reason is not None and note.target == "Gather":
+                    self.counts[f"gather: {note.reason.text}"] += 1
+            elif isinstance(note, Occurred):
+                self.counts[note.what.value] += note.count
+            elif isinstance(note, Visited):
+                self.counts["retransmissions"] += note.retransmitted
+        elif isinstance(event, Installed):
+            self.counts[f"{event.view.kind.value} views"] += 1
+
+
+@dataclass(slots=True)
+class Digest:
+    """Of the whole history: notes too, since they show every step of every engine."""
+
+    _hash: Any = field(default_factory=lambda: hashlib.blake2b(digest_size=16))
+
+    def observe(self, event: Event) -> None:
+        self._hash.update(repr(event).encode())
+
+    def text(self) -> str:
+        return str(self._hash.hexdigest())
+
+
+def simulate(
+    options: SimOptions,
+    seed: int,
+    *,
+    keep_events: bool = False,
+    verbose: bool = True,
+    observer: Callable[[Event], None] | None = None,
+    make_engine: Callable[[NodeId], Engine] | None = None,
+) -> Result:
+    options.validate()
+    checkers, tally, digest = Checkers(), Tally(), Digest()
+    events: list[Event] = []
+    observers: list[Callable[[Event], None]] = [checkers.observe, tally.observe, digest.observe]
+    if keep_events:
+        observers.append(events.append)
+    if observer is not None:
+        observers.append(observer)
+    world = World(options, Random(seed), observers)
+    settled = world.run(make_engine or (lambda node: RingNode(node, options.ring, verbose=verbose)))
+    verdicts = checkers.verdicts()
+    return Result(
+        seed,
+        options,
+        verdicts,
+        checkers.verdict(),
+        digest.text(),
+        world.now,
+        world.inputs,
+        settled,
+        tally.counts,
+        world.alarms,
+        events,
+    )

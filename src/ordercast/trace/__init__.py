@@ -1,0 +1,1 @@
+"""What nodes did: records (pure) and their files."""

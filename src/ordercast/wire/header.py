@@ -1,0 +1,170 @@
+"""The one header of every packet, and the reading of data packets in place.
+
+This is the data path: a few functions on plain buffers and tuples, kept apart so that a compiled module can replace
+them. A packet is header, descriptors, payloads:
+
+    prefix 28   magic 2, version 1, kind 1, cluster 8, ring seq 8, ring representative 8
+    length 2    of the whole packet: several packets may come in one read
+    flags 1     count 1 (messages or parts of messages in a data packet)
+    transmitter 8, originator 8 (process ids with their incarnation; they differ when a packet is retransmitted)
+    seq 8, token round 8, Lamport timestamp 8 (taken when the packet was numbered)
+
+One comparison of the prefix tells a data packet of our cluster and ring from everything else.
+"""
+
+from __future__ import annotations
+
+import struct
+from enum import IntEnum
+
+from ordercast.model.effects import Delivered
+from ordercast.model.errors import WireError
+from ordercast.model.ids import ProcessId, RingId, Seq
+from ordercast.model.service import SERVICE_MAX
+
+MAGIC = b"oC"
+VERSION = 1
+CLUSTER_SIZE = 8
+PACKET_SIZE_MAX = 65507  # what one UDP datagram can carry
+
+
+class MessageKind(IntEnum):
+    """Append only."""
+
+    DATA = 1
+    TOKEN = 2
+    COMMIT = 3
+    JOIN = 4
+    ANNOUNCEMENT = 5
+    WAKE = 6
+    LEAVE = 7
+
+
+SAFE = 1  # this packet's messages ask for safe delivery
+RECOVERED = 2  # this packet carries one of an old ring, sent again on the new one
+RETRANSMITTED = 4  # sent again on request
+PARTS = 8  # at least one descriptor is a part of a larger message
+
+PREFIX = struct.Struct(">2sBB8sQQ")
+HEADER = struct.Struct(">28sHBBQQQQQ")
+ORIGIN = struct.Struct(">QQQ")  # only with RECOVERED: old ring seq, old ring representative, old seq
+DESCRIPTOR = struct.Struct(">IHBB")  # sender, length, service, part
+HEADER_SIZE = HEADER.size
+ORIGIN_SIZE = ORIGIN.size
+DESCRIPTOR_SIZE = DESCRIPTOR.size
+COUNT_MAX = 255
+assert (PREFIX.size, HEADER_SIZE, ORIGIN_SIZE, DESCRIPTOR_SIZE) == (28, 72, 24, 8)
+
+ARRIVAL = struct.Struct(
+    ">28sHBB8xQQ"
+)  # what the receiver of a data packet needs: all but transmitter, round, timestamp
+TRANSMITTER = struct.Struct(">32xQ")
+ROUND = struct.Struct(">56xQ")
+TIMESTAMP = struct.Struct(">64xQ")
+TIMESTAMP_AT = 64
+
+
+class Part(IntEnum):
+    """What a descriptor's bytes are of their message. At most one message of a sender is in parts at a time."""
+
+    WHOLE = 0
+    FIRST = 1
+    MIDDLE = 2
+    LAST = 3
+
+
+PART_MAX = max(Part)
+DESCRIPTORS = tuple(struct.Struct(">" + "IHBB" * count) for count in range(COUNT_MAX + 1))
+
+# A data packet as kept: (packet, flags, messages, parts). `parts` is None when every message is whole; a recovered
+# packet has no messages, since nobody delivers it on the new ring.
+Parsed = tuple[bytes, int, list[Delivered], tuple[int, ...] | None]
+
+
+def prefix_of(kind: MessageKind, cluster: bytes, ring: RingId) -> bytes:
+    return PREFIX.pack(MAGIC, VERSION, kind, cluster, ring.seq, ring.representative)
+
+
+def parse_data(packet: bytes, flags: int, count: int, originator: ProcessId, seq: Seq) -> Parsed:
+    """The messages of a data packet whose header fields were read with ARRIVAL. Raises WireError and nothing else."""
+    if flags & RECOVERED:
+        if len(packet) < HEADER_SIZE + ORIGIN_SIZE:
+            raise WireError("a recovered packet without its origin")
+        return packet, flags, [], None
+    end = HEADER_SIZE + DESCRIPTOR_SIZE * count
+    if len(packet) < end:
+        raise WireError(f"{count} descriptors do not fit in {len(packet)} bytes")
+    fields = DESCRIPTORS[count].unpack_from(packet, HEADER_SIZE)
+    messages: list[Delivered] = []
+    columns = iter(fields)
+    for slot, sender, length, service, _ in zip(range(count), columns, columns, columns, columns, strict=True):
+        start = end
+        end += length
+        messages.append((seq, slot, originator, sender, service, packet[start:end]))
+    if end != len(packet):
+        raise WireError(f"descriptors speak of {end} bytes, the packet has {len(packet)}")
+    if count and max(fields[2::4]) > SERVICE_MAX:
+        raise WireError("a service that does not exist")
+    if not flags & PARTS:
+        return packet, flags, messages, None
+    parts = fields[3::4]
+    if max(parts) > PART_MAX:
+        raise WireError("a part that does not exist")
+    return packet, flags, messages, parts
+
+
+def build_data(
+    prefix: bytes,
+    flags: int,
+    fields: list[int],
+    payloads: list[bytes],
+    me: ProcessId,
+    seq: Seq,
+    token_round: int,
+    timestamp: int,
+) -> bytes:
+    """A new data packet of this process. `fields` are the descriptors, flat."""
+    count = len(payloads)
+    length = HEADER_SIZE + DESCRIPTOR_SIZE * count + sum(map(len, payloads))
+    header = HEADER.pack(prefix, length, flags, count, me, me, seq, token_round, timestamp)
+    return b"".join((header, DESCRIPTORS[count].pack(*fields), *payloads))
+
+
+def retransmitted(packet: bytes, me: ProcessId) -> bytes:
+    """The same packet, with this process as its transmitter."""
+    prefix, length, flags, count, _, originator, seq, token_round, timestamp = HEADER.unpack_from(packet)
+    header = HEADER.pack(prefix, length, flags | RETRANSMITTED, count, me, originator, seq, token_round, timestamp)
+    return header + packet[HEADER_SIZE:]
+
+
+def recovered(packet: bytes, prefix: bytes, me: ProcessId, seq: Seq, token_round: int) -> bytes:
+    """An old-ring packet wrapped for the new ring: new ring and seq outside, old ring and seq inside."""
+    old_prefix, length, flags, count, _, originator, old_seq, _, timestamp = HEADER.unpack_from(packet)
+    ring_seq, representative = PREFIX.unpack(old_prefix)[4:]
+    flags = flags & ~RETRANSMITTED | RECOVERED
+    header = HEADER.pack(prefix, length + ORIGIN_SIZE, flags, count, me, originator, seq, token_round, timestamp)
+    return b"".join((header, ORIGIN.pack(ring_seq, representative, old_seq), packet[HEADER_SIZE:]))
+
+
+def origin_of(packet: bytes) -> tuple[RingId, Seq]:
+    """Old ring and seq of a recovered packet."""
+    ring_seq, representative, seq = ORIGIN.unpack_from(packet, HEADER_SIZE)
+    return RingId(ring_seq, representative), seq
+
+
+def unwrapped(packet: bytes, old_prefix: bytes) -> bytes:
+    """The old-ring packet inside a recovered one."""
+    _, length, flags, count, transmitter, originator, _, token_round, timestamp = HEADER.unpack_from(packet)
+    _, old_seq = origin_of(packet)
+    header = HEADER.pack(
+        old_prefix,
+        length - ORIGIN_SIZE,
+        flags & ~RECOVERED,
+        count,
+        transmitter,
+        originator,
+        old_seq,
+        token_round,
+        timestamp,
+    )
+    return header + packet[HEADER_SIZE + ORIGIN_SIZE :]

@@ -1,0 +1,102 @@
+"""The control messages between daemons: one frozen record each, with why each field is there.
+
+Data packets are not here: they are read in place, see `header.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ordercast.model.ids import NO_RING, NO_SEQ, ProcessId, RingId, Seq, TokenSeq
+from ordercast.model.view import ChangeReason
+
+EXTENSION_SIZE_MAX = 512
+MEMBERS_MAX = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """The right to send on a ring, and what is known of who received what."""
+
+    ring: RingId  # the ring it circulates on
+    sender: ProcessId  # who forwarded it
+    token_seq: TokenSeq  # rises with every hop, so that a second copy is recognised
+    round: int  # rises with every rotation; data packets carry it
+    seq: Seq  # highest seq given to a packet
+    aru: Seq  # all members have received up to here, once it has come round twice
+    aru_id: ProcessId  # who holds `aru` below `seq`; NOBODY when they are equal
+    requests: tuple[Seq, ...]  # packets that somebody misses, ascending
+    retransmitted: int  # packets retransmitted in the last rotation: they count against the window
+    exchanging: bool  # somebody still has old-ring packets to send (`retrans_flg`)
+    timestamp: int  # Lamport clock of the ring
+    extension: bytes = b""  # room for an enclosing engine
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """What one member of a proposed ring says of its old ring, on the first rotation of the Commit token."""
+
+    process: ProcessId
+    filled: bool = False  # the member has written the rest
+    old_ring: RingId = NO_RING  # the ring it last installed
+    old_aru: Seq = NO_SEQ  # it has all packets of that ring up to here
+    high_delivered: Seq = NO_SEQ  # it delivered up to here in that ring's regular configuration
+    received: bool = False  # it has promised to deliver what an earlier, failed recovery exchanged
+
+
+@dataclass(frozen=True, slots=True)
+class CommitToken:
+    """Confirms a membership and collects what recovery needs. Two rotations."""
+
+    ring: RingId  # the ring to be formed
+    sender: ProcessId  # who forwarded it
+    token_seq: TokenSeq  # tells the hop, and with it the rotation: duplicates are refused
+    reason: ChangeReason  # why the membership changes; the representative's word, so that all views agree
+    members: tuple[Member, ...]  # in ring order, representative first
+    timestamp: int  # the highest Lamport clock of the members so far
+    extension: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """One process's opinion on who should be in the next ring."""
+
+    ring: RingId  # the ring the sender last installed
+    sender: ProcessId
+    number: int  # rises with every change of the sender's opinion: an older one arriving late is ignored
+    ring_seq: int  # highest ring seq the sender has committed to; the new ring's is above all of these
+    candidates: tuple[ProcessId, ...]  # `proc_set`, sorted
+    failed: tuple[ProcessId, ...]  # `fail_set`, a subset of the candidates, sorted
+    forwards: int  # how often the sender forwarded the token of the ring that failed to form
+    reason: ChangeReason  # why the sender gave up its ring
+    blamed: ProcessId  # who was expelled for failing to receive; NOBODY otherwise
+    digests: tuple[int, ...]  # of the ring-relevant configuration, one per key
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """I am here, on this ring, and these are the ones I hear: how rings that do not talk find each other."""
+
+    ring: RingId
+    sender: ProcessId
+    members: tuple[ProcessId, ...]  # of the sender's ring
+    heard: tuple[ProcessId, ...]  # of whom the sender has recently received a packet, sorted
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """To the holder of a resting token: somebody has something to send."""
+
+    ring: RingId
+    sender: ProcessId
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """I go, and owe nothing."""
+
+    ring: RingId
+    sender: ProcessId
+
+
+Message = Token | CommitToken | Join | Announcement | Wake | Leave
