@@ -58,7 +58,7 @@ class TotalOrder(Checker):
         placements = self.history.placements()
         services = self.history.columns.services
         named: dict[tuple[RingId, int], int] = {}
-        for number, place in placements.places.items():
+        for number, place in sorted(placements.places.items()):
             if services[number] < Service.AGREED:
                 continue
             other = named.setdefault((placements.rings[number], place), number)

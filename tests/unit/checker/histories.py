@@ -215,7 +215,7 @@ def with_view(events: list[Event], node: int, index: int, **fields: object) -> l
     return [altered if event is chosen else event for event in events]
 
 
-def with_delivery(events: list[Event], node: int, message: MessageId, **fields: object) -> list[Event]:
+def with_delivery(events: list[Event], node: int, message: MessageId, /, **fields: object) -> list[Event]:
     """The delivery of one message at one node, altered."""
 
     def change(event: Event) -> Event:

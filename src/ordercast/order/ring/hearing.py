@@ -3,7 +3,8 @@
 The paper assumes that whoever is connected is connected to all. Where that fails (A hears B, B hears C, A does not hear
 C; one-way links), rings would form and break for ever. Our rule, a deviation: rings merge only when every member of
 one and every member of the other are known to hear each other, both ways, by their own recent announcements; and a
-process that was given up although it could be heard is held down, longer each time, before it is considered again.
+process that was given up although it could be heard is held down: we do not propose it again for a while, longer
+each time. Only the side that proposes waits; who is asked and finds the evidence good agrees.
 """
 
 from __future__ import annotations
@@ -85,11 +86,8 @@ class Hearing:
         return process in self._held and now < self._held[process].until
 
     def admits(self, newcomers: Collection[ProcessId], ring: Collection[ProcessId], now: Instant) -> bool:
-        """Every newcomer and every member of `ring` hear each other, as far as evidence goes, and none is held down."""
-        return all(
-            not self.is_held_down(newcomer, now) and all(self._connected(newcomer, member, now) for member in ring)
-            for newcomer in newcomers
-        )
+        """Every newcomer and every member of `ring` hear each other, as far as evidence goes."""
+        return all(self._connected(newcomer, member, now) for newcomer in newcomers for member in ring)
 
     def mergeable(self, ring: tuple[ProcessId, ...], now: Instant) -> tuple[tuple[ProcessId, ...], bool]:
         """Members of other rings that may join us, and whether some were passed over only because of a hold-down."""

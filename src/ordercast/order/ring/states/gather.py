@@ -160,8 +160,12 @@ class Gather(State):
         if join.sender not in proposal.candidates and not self._admits(join, step):
             step.ignored(join, "not everybody here and there hear each other")
             return self
+        before = proposal.sets
         proposal.merge(join, members)
         self.joins[join.sender] = join
+        if proposal.sets == before:  # an outsider counts my ring-mates as failed: the consensus timeout decides
+            step.ignored(join, "it says nothing that I may take over")
+            return self
         return self._again(join.reason if join.sender in members else ChangeReason.MERGE, step, self.joins)
 
     def _admits(self, join: Join, step: Step) -> bool:
