@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Life, Stay
-from ordercast.checker.sequences import common_length, longest, stays_of_views
+from ordercast.checker.sequences import common_length, stays_of_views
 from ordercast.checker.verdict import Witness, message_text
 from ordercast.model.ids import NO_RING, RingId, process_text
 from ordercast.model.promises import Promise
@@ -41,19 +41,15 @@ class AgreedDelivery(Checker):
                     yield self.witness(what, life.process, number, stay.id)
             before = stay
 
-    def _disagreements(self, view: RingId, stays: list[tuple[int, Stay]]) -> Iterator[Witness]:
-        sequences = [self.history.at_least(Service.AGREED, stay.numbers) for _, stay in stays]
-        reference = longest(sequences)
-        owner = next(index for (index, _), sequence in zip(stays, sequences, strict=True) if sequence is reference)
-        lives = self.history.lives()
-        for (index, _), sequence in zip(stays, sequences, strict=True):
-            if sequence is reference:
-                continue
+    def _disagreements(self, view: RingId, stays: list[tuple[Life, Stay]]) -> Iterator[Witness]:
+        sequences = [(life, self.history.at_least(Service.AGREED, stay.numbers)) for life, stay in stays]
+        owner, reference = max(sequences, key=lambda each: len(each[1]))
+        for life, sequence in sequences:
             shared = common_length(sequence, reference)
             if shared < len(sequence):
                 other = message_text(self.history.identity(reference[shared]))
-                what = f"delivered where {process_text(lives[owner].process)} delivered {other}"
-                yield self.witness(what, lives[index].process, sequence[shared], view)
+                what = f"delivered where {process_text(owner.process)} delivered {other}"
+                yield self.witness(what, life.process, sequence[shared], view)
 
 
 def _ring_of(stay: Stay, before: Stay | None) -> RingId | None:

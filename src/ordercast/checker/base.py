@@ -8,7 +8,7 @@ history itself, or an exception in the checker, makes UNKNOWN too.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import ClassVar
 
@@ -51,22 +51,21 @@ class Checker(ABC):
             return Verdict(self.promise, Outcome.UNKNOWN, f"the history cannot be judged: {fault}", (Witness(fault),))
         if not self._is_promised():
             return Verdict(self.promise, Outcome.NOT_PROMISED, "the engine does not promise this")
-        try:
-            return self._judged()
-        except Exception as error:
-            text = f"the checker failed: {type(error).__name__}: {error}"
-            return Verdict(self.promise, Outcome.UNKNOWN, text, (Witness(text),))
+        violations, failure = _collected(self.violations)
+        if violations:
+            return self._verdict_on(Outcome.INVALID, violations)
+        doubts, other_failure = _collected(self.doubts)
+        doubts = [Witness(failure) for failure in (failure, other_failure) if failure is not None] + doubts
+        if doubts:
+            return self._verdict_on(Outcome.UNKNOWN, doubts)
+        return Verdict(self.promise, Outcome.VALID, self.held())
 
     def _is_promised(self) -> bool:
         started = self.history.lives()[0].started
         return started is not None and self.promise in started.promises.promises
 
-    def _judged(self) -> Verdict:
-        for outcome, found in ((Outcome.INVALID, self.violations()), (Outcome.UNKNOWN, self.doubts())):
-            witnesses = tuple(islice(found, WITNESSES_MAX + 1))
-            if witnesses:
-                return Verdict(self.promise, outcome, _sentence(witnesses), witnesses[:WITNESSES_MAX])
-        return Verdict(self.promise, Outcome.VALID, self.held())
+    def _verdict_on(self, outcome: Outcome, witnesses: list[Witness]) -> Verdict:
+        return Verdict(self.promise, outcome, _sentence(witnesses), tuple(witnesses[:WITNESSES_MAX]))
 
     def witness(
         self, what: str, process: ProcessId | None = None, number: int | None = None, view: RingId | None = None
@@ -82,7 +81,18 @@ class Checker(ABC):
             yield Witness("the record was cut short, so nothing may be concluded from absence")
 
 
-def _sentence(witnesses: tuple[Witness, ...]) -> str:
+def _collected(find: Callable[[], Iterator[Witness]]) -> tuple[list[Witness], str | None]:
+    """Some of what is found, and why the search failed, if it did: what was found before still counts."""
+    witnesses: list[Witness] = []
+    try:
+        for witness in islice(find(), WITNESSES_MAX + 1):
+            witnesses.append(witness)  # noqa: PERF402 (kept one by one, for the case that the next one raises)
+    except Exception as error:
+        return witnesses, f"the checker failed: {type(error).__name__}: {error}"
+    return witnesses, None
+
+
+def _sentence(witnesses: list[Witness]) -> str:
     if len(witnesses) == 1:
         return str(witnesses[0])
     more = f"{len(witnesses) - 1} more" if len(witnesses) <= WITNESSES_MAX else "more"

@@ -49,7 +49,7 @@ class Causal(Checker):
     def violations(self) -> Iterator[Witness]:
         yield from self._origins()
         sequences = self._sequences()
-        needs, priors = self._needs(sequences), self._priors()
+        needs, priors = self._needs(), self._priors()
         bounds = self._bounds(sequences, needs)
         for life in self.history.lives():
             yield from self._rings_of(life)
@@ -107,7 +107,7 @@ class Causal(Checker):
                 each.shared = common_length(each.numbers, reference)
         return result
 
-    def _needs(self, sequences: dict[tuple[ProcessId, RingId], _OnRing]) -> list[int]:
+    def _needs(self) -> list[int]:
         """Of each message, how many of its own ring its submitter had delivered."""
         columns, rings = self.history.columns, self.history.placements().rings
         needs = [

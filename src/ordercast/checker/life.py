@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from ordercast.model.ids import NO_RING, ProcessId, RingId
 from ordercast.model.view import View, ViewKind
@@ -48,7 +48,7 @@ class Stay:
         """What was delivered here, in order. Not to be changed by the reader."""
         if len(self.runs) == 1:
             return self.runs[0].numbers
-        return [number for run in self.runs for number in run.numbers]
+        return list(chain.from_iterable(run.numbers for run in self.runs))
 
     @property
     def length(self) -> int:
@@ -91,6 +91,10 @@ class Life:
     def regular_views(self) -> list[View]:
         return [view for view in self.views() if view.kind is ViewKind.REGULAR]
 
+    def regular_after(self, ring: RingId) -> RingId | None:
+        """The regular configuration that the process installed after this ring, or past it."""
+        return next((view.id for view in self.regular_views() if view.id > ring), None)
+
     def runs(self) -> Iterator[tuple[Stay, Run]]:
         for stay in self.stays:
             for run in stay.runs:
@@ -102,8 +106,7 @@ class Life:
 
     def numbers_of_rings(self) -> dict[RingId, list[int]]:
         """What was delivered of each ring of origin, in order: in its regular configuration and the transitional."""
-        result: dict[RingId, list[int]] = {}
+        parts: dict[RingId, list[list[int]]] = {}
         for _, run in self.runs():
-            known = result.get(run.ring)
-            result[run.ring] = run.numbers if known is None else known + run.numbers
-        return result
+            parts.setdefault(run.ring, []).append(run.numbers)
+        return {ring: lists[0] if len(lists) == 1 else list(chain(*lists)) for ring, lists in parts.items()}

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ordercast.checker.base import Checker
-from ordercast.checker.life import Life, Stay
+from ordercast.checker.life import Stay
 from ordercast.checker.sequences import common_length, longest, stays_of_views
 from ordercast.checker.verdict import Witness
 from ordercast.model.ids import ProcessId, RingId, process_text
@@ -66,14 +66,9 @@ class SafeDelivery(Checker):
         if life is None:
             return "never started"
         ring = self.history.placements().rings[number]
-        passed = _next_regular(life, ring)
+        passed = life.regular_after(ring)
         if passed is not None:
             return f"installed view {passed} without having delivered it"
         if life.is_running and self.history.is_complete and self.history.healed is not None:
             return "never delivered it and still runs"
         return None
-
-
-def _next_regular(life: Life, ring: RingId) -> RingId | None:
-    """The regular configuration that the process installed after this ring, or past it."""
-    return next((view.id for view in life.regular_views() if view.id > ring), None)

@@ -1,7 +1,8 @@
 """Self delivery: a process delivers what it submitted, unless it fails (Theorem 4.7).
 
-A crashed process owes nothing. One that left in order must have delivered all its own before. One that still runs at
-the end of a complete record owes all, provided that the network had healed; before that, waiting is no fault.
+A crashed process owes nothing, nor is waiting a fault while the network is not whole. But one that left in order must
+have delivered all its own before; one that still runs at the end of a complete record with a healed network owes all;
+and one that installs a later ring than that on which its message was originated can never deliver it any more.
 """
 
 from __future__ import annotations
@@ -21,13 +22,22 @@ class SelfDelivery(Checker):
 
     def violations(self) -> Iterator[Witness]:
         for life in self.history.lives():
-            if life.departed:
-                for number in self._missing(life):
-                    yield self.witness("its submitter left without delivering it", life.process, number)
-        if self.history.is_complete and self.history.healed is not None:
-            for life in self.history.running():
-                for number in self._missing(life):
-                    yield self.witness("never delivered by its submitter, which still runs", life.process, number)
+            for number in self._missing(life):
+                what = self._broken(life, number)
+                if what is not None:
+                    yield self.witness(what, life.process, number)
+
+    def _broken(self, life: Life, number: int) -> str | None:
+        """Why this process should have delivered it, if it should."""
+        ring = self.history.placements().rings.get(number)
+        passed = None if ring is None else life.regular_after(ring)
+        if passed is not None:
+            return f"originated on {ring}, but its submitter went on to view {passed} without delivering it"
+        if life.departed:
+            return "its submitter left without delivering it"
+        if life.is_running and self.history.is_complete and self.history.healed is not None:
+            return "never delivered by its submitter, which still runs"
+        return None
 
     def doubts(self) -> Iterator[Witness]:
         if not self.history.is_complete:

@@ -1,4 +1,5 @@
-"""Sequences of message numbers: the delivery order of a configuration, and how far another sequence agrees with it.
+"""Sequences of message numbers: the longest of several, and how far another agrees with it. When agreed delivery holds,
+the longest sequence of a configuration is its delivery order, and all others are prefixes of it.
 
 Numbers are shared objects, so comparing two equal lists costs next to nothing: that is what keeps the checkers fast.
 """
@@ -8,27 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ordercast.checker.history import History
-from ordercast.checker.life import Stay
+from ordercast.checker.life import Life, Stay
 from ordercast.model.ids import RingId
 
 
-def stays_of_views(history: History) -> dict[RingId, list[tuple[int, Stay]]]:
-    """Of each configuration, who stayed in it (the index of the life) and what it did there."""
-    result: dict[RingId, list[tuple[int, Stay]]] = {}
-    for index, life in enumerate(history.lives()):
+def stays_of_views(history: History) -> dict[RingId, list[tuple[Life, Stay]]]:
+    """Of each configuration, who stayed in it and what it did there."""
+    result: dict[RingId, list[tuple[Life, Stay]]] = {}
+    for life in history.lives():
         for stay in life.stays[1:]:
-            result.setdefault(stay.id, []).append((index, stay))
+            result.setdefault(stay.id, []).append((life, stay))
     return result
-
-
-def regular_sequences(history: History) -> dict[RingId, list[int]]:
-    """Of each regular configuration, the longest sequence that a process delivered in it. When agreed delivery holds,
-    this is the delivery order for that configuration, and all others are prefixes of it."""
-    return {
-        view: longest(stay.numbers for _, stay in stays)
-        for view, stays in stays_of_views(history).items()
-        if stays[0][1].is_regular
-    }
 
 
 def longest(sequences: Iterable[list[int]]) -> list[int]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import traceback
 from collections import Counter
 from collections.abc import Iterator
@@ -94,8 +95,12 @@ def swarm(seeds: range, processes: int | None = None) -> Iterator[Outline]:
     if workers == 1 or len(seeds) <= 1:
         yield from map(outline, seeds)
         return
-    with multiprocessing.get_context("spawn").Pool(workers) as pool:
+    with multiprocessing.get_context("spawn").Pool(workers, _leave_interrupts_to_parent) as pool:
         yield from pool.imap(outline, seeds, chunksize=max(1, min(16, len(seeds) // (4 * workers))))
+
+
+def _leave_interrupts_to_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def expected_rows() -> list[str]:

@@ -27,7 +27,7 @@ from ordercast.sim.faults import Fault, FaultKind, random_faults
 from ordercast.sim.host import Host
 from ordercast.sim.network import Network
 from ordercast.sim.options import SimOptions
-from ordercast.trace.records import STAMP_SIZE, Ended, Event, Healed, Installed, Noted, Saturated
+from ordercast.trace.records import STAMP_SIZE, Ended, Event, Healed, Installed, Noted, Saturated, Started
 
 EVENTS_MAX = 3_000_000  # a run that needs more is stuck
 CHECK_INTERVAL_NS = 10_000_000
@@ -57,6 +57,7 @@ class World:
     options: SimOptions
     rng: Random
     observers: list[Callable[[Event], None]]
+    on_fault: Callable[[int, Fault], None] | None = None  # told of every fault as it strikes
     now: int = 0
     inputs: int = 0
     hosts: list[Host] = field(default_factory=list)
@@ -174,6 +175,8 @@ class World:
             host.start()
 
     def _strike(self, fault: Fault) -> None:
+        if self.on_fault is not None:
+            self.on_fault(self.now, fault)
         host = self.hosts[fault.node]
         network = self.network
         match fault.kind:
@@ -257,6 +260,10 @@ class Digest:
     _hash: Any = field(default_factory=lambda: hashlib.blake2b(digest_size=16))
 
     def observe(self, event: Event) -> None:
+        if isinstance(event, Started):  # its promises are sets: sorted, since their order depends on the hash seed
+            names = sorted(promise.value for promise in event.promises.promises)
+            self._hash.update(repr((event.at, event.process, names, event.kept_storage)).encode())
+            return
         self._hash.update(repr(event).encode())
 
     def text(self) -> str:
@@ -270,6 +277,7 @@ def simulate(
     keep_events: bool = False,
     verbose: bool = True,
     observer: Callable[[Event], None] | None = None,
+    on_fault: Callable[[int, Fault], None] | None = None,
     make_engine: Callable[[NodeId], Engine] | None = None,
 ) -> Result:
     options.validate()
@@ -280,7 +288,7 @@ def simulate(
         observers.append(events.append)
     if observer is not None:
         observers.append(observer)
-    world = World(options, Random(seed), observers)
+    world = World(options, Random(seed), observers, on_fault)
     settled = world.run(make_engine or (lambda node: RingNode(node, options.ring, verbose=verbose)))
     verdicts = checkers.verdicts()
     return Result(

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import struct
 from enum import IntEnum
+from itertools import accumulate
 
 from ordercast.model.effects import Delivered
 from ordercast.model.errors import WireError
@@ -52,12 +53,13 @@ DESCRIPTOR = struct.Struct(">IHBB")  # sender, length, service, part
 HEADER_SIZE = HEADER.size
 ORIGIN_SIZE = ORIGIN.size
 DESCRIPTOR_SIZE = DESCRIPTOR.size
+SINGLE_SIZE = HEADER_SIZE + DESCRIPTOR_SIZE  # before the payload of a packet with one message
 COUNT_MAX = 255
+SLOTS = range(COUNT_MAX)
 assert (PREFIX.size, HEADER_SIZE, ORIGIN_SIZE, DESCRIPTOR_SIZE) == (28, 72, 24, 8)
 
-ARRIVAL = struct.Struct(
-    ">28sHBB8xQQ"
-)  # what the receiver of a data packet needs: all but transmitter, round, timestamp
+# What the receiver of a data packet needs: the header without transmitter, round and timestamp, and a descriptor.
+ARRIVAL = struct.Struct(">28sHBB8xQQ16xIHBB")
 TRANSMITTER = struct.Struct(">32xQ")
 ROUND = struct.Struct(">56xQ")
 TIMESTAMP = struct.Struct(">64xQ")
@@ -85,26 +87,53 @@ def prefix_of(kind: MessageKind, cluster: bytes, ring: RingId) -> bytes:
     return PREFIX.pack(MAGIC, VERSION, kind, cluster, ring.seq, ring.representative)
 
 
+def parse_run(
+    data: bytes | memoryview, start: int, size: int, prefix: bytes, expected: Seq
+) -> tuple[list[Parsed], int]:
+    """Data packets from `start` on, one every `size` bytes, as long as they are of this ring, sound, and next in order.
+    Returns them and where the first other packet starts: that one is left to whoever takes more time."""
+    run: list[Parsed] = []
+    end = len(data)
+    unpack = ARRIVAL.unpack_from
+    try:
+        while start < end:
+            its_prefix, length, flags, count, originator, seq, sender, first, service, _ = unpack(data, start)
+            if its_prefix != prefix or seq != expected:
+                break
+            packet = bytes(data[start : start + length])
+            if length > size or len(packet) != length:
+                break
+            if count == 1 and flags <= SAFE and service <= SERVICE_MAX and length == first + SINGLE_SIZE:
+                run.append((packet, flags, [(seq, 0, originator, sender, service, packet[SINGLE_SIZE:])], None))
+            else:
+                run.append(parse_data(packet, flags, count, originator, seq))
+            expected = Seq(expected + 1)
+            start += size
+    except (struct.error, WireError):
+        pass
+    return run, start
+
+
 def parse_data(packet: bytes, flags: int, count: int, originator: ProcessId, seq: Seq) -> Parsed:
     """The messages of a data packet whose header fields were read with ARRIVAL. Raises WireError and nothing else."""
     if flags & RECOVERED:
         if len(packet) < HEADER_SIZE + ORIGIN_SIZE:
             raise WireError("a recovered packet without its origin")
         return packet, flags, [], None
-    end = HEADER_SIZE + DESCRIPTOR_SIZE * count
-    if len(packet) < end:
+    payload = HEADER_SIZE + DESCRIPTOR_SIZE * count
+    if not count or len(packet) < payload:
         raise WireError(f"{count} descriptors do not fit in {len(packet)} bytes")
     fields = DESCRIPTORS[count].unpack_from(packet, HEADER_SIZE)
-    messages: list[Delivered] = []
-    columns = iter(fields)
-    for slot, sender, length, service, _ in zip(range(count), columns, columns, columns, columns, strict=True):
-        start = end
-        end += length
-        messages.append((seq, slot, originator, sender, service, packet[start:end]))
-    if end != len(packet):
-        raise WireError(f"descriptors speak of {end} bytes, the packet has {len(packet)}")
-    if count and max(fields[2::4]) > SERVICE_MAX:
+    cuts = list(accumulate(fields[1::4], initial=payload))
+    services = fields[2::4]
+    if cuts[-1] != len(packet):
+        raise WireError(f"descriptors speak of {cuts[-1]} bytes, the packet has {len(packet)}")
+    if max(services) > SERVICE_MAX:
         raise WireError("a service that does not exist")
+    messages = [
+        (seq, slot, originator, sender, service, packet[start:end])
+        for slot, sender, service, start, end in zip(SLOTS, fields[0::4], services, cuts, cuts[1:], strict=False)
+    ]
     if not flags & PARTS:
         return packet, flags, messages, None
     parts = fields[3::4]

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import random
+
+import pytest
+
 from ordercast.checker import Outcome
 from ordercast.model.ids import RingId
 from ordercast.model.promises import Promise
 from ordercast.model.service import Service
-from ordercast.trace.records import MessageId
+from ordercast.trace.records import DeliveredBatch, Event, MessageId, Submitted
 
 from .histories import Story, assert_invalid, assert_valid, judge, process
 
@@ -125,3 +129,60 @@ def test_independent_messages_in_two_orders_are_no_matter_of_causality() -> None
     answer = story.send(1)
     story.deliver(answer, at=(0, 1, 2))
     assert judge(Promise.CAUSAL, story.finished()).outcome is Outcome.VALID
+
+
+# The linear method against the definition.
+
+
+def _random_history(rng: random.Random) -> list[Event]:
+    """One ring; everybody sends and delivers in some order of its own, with a loss here and there."""
+    story = Story(3)
+    story.change(0, 1, 2)
+    sent: list[MessageId] = []
+    todo: dict[int, list[MessageId]] = {0: [], 1: [], 2: []}
+    for _ in range(rng.randrange(4, 16)):
+        node = rng.randrange(3)
+        if rng.random() < 0.5:
+            sent.append(story.send(node, sender=rng.randrange(2)))
+            for queue in todo.values():
+                queue.append(sent[-1])
+        elif todo[node]:
+            place = 0 if rng.random() < 0.8 else rng.randrange(len(todo[node]))
+            message = todo[node].pop(place)
+            if rng.random() < 0.95:
+                story.deliver(message, at=(node,))
+    for node, queue in todo.items():
+        for message in queue:
+            story.deliver(message, at=(node,))
+    return story.finished()
+
+
+def _is_causal_by_definition(events: list[Event]) -> bool:
+    """Theorem 4.12, by the closure of the definition in chapter 3."""
+    before: dict[MessageId, set[MessageId]] = {}
+    seen: dict[int, list[MessageId]] = {}
+    last: dict[tuple[int, int], MessageId] = {}
+    for event in events:
+        if isinstance(event, Submitted):
+            message = event.messages[0].message
+            direct = [*seen.get(event.process, []), *([last[message[:2]]] if message[:2] in last else [])]
+            before[message] = set(direct).union(*(before[each] for each in direct))
+            last[message[:2]] = message
+        elif isinstance(event, DeliveredBatch):
+            for delivered in event.messages:
+                assert delivered.message is not None
+                if not before[delivered.message] <= set(seen.get(event.process, [])):
+                    return False
+                seen.setdefault(event.process, []).append(delivered.message)
+    return True
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_the_linear_method_agrees_with_the_definition(block: int) -> None:
+    seen = set()
+    for seed in range(block * 250, block * 250 + 250):
+        events = _random_history(random.Random(seed))
+        by_definition = _is_causal_by_definition(events)
+        assert (judge(Promise.CAUSAL, events).outcome is Outcome.VALID) == by_definition, f"seed {seed}"
+        seen.add(by_definition)
+    assert seen == {True, False}

@@ -63,6 +63,19 @@ def test_a_checker_that_raises_is_unknown_and_the_others_are_not() -> None:
     assert panel.verdict().outcome is Outcome.UNKNOWN
 
 
+def test_what_a_checker_found_before_it_raised_still_counts() -> None:
+    class Broken(Checker):
+        promise = Promise.CAUSAL
+        rule = "nothing"
+
+        def violations(self) -> Iterator[Witness]:
+            yield Witness("is wrong")
+            raise ZeroDivisionError("oops")
+
+    verdict = panel_of(_events(), Checkers([Promise.CAUSAL], {Promise.CAUSAL: Broken})).verdict()
+    assert (verdict.outcome, "is wrong" in verdict.sentence) == (Outcome.INVALID, True)
+
+
 def test_an_event_that_cannot_be_read_makes_all_unknown() -> None:
     events = _events()
     submitted = next(event for event in events if isinstance(event, Submitted))

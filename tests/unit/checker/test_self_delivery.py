@@ -37,6 +37,16 @@ def test_who_leaves_must_have_delivered_its_own_even_in_a_record_cut_short() -> 
     assert_invalid(Promise.SELF_DELIVERY, story.events, "n1, message n1/0#2", "left without delivering it")
 
 
+def test_who_goes_on_to_a_later_ring_without_it_is_rejected_though_it_crashes_there() -> None:
+    story = _story()
+    story.deliver(story.send(0), at=(1,))
+    story.change(0)
+    story.crash(0)
+    assert_invalid(
+        Promise.SELF_DELIVERY, story.events, "n0, message n0/0#2", "went on to view 16.n0 without delivering"
+    )
+
+
 def test_who_crashes_owes_nothing() -> None:
     story = _story()
     story.send(1)

@@ -19,6 +19,7 @@ from ordercast.model.ids import (
     NodeId,
     ProcessId,
     RingId,
+    Seq,
     TokenSeq,
     process_id_from,
     process_text,
@@ -40,9 +41,10 @@ from ordercast.order.ring.states.starting import Starting
 from ordercast.order.ring.step import RING_SEQ_KEY, Facts, Step, Storage
 from ordercast.order.ring.timers import BLAMING, Timer, Timers
 from ordercast.wire.codec import cluster_id_from, decode, kind_of
-from ordercast.wire.header import ARRIVAL, HEADER_SIZE, ROUND, TRANSMITTER, MessageKind, Parsed, parse_data
+from ordercast.wire.header import ARRIVAL, PREFIX, ROUND, TRANSMITTER, MessageKind, Parsed, parse_data, parse_run
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Message, Token, Wake
 
+PREFIX_SIZE = PREFIX.size
 TIMERS_PER_WAKE = 256  # a ring of one passes the token to itself: the rest is done in the next wake
 SERVICES = frozenset(Service) - {Service.UNRELIABLE}
 
@@ -179,41 +181,48 @@ class RingNode:
     # Reading packets
 
     def _read(self, packet: Packet, step: Step) -> None:
-        """All datagrams of one read. Fresh data packets are gathered and handed to the state together."""
-        data = packet.data
-        end = len(data)
-        size = packet.segment_size
-        ring = self._state.accepting(step.facts)
-        prefix = ring.prefix if ring is not None else b""
-        store = ring.store if ring is not None else step.facts.installed.store
-        limit = store.aru + 2 * self._config.backlog_max
-        unpack = ARRIVAL.unpack_from
-        fresh: list[Parsed] = []
-        for start in range(0, end, size):
-            try:
-                its_prefix, length, flags, count, originator, seq = unpack(data, start)
-                if its_prefix == prefix:
-                    if store.aru < seq <= limit and not store.has(seq):
-                        if not HEADER_SIZE <= length <= min(size, end - start):
-                            raise WireError("a data packet is cut short")
-                        parsed = parse_data(bytes(data[start : start + length]), flags, count, originator, seq)
-                        store.add(seq, parsed)
-                        fresh.append(parsed)
-                    continue
-            except (struct.error, WireError) as error:
-                step.note(Dropped(str(error)))
-                continue
+        """All datagrams of one read. Data packets in order go straight to the store; the state hears of each batch."""
+        data, size = packet.data, packet.segment_size
+        start, end = 0, len(data)
+        while start < end:
+            ring = self._state.accepting(step.facts)
+            fresh: list[Parsed] = []
+            while start < end and ring is not None:
+                store = ring.store
+                if store.aru == store.high:
+                    run, start = parse_run(data, start, size, ring.prefix, Seq(store.aru + 1))
+                    store.extend(run)
+                    fresh += run
+                if start >= end or not self._take(ring, data, start, size, fresh, step):
+                    break
+                start += size
             if fresh:
                 self._state = self._state.on_data(fresh, step)
-                fresh = []
-            self._control(bytes(data[start : min(start + size, end)]), step)
-            if self._state.accepting(step.facts) is not ring:
-                self._read(packet._replace(data=data[start + size :]), step)
-                return
-        if fresh:
-            self._state = self._state.on_data(fresh, step)
-            if self._config.accelerated and ring is not None:
-                self._choose_lane(ring, fresh[-1][0])
+                if self._config.accelerated and ring is not None:
+                    self._choose_lane(ring, fresh[-1][0])
+            if start < end:
+                self._control(bytes(data[start : min(start + size, end)]), step)
+                start += size
+
+    def _take(
+        self, ring: Ring, data: bytes | memoryview, start: int, size: int, fresh: list[Parsed], step: Step
+    ) -> bool:
+        """A data packet of this ring that is out of order, or a duplicate, or unsound. False when it is another's."""
+        if bytes(data[start : start + PREFIX_SIZE]) != ring.prefix:
+            return False
+        store = ring.store
+        try:
+            _, length, flags, count, originator, seq, *_ = ARRIVAL.unpack_from(data, start)
+            packet = bytes(data[start : start + length])
+            if length > size or len(packet) != length:
+                raise WireError("a data packet is cut short")
+            if store.aru < seq <= store.aru + 2 * self._config.backlog_max and not store.has(seq):
+                parsed = parse_data(packet, flags, count, originator, seq)
+                store.add(seq, parsed)
+                fresh.append(parsed)
+        except (struct.error, WireError) as error:
+            step.note(Dropped(str(error)))
+        return True
 
     def _control(self, data: bytes, step: Step) -> None:
         """Everything but data packets of the accepting ring."""

@@ -44,6 +44,12 @@ class Store:
             self.aru = Seq(self.base + index)
         return True
 
+    def extend(self, run: list[Parsed]) -> None:
+        """Keep packets that follow the highest seq held, when there is no hole before it."""
+        assert self.aru == self.base + len(self.slots), "a run continues a store without holes"
+        self.slots += run
+        self.aru = Seq(self.aru + len(run))
+
     def has(self, seq: Seq) -> bool:
         """Held, or held once and discarded since."""
         if seq <= self.aru:

@@ -23,7 +23,7 @@ from ordercast.order.ring.states.base import State
 from ordercast.order.ring.states.token_visit import accepted, deaf_member, work
 from ordercast.order.ring.step import Attempt, Facts, Step
 from ordercast.order.ring.timers import Timer
-from ordercast.wire.header import ARRIVAL, RECOVERED, Parsed, origin_of, parse_data, recovered, unwrapped
+from ordercast.wire.header import HEADER, RECOVERED, Parsed, origin_of, parse_data, recovered, unwrapped
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
 
 
@@ -134,7 +134,7 @@ class Recovery(State):
 
     def _keep_old(self, old: Ring, seq: Seq, packet: bytes, step: Step) -> None:
         raw = unwrapped(packet, old.prefix)
-        _, _, flags, count, originator, _ = ARRIVAL.unpack_from(raw)
+        _, _, flags, count, _, originator, *_ = HEADER.unpack_from(raw)
         try:
             old.store.add(seq, parse_data(raw, flags, count, originator, seq))
         except WireError as error:

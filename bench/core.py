@@ -1,0 +1,161 @@
+"""What the engine itself costs: N rings' members in one process, joined by function calls, no sockets, all sending.
+
+Every member always has something to send. The broadcast of a visit reaches each other member as one read, as
+segmentation offload would bring it. Reported are CPU times: at a receiver (everything that `receive` does with data:
+header, store, order, delivery as batches), and all in (sending, packing, token, harness too) per packet and member.
+
+    python bench/core.py [--json] [--seconds S] [--nodes 4,8,16,32,64]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+from collections import deque
+from dataclasses import asdict, dataclass
+
+from ordercast.model.effects import Broadcast, Deliver, Effect, Persist, SendTo
+from ordercast.model.ids import Incarnation, Instant, NodeId, node_of
+from ordercast.model.inputs import Lane, Packet, Submission
+from ordercast.order.ring.config import RingConfig
+from ordercast.order.ring.node import RingNode
+
+BATCH = 64
+
+
+@dataclass(frozen=True)
+class Measured:
+    nodes: int
+    size: int
+    per_packet: int  # messages in a packet
+    delivered: int  # messages, at each member
+    receive_us: float  # CPU per packet at a receiver
+    packet_us: float  # CPU all in, per packet and member
+    message_us: float  # CPU all in, per message and member
+
+
+class Cluster:
+    """Members joined by function calls. Time stands still but for what forming the ring needs."""
+
+    def __init__(self, nodes: int, size: int, config: RingConfig) -> None:
+        self.size = size
+        self.now = Instant(0)
+        self.members = [RingNode(NodeId(node), config) for node in range(nodes)]
+        self.tokens: deque[tuple[int, bytes]] = deque()
+        self.delivered = [0] * nodes
+        self.packets = 0
+        self.receive_ns = 0
+        self.load: list[Submission] = []
+        for node, member in enumerate(self.members):
+            self.carry_out(node, member.start({}, Incarnation(1), self.now))
+
+    def form(self) -> None:
+        """Until all are on one ring."""
+        while any(len(member.ring.members) < len(self.members) or not member.is_idle() for member in self.members):
+            self.now = Instant(self.now + 1_000_000)
+            for node, member in enumerate(self.members):
+                deadline = member.next_deadline()
+                if deadline is not None and deadline <= self.now:
+                    self.carry_out(node, member.wake(self.now))
+            self.pass_tokens(10_000)
+            if self.now > 60_000_000_000:
+                sys.exit("the ring did not form")
+
+    def pass_tokens(self, limit: int) -> None:
+        for _ in range(limit):
+            if not self.tokens:
+                return
+            node, token = self.tokens.popleft()
+            member = self.members[node]
+            if self.load and member.room() > len(self.load) * (self.size + 64):
+                self.carry_out(node, member.submit(self.load, self.now))
+            self.carry_out(node, member.receive([Packet(token, len(token), Lane.TOKEN)], self.now))
+
+    def carry_out(self, node: int, effects: list[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Broadcast):
+                self.broadcast(node, effect.packets)
+            elif isinstance(effect, SendTo):
+                self.tokens.append((node_of(effect.process), effect.packet))
+            elif isinstance(effect, Deliver):
+                self.delivered[node] += len(effect.messages)
+            elif isinstance(effect, Persist):
+                self.carry_out(node, self.members[node].persisted(effect.key, self.now))
+
+    def broadcast(self, source: int, packets: list[bytes]) -> None:
+        same = len({len(packet) for packet in packets}) == 1
+        reads = [b"".join(packets)] if same else packets
+        read = [Packet(data, len(packets[0]) if same else len(data)) for data in reads]
+        self.packets += len(packets)
+        for node, member in enumerate(self.members):
+            if node != source:
+                start = time.process_time_ns()
+                effects = member.receive(read, self.now)
+                self.receive_ns += time.process_time_ns() - start
+                self.carry_out(node, effects)
+
+
+def measure(nodes: int, size: int, seconds: float, *, accelerated: bool = False) -> Measured:
+    config = RingConfig(
+        accelerated=accelerated,
+        queue_size_max=1 << 20,
+        message_size_max=1 << 16,
+        window=max(256, 16 * nodes),
+        backlog_max=16_384,
+    )
+    cluster = Cluster(nodes, size, config)
+    cluster.form()
+    cluster.load = [Submission(bytes(size)) for _ in range(BATCH * max(1, config.whole_size_max // (size + 8)))]
+    for node, member in enumerate(cluster.members):
+        cluster.carry_out(node, member.submit(cluster.load, cluster.now))
+    cluster.pass_tokens(10 * nodes)
+    cluster.packets = cluster.receive_ns = 0
+    before = cluster.delivered[0]
+    start = time.process_time()
+    while time.process_time() - start < seconds:
+        cluster.pass_tokens(4 * nodes)
+    spent = time.process_time() - start
+    delivered = cluster.delivered[0] - before
+    packets = cluster.packets
+    return Measured(
+        nodes,
+        size,
+        round(delivered / packets),
+        delivered,
+        cluster.receive_ns / 1e3 / (packets * (nodes - 1)),
+        spent * 1e6 / (packets * nodes),
+        spent * 1e6 / (delivered * nodes),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--seconds", type=float, default=2.0, help="CPU time for each row")
+    parser.add_argument("--nodes", default="4,8,16,32,64")
+    arguments = parser.parse_args()
+    rows = [
+        measure(int(nodes), size, arguments.seconds)
+        for size in (1350, 100)
+        for nodes in str(arguments.nodes).split(",")
+    ]
+    if arguments.json:
+        print(json.dumps({"python": platform.python_version(), "rows": [asdict(row) for row in rows]}))
+        return
+    print(f"CPython {platform.python_version()}, CPU microseconds; all members send")
+    print(
+        f"{'members':>7} {'bytes':>6} {'msgs/packet':>11} {'receiver/packet':>15} {'all in/packet':>13}"
+        f" {'all in/msg':>10}"
+    )
+    for row in rows:
+        print(
+            f"{row.nodes:7} {row.size:6} {row.per_packet:11} {row.receive_us:15.2f} {row.packet_us:13.2f} "
+            f"{row.message_us:10.3f}"
+        )
+
+
+if __name__ == "__main__":
+    main()

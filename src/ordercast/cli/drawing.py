@@ -1,0 +1,121 @@
+"""Every table and line that the commands print. Nothing here decides anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ordercast.checker import Outcome, Verdict
+from ordercast.cli.timeline import Entry, EntryKind, ProcessTally, names
+from ordercast.model.ids import MILLISECOND, ProcessId, process_text
+
+OUTCOME_STYLES = {
+    Outcome.VALID: "green",
+    Outcome.INVALID: "bold red",
+    Outcome.UNKNOWN: "bold yellow",
+    Outcome.NOT_PROMISED: "dim",
+}
+ENTRY_STYLES = {
+    EntryKind.LIFE: "bold",
+    EntryKind.FAULT: "bold red",
+    EntryKind.STATE: "dim",
+    EntryKind.VIEW: "cyan",
+    EntryKind.TRANSITIONAL: "blue",
+    EntryKind.DELIVERED: "green",
+    EntryKind.ALARM: "bold yellow",
+    EntryKind.CLUSTER: "bold",
+}
+_MARKS = {EntryKind.FAULT: "✗ ", EntryKind.ALARM: "! "}
+
+
+def new_table(*columns: str, right: Iterable[str] = (), title: str | None = None) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
+    numbers = set(right)
+    for column in columns:
+        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
+    return table
+
+
+# The timeline
+
+
+def time_text(at: int) -> str:
+    return f"{at / MILLISECOND:10.3f} ms"
+
+
+def entry_line(entry: Entry, width: int) -> Text:
+    """Time, who, what; `width` is that of the column of processes."""
+    who = names(entry.processes) if entry.processes else "·"
+    line = Text(f"{time_text(entry.at)}  ", style="dim")
+    line.append(f"{who:<{width}}  ", style="bold")
+    line.append(_MARKS.get(entry.kind, "") + entry.text, style=ENTRY_STYLES[entry.kind])
+    return line
+
+
+def draw_timeline(console: Console, entries: Sequence[Entry]) -> None:
+    width = max((len(names(entry.processes)) for entry in entries), default=1)
+    for entry in entries:
+        console.print(entry_line(entry, min(width, 24)), soft_wrap=True)
+
+
+def process_table(tallies: Mapping[ProcessId, ProcessTally]) -> Table:
+    numbers = ("views", "submitted", "delivered", "packets retransmitted", "packets asked for")
+    table = new_table("process", *numbers, right=numbers)
+    for process, tally in sorted(tallies.items()):
+        cells = (tally.views, tally.submitted, tally.delivered, tally.retransmitted, tally.requested)
+        table.add_row(process_text(process), *(f"{cell:,}" for cell in cells))
+    return table
+
+
+# Verdicts
+
+
+def outcome_text(outcome: Outcome) -> Text:
+    return Text(outcome.value, style=OUTCOME_STYLES[outcome])
+
+
+def verdict_table(verdicts: Iterable[Verdict]) -> Table:
+    table = new_table("promise", "verdict", "why")
+    for verdict in verdicts:
+        name = "all" if verdict.promise is None else verdict.promise.value
+        table.add_row(name, outcome_text(verdict.outcome), Text(verdict.sentence))
+    return table
+
+
+def draw_witnesses(console: Console, verdicts: Iterable[Verdict]) -> None:
+    """Of everything that is neither valid nor simply not promised."""
+    for verdict in verdicts:
+        if verdict.outcome in (Outcome.INVALID, Outcome.UNKNOWN) and verdict.witnesses:
+            name = "all promises" if verdict.promise is None else verdict.promise.value
+            console.print(Text(f"{name}: {verdict.outcome.value}", style=OUTCOME_STYLES[verdict.outcome]))
+            for witness in verdict.witnesses:
+                console.print(Text(f"  {witness}"), soft_wrap=True)
+
+
+def closing_line(outcome: Outcome, sentence: str, facts: Iterable[str]) -> Text:
+    """The one line that says it all."""
+    line = Text(outcome.value, style=f"reverse {OUTCOME_STYLES[outcome]}")
+    line.append(f"  {sentence}", style=OUTCOME_STYLES[outcome])
+    for fact in facts:
+        line.append("  ·  ", style="dim")
+        line.append(fact)
+    return line
+
+
+# Swarms
+
+
+def coverage_table(counts: Mapping[str, int], expected: Sequence[str]) -> Table:
+    """What a swarm has met; what it never met stands out."""
+    table = new_table("what must have happened", "times", right=("times",))
+    for name in expected:
+        count = counts.get(name, 0)
+        if count:
+            table.add_row(Text(name), f"{count:,}")
+        else:
+            table.add_row(Text(name, style="bold red"), Text("never", style="bold red"))
+    return table

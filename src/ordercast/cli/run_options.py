@@ -1,0 +1,61 @@
+"""Options of a run as JSON for traces and `--json`, and as the command line that replays it. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+from ordercast.cli.fault_text import fault_text
+from ordercast.cli.quantities import duration_text
+from ordercast.sim.faults import Fault
+from ordercast.sim.options import SimOptions
+
+
+def options_json(options: SimOptions) -> dict[str, Any]:
+    plain = _plain(options)
+    assert isinstance(plain, dict)
+    return plain
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, Fault):
+        return fault_text(value)
+    if isinstance(value, Enum):
+        return value.name.lower()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return [_plain(item) for item in value] if isinstance(value, tuple | list) else value
+
+
+def replay_command(options: SimOptions, seed: int, *, is_hostile: bool) -> str:
+    """What differs from the defaults, written out."""
+    words = ["ordercast", "sim"]
+    if is_hostile:
+        words.append("--hostile")
+    else:
+        words += _words_of(options)
+    return shlex.join([*words, "--seed", str(seed)])
+
+
+def _words_of(options: SimOptions) -> list[str]:
+    usual = SimOptions()
+    words: list[str] = []
+    for name, flag in (("nodes", "--nodes"), ("messages", "--messages"), ("random_faults", "--faults")):
+        if getattr(options, name) != getattr(usual, name):
+            words += [flag, str(getattr(options, name))]
+    for name in ("loss", "duplication", "straggler"):
+        if getattr(options, name) != getattr(usual, name):
+            words += [f"--{name}", str(getattr(options, name))]
+    if (options.size_min, options.size_max) != (usual.size_min, usual.size_max):
+        words += ["--sizes", f"{options.size_min}..{options.size_max}"]
+    if (options.delay_min_ns, options.delay_max_ns) != (usual.delay_min_ns, usual.delay_max_ns):
+        words += ["--delay", f"{duration_text(options.delay_min_ns)}..{duration_text(options.delay_max_ns)}"]
+    if options.fault_time_ns != usual.fault_time_ns:
+        words += ["--duration", duration_text(options.fault_time_ns)]
+    if options.services != usual.services:
+        words += [word for service in options.services for word in ("--service", service.name.lower())]
+    if options.ring.accelerated != usual.ring.accelerated:
+        words.append("--accelerated" if options.ring.accelerated else "--plain")
+    return words + [word for fault in options.faults for word in ("--fault", fault_text(fault))]

@@ -1,0 +1,172 @@
+"""`ordercast sim`: one simulated run, told as a timeline and judged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from ordercast.checker import Outcome
+from ordercast.cli.documents import recording_document
+from ordercast.cli.drawing import closing_line, draw_timeline, draw_witnesses, process_table, verdict_table
+from ordercast.cli.fault_text import fault_from
+from ordercast.cli.quantities import chance_from, delays_from, duration_from, range_from, size_from
+from ordercast.cli.recording import Recording, record, run_info
+from ordercast.cli.run_options import replay_command
+from ordercast.cli.terminal import Meter, output, write_json
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import SECOND
+from ordercast.model.service import Service
+from ordercast.sim.options import SimOptions
+from ordercast.sim.swarm import hostile_options
+from ordercast.trace.parquet import RUN_MAX, prepare_folder
+from ordercast.trace.records import Event
+
+EXAMPLE = "Example: ordercast sim --nodes 5 --loss 5% --fault '0.3s crash n1' --fault '0.6s restart n1' --seed 7"
+
+
+def sim(
+    context: typer.Context,
+    engine: Annotated[str, typer.Option(help="Ordering engine: ring.")] = "ring",
+    nodes: Annotated[int, typer.Option(help="Hosts, 1 to 64.")] = 5,
+    messages: Annotated[int, typer.Option(help="Messages that the applications submit.")] = 200,
+    sizes: Annotated[str, typer.Option(metavar="MIN..MAX", help="Bytes of a message; K and M allowed.")] = "20..400",
+    service: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="agreed, safe, fifo, causal or reliable; repeat it for a mixture. [all]"),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Everything random is drawn from it.")] = 1,
+    loss: Annotated[str, typer.Option(metavar="CHANCE", help="Chance of losing a packet: 0.05 or 5%.")] = "0",
+    duplication: Annotated[str, typer.Option(metavar="CHANCE", help="Chance of a second copy.")] = "0",
+    straggler: Annotated[str, typer.Option(metavar="CHANCE", help="Chance of a hop ten times as slow.")] = "0",
+    delay: Annotated[str, typer.Option(metavar="MIN..MAX", help="Of one hop; ms, or with a unit.")] = "50us..400us",
+    duration: Annotated[
+        str, typer.Option(metavar="TIME", help="Virtual time in which messages are sent and random faults strike.")
+    ] = "1s",
+    accelerated: Annotated[bool, typer.Option("--accelerated/--plain", help="Pass the token on early.")] = False,
+    faults: Annotated[int, typer.Option(help="How many random faults.")] = 0,
+    fault: Annotated[
+        list[str] | None,
+        typer.Option(metavar="'AT KIND …'", help="A scripted fault, such as '0.5s partition n0 n1 | n2 n3 n4'; repeat."),
+    ] = None,
+    hostile: Annotated[bool, typer.Option("--hostile", help="Draw all options from the seed, as swarm does.")] = False,
+    trace: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the trace into this folder.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Simulate a cluster: virtual time, hostile network, every promise checked.
+
+    The same seed and options give the same run. Exit status 1 unless everything is VALID and settled.
+    """
+    _check_seed(seed)
+    if hostile:
+        _refuse_overridden(context)
+        options = hostile_options(seed)
+    else:
+        options = replace(
+            _network(loss, duplication, straggler, delay),
+            engine=engine,
+            nodes=nodes,
+            messages=messages,
+            services=_services(service),
+            random_faults=faults,
+            faults=tuple(fault_from(text) for text in fault or ()),
+            fault_time_ns=duration_from(duration),
+            **dict(zip(("size_min", "size_max"), range_from(sizes, size_from), strict=True)),
+        )
+        options = replace(options, ring=replace(options.ring, accelerated=accelerated))
+    options.validate()
+    recording = _run(options, seed, hostile, trace)
+    path = None if trace is None else str(recording.write(trace))
+    if as_json:
+        write_json(recording_document(recording, path))
+    else:
+        draw_recording(output(), recording, path)
+    return 0 if recording.is_valid else 1
+
+
+def _check_seed(seed: int) -> None:
+    if not 0 <= seed <= RUN_MAX:
+        raise UsageError(f"seed {seed} cannot be used: write a whole number of at least 0 and below 2^63")
+
+
+_WITH_HOSTILE = ("seed", "hostile", "trace", "as_json")
+
+
+def _refuse_overridden(context: typer.Context) -> None:
+    """--hostile would silently override these."""
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if name not in _WITH_HOSTILE and source is not None and source.name == "COMMANDLINE":
+            raise UsageError(f"--hostile draws every option from the seed: leave out --{name}, or leave out --hostile")
+
+
+def _network(loss: str, duplication: str, straggler: str, delay: str) -> SimOptions:
+    delay_min_ns, delay_max_ns = delays_from(delay)
+    return SimOptions(
+        loss=chance_from(loss),
+        duplication=chance_from(duplication),
+        straggler=chance_from(straggler),
+        delay_min_ns=delay_min_ns,
+        delay_max_ns=delay_max_ns,
+    )
+
+
+def _services(names: list[str] | None) -> tuple[Service, ...]:
+    known = {service.name.lower(): service for service in SimOptions().services}
+    for name in names or ():
+        if name.lower() not in known:
+            raise UsageError(f"there is no service {name!r} to simulate: choose among {', '.join(known)}")
+    return tuple(known[name.lower()] for name in names) if names else SimOptions().services
+
+
+def _run(options: SimOptions, seed: int, hostile: bool, trace: Path | None) -> Recording:
+    if trace is not None:  # better to hear of it before a long run than after
+        prepare_folder(trace, run_info(options, seed, replay_command(options, seed, is_hostile=hostile)))
+    with Meter("simulating", options.fault_time_ns + options.settle_ns // 10) as meter:
+
+        def watch(event: Event) -> None:
+            meter.show(event.at, f"{event.at / SECOND:.3f} s of virtual time")
+
+        return record(options, seed, is_hostile=hostile, keep_events=trace is not None, watch=watch)
+
+
+def draw_recording(console: Console, recording: Recording, path: str | None) -> None:
+    draw_timeline(console, recording.timeline.entries)
+    console.print()
+    console.print(process_table(recording.timeline.tallies))
+    draw_judgement(console, recording)
+    if path is not None:
+        console.print(Text(f"trace    {path}"), soft_wrap=True)
+    console.print(Text(f"digest   {recording.digest or 'none, the run did not end'}"), soft_wrap=True)
+    console.print(Text(f"replay   {recording.command}"), soft_wrap=True)
+
+
+def draw_judgement(console: Console, recording: Recording) -> None:
+    """Verdicts, witnesses, and one line that says it all."""
+    if recording.error is not None:
+        console.print(Text(recording.error.rstrip(), style="red"), soft_wrap=True)
+    else:
+        console.print(verdict_table(recording.verdicts))
+        draw_witnesses(console, recording.verdicts)
+    outcome, sentence = recording.verdict.outcome, recording.verdict.sentence
+    if recording.result is not None and not recording.settled:
+        patience = recording.options.settle_ns / SECOND
+        sentence = f"not settled {patience:g} s after the network healed; {sentence}"
+        outcome = Outcome.UNKNOWN if outcome is Outcome.VALID else outcome
+    if outcome is Outcome.INVALID:
+        broken = [str(verdict.promise.value) for verdict in recording.verdicts if verdict.outcome is outcome and verdict.promise]
+        sentence = f"broken: {', '.join(broken)}"
+    console.print(closing_line(outcome, sentence, _rates(recording)), soft_wrap=True)
+
+
+def _rates(recording: Recording) -> list[str]:
+    virtual = recording.virtual_ns / SECOND
+    return [
+        f"{virtual:.3f} s virtual in {recording.seconds:.2f} s",
+        f"{recording.submitted:,} messages, {recording.delivered:,} deliveries",
+        f"{recording.inputs:,} inputs, {recording.inputs / recording.seconds:,.0f}/s",
+    ]

@@ -1,0 +1,176 @@
+"""`ordercast swarm`: many hostile runs on all cores; failing seeds with the command that replays each."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from ordercast.cli.drawing import coverage_table
+from ordercast.cli.quantities import seeds_from
+from ordercast.cli.recording import record, run_info
+from ordercast.cli.run_options import replay_command
+from ordercast.cli.terminal import Meter, output, write_json
+from ordercast.model.errors import UsageError
+from ordercast.sim.swarm import Outline, expected_rows, hostile_options, swarm
+from ordercast.trace.parquet import prepare_folder
+
+EXAMPLE = "Example: ordercast swarm --seeds 1..500 --trace failures"
+PROCESSES_MAX = 1024
+
+
+@dataclass(slots=True)
+class Harvest:
+    """The sum of all runs so far."""
+
+    runs: int = 0
+    inputs: int = 0
+    submissions: int = 0
+    failures: list[Outline] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    processes: int = 1
+    traces: dict[int, str] = field(default_factory=dict)  # of failing seeds
+
+    def add(self, outline: Outline) -> None:
+        self.runs += 1
+        self.inputs += outline.inputs
+        self.submissions += outline.submissions
+        self.counts.update(outline.counts)
+        if not outline.is_valid:
+            self.failures.append(outline)
+
+    @property
+    def rate(self) -> float:
+        """Inputs per second and core."""
+        return self.inputs / self.seconds / self.processes if self.seconds else 0.0
+
+    def never(self) -> list[str]:
+        return [name for name in expected_rows() if not self.counts[name]]
+
+
+def swarm_command(
+    seeds: Annotated[str, typer.Option(metavar="A..B", help="Seeds to run, both ends included.")],
+    processes: Annotated[int | None, typer.Option(metavar="N", help="Worker processes. [all cores]")] = None,
+    trace: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the traces of failing seeds here.")] = None,
+    strict_coverage: Annotated[
+        bool, typer.Option("--strict-coverage", help="Exit status 1 also when something expected never happened.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Run many seeds, each with its own hostile cluster, network and faults.
+
+    Ends with how often everything happened that a campaign must have met: what never happened was not tested. Exit
+    status 1 when any seed failed.
+    """
+    wanted = seeds_from(seeds)
+    if processes is not None and not 1 <= processes <= PROCESSES_MAX:
+        raise UsageError(f"--processes {processes} cannot be used: write a number of 1 to {PROCESSES_MAX}")
+    if trace is not None:
+        _prepare(trace, wanted[0])
+    harvest = _gather(wanted, processes)
+    if trace is not None:
+        _write_traces(harvest, trace)
+    if as_json:
+        write_json(_document(harvest, wanted))
+    else:
+        _draw(output(), harvest)
+    return 1 if harvest.failures or (strict_coverage and harvest.never()) else 0
+
+
+def _prepare(folder: Path, seed: int) -> None:
+    options = hostile_options(seed)
+    prepare_folder(folder, run_info(options, seed, _replay(seed)))
+
+
+def _gather(seeds: range, processes: int | None) -> Harvest:
+    harvest = Harvest(processes=min(processes or os.cpu_count() or 1, len(seeds)))
+    with Meter("swarm", len(seeds)) as meter:
+        meter.show(0)
+        for outline in swarm(seeds, processes):
+            harvest.add(outline)
+            harvest.seconds = meter.seconds
+            meter.show(harvest.runs, _progress_note(harvest, len(seeds)))
+    return harvest
+
+
+def _progress_note(harvest: Harvest, total: int) -> str:
+    rate = harvest.inputs / harvest.seconds
+    failed = f"[bold red]{len(harvest.failures)} failed[/]" if harvest.failures else "none failed"
+    return f"{harvest.runs:,} of {total:,}, {failed}, {rate:,.0f} inputs/s"
+
+
+def _write_traces(harvest: Harvest, folder: Path) -> None:
+    with Meter("writing traces", len(harvest.failures)) as meter:
+        for number, failure in enumerate(harvest.failures):
+            meter.show(number, f"seed {failure.seed}")
+            options = hostile_options(failure.seed)
+            recording = record(options, failure.seed, is_hostile=True, keep_events=True)
+            harvest.traces[failure.seed] = str(recording.write(folder))
+
+
+def _replay(seed: int) -> str:
+    return replay_command(hostile_options(seed), seed, is_hostile=True)
+
+
+def _document(harvest: Harvest, seeds: range) -> dict[str, Any]:
+    return {
+        "seeds": [seeds[0], seeds[-1]],
+        "runs": harvest.runs,
+        "valid": harvest.runs - len(harvest.failures),
+        "failed": len(harvest.failures),
+        "failures": [
+            {
+                "seed": failure.seed,
+                "sentence": failure.sentence.strip(),
+                "replay": _replay(failure.seed),
+                "trace": harvest.traces.get(failure.seed),
+            }
+            for failure in harvest.failures
+        ],
+        "inputs": harvest.inputs,
+        "submissions": harvest.submissions,
+        "seconds": round(harvest.seconds, 6),
+        "processes": harvest.processes,
+        "inputs_per_second_per_core": round(harvest.rate, 1),
+        "counts": dict(sorted(harvest.counts.items())),
+        "never": harvest.never(),
+    }
+
+
+def _draw(console: Console, harvest: Harvest) -> None:
+    console.print(coverage_table(harvest.counts, expected_rows()))
+    never = harvest.never()
+    if never:
+        count = f"{len(never)} of {len(expected_rows())} expected things never happened, so they were not tested"
+        console.print(Text(f"{count}: {'; '.join(never)}. Run more seeds.", style="red"), soft_wrap=True)
+    else:
+        console.print(Text("Everything that was expected to happen happened.", style="green"))
+    for failure in harvest.failures:
+        _draw_failure(console, failure, harvest.traces.get(failure.seed))
+    console.print(_closing(harvest), soft_wrap=True)
+
+
+def _draw_failure(console: Console, failure: Outline, trace: str | None) -> None:
+    console.print(Text(f"\nseed {failure.seed} failed: {failure.sentence.strip()}", style="bold red"), soft_wrap=True)
+    console.print(Text(f"  replay   {_replay(failure.seed)}"), soft_wrap=True)
+    if trace is not None:
+        console.print(Text(f"  trace    {trace}"), soft_wrap=True)
+
+
+def _closing(harvest: Harvest) -> Text:
+    failed = len(harvest.failures)
+    line = Text("\n")
+    line.append(" FAILED " if failed else " VALID ", style="reverse bold red" if failed else "reverse green")
+    line.append(f"  {harvest.runs:,} runs: {harvest.runs - failed:,} valid, {failed:,} failed")
+    cores = "core" if harvest.processes == 1 else "cores"
+    line.append(f"  ·  {harvest.submissions:,} messages, {harvest.inputs:,} inputs")
+    line.append(f"  ·  {harvest.rate:,.0f} inputs per second per core on {harvest.processes} {cores}")
+    line.append(f"  ·  {harvest.seconds:.1f} s")
+    return line

@@ -1,0 +1,82 @@
+"""Where the command line writes: results to stdout, progress and complaints to stderr, colours only on a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+
+PIPED_WIDTH = 140  # tables that go to a file or a pipe need not fit a window
+SHOWN_AFTER_S = 1.0  # what takes less needs no progress bar
+
+
+def output() -> Console:
+    """A console on today's stdout: made anew for each command, so that redirection is honoured."""
+    console = Console(highlight=False, emoji=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = PIPED_WIDTH
+    return console
+
+
+def write_json(document: Any) -> None:
+    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+
+def complain(text: str) -> None:
+    """One sentence on stderr, whatever line breaks it came with."""
+    sentence = " ".join(text.split()).rstrip(".")
+    Console(stderr=True, highlight=False, emoji=False).print(
+        f"ordercast: {sentence}.", markup=False, soft_wrap=True, style="red"
+    )
+
+
+class Meter:
+    """A progress bar on stderr that appears only on a terminal, and only when there is something to wait for."""
+
+    def __init__(self, title: str, total: int) -> None:
+        self._console = Console(stderr=True, highlight=False, emoji=False)
+        self._title, self._total = title, total
+        self._began = time.monotonic()
+        self._bar: Progress | None = None
+        self._task = TaskID(0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    @property
+    def seconds(self) -> float:
+        return max(time.monotonic() - self._began, 1e-9)
+
+    def show(self, done: int, text: str = "") -> None:
+        if not self._console.is_terminal or (self._bar is None and self.seconds < SHOWN_AFTER_S):
+            return
+        if self._bar is None:
+            self._bar = self._new_bar()
+        self._bar.update(self._task, completed=min(done, self._total), note=text)
+
+    def _new_bar(self) -> Progress:
+        bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[note]}"),
+            console=self._console,
+            transient=True,
+        )
+        self._task = bar.add_task(self._title, total=self._total, note="")
+        bar.start()
+        return bar

@@ -1,0 +1,185 @@
+"""A history as a person would tell it: who did what when, alike things told once, deliveries counted. Pure.
+
+`Timeline` is fed events and faults in the order in which they happen. Processes that do the same within a short time
+share an entry, unless that would turn the order of one process around.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ordercast.model.effects import Alarm
+from ordercast.model.ids import MILLISECOND, NO_RING, ProcessId, RingId, node_of, process_text
+from ordercast.model.notes import Moved, Visited
+from ordercast.model.service import Service
+from ordercast.model.view import View, ViewKind
+from ordercast.sim.faults import Fault, FaultKind
+from ordercast.trace.records import (
+    Crashed,
+    DeliveredBatch,
+    Departed,
+    Ended,
+    Event,
+    Healed,
+    Installed,
+    Noted,
+    Saturated,
+    Started,
+    Submitted,
+)
+
+ALIKE_NS = 25 * MILLISECOND  # how far apart two processes may do the same and share an entry
+
+
+class EntryKind(Enum):
+    LIFE = "life"  # started, crashed, left
+    FAULT = "fault"  # what the simulation inflicts
+    STATE = "state"  # a move of the membership algorithm
+    VIEW = "view"  # a regular configuration
+    TRANSITIONAL = "transitional"
+    DELIVERED = "delivered"
+    ALARM = "alarm"
+    CLUSTER = "cluster"  # healed, saturated, ended
+
+
+@dataclass(slots=True)
+class Entry:
+    at: int
+    kind: EntryKind
+    text: str
+    processes: list[ProcessId] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ProcessTally:
+    """What one process did in its life."""
+
+    views: int = 0
+    submitted: int = 0
+    delivered: int = 0
+    retransmitted: int = 0
+    requested: int = 0
+
+
+@dataclass(slots=True)
+class Timeline:
+    entries: list[Entry] = field(default_factory=list)
+    tallies: dict[ProcessId, ProcessTally] = field(default_factory=dict)
+    _stays: dict[ProcessId, tuple[RingId, Counter[int]]] = field(default_factory=dict)  # deliveries in the current view
+    _last: dict[ProcessId, int] = field(default_factory=dict)  # index of a process's last entry
+    _struck: tuple[int, int] = (-1, -1)  # time and node of the last fault that kills at once
+
+    def strike(self, at: int, fault: Fault) -> None:
+        later = ", at its next write to stable storage" if fault.kind.value.endswith("write") else ""
+        self.entries.append(Entry(at, EntryKind.FAULT, f"{fault}{later}"))
+        if fault.kind in (FaultKind.CRASH, FaultKind.LOSE_DISK):
+            self._struck = (at, fault.node)
+
+    def alarm(self, at: int, process: ProcessId, alarm: Alarm) -> None:
+        """Alarms are told after the run: each goes to its place by time."""
+        place = len(self.entries)
+        while place > 0 and self.entries[place - 1].at > at:
+            place -= 1
+        self.entries.insert(place, Entry(at, EntryKind.ALARM, f"{alarm.kind.value}: {alarm.text}", [process]))
+
+    def observe(self, event: Event) -> None:
+        match event:
+            case Started(kept_storage=kept):
+                fresh = "" if kept or event.process not in self.tallies else ", its storage lost"
+                self._add(event.at, EntryKind.LIFE, f"started{fresh}", event.process)
+            case Crashed():
+                self._close_stay(event.at, event.process)
+                if self._struck != (event.at, node_of(event.process)):
+                    self._add(event.at, EntryKind.LIFE, "crashed", event.process)
+            case Departed():
+                self._close_stay(event.at, event.process)
+                self._add(event.at, EntryKind.LIFE, "left in order", event.process)
+            case Submitted():
+                self.tally(event.process).submitted += len(event.messages)
+            case DeliveredBatch():
+                self._deliver(event)
+            case Installed():
+                self._install(event)
+            case Noted():
+                self._note(event)
+            case Healed() | Saturated() | Ended():
+                self._cluster(event)
+
+    def tally(self, process: ProcessId) -> ProcessTally:
+        return self.tallies.setdefault(process, ProcessTally())
+
+    def _deliver(self, event: DeliveredBatch) -> None:
+        stay = self._stays.get(event.process)
+        if stay is None or stay[0] != event.view:
+            self._close_stay(event.at, event.process)
+            stay = self._stays[event.process] = (event.view, Counter())
+        stay[1].update(message.service for message in event.messages)
+        self.tally(event.process).delivered += len(event.messages)
+
+    def _install(self, event: Installed) -> None:
+        self._close_stay(event.at, event.process)
+        self.tally(event.process).views += event.view.kind is ViewKind.REGULAR
+        kind = EntryKind.VIEW if event.view.kind is ViewKind.REGULAR else EntryKind.TRANSITIONAL
+        self._add(event.at, kind, view_sentence(event.view), event.process)
+
+    def _note(self, event: Noted) -> None:
+        note = event.note
+        if isinstance(note, Visited):
+            tally = self.tally(event.process)
+            tally.retransmitted += note.retransmitted
+            tally.requested += note.requested
+        elif isinstance(note, Moved):
+            reason = "" if note.reason is None else f"{note.reason.text}; "
+            self._add(event.at, EntryKind.STATE, f"{note.origin} → {note.target}: {reason}{note.text}", event.process)
+
+    def _cluster(self, event: Healed | Saturated | Ended) -> None:
+        match event:
+            case Healed():
+                text = f"the network heals for good; alive: {names(event.alive)}"
+            case Saturated(begins=begins):
+                text = f"{names(event.senders)} {'begin' if begins else 'cease'} to send without pause"
+            case Ended(complete=complete):
+                for process in sorted(self._stays):
+                    self._close_stay(event.at, process)
+                text = "the run ends" if complete else "the record is cut short"
+        self.entries.append(Entry(event.at, EntryKind.CLUSTER, text))
+
+    def _close_stay(self, at: int, process: ProcessId) -> None:
+        view, counts = self._stays.pop(process, (NO_RING, Counter()))
+        if counts:
+            self._add(at, EntryKind.DELIVERED, delivered_sentence(view, counts), process)
+
+    def _add(self, at: int, kind: EntryKind, text: str, process: ProcessId) -> None:
+        self.tally(process)
+        for index in range(len(self.entries) - 1, self._last.get(process, -1), -1):
+            entry = self.entries[index]
+            if at - entry.at > ALIKE_NS:
+                break
+            if (entry.kind, entry.text) == (kind, text):
+                entry.processes.append(process)
+                self._last[process] = index
+                return
+        self._last[process] = len(self.entries)
+        self.entries.append(Entry(at, kind, text, [process]))
+
+
+def names(processes: Iterable[ProcessId]) -> str:
+    return " ".join(process_text(process) for process in processes) or "nobody"
+
+
+def view_sentence(view: View) -> str:
+    if view.kind is ViewKind.TRANSITIONAL:
+        return f"transitional view {view.id} of {names(view.members)}, ends view {view.previous}: {view.reason.text}"
+    came = names(view.transitional)
+    along = "all came along together" if view.transitional == view.members else f"transitional set {came}"
+    if view.previous == NO_RING:
+        along = "the first of this life"
+    return f"view {view.id} of {names(view.members)}, {along}: {view.reason.text}"
+
+
+def delivered_sentence(view: RingId, counts: Counter[int]) -> str:
+    services = ", ".join(f"{counts[number]} {Service(number).name.lower()}" for number in sorted(counts))
+    return f"delivered {counts.total()} in view {view}: {services}"

@@ -1,0 +1,214 @@
+"""Runs on disk: one Parquet file per run, written whole or not at all.
+
+`write_run` puts a history into a folder as `run-<number>.parquet`; `read_run` gives exactly the same events back. The
+file's metadata holds the format version and what is known of the run (`RunInfo`): its seed, its options and the command
+that replays it. Rows are sorted by (run, process, idx), so that Spark reads a process as a range and a run as a file.
+Numbers that rise are kept as differences (DELTA_BINARY_PACKED), the rest as dictionaries, everything under zstd.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ordercast.model.errors import UsageError
+from ordercast.trace.columns import COLUMNS, MESSAGE_COLUMNS, MESSAGE_KINDS, Rows, events_from, rows_from
+from ordercast.trace.records import Event
+
+FORMAT_VERSION = 1
+RUN_MAX = (1 << 63) - 1
+_FORMAT_KEY = b"ordercast.format"
+_RUN_KEY = b"ordercast.run"
+_ROW_GROUP_SIZE = 1 << 20
+
+
+class TraceError(UsageError):
+    """A trace cannot be written or read. Names the file, the reason, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """What a file says of its run beside the events."""
+
+    run: int  # number of the run within its folder; a simulation uses its seed
+    seed: int | None = None  # None: a live run
+    options: Mapping[str, Any] = field(default_factory=dict)  # as JSON can carry them
+    command: str = ""  # replays the run
+    digest: str = ""  # of the whole history, as the recorder computed it
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    info: RunInfo
+    events: list[Event]
+
+
+def run_path(folder: Path, run: int) -> Path:
+    return folder / f"run-{run}.parquet"
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """The runs of a folder, by number. `folder` may also be the file of one run."""
+    if folder.is_file():
+        return [folder]
+    if not folder.is_dir():
+        raise TraceError(f"there is no folder {folder}: give the folder that was named by --trace")
+    try:
+        paths = [path for path in folder.iterdir() if path.name.startswith("run-") and path.suffix == ".parquet"]
+    except OSError as error:
+        raise TraceError(f"the folder {folder} cannot be read: {error.strerror}; check its permissions") from error
+    if not paths:
+        raise TraceError(f"the folder {folder} holds no traces (run-*.parquet): record one with sim --trace {folder}")
+    return sorted(paths, key=lambda path: (len(path.name), path.name))
+
+
+# Writing
+
+
+def prepare_folder(folder: Path, info: RunInfo) -> None:
+    """Create the folder and make sure that this run has its place in it; cheap, so ask before a long run."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TraceError(f"the folder {folder} cannot be made: {error.strerror}; choose another") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise TraceError(f"the folder {folder} cannot be written to: check its permissions, or choose another")
+    path = run_path(folder, info.run)
+    if path.exists():
+        there = read_info(path)
+        if (there.seed, there.options) != (info.seed, _plain(info.options)):
+            raise TraceError(f"{path} holds another run of this number: remove it, or choose another folder")
+
+
+def write_run(folder: Path, info: RunInfo, events: Iterable[Event]) -> Path:
+    """Replaces an earlier recording of the same run; refuses to replace another run."""
+    prepare_folder(folder, info)
+    path = run_path(folder, info.run)
+    unfinished = folder / f".{path.name}.{os.getpid()}.unfinished"
+    try:
+        table = _table_from(rows_from(events), info)
+        _write_table(table, unfinished)
+        unfinished.replace(path)
+    except (OSError, pa.ArrowException, OverflowError) as error:
+        raise TraceError(f"{path} cannot be written: {_reason(error)}; make room or choose another folder") from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return path
+
+
+def _table_from(rows: Rows, info: RunInfo) -> pa.Table:
+    schema = _schema().with_metadata(
+        {_FORMAT_KEY: str(FORMAT_VERSION).encode(), _RUN_KEY: json.dumps(asdict(info), sort_keys=True).encode()}
+    )
+    control = pa.Table.from_pylist([{**cells, "run": info.run} for cells in rows.control], schema=schema)
+    count = len(rows.messages["n"])
+    columns = dict(rows.messages) | {"run": [info.run] * count}
+    arrays = [
+        pa.array(columns[name], type=schema.field(name).type)
+        if name in columns
+        else pa.nulls(count, schema.field(name).type)
+        for name in COLUMNS
+    ]
+    messages = pa.Table.from_arrays(arrays, schema=schema)
+    return pa.concat_tables([messages, control]).sort_by([("process", "ascending"), ("idx", "ascending")])
+
+
+def _write_table(table: pa.Table, path: Path) -> None:
+    with path.open("wb") as file:
+        pq.write_table(
+            table,
+            file,
+            compression="zstd",
+            row_group_size=_ROW_GROUP_SIZE,
+            use_dictionary=[name for name, column in COLUMNS.items() if column.repeats],
+            column_encoding=_encodings(),
+            write_page_checksum=True,
+        )
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _encodings() -> dict[str, str]:
+    encodings = {"digest": "PLAIN", "flag": "PLAIN"}  # random bits, single bits
+    for name, column in COLUMNS.items():
+        if not column.repeats and name not in encodings:
+            path = f"{name}.list.element" if column.type == "processes" else name
+            encodings[path] = "DELTA_BINARY_PACKED"
+    return encodings
+
+
+def _schema() -> pa.Schema:
+    types = {"processes": pa.list_(pa.int64()), "bool": pa.bool_(), "string": pa.string()}
+    return pa.schema([(name, types.get(column.type) or getattr(pa, column.type)()) for name, column in COLUMNS.items()])
+
+
+def _plain(options: Mapping[str, Any]) -> Any:
+    return json.loads(json.dumps(options))
+
+
+# Reading
+
+
+def read_info(path: Path) -> RunInfo:
+    """What the file says of its run, without reading the events."""
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except (OSError, pa.ArrowException) as error:
+        raise TraceError(_unreadable(path, error)) from error
+    return _info_from(path, metadata)
+
+
+def read_run(path: Path) -> Run:
+    info = read_info(path)
+    try:
+        table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
+        events = events_from(_rows_from(table))
+    except (OSError, pa.ArrowException) as error:
+        raise TraceError(_unreadable(path, error)) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise TraceError(f"{path} is not a sound history ({_reason(error)}): record the run again") from error
+    return Run(info, events)
+
+
+def _rows_from(table: pa.Table) -> Rows:
+    wrong = [field.name for field in _schema() if field.name not in table.column_names]
+    if wrong:
+        raise ValueError(f"column {wrong[0]} is missing")
+    is_message = pc.is_in(table["kind"], value_set=pa.array(MESSAGE_KINDS, type=table["kind"].type))
+    messages = (
+        table.filter(is_message).select(list(MESSAGE_COLUMNS)).sort_by([("n", "ascending"), ("idx", "ascending")])
+    )
+    return Rows(messages.to_pydict(), table.filter(pc.invert(is_message)).to_pylist())
+
+
+def _info_from(path: Path, metadata: Mapping[bytes, bytes]) -> RunInfo:
+    if _FORMAT_KEY not in metadata or _RUN_KEY not in metadata:
+        raise TraceError(f"{path} is a Parquet file but not a trace of Ordercast: remove it from the folder")
+    version = metadata[_FORMAT_KEY].decode(errors="replace")
+    if version != str(FORMAT_VERSION):
+        raise TraceError(
+            f"{path} has trace format {version}, this Ordercast reads format {FORMAT_VERSION}: "
+            "use the version that wrote it, or record the run again"
+        )
+    try:
+        return RunInfo(**json.loads(metadata[_RUN_KEY]))
+    except (ValueError, TypeError) as error:
+        raise TraceError(f"{path} has a damaged description of its run: record the run again") from error
+
+
+def _unreadable(path: Path, error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{path} cannot be read: {error.strerror}; check that it exists and its permissions"
+    return f"{path} cannot be read, it is cut short or not a Parquet file ({_reason(error)}): record the run again"
+
+
+def _reason(error: Exception) -> str:
+    return (getattr(error, "strerror", None) or str(error) or type(error).__name__).split("\n")[0].rstrip(".")

@@ -1,0 +1,161 @@
+"""Messages and packets as Hypothesis draws them: everything that the wire format can say."""
+
+from __future__ import annotations
+
+
+from hypothesis import strategies as st
+
+from ordercast.model.ids import ProcessId, RingId, Seq, TokenSeq
+from ordercast.model.service import Service
+from ordercast.model.view import ChangeReason
+from ordercast.wire.codec import DIGESTS_MAX, cluster_id_from, encode
+from ordercast.wire.header import PARTS, RETRANSMITTED, SAFE, MessageKind, Part, build_data, prefix_of, recovered
+from ordercast.wire.messages import (
+    EXTENSION_SIZE_MAX,
+    Announcement,
+    CommitToken,
+    Join,
+    Leave,
+    Member,
+    Message,
+    Token,
+    Wake,
+)
+
+CLUSTER = cluster_id_from("properties")
+
+u8 = st.integers(0, 0xFF)
+u32 = st.integers(0, 0xFFFFFFFF)
+u64 = st.one_of(st.integers(0, 64), st.integers(0, (1 << 64) - 1))
+processes = st.integers(1, (1 << 64) - 1).map(ProcessId)
+rings = st.builds(RingId, u64, processes)
+process_lists = st.lists(processes, max_size=8, unique=True).map(lambda drawn: tuple(sorted(drawn)))
+extensions = st.one_of(st.just(b""), st.binary(max_size=EXTENSION_SIZE_MAX))
+reasons = st.sampled_from(ChangeReason)
+
+
+@st.composite
+def request_lists(draw: st.DrawFn) -> tuple[Seq, ...]:
+    """Ascending, in runs of various lengths, some of them adjacent."""
+    requests: list[Seq] = []
+    at = 0
+    for gap, length in draw(st.lists(st.tuples(st.integers(1, 1 << 40), st.integers(1, 40)), max_size=6)):
+        requests.extend(Seq(seq) for seq in range(at + gap, at + gap + length))
+        at = requests[-1]
+    return tuple(requests)
+
+
+@st.composite
+def tokens(draw: st.DrawFn) -> Token:
+    requests = draw(request_lists())
+    seq = draw(st.integers(requests[-1] if requests else 0, (1 << 64) - 1))
+    aru = draw(st.integers(0, seq))
+    return Token(
+        draw(rings),
+        draw(processes),
+        TokenSeq(draw(u64)),
+        draw(u64),
+        Seq(seq),
+        Seq(aru),
+        ProcessId(draw(u64)),
+        requests,
+        draw(u32),
+        draw(st.booleans()),
+        draw(u64),
+        draw(extensions),
+    )
+
+
+members = st.builds(Member, processes, st.booleans(), rings, u64.map(Seq), u64.map(Seq), st.booleans())
+
+
+@st.composite
+def commit_tokens(draw: st.DrawFn) -> CommitToken:
+    listed = draw(st.lists(members, min_size=1, max_size=8, unique_by=lambda member: member.process))
+    ring = RingId(draw(u64), listed[0].process)
+    return CommitToken(
+        ring,
+        draw(processes),
+        TokenSeq(draw(u64)),
+        draw(reasons),
+        tuple(listed),
+        draw(u64),
+        draw(extensions),
+    )
+
+
+@st.composite
+def joins(draw: st.DrawFn) -> Join:
+    sender = draw(processes)
+    candidates = tuple(sorted({sender, *draw(process_lists)}))
+    failed = tuple(process for process in candidates if process != sender and draw(st.booleans()))
+    return Join(
+        draw(rings),
+        sender,
+        draw(u64),
+        draw(u64),
+        candidates,
+        failed,
+        draw(u32),
+        draw(reasons),
+        ProcessId(draw(u64)),
+        tuple(draw(st.lists(u32, max_size=DIGESTS_MAX))),
+    )
+
+
+@st.composite
+def announcements(draw: st.DrawFn) -> Announcement:
+    sender = draw(processes)
+    ring_members = tuple(sorted({sender, *draw(process_lists)}))
+    return Announcement(draw(rings), sender, ring_members, draw(process_lists))
+
+
+messages: st.SearchStrategy[Message] = st.one_of(
+    tokens(),
+    commit_tokens(),
+    joins(),
+    announcements(),
+    st.builds(Wake, rings, processes),
+    st.builds(Leave, rings, processes),
+)
+control_packets = messages.map(lambda message: encode(CLUSTER, message))
+
+
+@st.composite
+def data_packets(draw: st.DrawFn, ring: RingId | None = None) -> bytes:
+    its_ring = ring or draw(rings)
+    entry = st.tuples(u32, st.sampled_from(Service), st.sampled_from(Part), st.binary(max_size=40))
+    entries = draw(st.lists(entry, min_size=1, max_size=8))
+    flags = draw(st.sampled_from((0, SAFE))) | (PARTS if any(part for _, _, part, _ in entries) else 0)
+    fields: list[int] = []
+    for sender, service, part, data in entries:
+        fields += (sender, len(data), service, part)
+    prefix = prefix_of(MessageKind.DATA, CLUSTER, its_ring)
+    payloads = [data for *_, data in entries]
+    seq = Seq(draw(u64))
+    me = draw(processes)
+    return build_data(prefix, flags | draw(st.sampled_from((0, RETRANSMITTED))), fields, payloads, me, seq, 3, 4)
+
+
+@st.composite
+def recovered_packets(draw: st.DrawFn) -> bytes:
+    prefix = prefix_of(MessageKind.DATA, CLUSTER, draw(rings))
+    return recovered(draw(data_packets()), prefix, draw(processes), Seq(draw(u64)), draw(u64))
+
+
+packets = st.one_of(control_packets, data_packets(), recovered_packets())
+
+
+@st.composite
+def with_one_byte_changed(draw: st.DrawFn, source: st.SearchStrategy[bytes]) -> bytes:
+    packet = bytearray(draw(source))
+    packet[draw(st.integers(0, len(packet) - 1))] = draw(u8)
+    return bytes(packet)
+
+
+@st.composite
+def cut_short(draw: st.DrawFn, source: st.SearchStrategy[bytes]) -> bytes:
+    packet = draw(source)
+    return packet[: draw(st.integers(0, len(packet) - 1))]
+
+

@@ -1,0 +1,153 @@
+"""Whatever is submitted comes out once, whole, in the order of its sender, in packets of the right size and class."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ordercast.model.ids import ProcessId, Seq
+from ordercast.model.inputs import Submission
+from ordercast.model.service import Service
+from ordercast.order.ring.config import RingConfig
+from ordercast.order.ring.outbox import Load, Outbox, cost
+from ordercast.wire.header import COUNT_MAX, DESCRIPTOR_SIZE, HEADER_SIZE, PARTS, SAFE, Part, parse_data
+
+ME = ProcessId(1)
+PREFIX = bytes(28)
+BODY = 144
+WHOLE = BODY - DESCRIPTOR_SIZE
+
+sizes = st.one_of(
+    st.integers(0, 20),
+    st.sampled_from((0, WHOLE - 1, WHOLE, WHOLE + 1, 2 * WHOLE, 2 * WHOLE + 1)),
+    st.integers(0, 12 * WHOLE),
+)
+services = st.sampled_from((Service.FIFO, Service.AGREED, Service.SAFE))
+
+
+@st.composite
+def submissions(draw: st.DrawFn) -> list[Submission]:
+    """Each message begins with its number where it can, so that no two large ones are alike."""
+    drawn = draw(st.lists(st.tuples(sizes, services, st.integers(0, 3)), max_size=30))
+    return [
+        Submission((f"{number}:".encode() + bytes(size))[:size], service, sender)
+        for number, (size, service, sender) in enumerate(drawn)
+    ]
+
+
+class Receiver:
+    """Takes packets apart as a member of the ring would, and checks each on the way."""
+
+    def __init__(self, body_size_max: int) -> None:
+        self.body_size_max = body_size_max
+        self.whole: dict[int, list[tuple[Service, bytes]]] = defaultdict(list)
+        self.partial: dict[int, bytes] = {}
+        self.seq = 0
+
+    def take(self, loads: list[Load]) -> None:
+        for load in loads:
+            self.seq += 1
+            numbered = load.numbered(PREFIX, ME, Seq(self.seq), 1, 1)
+            packet, flags, messages, parts = numbered
+            assert numbered == parse_data(packet, flags, len(load.payloads), ME, Seq(self.seq))
+            assert len(packet) <= HEADER_SIZE + self.body_size_max
+            assert 1 <= len(messages) <= COUNT_MAX
+            assert {service == Service.SAFE for *_, service, _ in messages} == {bool(flags & SAFE)}
+            assert (parts is not None) == bool(flags & PARTS)
+            for (_, _, _, sender, service, data), part in zip(messages, parts or [0] * len(messages), strict=True):
+                self._message(sender, Service(service), data, Part(part))
+
+    def _message(self, sender: int, service: Service, data: bytes, part: Part) -> None:
+        if part in (Part.WHOLE, Part.FIRST):
+            assert sender not in self.partial, "one message of a sender at a time is in parts"
+        else:
+            assert sender in self.partial
+        if part is Part.WHOLE:
+            self.whole[sender].append((service, data))
+        elif part is Part.LAST:
+            self.whole[sender].append((service, self.partial.pop(sender) + data))
+        else:
+            self.partial[sender] = self.partial.get(sender, b"") + data
+
+
+def _by_sender(drawn: list[Submission]) -> dict[int, list[tuple[Service, bytes]]]:
+    result: dict[int, list[tuple[Service, bytes]]] = defaultdict(list)
+    for submission in drawn:
+        result[submission.sender].append((submission.service, submission.data))
+    return result
+
+
+@given(submissions(), st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(1, 6))
+def test_whatever_goes_in_comes_out_in_the_order_of_its_sender(
+    drawn: list[Submission], limits: list[int], batch: int
+) -> None:
+    outbox, receiver = Outbox(BODY), Receiver(BODY)
+    waiting = list(drawn)
+    turn = 0
+    while waiting or outbox:
+        now, waiting = waiting[:batch], waiting[batch:]
+        before = outbox.size
+        outbox.add(now)
+        assert outbox.size == before + cost(now)
+        limit = limits[turn % len(limits)]
+        loads = outbox.take(limit)
+        assert len(loads) == limit or not outbox
+        receiver.take(loads)
+        turn += 1
+    assert receiver.whole == _by_sender(drawn) and not receiver.partial
+    assert outbox.size == 0 and outbox.take(5) == []
+
+
+@given(submissions(), st.integers(1, 40))
+def test_starting_over_sends_unfinished_messages_whole_and_repeats_nothing_else(
+    drawn: list[Submission], before: int
+) -> None:
+    outbox, receiver = Outbox(BODY), Receiver(BODY)
+    outbox.add(drawn)
+    receiver.take(outbox.take(before))
+    assert outbox.start_over() == len(receiver.partial)
+    receiver.partial.clear()  # the ring ended: those parts lead to nothing
+    while outbox:
+        receiver.take(outbox.take(7))
+    assert receiver.whole == _by_sender(drawn)
+    assert outbox.size == 0
+
+
+@given(st.integers(2, 8), st.integers(2, 20))
+def test_small_messages_go_between_the_parts_of_a_large_one(small: int, parts: int) -> None:
+    outbox = Outbox(BODY)
+    outbox.add([Submission(bytes(parts * WHOLE), sender=1)])
+    outbox.add([Submission(bytes(WHOLE), sender=2) for _ in range(small)])
+    kinds = [bool(load.flags & PARTS) for load in outbox.take(small + parts)]
+    assert kinds.count(True) == parts and kinds.count(False) == small
+    both = 2 * min(small, parts - 1)
+    assert all(one != other for one, other in zip(kinds[:both], kinds[1:both], strict=False))
+
+
+@pytest.mark.parametrize("packet_size_max", [1472, 9000, 65507])
+@pytest.mark.parametrize("size", [0, 1, 65_411, 65_535, 65_536, 70_001, 16 << 20])
+def test_messages_of_any_size_survive_packets_of_any_size(size: int, packet_size_max: int) -> None:
+    body = RingConfig(packet_size_max=packet_size_max).body_size_max
+    outbox = Outbox(body)
+    data = bytes(range(251)) * (size // 251 + 1)
+    outbox.add([Submission(data[:size], Service.SAFE, 3)])
+    loads = outbox.take(1 << 20)
+    assert not outbox and outbox.size == 0
+    assert all(sum(map(len, load.payloads)) + DESCRIPTOR_SIZE * len(load.payloads) <= body for load in loads)
+    assert b"".join(payload for load in loads for payload in load.payloads) == data[:size]
+    parts = [load.fields[3] for load in loads]
+    if len(parts) == 1:
+        assert parts == [Part.WHOLE] and size <= body - DESCRIPTOR_SIZE
+    else:
+        assert parts == [Part.FIRST, *[Part.MIDDLE] * (len(parts) - 2), Part.LAST]
+
+
+@given(st.integers(0, 600))
+def test_empty_messages_fill_packets_up_to_the_count(count: int) -> None:
+    outbox = Outbox(RingConfig(packet_size_max=65507).body_size_max)
+    outbox.add([Submission(b"") for _ in range(count)])
+    full, rest = divmod(count, COUNT_MAX)
+    assert [len(load.payloads) for load in outbox.take(10)] == [COUNT_MAX] * full + [rest] * bool(rest)

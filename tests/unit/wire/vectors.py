@@ -1,0 +1,407 @@
+"""The messages whose bytes are pinned in `tests/vectors`, and the text in which they are pinned.
+
+A vector is written by hand here twice: once as a message, once as a list of field groups with their sizes, so that the
+layout is checked against something that is not the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+from ordercast.model.ids import (
+    NOBODY,
+    Incarnation,
+    NodeId,
+    ProcessId,
+    RingId,
+    Seq,
+    TokenSeq,
+    process_id_from,
+    process_text,
+)
+from ordercast.model.service import Service
+from ordercast.model.view import ChangeReason
+from ordercast.wire.codec import cluster_id_from, decode, encode
+from ordercast.wire.header import (
+    HEADER,
+    ORIGIN_SIZE,
+    PARTS,
+    PREFIX,
+    RECOVERED,
+    RETRANSMITTED,
+    SAFE,
+    MessageKind,
+    Part,
+    build_data,
+    origin_of,
+    parse_data,
+    prefix_of,
+    recovered,
+    retransmitted,
+    unwrapped,
+)
+from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Member, Message, Token, Wake
+
+CLUSTER = cluster_id_from("vectors")
+LINE = 16
+
+Group = tuple[int, str]  # how many bytes, and what they are
+
+
+class Entry(NamedTuple):
+    """One message, or part of a message, in a data packet."""
+
+    sender: int
+    service: Service
+    part: Part
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DataPacket:
+    """What a data packet says, spelled out."""
+
+    ring: RingId
+    flags: int
+    transmitter: ProcessId
+    originator: ProcessId
+    seq: Seq
+    round: int
+    timestamp: int
+    entries: tuple[Entry, ...]
+    old_ring: RingId | None = None  # only with RECOVERED
+    old_seq: Seq | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    name: str
+    title: str
+    message: Message | DataPacket
+    groups: tuple[Group, ...]
+    encode: Callable[[], bytes]
+    decode: Callable[[bytes], Message | DataPacket]
+
+
+def process(node: int, incarnation: int = 1) -> ProcessId:
+    return process_id_from(NodeId(node), Incarnation(incarnation))
+
+
+def render(vector: Vector) -> str:
+    """The whole text of a vector's file."""
+    lines = [
+        f"# {vector.title}.",
+        "# Pinned by tests/unit/wire/test_vectors.py; ORDERCAST_REWRITE=1 renews it, and the difference is reviewed.",
+        "",
+        *_described(vector.message),
+        "",
+        "bytes",
+        "",
+    ]
+    packet, at = vector.encode(), 0
+    for size, what in vector.groups:
+        for start in range(at, at + size, LINE):
+            piece = packet[start : min(start + LINE, at + size)].hex(" ")
+            comment = what if start == at else "..."
+            lines.append(f"{start:04x}  {piece:<{3 * LINE}} # {comment}")
+        at += size
+    return "\n".join(lines) + "\n"
+
+
+def bytes_in(text: str) -> bytes:
+    """The bytes that a vector's file pins."""
+    _, _, table = text.partition("\nbytes\n")
+    rows = [line.partition("#")[0].split()[1:] for line in table.splitlines()]
+    return bytes.fromhex("".join("".join(row) for row in rows))
+
+
+def _described(message: Message | DataPacket) -> list[str]:
+    lines = [f"message = {type(message).__name__}", "cluster = vectors"]
+    for field in fields(message):
+        value = getattr(message, field.name)
+        if isinstance(value, tuple) and value and isinstance(value[0], Member | Entry):
+            lines += [f"{field.name} =", *(f"  {_entry_text(item)}" for item in value)]
+        elif value is not None:
+            lines.append(f"{field.name} = {_text(field.name, value)}")
+    return lines
+
+
+def _entry_text(item: Member | Entry) -> str:
+    if isinstance(item, Entry):
+        return f"sender {item.sender}, {item.service.name}, {item.part.name}, {item.data!r}"
+    filled = "filled" if item.filled else "not filled"
+    received = "received" if item.received else "not received"
+    old = f"old_ring {item.old_ring}, old_aru {item.old_aru}, high_delivered {item.high_delivered}"
+    return f"{_process_text(item.process)}, {filled}, {old}, {received}"
+
+
+PROCESSES = ("sender", "transmitter", "originator", "aru_id", "blamed", "candidates", "failed", "members", "heard")
+
+
+def _process_text(number: int) -> str:
+    return "nobody" if number == NOBODY else process_text(ProcessId(number))
+
+
+def _text(name: str, value: object) -> str:
+    if isinstance(value, RingId | ChangeReason):
+        return value.name if isinstance(value, ChangeReason) else str(value)
+    if name in PROCESSES:
+        return " ".join(map(_process_text, value)) if isinstance(value, tuple) else _process_text(int(str(value)))
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
+    if name == "flags":
+        names = ((SAFE, "SAFE"), (RECOVERED, "RECOVERED"), (RETRANSMITTED, "RETRANSMITTED"), (PARTS, "PARTS"))
+        return " ".join(text for bit, text in names if int(str(value)) & bit) or "none"
+    return repr(value) if isinstance(value, bytes) else str(value)
+
+
+HEADER_GROUPS: tuple[Group, ...] = (
+    (2, "magic"),
+    (1, "version"),
+    (1, "kind"),
+    (8, "cluster"),
+    (16, "ring: seq, representative"),
+    (2, "length of the packet"),
+    (1, "flags"),
+    (1, "count"),
+    (8, "transmitter"),
+    (8, "originator"),
+    (8, "seq"),
+    (8, "token round"),
+    (8, "timestamp"),
+)
+
+
+def _data_groups(packet: DataPacket) -> tuple[Group, ...]:
+    groups = list(HEADER_GROUPS)
+    if packet.flags & RECOVERED:
+        groups += [(16, "old ring: seq, representative"), (8, "old seq")]
+    groups += [(8, f"descriptor {slot}: sender, length, service, part") for slot in range(len(packet.entries))]
+    groups += [(len(entry.data), f"payload {slot}") for slot, entry in enumerate(packet.entries)]
+    return tuple(groups)
+
+
+def _built(packet: DataPacket) -> bytes:
+    """As its originator numbers it."""
+    fields_flat: list[int] = []
+    for entry in packet.entries:
+        fields_flat += (entry.sender, len(entry.data), entry.service, entry.part)
+    prefix = prefix_of(MessageKind.DATA, CLUSTER, packet.ring)
+    payloads = [entry.data for entry in packet.entries]
+    flags = packet.flags & ~RETRANSMITTED
+    me = packet.originator
+    return build_data(prefix, flags, fields_flat, payloads, me, packet.seq, packet.round, packet.timestamp)
+
+
+def read_data(packet: bytes) -> DataPacket:
+    """By the functions that a receiver uses."""
+    prefix, _, flags, count, transmitter, originator, seq, token_round, timestamp = HEADER.unpack_from(packet)
+    ring = RingId(*PREFIX.unpack(prefix)[4:])
+    old_ring = old_seq = None
+    body, body_flags = packet, flags
+    if flags & RECOVERED:
+        assert parse_data(packet, flags, count, originator, seq) == (packet, flags, [], None)
+        old_ring, old_seq = origin_of(packet)
+        body = unwrapped(packet, prefix_of(MessageKind.DATA, CLUSTER, old_ring))
+        body_flags = flags & ~RECOVERED
+        assert len(body) == len(packet) - ORIGIN_SIZE
+    _, _, messages, parts = parse_data(body, body_flags, count, originator, seq)
+    kinds: Sequence[int] = parts if parts is not None else [Part.WHOLE] * len(messages)
+    entries = tuple(
+        Entry(sender, Service(service), Part(part), data)
+        for (_, _, _, sender, service, data), part in zip(messages, kinds, strict=True)
+    )
+    return DataPacket(ring, flags, transmitter, originator, seq, token_round, timestamp, entries, old_ring, old_seq)
+
+
+def _control(name: str, title: str, message: Message, *groups: Group) -> Vector:
+    return Vector(
+        name,
+        title,
+        message,
+        HEADER_GROUPS + groups,
+        lambda: encode(CLUSTER, message),
+        lambda packet: decode(packet, CLUSTER),
+    )
+
+
+def _data(name: str, title: str, packet: DataPacket, build: Callable[[], bytes] | None = None) -> Vector:
+    return Vector(name, title, packet, _data_groups(packet), build or (lambda: _built(packet)), read_data)
+
+
+RING = RingId(8, process(1))
+NEW_RING = RingId(12, process(1))
+
+SEVERAL = DataPacket(
+    RING,
+    0,
+    process(2),
+    process(2),
+    Seq(41),
+    17,
+    1041,
+    (
+        Entry(7, Service.AGREED, Part.WHOLE, b"to be"),
+        Entry(7, Service.CAUSAL, Part.WHOLE, b""),
+        Entry(0xFFFFFFFF, Service.FIFO, Part.WHOLE, b"or not to be, that is the question"),
+    ),
+)
+IN_PARTS = DataPacket(
+    RING,
+    SAFE | PARTS,
+    process(2),
+    process(2),
+    Seq(42),
+    17,
+    1042,
+    (Entry(9, Service.SAFE, Part.FIRST, b"the beginning of something larger"),),
+)
+AGAIN = DataPacket(
+    RING,
+    RETRANSMITTED,
+    process(3, 2),
+    process(2),
+    Seq(41),
+    17,
+    1041,
+    SEVERAL.entries,
+)
+WRAPPED = DataPacket(
+    NEW_RING,
+    SAFE | PARTS | RECOVERED,
+    process(3, 2),
+    process(2),
+    Seq(1),
+    1,
+    1042,
+    IN_PARTS.entries,
+    RING,
+    Seq(42),
+)
+
+TOKEN = Token(
+    RING,
+    process(3, 2),
+    TokenSeq(52),
+    17,
+    Seq(41),
+    Seq(30),
+    process(1),
+    tuple(map(Seq, (31, 32, 33, 34, 37, 40, 41))),
+    5,
+    True,
+    1041,
+    b"room",
+)
+COMMIT = CommitToken(
+    NEW_RING,
+    process(2),
+    TokenSeq(2),
+    ChangeReason.TOKEN_LOST,
+    (
+        Member(process(1), True, RING, Seq(30), Seq(29), False),
+        Member(process(2), True, RING, Seq(41), Seq(40), True),
+        Member(process(3, 2)),
+    ),
+    1041,
+    b"",
+)
+JOIN = Join(
+    RING,
+    process(2),
+    6,
+    8,
+    (process(1), process(2), process(3), process(3, 2)),
+    (process(3),),
+    4,
+    ChangeReason.FAILED_TO_RECEIVE,
+    process(3),
+    (0xDEADBEEF, 1),
+)
+ANNOUNCEMENT = Announcement(RING, process(2), (process(1), process(2)), (process(1), process(3, 2), process(4)))
+
+VECTORS = (
+    _data("data", "A data packet with several whole messages", SEVERAL),
+    _data("data-parts", "A data packet with the first part of a larger message, to be delivered safely", IN_PARTS),
+    _data(
+        "data-retransmitted",
+        "The packet of data.txt, sent again on request by another member",
+        AGAIN,
+        lambda: retransmitted(_built(SEVERAL), AGAIN.transmitter),
+    ),
+    _data(
+        "data-recovered",
+        "The packet of data-parts.txt, sent again on a new ring during recovery",
+        WRAPPED,
+        lambda: recovered(
+            retransmitted(_built(IN_PARTS), process(1)),
+            prefix_of(MessageKind.DATA, CLUSTER, NEW_RING),
+            WRAPPED.transmitter,
+            WRAPPED.seq,
+            WRAPPED.round,
+        ),
+    ),
+    _control(
+        "token",
+        "A token with seven requests in three runs",
+        TOKEN,
+        (8, "token_seq"),
+        (8, "aru"),
+        (8, "aru_id"),
+        (4, "retransmitted"),
+        (1, "exchanging"),
+        (2, "runs"),
+        (2, "extension size"),
+        (10, "run: 31 and 3 more"),
+        (10, "run: 37 and 0 more"),
+        (10, "run: 40 and 1 more"),
+        (4, "extension"),
+    ),
+    _control(
+        "commit",
+        "A Commit token on its first rotation, two of three members filled",
+        COMMIT,
+        (8, "token_seq"),
+        (1, "reason"),
+        (2, "members"),
+        (2, "extension size"),
+        *(
+            group
+            for name in ("n1", "n2", "n3'2")
+            for group in (
+                (9, f"{name}: process, flags"),
+                (16, f"{name}: old ring: seq, representative"),
+                (16, f"{name}: old_aru, high_delivered"),
+            )
+        ),
+    ),
+    _control(
+        "join",
+        "A Join of four candidates, one of them failed",
+        JOIN,
+        (8, "number"),
+        (8, "ring_seq"),
+        (4, "forwards"),
+        (1, "reason"),
+        (8, "blamed"),
+        (2, "candidates"),
+        (2, "failed"),
+        (1, "digests"),
+        (32, "four candidates"),
+        (8, "one failed"),
+        (8, "two digests"),
+    ),
+    _control(
+        "announcement",
+        "An announcement of a ring of two that hears three",
+        ANNOUNCEMENT,
+        (2, "members"),
+        (2, "heard"),
+        (16, "two members"),
+        (24, "three heard"),
+    ),
+    _control("wake", "A Wake", Wake(RING, process(2))),
+    _control("leave", "A Leave", Leave(RING, process(3, 2))),
+)
