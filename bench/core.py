@@ -22,6 +22,7 @@ from ordercast.model.ids import Incarnation, Instant, NodeId, node_of
 from ordercast.model.inputs import Lane, Packet, Submission
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
+from ordercast.wire.header import DESCRIPTOR_SIZE
 
 BATCH = 64
 
@@ -81,7 +82,7 @@ class Cluster:
             elif isinstance(effect, SendTo):
                 self.tokens.append((node_of(effect.process), effect.packet))
             elif isinstance(effect, Deliver):
-                self.delivered[node] += len(effect.messages)
+                self.delivered[node] += len(effect)
             elif isinstance(effect, Persist):
                 self.carry_out(node, self.members[node].persisted(effect.key, self.now))
 
@@ -108,7 +109,9 @@ def measure(nodes: int, size: int, seconds: float, *, accelerated: bool = False)
     )
     cluster = Cluster(nodes, size, config)
     cluster.form()
-    cluster.load = [Submission(bytes(size)) for _ in range(BATCH * max(1, config.whole_size_max // (size + 8)))]
+    cluster.load = [
+        Submission(bytes(size)) for _ in range(BATCH * max(1, config.whole_size_max // (size + DESCRIPTOR_SIZE)))
+    ]
     for node, member in enumerate(cluster.members):
         cluster.carry_out(node, member.submit(cluster.load, cluster.now))
     cluster.pass_tokens(10 * nodes)

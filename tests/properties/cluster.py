@@ -64,8 +64,8 @@ class Cluster:
                     self.work.append((process, packet))
                 case Persist(key, _):
                     self.work.append((me, key))
-                case Deliver(messages=messages):
-                    self.delivered[me].extend(message[5] for message in messages)
+                case Deliver():
+                    self.delivered[me].extend(message[5] for message in effect.messages())
                 case _:
                     pass
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-
 from hypothesis import strategies as st
 
 from ordercast.model.ids import ProcessId, RingId, Seq, TokenSeq
 from ordercast.model.service import Service
 from ordercast.model.view import ChangeReason
 from ordercast.wire.codec import DIGESTS_MAX, cluster_id_from, encode
-from ordercast.wire.header import PARTS, RETRANSMITTED, SAFE, MessageKind, Part, build_data, prefix_of, recovered
+from ordercast.wire.header import PART_SHIFT, RETRANSMITTED, SAFE, MessageKind, Part, build_data, prefix_of, recovered
 from ordercast.wire.messages import (
     EXTENSION_SIZE_MAX,
     Announcement,
@@ -124,17 +123,15 @@ control_packets = messages.map(lambda message: encode(CLUSTER, message))
 @st.composite
 def data_packets(draw: st.DrawFn, ring: RingId | None = None) -> bytes:
     its_ring = ring or draw(rings)
-    entry = st.tuples(u32, st.sampled_from(Service), st.sampled_from(Part), st.binary(max_size=40))
-    entries = draw(st.lists(entry, min_size=1, max_size=8))
-    flags = draw(st.sampled_from((0, SAFE))) | (PARTS if any(part for _, _, part, _ in entries) else 0)
-    fields: list[int] = []
-    for sender, service, part, data in entries:
-        fields += (sender, len(data), service, part)
+    payload = draw(st.sampled_from((st.binary(max_size=40), st.binary(min_size=9, max_size=9))))
+    entries = draw(st.lists(st.tuples(u32, st.sampled_from(Service), payload), min_size=1, max_size=8))
+    flags = draw(st.sampled_from((0, SAFE)))
+    if len(entries) == 1:
+        flags |= draw(st.sampled_from(Part)) << PART_SHIFT
+    flags |= draw(st.sampled_from((0, RETRANSMITTED)))
+    listed = [(sender, len(data), int(service), data) for sender, service, data in entries]
     prefix = prefix_of(MessageKind.DATA, CLUSTER, its_ring)
-    payloads = [data for *_, data in entries]
-    seq = Seq(draw(u64))
-    me = draw(processes)
-    return build_data(prefix, flags | draw(st.sampled_from((0, RETRANSMITTED))), fields, payloads, me, seq, 3, 4)
+    return build_data(prefix, flags, listed, draw(processes), Seq(draw(u64)), 3, 4)[0]
 
 
 @st.composite
@@ -157,5 +154,3 @@ def with_one_byte_changed(draw: st.DrawFn, source: st.SearchStrategy[bytes]) -> 
 def cut_short(draw: st.DrawFn, source: st.SearchStrategy[bytes]) -> bytes:
     packet = draw(source)
     return packet[: draw(st.integers(0, len(packet) - 1))]
-
-

@@ -13,10 +13,11 @@ from ordercast.wire.codec import decode, encode, kind_of
 from ordercast.wire.header import (
     HEADER,
     HEADER_SIZE,
-    PARTS,
+    PART_SHIFT,
     PREFIX,
     RECOVERED,
     RETRANSMITTED,
+    SAFE,
     MessageKind,
     Parsed,
     parse_data,
@@ -51,9 +52,19 @@ garbage = st.one_of(
 )
 
 
+def _plain(parsed: Parsed) -> Parsed:
+    """Columns may be any sequences: as tuples they can be compared."""
+    packet, is_safe, parcel, part = parsed
+    if parcel is None:
+        return parsed
+    seq, originator, senders, services, payloads = parcel
+    return packet, is_safe, (seq, originator, tuple(senders), tuple(services), tuple(payloads)), part
+
+
 def _parsed(packet: bytes) -> Parsed:
     _, _, flags, count, _, originator, seq, _, _ = HEADER.unpack_from(packet)
-    return parse_data(packet, flags, count, originator, seq)
+    parsed = parse_data(packet, flags, count, originator, seq)
+    return _plain(parsed)
 
 
 @given(messages)
@@ -80,7 +91,7 @@ def test_an_old_packet_survives_being_wrapped_for_a_new_ring(
 ) -> None:
     wrapped = recovered(packet, prefix_of(MessageKind.DATA, CLUSTER, ring), me, Seq(seq), 9)
     assert kind_of(wrapped, CLUSTER) == (MessageKind.DATA, ring)
-    assert _parsed(wrapped)[2:] == ([], None)
+    assert _parsed(wrapped)[2:] == (None, 0)
     raw = unwrapped(wrapped, packet[: PREFIX.size])
     assert _parsed(raw)[2:] == _parsed(packet)[2:]
     assert HEADER.unpack_from(raw)[5:7] == HEADER.unpack_from(packet)[5:7]
@@ -131,10 +142,12 @@ def test_parsing_data_with_any_flags_and_count_raises_wire_error_and_nothing_els
     data: bytes, flags: int, count: int
 ) -> None:
     with suppress(WireError):
-        packet, its_flags, messages_of, parts = parse_data(data, flags, count, ProcessId(1), Seq(1))
-        assert (packet, its_flags) == (data, flags)
-        assert (parts is not None) == bool(flags & PARTS and not flags & RECOVERED)
-        assert len(messages_of) == (0 if flags & RECOVERED else count)
+        packet, is_safe, parcel, part = parse_data(data, flags, count, ProcessId(1), Seq(1))
+        assert (packet, is_safe) == (data, flags & SAFE)
+        assert (parcel is None) == bool(flags & RECOVERED)
+        if parcel is not None:
+            assert part == flags >> PART_SHIFT
+            assert [len(column) for column in parcel[2:]] == [count] * 3
 
 
 @given(st.lists(data_packets(RingId(8, ProcessId(1))), min_size=1, max_size=6), st.integers(0, 3), st.data())
@@ -145,7 +158,7 @@ def test_a_run_is_what_its_packets_are_one_by_one(drawn: list[bytes], skipped: i
     read = b"".join(packet.ljust(size, b"\0") for packet in numbered[:-1]) + numbered[-1]
     first = min(skipped, len(numbered) - 1)
     run, end = parse_run(read, first * size, size, prefix, Seq(5 + first))
-    assert run == [_parsed(packet) for packet in numbered[first:]]
+    assert [_plain(parsed) for parsed in run] == [_parsed(packet) for packet in numbered[first:]]
     assert end >= len(read)
     wrong = data.draw(st.sampled_from([prefix[:-1] + b"\xff", prefix]))
     assert parse_run(read, 0, size, wrong, Seq(5 if wrong != prefix else 6)) == ([], 0)

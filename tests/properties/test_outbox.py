@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ordercast.model.ids import ProcessId, Seq
-from ordercast.model.inputs import Submission
 from ordercast.model.service import Service
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.outbox import Load, Outbox, cost
-from ordercast.wire.header import COUNT_MAX, DESCRIPTOR_SIZE, HEADER_SIZE, PARTS, SAFE, Part, parse_data
+from ordercast.wire.header import (
+    COUNT_MAX,
+    DESCRIPTOR_SIZE,
+    HEADER_SIZE,
+    PART_SHIFT,
+    Entry,
+    Part,
+    build_data,
+    parse_data,
+)
 
 ME = ProcessId(1)
 PREFIX = bytes(28)
@@ -28,12 +37,24 @@ sizes = st.one_of(
 services = st.sampled_from((Service.FIFO, Service.AGREED, Service.SAFE))
 
 
+def _entry(data: bytes, service: Service = Service.AGREED, sender: int = 0) -> Entry:
+    return sender, len(data), int(service), data
+
+
+def _part(load: Load) -> Part:
+    return Part(load.flags >> PART_SHIFT)
+
+
+def _add(outbox: Outbox, *entries: Entry) -> None:
+    outbox.add(entries, cost(entries))
+
+
 @st.composite
-def submissions(draw: st.DrawFn) -> list[Submission]:
+def submissions(draw: st.DrawFn) -> list[Entry]:
     """Each message begins with its number where it can, so that no two large ones are alike."""
     drawn = draw(st.lists(st.tuples(sizes, services, st.integers(0, 3)), max_size=30))
     return [
-        Submission((f"{number}:".encode() + bytes(size))[:size], service, sender)
+        _entry((f"{number}:".encode() + bytes(size))[:size], service, sender)
         for number, (size, service, sender) in enumerate(drawn)
     ]
 
@@ -50,14 +71,14 @@ class Receiver:
     def take(self, loads: list[Load]) -> None:
         for load in loads:
             self.seq += 1
-            numbered = load.numbered(PREFIX, ME, Seq(self.seq), 1, 1)
-            packet, flags, messages, parts = numbered
-            assert numbered == parse_data(packet, flags, len(load.payloads), ME, Seq(self.seq))
+            flags, entries = load
+            packet = build_data(PREFIX, flags, entries, ME, Seq(self.seq), 1, 1)[0]
+            _, is_safe, parcel, part = parse_data(packet, flags, len(entries), ME, Seq(self.seq))
+            assert parcel is not None
             assert len(packet) <= HEADER_SIZE + self.body_size_max
-            assert 1 <= len(messages) <= COUNT_MAX
-            assert {service == Service.SAFE for *_, service, _ in messages} == {bool(flags & SAFE)}
-            assert (parts is not None) == bool(flags & PARTS)
-            for (_, _, _, sender, service, data), part in zip(messages, parts or [0] * len(messages), strict=True):
+            assert 1 <= len(entries) <= COUNT_MAX
+            assert {service == Service.SAFE for service in parcel[3]} == {bool(is_safe)}
+            for sender, service, data in zip(*parcel[2:], strict=True):
                 self._message(sender, Service(service), data, Part(part))
 
     def _message(self, sender: int, service: Service, data: bytes, part: Part) -> None:
@@ -73,16 +94,16 @@ class Receiver:
             self.partial[sender] = self.partial.get(sender, b"") + data
 
 
-def _by_sender(drawn: list[Submission]) -> dict[int, list[tuple[Service, bytes]]]:
+def _by_sender(drawn: list[Entry]) -> dict[int, list[tuple[Service, bytes]]]:
     result: dict[int, list[tuple[Service, bytes]]] = defaultdict(list)
-    for submission in drawn:
-        result[submission.sender].append((submission.service, submission.data))
+    for sender, _, service, data in drawn:
+        result[sender].append((Service(service), data))
     return result
 
 
 @given(submissions(), st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(1, 6))
 def test_whatever_goes_in_comes_out_in_the_order_of_its_sender(
-    drawn: list[Submission], limits: list[int], batch: int
+    drawn: list[Entry], limits: list[int], batch: int
 ) -> None:
     outbox, receiver = Outbox(BODY), Receiver(BODY)
     waiting = list(drawn)
@@ -90,7 +111,7 @@ def test_whatever_goes_in_comes_out_in_the_order_of_its_sender(
     while waiting or outbox:
         now, waiting = waiting[:batch], waiting[batch:]
         before = outbox.size
-        outbox.add(now)
+        _add(outbox, *now)
         assert outbox.size == before + cost(now)
         limit = limits[turn % len(limits)]
         loads = outbox.take(limit)
@@ -103,10 +124,10 @@ def test_whatever_goes_in_comes_out_in_the_order_of_its_sender(
 
 @given(submissions(), st.integers(1, 40))
 def test_starting_over_sends_unfinished_messages_whole_and_repeats_nothing_else(
-    drawn: list[Submission], before: int
+    drawn: list[Entry], before: int
 ) -> None:
     outbox, receiver = Outbox(BODY), Receiver(BODY)
-    outbox.add(drawn)
+    _add(outbox, *drawn)
     receiver.take(outbox.take(before))
     assert outbox.start_over() == len(receiver.partial)
     receiver.partial.clear()  # the ring ended: those parts lead to nothing
@@ -119,12 +140,12 @@ def test_starting_over_sends_unfinished_messages_whole_and_repeats_nothing_else(
 @given(st.integers(2, 8), st.integers(2, 20))
 def test_small_messages_go_between_the_parts_of_a_large_one(small: int, parts: int) -> None:
     outbox = Outbox(BODY)
-    outbox.add([Submission(bytes(parts * WHOLE), sender=1)])
-    outbox.add([Submission(bytes(WHOLE), sender=2) for _ in range(small)])
-    kinds = [bool(load.flags & PARTS) for load in outbox.take(small + parts)]
+    _add(outbox, _entry(bytes(parts * WHOLE), sender=1))
+    _add(outbox, *[_entry(bytes(WHOLE), sender=2)] * small)
+    kinds = [bool(_part(load)) for load in outbox.take(small + parts)]
     assert kinds.count(True) == parts and kinds.count(False) == small
     both = 2 * min(small, parts - 1)
-    assert all(one != other for one, other in zip(kinds[:both], kinds[1:both], strict=False))
+    assert all(one != other for one, other in pairwise(kinds[:both]))
 
 
 @pytest.mark.parametrize("packet_size_max", [1472, 9000, 65507])
@@ -133,12 +154,12 @@ def test_messages_of_any_size_survive_packets_of_any_size(size: int, packet_size
     body = RingConfig(packet_size_max=packet_size_max).body_size_max
     outbox = Outbox(body)
     data = bytes(range(251)) * (size // 251 + 1)
-    outbox.add([Submission(data[:size], Service.SAFE, 3)])
+    _add(outbox, _entry(data[:size], Service.SAFE, 3))
     loads = outbox.take(1 << 20)
     assert not outbox and outbox.size == 0
-    assert all(sum(map(len, load.payloads)) + DESCRIPTOR_SIZE * len(load.payloads) <= body for load in loads)
-    assert b"".join(payload for load in loads for payload in load.payloads) == data[:size]
-    parts = [load.fields[3] for load in loads]
+    assert all(sum(length + DESCRIPTOR_SIZE for _, length, *_ in load.entries) <= body for load in loads)
+    assert b"".join(chunk for load in loads for *_, chunk in load.entries) == data[:size]
+    parts = [_part(load) for load in loads]
     if len(parts) == 1:
         assert parts == [Part.WHOLE] and size <= body - DESCRIPTOR_SIZE
     else:
@@ -148,6 +169,6 @@ def test_messages_of_any_size_survive_packets_of_any_size(size: int, packet_size
 @given(st.integers(0, 600))
 def test_empty_messages_fill_packets_up_to_the_count(count: int) -> None:
     outbox = Outbox(RingConfig(packet_size_max=65507).body_size_max)
-    outbox.add([Submission(b"") for _ in range(count)])
+    _add(outbox, *[_entry(b"")] * count)
     full, rest = divmod(count, COUNT_MAX)
-    assert [len(load.payloads) for load in outbox.take(10)] == [COUNT_MAX] * full + [rest] * bool(rest)
+    assert [len(load.entries) for load in outbox.take(10)] == [COUNT_MAX] * full + [rest] * bool(rest)

@@ -14,7 +14,7 @@ seqs = st.integers(1, 40).map(Seq)
 
 
 def _packet(number: int) -> Parsed:
-    return number.to_bytes(4, "big"), 0, [], None
+    return number.to_bytes(4, "big"), 0, None, 0
 
 
 class StoreMachine(RuleBasedStateMachine):

@@ -45,7 +45,8 @@ def check(
 ) -> int:
     """Judge the recorded traces of all runs in a folder.
 
-    Shows a verdict per promise, and witnesses for what does not hold. Exit status 1 unless every run is VALID.
+    Shows a verdict per promise, and witnesses for what does not hold.
+    Exit status 1 unless every run is VALID.
     """
     paths = runs_in(folder)
     judged: list[Judged] = []

@@ -22,6 +22,7 @@ OUTCOME_STYLES = {
 ENTRY_STYLES = {
     EntryKind.LIFE: "bold",
     EntryKind.FAULT: "bold red",
+    EntryKind.REPAIR: "bold green",
     EntryKind.STATE: "dim",
     EntryKind.VIEW: "cyan",
     EntryKind.TRANSITIONAL: "blue",
@@ -29,7 +30,7 @@ ENTRY_STYLES = {
     EntryKind.ALARM: "bold yellow",
     EntryKind.CLUSTER: "bold",
 }
-_MARKS = {EntryKind.FAULT: "✗ ", EntryKind.ALARM: "! "}
+_MARKS = {EntryKind.FAULT: "✗ ", EntryKind.REPAIR: "✓ ", EntryKind.ALARM: "! "}
 
 
 def new_table(*columns: str, right: Iterable[str] = (), title: str | None = None) -> Table:
@@ -47,19 +48,29 @@ def time_text(at: int) -> str:
     return f"{at / MILLISECOND:10.3f} ms"
 
 
-def entry_line(entry: Entry, width: int) -> Text:
-    """Time, who, what; `width` is that of the column of processes."""
-    who = names(entry.processes) if entry.processes else "·"
-    line = Text(f"{time_text(entry.at)}  ", style="dim")
-    line.append(f"{who:<{width}}  ", style="bold")
-    line.append(_MARKS.get(entry.kind, "") + entry.text, style=ENTRY_STYLES[entry.kind])
-    return line
+def entry_cells(entry: Entry) -> tuple[Text, Text, Text]:
+    """Time, who, what."""
+    who = names(sorted(entry.processes)) if entry.processes else "·"
+    what = _MARKS.get(entry.kind, "") + entry.text
+    return Text(time_text(entry.at), "dim"), Text(who, "bold"), Text(what, ENTRY_STYLES[entry.kind])
 
 
 def draw_timeline(console: Console, entries: Sequence[Entry]) -> None:
-    width = max((len(names(entry.processes)) for entry in entries), default=1)
+    """In columns on a terminal; elsewhere a line each, however long, for grep."""
+    width = min(24, max((len(names(entry.processes)) for entry in entries), default=1))
+    if console.is_terminal:
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(no_wrap=True)
+        table.add_column(width=width)
+        table.add_column(ratio=1)
+        for entry in entries:
+            table.add_row(*entry_cells(entry))
+        console.print(table)
+        return
     for entry in entries:
-        console.print(entry_line(entry, min(width, 24)), soft_wrap=True)
+        at, who, what = entry_cells(entry)
+        who.pad_right(max(0, width - len(who)))
+        console.print(Text("  ").join((at, who, what)), soft_wrap=True)
 
 
 def process_table(tallies: Mapping[ProcessId, ProcessTally]) -> Table:
@@ -98,8 +109,8 @@ def draw_witnesses(console: Console, verdicts: Iterable[Verdict]) -> None:
 
 def closing_line(outcome: Outcome, sentence: str, facts: Iterable[str]) -> Text:
     """The one line that says it all."""
-    line = Text(outcome.value, style=f"reverse {OUTCOME_STYLES[outcome]}")
-    line.append(f"  {sentence}", style=OUTCOME_STYLES[outcome])
+    style = OUTCOME_STYLES[outcome]
+    line = Text.assemble((f" {outcome.value} ", f"reverse {style}"), (f"  {sentence}", style))
     for fact in facts:
         line.append("  ·  ", style="dim")
         line.append(fact)

@@ -36,6 +36,8 @@ def fault_from(text: str) -> Fault:
     words = text.split()
     if len(words) < 2:
         raise UsageError(f"fault {text!r} says too little: write when, what and to whom, such as '0.3s crash n1'")
+    if words[0].lower() in KINDS:
+        raise UsageError(f"fault {text!r} does not say when: write '0.3s {text}' for 0.3 seconds after the start")
     at_text, name, arguments = words[0], words[1].lower(), [word for word in words[2:] if word != "for"]
     kind = KINDS.get(name)
     if kind is None:

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from ordercast import __version__
-from ordercast.cli import check, sim, swarm
+from ordercast.cli import check, demo, sim, swarm
 from ordercast.cli.terminal import complain
 from ordercast.model.errors import UsageError
 
@@ -33,6 +33,7 @@ app = typer.Typer(
 app.command(epilog=sim.EXAMPLE)(sim.sim)
 app.command("swarm", epilog=swarm.EXAMPLE)(swarm.swarm_command)
 app.command(epilog=check.EXAMPLE)(check.check)
+app.command(epilog=demo.EXAMPLE)(demo.demo)
 
 
 def _show_version(wanted: bool) -> None:
@@ -58,7 +59,8 @@ def run(arguments: Sequence[str]) -> int:
         complain(str(error))
         return 2
     except _CommandLineError as error:
-        complain(f"{error.format_message()} (see 'ordercast --help')")
+        command = error.ctx.command_path if getattr(error, "ctx", None) else "ordercast"
+        complain(f"{error.format_message().rstrip('.')} (see '{command} --help')")
         return 2
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED

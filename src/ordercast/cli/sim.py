@@ -37,7 +37,9 @@ def sim(
     sizes: Annotated[str, typer.Option(metavar="MIN..MAX", help="Bytes of a message; K and M allowed.")] = "20..400",
     service: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="agreed, safe, fifo, causal or reliable; repeat it for a mixture. [all]"),
+        typer.Option(
+            metavar="NAME", help="agreed, safe, fifo, causal or reliable; repeat for a mixture (default: all)"
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Everything random is drawn from it.")] = 1,
     loss: Annotated[str, typer.Option(metavar="CHANCE", help="Chance of losing a packet: 0.05 or 5%.")] = "0",
@@ -51,7 +53,9 @@ def sim(
     faults: Annotated[int, typer.Option(help="How many random faults.")] = 0,
     fault: Annotated[
         list[str] | None,
-        typer.Option(metavar="'AT KIND …'", help="A scripted fault, such as '0.5s partition n0 n1 | n2 n3 n4'; repeat."),
+        typer.Option(
+            metavar="'AT KIND …'", help="A scripted fault, such as '0.5s partition n0 n1 | n2 n3 n4'; repeat."
+        ),
     ] = None,
     hostile: Annotated[bool, typer.Option("--hostile", help="Draw all options from the seed, as swarm does.")] = False,
     trace: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the trace into this folder.")] = None,
@@ -59,13 +63,15 @@ def sim(
 ) -> int:
     """Simulate a cluster: virtual time, hostile network, every promise checked.
 
-    The same seed and options give the same run. Exit status 1 unless everything is VALID and settled.
+    The same seed and options give the same run.
+    Exit status 1 unless everything is VALID and settled.
     """
-    _check_seed(seed)
+    check_seed(seed)
     if hostile:
         _refuse_overridden(context)
         options = hostile_options(seed)
     else:
+        size_min, size_max = range_from(sizes, size_from)
         options = replace(
             _network(loss, duplication, straggler, delay),
             engine=engine,
@@ -75,7 +81,8 @@ def sim(
             random_faults=faults,
             faults=tuple(fault_from(text) for text in fault or ()),
             fault_time_ns=duration_from(duration),
-            **dict(zip(("size_min", "size_max"), range_from(sizes, size_from), strict=True)),
+            size_min=size_min,
+            size_max=size_max,
         )
         options = replace(options, ring=replace(options.ring, accelerated=accelerated))
     options.validate()
@@ -88,7 +95,7 @@ def sim(
     return 0 if recording.is_valid else 1
 
 
-def _check_seed(seed: int) -> None:
+def check_seed(seed: int) -> None:
     if not 0 <= seed <= RUN_MAX:
         raise UsageError(f"seed {seed} cannot be used: write a whole number of at least 0 and below 2^63")
 
@@ -152,15 +159,23 @@ def draw_judgement(console: Console, recording: Recording) -> None:
     else:
         console.print(verdict_table(recording.verdicts))
         draw_witnesses(console, recording.verdicts)
+    outcome, sentence = _in_one(recording)
+    console.print(closing_line(outcome, sentence, _rates(recording)), soft_wrap=True)
+
+
+def _in_one(recording: Recording) -> tuple[Outcome, str]:
+    """The combined outcome; a run that did not settle is not VALID, whatever the checkers say."""
     outcome, sentence = recording.verdict.outcome, recording.verdict.sentence
+    if outcome is Outcome.INVALID:
+        broken = [
+            verdict.promise.value for verdict in recording.verdicts if verdict.outcome is outcome and verdict.promise
+        ]
+        sentence = f"broken: {', '.join(broken)}"
     if recording.result is not None and not recording.settled:
         patience = recording.options.settle_ns / SECOND
         sentence = f"not settled {patience:g} s after the network healed; {sentence}"
         outcome = Outcome.UNKNOWN if outcome is Outcome.VALID else outcome
-    if outcome is Outcome.INVALID:
-        broken = [str(verdict.promise.value) for verdict in recording.verdicts if verdict.outcome is outcome and verdict.promise]
-        sentence = f"broken: {', '.join(broken)}"
-    console.print(closing_line(outcome, sentence, _rates(recording)), soft_wrap=True)
+    return outcome, sentence
 
 
 def _rates(recording: Recording) -> list[str]:

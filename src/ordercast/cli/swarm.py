@@ -16,10 +16,10 @@ from ordercast.cli.drawing import coverage_table
 from ordercast.cli.quantities import seeds_from
 from ordercast.cli.recording import record, run_info
 from ordercast.cli.run_options import replay_command
-from ordercast.cli.terminal import Meter, output, write_json
+from ordercast.cli.terminal import Meter, complain, output, write_json
 from ordercast.model.errors import UsageError
 from ordercast.sim.swarm import Outline, expected_rows, hostile_options, swarm
-from ordercast.trace.parquet import prepare_folder
+from ordercast.trace.parquet import TraceError, prepare_folder
 
 EXAMPLE = "Example: ordercast swarm --seeds 1..500 --trace failures"
 PROCESSES_MAX = 1024
@@ -57,7 +57,7 @@ class Harvest:
 
 def swarm_command(
     seeds: Annotated[str, typer.Option(metavar="A..B", help="Seeds to run, both ends included.")],
-    processes: Annotated[int | None, typer.Option(metavar="N", help="Worker processes. [all cores]")] = None,
+    processes: Annotated[int | None, typer.Option(metavar="N", help="Worker processes (default: all cores).")] = None,
     trace: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the traces of failing seeds here.")] = None,
     strict_coverage: Annotated[
         bool, typer.Option("--strict-coverage", help="Exit status 1 also when something expected never happened.")
@@ -66,8 +66,8 @@ def swarm_command(
 ) -> int:
     """Run many seeds, each with its own hostile cluster, network and faults.
 
-    Ends with how often everything happened that a campaign must have met: what never happened was not tested. Exit
-    status 1 when any seed failed.
+    Ends with how often everything happened that a campaign must have met: what never happened was not tested.
+    Exit status 1 when any seed failed.
     """
     wanted = seeds_from(seeds)
     if processes is not None and not 1 <= processes <= PROCESSES_MAX:
@@ -91,8 +91,8 @@ def _prepare(folder: Path, seed: int) -> None:
 
 def _gather(seeds: range, processes: int | None) -> Harvest:
     harvest = Harvest(processes=min(processes or os.cpu_count() or 1, len(seeds)))
-    with Meter("swarm", len(seeds)) as meter:
-        meter.show(0)
+    with Meter("swarm", len(seeds), shown_after_s=0) as meter:
+        meter.show(0, "the first results come in batches")
         for outline in swarm(seeds, processes):
             harvest.add(outline)
             harvest.seconds = meter.seconds
@@ -112,7 +112,10 @@ def _write_traces(harvest: Harvest, folder: Path) -> None:
             meter.show(number, f"seed {failure.seed}")
             options = hostile_options(failure.seed)
             recording = record(options, failure.seed, is_hostile=True, keep_events=True)
-            harvest.traces[failure.seed] = str(recording.write(folder))
+            try:
+                harvest.traces[failure.seed] = str(recording.write(folder))
+            except TraceError as error:  # the summary of a long swarm is worth more than this trace
+                complain(str(error))
 
 
 def _replay(seed: int) -> str:
@@ -168,7 +171,8 @@ def _closing(harvest: Harvest) -> Text:
     failed = len(harvest.failures)
     line = Text("\n")
     line.append(" FAILED " if failed else " VALID ", style="reverse bold red" if failed else "reverse green")
-    line.append(f"  {harvest.runs:,} runs: {harvest.runs - failed:,} valid, {failed:,} failed")
+    runs = "run" if harvest.runs == 1 else "runs"
+    line.append(f"  {harvest.runs:,} {runs}: {harvest.runs - failed:,} valid, {failed:,} failed")
     cores = "core" if harvest.processes == 1 else "cores"
     line.append(f"  ·  {harvest.submissions:,} messages, {harvest.inputs:,} inputs")
     line.append(f"  ·  {harvest.rate:,.0f} inputs per second per core on {harvest.processes} {cores}")

@@ -39,9 +39,9 @@ def complain(text: str) -> None:
 class Meter:
     """A progress bar on stderr that appears only on a terminal, and only when there is something to wait for."""
 
-    def __init__(self, title: str, total: int) -> None:
+    def __init__(self, title: str, total: int, shown_after_s: float = SHOWN_AFTER_S) -> None:
         self._console = Console(stderr=True, highlight=False, emoji=False)
-        self._title, self._total = title, total
+        self._title, self._total, self._shown_after_s = title, total, shown_after_s
         self._began = time.monotonic()
         self._bar: Progress | None = None
         self._task = TaskID(0)
@@ -60,7 +60,7 @@ class Meter:
         return max(time.monotonic() - self._began, 1e-9)
 
     def show(self, done: int, text: str = "") -> None:
-        if not self._console.is_terminal or (self._bar is None and self.seconds < SHOWN_AFTER_S):
+        if not self._console.is_terminal or (self._bar is None and self.seconds < self._shown_after_s):
             return
         if self._bar is None:
             self._bar = self._new_bar()

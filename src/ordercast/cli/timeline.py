@@ -37,6 +37,7 @@ ALIKE_NS = 25 * MILLISECOND  # how far apart two processes may do the same and s
 class EntryKind(Enum):
     LIFE = "life"  # started, crashed, left
     FAULT = "fault"  # what the simulation inflicts
+    REPAIR = "repair"  # what it gives back
     STATE = "state"  # a move of the membership algorithm
     VIEW = "view"  # a regular configuration
     TRANSITIONAL = "transitional"
@@ -74,7 +75,8 @@ class Timeline:
 
     def strike(self, at: int, fault: Fault) -> None:
         later = ", at its next write to stable storage" if fault.kind.value.endswith("write") else ""
-        self.entries.append(Entry(at, EntryKind.FAULT, f"{fault}{later}"))
+        is_repair = fault.kind in (FaultKind.HEAL, FaultKind.RESTART)
+        self.entries.append(Entry(at, EntryKind.REPAIR if is_repair else EntryKind.FAULT, f"{fault}{later}"))
         if fault.kind in (FaultKind.CRASH, FaultKind.LOSE_DISK):
             self._struck = (at, fault.node)
 

@@ -1,20 +1,26 @@
 """What an engine asks its driver to do: a closed union, carried out in the order of the list.
 
-Each effect carries a batch. `Deliver.messages` holds plain tuples, not objects, because their number is the number of
-messages: see `Delivered` for the fields.
+Each effect carries a batch. `Deliver.parcels` has one tuple per packet with its messages in columns: on the data path
+nothing is made, called or looked up per message. Who wants messages one by one iterates over `Deliver.messages()`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import count
 
 from ordercast.model.ids import MAIN, Attachment, Duration, Position, ProcessId, RingId, Seq
 from ordercast.model.notes import Note
 from ordercast.model.view import View
 
-# (seq, slot, originator, sender, service, data): position in the order (see `position_of`), the process that sent it,
-# the client within that process, the service asked for (a `Service` number), and the bytes.
+# The messages of one packet: (seq, originator, senders, services, payloads). The process that sent them; for each
+# message the client within that process, the service asked for (a `Service` number) and the bytes. A message's place in
+# the columns is its `slot`.
+Parcel = tuple[Seq, ProcessId, Sequence[int], Sequence[int], Sequence[bytes]]
+
+# One message: (seq, slot, originator, sender, service, data).
 Delivered = tuple[Seq, int, ProcessId, int, int, bytes]
 
 
@@ -42,8 +48,18 @@ class Deliver:
 
     view: RingId
     ring: RingId
-    messages: list[Delivered]
+    parcels: list[Parcel]
     ordered: bool = True
+
+    def messages(self) -> Iterator[Delivered]:
+        """One by one, in order."""
+        for seq, originator, senders, services, payloads in self.parcels:
+            for slot, sender, service, data in zip(count(), senders, services, payloads, strict=False):
+                yield seq, slot, originator, sender, service, data
+
+    def __len__(self) -> int:
+        """How many messages."""
+        return sum(len(parcel[4]) for parcel in self.parcels)
 
 
 @dataclass(slots=True)

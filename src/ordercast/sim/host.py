@@ -225,7 +225,7 @@ class Host:
     def _deliver(self, life: Life, effect: Deliver) -> None:
         messages = tuple(
             DeliveredMessage(message_id_of(data), digest_of(data), service, len(data), seq, slot)
-            for seq, slot, _, _, service, data in effect.messages
+            for seq, slot, _, _, service, data in effect.messages()
         )
         self.world.record(DeliveredBatch(self._at(), life.process, effect.view, effect.ring, messages))
 

@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ordercast.model.errors import UsageError
-from ordercast.trace.columns import COLUMNS, MESSAGE_COLUMNS, MESSAGE_KINDS, Rows, events_from, rows_from
+from ordercast.trace.columns import COLUMNS, MESSAGE_COLUMNS, MESSAGE_KINDS, MessageRow, Rows
+from ordercast.trace.from_rows import events_from
 from ordercast.trace.records import Event
+from ordercast.trace.to_rows import rows_from
 
 FORMAT_VERSION = 1
 RUN_MAX = (1 << 63) - 1
@@ -83,7 +86,10 @@ def prepare_folder(folder: Path, info: RunInfo) -> None:
         raise TraceError(f"the folder {folder} cannot be written to: check its permissions, or choose another")
     path = run_path(folder, info.run)
     if path.exists():
-        there = read_info(path)
+        try:
+            there = read_info(path)
+        except TraceError as error:
+            raise TraceError(f"{path} is there and no readable trace: remove it, or choose another folder") from error
         if (there.seed, there.options) != (info.seed, _plain(info.options)):
             raise TraceError(f"{path} holds another run of this number: remove it, or choose another folder")
 
@@ -109,8 +115,9 @@ def _table_from(rows: Rows, info: RunInfo) -> pa.Table:
         {_FORMAT_KEY: str(FORMAT_VERSION).encode(), _RUN_KEY: json.dumps(asdict(info), sort_keys=True).encode()}
     )
     control = pa.Table.from_pylist([{**cells, "run": info.run} for cells in rows.control], schema=schema)
-    count = len(rows.messages["n"])
-    columns = dict(rows.messages) | {"run": [info.run] * count}
+    count = len(rows.messages)
+    columns = dict(zip(MESSAGE_COLUMNS, zip(*rows.messages, strict=True) if count else repeat(()), strict=False))
+    columns["run"] = (info.run,) * count
     arrays = [
         pa.array(columns[name], type=schema.field(name).type)
         if name in columns
@@ -137,7 +144,7 @@ def _write_table(table: pa.Table, path: Path) -> None:
 
 
 def _encodings() -> dict[str, str]:
-    encodings = {"digest": "PLAIN", "flag": "PLAIN"}  # random bits, single bits
+    encodings = {"flag": "PLAIN"}  # single bits
     for name, column in COLUMNS.items():
         if not column.repeats and name not in encodings:
             path = f"{name}.list.element" if column.type == "processes" else name
@@ -186,7 +193,10 @@ def _rows_from(table: pa.Table) -> Rows:
     messages = (
         table.filter(is_message).select(list(MESSAGE_COLUMNS)).sort_by([("n", "ascending"), ("idx", "ascending")])
     )
-    return Rows(messages.to_pydict(), table.filter(pc.invert(is_message)).to_pylist())
+    columns = [messages[name].to_pylist() for name in MESSAGE_COLUMNS]
+    return Rows(
+        [MessageRow._make(row) for row in zip(*columns, strict=True)], table.filter(pc.invert(is_message)).to_pylist()
+    )
 
 
 def _info_from(path: Path, metadata: Mapping[bytes, bytes]) -> RunInfo:

@@ -1,7 +1,7 @@
 """The one header of every packet, and the reading of data packets in place.
 
 This is the data path: a few functions on plain buffers and tuples, kept apart so that a compiled module can replace
-them. A packet is header, descriptors, payloads:
+them. A packet is header, descriptors (in columns), payloads:
 
     prefix 28   magic 2, version 1, kind 1, cluster 8, ring seq 8, ring representative 8
     length 2    of the whole packet: several packets may come in one read
@@ -15,10 +15,12 @@ One comparison of the prefix tells a data packet of our cluster and ring from ev
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from enum import IntEnum
-from itertools import accumulate
+from functools import lru_cache
+from itertools import accumulate, pairwise
 
-from ordercast.model.effects import Delivered
+from ordercast.model.effects import Parcel
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ProcessId, RingId, Seq
 from ordercast.model.service import SERVICE_MAX
@@ -44,22 +46,21 @@ class MessageKind(IntEnum):
 SAFE = 1  # this packet's messages ask for safe delivery
 RECOVERED = 2  # this packet carries one of an old ring, sent again on the new one
 RETRANSMITTED = 4  # sent again on request
-PARTS = 8  # at least one descriptor is a part of a larger message
+PART_SHIFT = 4  # the two bits above this say what part of its message the packet's only payload is
 
 PREFIX = struct.Struct(">2sBB8sQQ")
 HEADER = struct.Struct(">28sHBBQQQQQ")
+SINGLE = struct.Struct(">28sHBBQQQQQIHB")  # header and descriptor of a packet with one message
 ORIGIN = struct.Struct(">QQQ")  # only with RECOVERED: old ring seq, old ring representative, old seq
-DESCRIPTOR = struct.Struct(">IHBB")  # sender, length, service, part
 HEADER_SIZE = HEADER.size
 ORIGIN_SIZE = ORIGIN.size
-DESCRIPTOR_SIZE = DESCRIPTOR.size
+DESCRIPTOR_SIZE = 7  # of each message: sender 4, length 2, service 1; all senders first, then lengths, then services
 SINGLE_SIZE = HEADER_SIZE + DESCRIPTOR_SIZE  # before the payload of a packet with one message
 COUNT_MAX = 255
-SLOTS = range(COUNT_MAX)
-assert (PREFIX.size, HEADER_SIZE, ORIGIN_SIZE, DESCRIPTOR_SIZE) == (28, 72, 24, 8)
+assert (PREFIX.size, HEADER_SIZE, ORIGIN_SIZE) == (28, 72, 24)
 
 # What the receiver of a data packet needs: the header without transmitter, round and timestamp, and a descriptor.
-ARRIVAL = struct.Struct(">28sHBB8xQQ16xIHBB")
+ARRIVAL = struct.Struct(">28sHBB8xQQ16xIHB")
 TRANSMITTER = struct.Struct(">32xQ")
 ROUND = struct.Struct(">56xQ")
 TIMESTAMP = struct.Struct(">64xQ")
@@ -67,7 +68,7 @@ TIMESTAMP_AT = 64
 
 
 class Part(IntEnum):
-    """What a descriptor's bytes are of their message. At most one message of a sender is in parts at a time."""
+    """What a packet's payload is of its message. At most one message of a sender is in parts at a time."""
 
     WHOLE = 0
     FIRST = 1
@@ -75,12 +76,14 @@ class Part(IntEnum):
     LAST = 3
 
 
-PART_MAX = max(Part)
-DESCRIPTORS = tuple(struct.Struct(">" + "IHBB" * count) for count in range(COUNT_MAX + 1))
+# Senders and lengths of a packet with so many messages; their services follow as bytes.
+DESCRIPTORS = tuple(struct.Struct(f">{count}I{count}H") for count in range(COUNT_MAX + 1))
+SERVICES = bytes(range(SERVICE_MAX + 1))
+ONE_SERVICE = tuple(bytes((service,)) for service in SERVICES)
 
-# A data packet as kept: (packet, flags, messages, parts). `parts` is None when every message is whole; a recovered
-# packet has no messages, since nobody delivers it on the new ring.
-Parsed = tuple[bytes, int, list[Delivered], tuple[int, ...] | None]
+# A data packet as kept: (packet, is safe delivery asked for, messages, part). A recovered packet has no messages, since
+# nobody delivers it on the new ring.
+Parsed = tuple[bytes, int, Parcel | None, int]
 
 
 def prefix_of(kind: MessageKind, cluster: bytes, ring: RingId) -> bytes:
@@ -97,14 +100,15 @@ def parse_run(
     unpack = ARRIVAL.unpack_from
     try:
         while start < end:
-            its_prefix, length, flags, count, originator, seq, sender, first, service, _ = unpack(data, start)
+            its_prefix, length, flags, count, originator, seq, sender, first, service = unpack(data, start)
             if its_prefix != prefix or seq != expected:
                 break
             packet = bytes(data[start : start + length])
             if length > size or len(packet) != length:
                 break
             if count == 1 and flags <= SAFE and service <= SERVICE_MAX and length == first + SINGLE_SIZE:
-                run.append((packet, flags, [(seq, 0, originator, sender, service, packet[SINGLE_SIZE:])], None))
+                parcel = seq, originator, (sender,), ONE_SERVICE[service], (packet[SINGLE_SIZE:],)
+                run.append((packet, flags, parcel, 0))
             else:
                 run.append(parse_data(packet, flags, count, originator, seq))
             expected = Seq(expected + 1)
@@ -119,44 +123,65 @@ def parse_data(packet: bytes, flags: int, count: int, originator: ProcessId, seq
     if flags & RECOVERED:
         if len(packet) < HEADER_SIZE + ORIGIN_SIZE:
             raise WireError("a recovered packet without its origin")
-        return packet, flags, [], None
-    payload = HEADER_SIZE + DESCRIPTOR_SIZE * count
-    if not count or len(packet) < payload:
+        return packet, flags & SAFE, None, 0
+    start = HEADER_SIZE + DESCRIPTOR_SIZE * count
+    if not count or len(packet) < start:
         raise WireError(f"{count} descriptors do not fit in {len(packet)} bytes")
-    fields = DESCRIPTORS[count].unpack_from(packet, HEADER_SIZE)
-    cuts = list(accumulate(fields[1::4], initial=payload))
-    services = fields[2::4]
+    columns = DESCRIPTORS[count].unpack_from(packet, HEADER_SIZE)
+    services = packet[start - count : start]
+    if services.translate(None, SERVICES):
+        raise WireError("a service that does not exist")
+    part = flags >> PART_SHIFT
+    if part > Part.LAST or (part and count != 1):
+        raise WireError("parts that do not exist")
+    payloads = _payloads(packet, start, columns[count:])
+    return packet, flags & SAFE, (seq, originator, columns[:count], services, payloads), part
+
+
+@lru_cache(maxsize=256)
+def _equal_payloads(length: int, count: int) -> struct.Struct:
+    return struct.Struct(f"{length}s" * count)
+
+
+def _payloads(packet: bytes, start: int, lengths: tuple[int, ...]) -> Sequence[bytes]:
+    """The payloads of a packet, which must end where it ends. Equal ones are cut by C code alone."""
+    length, count = lengths[0], len(lengths)
+    if lengths.count(length) == count and start + count * length == len(packet):
+        return _equal_payloads(length, count).unpack_from(packet, start)
+    cuts = list(accumulate(lengths, initial=start))
     if cuts[-1] != len(packet):
         raise WireError(f"descriptors speak of {cuts[-1]} bytes, the packet has {len(packet)}")
-    if max(services) > SERVICE_MAX:
-        raise WireError("a service that does not exist")
-    messages = [
-        (seq, slot, originator, sender, service, packet[start:end])
-        for slot, sender, service, start, end in zip(SLOTS, fields[0::4], services, cuts, cuts[1:], strict=False)
-    ]
-    if not flags & PARTS:
-        return packet, flags, messages, None
-    parts = fields[3::4]
-    if max(parts) > PART_MAX:
-        raise WireError("a part that does not exist")
-    return packet, flags, messages, parts
+    return [packet[cut:end] for cut, end in pairwise(cuts)]
+
+
+# A message on its way out: (sender, length, service, data).
+Entry = tuple[int, int, int, bytes]
 
 
 def build_data(
     prefix: bytes,
     flags: int,
-    fields: list[int],
-    payloads: list[bytes],
+    entries: Sequence[Entry],
     me: ProcessId,
     seq: Seq,
     token_round: int,
     timestamp: int,
-) -> bytes:
-    """A new data packet of this process. `fields` are the descriptors, flat."""
-    count = len(payloads)
-    length = HEADER_SIZE + DESCRIPTOR_SIZE * count + sum(map(len, payloads))
+) -> Parsed:
+    """A new data packet of this process, as it would be read by others."""
+    count = len(entries)
+    if count == 1:
+        sender, size, service, data = entries[0]
+        length = SINGLE_SIZE + size
+        packet = (
+            SINGLE.pack(prefix, length, flags, 1, me, me, seq, token_round, timestamp, sender, size, service) + data
+        )
+        return packet, flags & SAFE, (seq, me, (sender,), ONE_SERVICE[service], (data,)), flags >> PART_SHIFT
+    senders, lengths, services, payloads = zip(*entries, strict=True)
+    length = HEADER_SIZE + DESCRIPTOR_SIZE * count + sum(lengths)
     header = HEADER.pack(prefix, length, flags, count, me, me, seq, token_round, timestamp)
-    return b"".join((header, DESCRIPTORS[count].pack(*fields), *payloads))
+    descriptors = DESCRIPTORS[count].pack(*senders, *lengths)
+    packet = b"".join((header, descriptors, bytes(services), *payloads))
+    return packet, flags & SAFE, (seq, me, senders, services, payloads), flags >> PART_SHIFT
 
 
 def retransmitted(packet: bytes, me: ProcessId) -> bytes:

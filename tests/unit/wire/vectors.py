@@ -6,7 +6,7 @@ layout is checked against something that is not the code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from ordercast.wire.codec import cluster_id_from, decode, encode
 from ordercast.wire.header import (
     HEADER,
     ORIGIN_SIZE,
-    PARTS,
+    PART_SHIFT,
     PREFIX,
     RECOVERED,
     RETRANSMITTED,
@@ -55,7 +55,6 @@ class Entry(NamedTuple):
 
     sender: int
     service: Service
-    part: Part
     data: bytes
 
 
@@ -130,7 +129,7 @@ def _described(message: Message | DataPacket) -> list[str]:
 
 def _entry_text(item: Member | Entry) -> str:
     if isinstance(item, Entry):
-        return f"sender {item.sender}, {item.service.name}, {item.part.name}, {item.data!r}"
+        return f"sender {item.sender}, {item.service.name}, {item.data!r}"
     filled = "filled" if item.filled else "not filled"
     received = "received" if item.received else "not received"
     old = f"old_ring {item.old_ring}, old_aru {item.old_aru}, high_delivered {item.high_delivered}"
@@ -152,8 +151,10 @@ def _text(name: str, value: object) -> str:
     if isinstance(value, tuple):
         return " ".join(map(str, value))
     if name == "flags":
-        names = ((SAFE, "SAFE"), (RECOVERED, "RECOVERED"), (RETRANSMITTED, "RETRANSMITTED"), (PARTS, "PARTS"))
-        return " ".join(text for bit, text in names if int(str(value)) & bit) or "none"
+        names = ((SAFE, "SAFE"), (RECOVERED, "RECOVERED"), (RETRANSMITTED, "RETRANSMITTED"))
+        flags = int(str(value))
+        part = [f"{Part(flags >> PART_SHIFT).name} PART"] if flags >> PART_SHIFT else []
+        return ", ".join([*(text for bit, text in names if flags & bit), *part]) or "none"
     return repr(value) if isinstance(value, bytes) else str(value)
 
 
@@ -178,21 +179,19 @@ def _data_groups(packet: DataPacket) -> tuple[Group, ...]:
     groups = list(HEADER_GROUPS)
     if packet.flags & RECOVERED:
         groups += [(16, "old ring: seq, representative"), (8, "old seq")]
-    groups += [(8, f"descriptor {slot}: sender, length, service, part") for slot in range(len(packet.entries))]
+    count = len(packet.entries)
+    groups += [(4 * count, "senders"), (2 * count, "lengths"), (count, "services")]
     groups += [(len(entry.data), f"payload {slot}") for slot, entry in enumerate(packet.entries)]
     return tuple(groups)
 
 
 def _built(packet: DataPacket) -> bytes:
     """As its originator numbers it."""
-    fields_flat: list[int] = []
-    for entry in packet.entries:
-        fields_flat += (entry.sender, len(entry.data), entry.service, entry.part)
+    entries = [(entry.sender, len(entry.data), int(entry.service), entry.data) for entry in packet.entries]
     prefix = prefix_of(MessageKind.DATA, CLUSTER, packet.ring)
-    payloads = [entry.data for entry in packet.entries]
     flags = packet.flags & ~RETRANSMITTED
     me = packet.originator
-    return build_data(prefix, flags, fields_flat, payloads, me, packet.seq, packet.round, packet.timestamp)
+    return build_data(prefix, flags, entries, me, packet.seq, packet.round, packet.timestamp)[0]
 
 
 def read_data(packet: bytes) -> DataPacket:
@@ -202,17 +201,15 @@ def read_data(packet: bytes) -> DataPacket:
     old_ring = old_seq = None
     body, body_flags = packet, flags
     if flags & RECOVERED:
-        assert parse_data(packet, flags, count, originator, seq) == (packet, flags, [], None)
+        assert parse_data(packet, flags, count, originator, seq) == (packet, flags & SAFE, None, Part.WHOLE)
         old_ring, old_seq = origin_of(packet)
         body = unwrapped(packet, prefix_of(MessageKind.DATA, CLUSTER, old_ring))
         body_flags = flags & ~RECOVERED
         assert len(body) == len(packet) - ORIGIN_SIZE
-    _, _, messages, parts = parse_data(body, body_flags, count, originator, seq)
-    kinds: Sequence[int] = parts if parts is not None else [Part.WHOLE] * len(messages)
-    entries = tuple(
-        Entry(sender, Service(service), Part(part), data)
-        for (_, _, _, sender, service, data), part in zip(messages, kinds, strict=True)
-    )
+    _, is_safe, parcel, part = parse_data(body, body_flags, count, originator, seq)
+    assert (bool(is_safe), part) == (bool(flags & SAFE), flags >> PART_SHIFT)
+    assert parcel is not None and parcel[:2] == (seq, originator)
+    entries = tuple(Entry(sender, Service(service), data) for sender, service, data in zip(*parcel[2:], strict=True))
     return DataPacket(ring, flags, transmitter, originator, seq, token_round, timestamp, entries, old_ring, old_seq)
 
 
@@ -243,20 +240,20 @@ SEVERAL = DataPacket(
     17,
     1041,
     (
-        Entry(7, Service.AGREED, Part.WHOLE, b"to be"),
-        Entry(7, Service.CAUSAL, Part.WHOLE, b""),
-        Entry(0xFFFFFFFF, Service.FIFO, Part.WHOLE, b"or not to be, that is the question"),
+        Entry(7, Service.AGREED, b"to be"),
+        Entry(7, Service.CAUSAL, b""),
+        Entry(0xFFFFFFFF, Service.FIFO, b"or not to be, that is the question"),
     ),
 )
 IN_PARTS = DataPacket(
     RING,
-    SAFE | PARTS,
+    SAFE | Part.FIRST << PART_SHIFT,
     process(2),
     process(2),
     Seq(42),
     17,
     1042,
-    (Entry(9, Service.SAFE, Part.FIRST, b"the beginning of something larger"),),
+    (Entry(9, Service.SAFE, b"the beginning of something larger"),),
 )
 AGAIN = DataPacket(
     RING,
@@ -270,7 +267,7 @@ AGAIN = DataPacket(
 )
 WRAPPED = DataPacket(
     NEW_RING,
-    SAFE | PARTS | RECOVERED,
+    SAFE | RECOVERED | Part.FIRST << PART_SHIFT,
     process(3, 2),
     process(2),
     Seq(1),

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from ordercast.model.effects import Deliver, Delivered, Effect, InstallView, Record
+from ordercast.model.effects import Deliver, Effect, InstallView, Parcel, Record
 from ordercast.model.ids import NO_RING, NO_SEQ, VIEW_SLOT, Position, ProcessId, RingId, Seq
 from ordercast.model.notes import Occurred, Occurrence
 from ordercast.model.view import ChangeReason, View, ViewKind
 from ordercast.order.ring.recovery_plan import RecoveryPlan
 from ordercast.order.ring.ring import Ring
-from ordercast.wire.header import SAFE, Parsed, Part
+from ordercast.wire.header import Part
 
 
 @dataclass(slots=True)
@@ -33,23 +33,25 @@ class Delivery:
         store = self.ring.store
         if self.delivered == store.aru:
             return
-        messages: list[Delivered] = []
+        parcels: list[Parcel] = []
         index = self.delivered - store.base
         slots = store.slots
         last = store.aru - store.base
         while index < last:
             packet = slots[index]
             assert packet is not None
-            if packet[1] & SAFE and store.base + index >= safe:
+            _, is_safe, parcel, part = packet
+            if is_safe and store.base + index >= safe:
                 break
-            if packet[3] is None:
-                messages += packet[2]
-            else:
-                self._assemble(packet, messages)
+            if parcel is not None:
+                if part:
+                    self._assemble(parcel, part, parcels)
+                else:
+                    parcels.append(parcel)
             index += 1
         self.delivered = Seq(store.base + index)
-        if messages:
-            effects.append(Deliver(self.view, self.ring.id, messages))
+        if parcels:
+            effects.append(Deliver(self.view, self.ring.id, parcels))
 
     def finish(self, plan: RecoveryPlan, ring: Ring, reason: ChangeReason, effects: list[Effect]) -> None:
         """Steps 2 to 5 of recovery: the rest of the old ring, and both views. One atomic action."""
@@ -71,22 +73,25 @@ class Delivery:
 
     def _deliver_rest(self, obligation: Collection[ProcessId], effects: list[Effect]) -> None:
         """Up to the first gap everything; beyond it only what members of the obligation set sent."""
-        messages: list[Delivered] = []
+        parcels: list[Parcel] = []
         safe = gone = beyond = 0
         gap = False
         expected = self.delivered + 1
-        for seq, packet in self.ring.store.held_after(self.delivered):
+        for seq, (_, is_safe, parcel, part) in self.ring.store.held_after(self.delivered):
             gap = gap or seq != expected
             expected = seq + 1
-            if gap and packet[2] and packet[2][0][2] not in obligation:
-                gone += len(packet[2])
+            if parcel is None:
                 continue
-            beyond += gap and len(packet[2])
-            before = len(messages)
-            self._assemble(packet, messages)
-            safe += len(messages) - before if packet[1] & SAFE else 0
-        if messages:
-            effects.append(Deliver(self.view, self.ring.id, messages))
+            if gap and parcel[1] not in obligation:
+                gone += len(parcel[4])
+                continue
+            before = len(parcels)
+            self._assemble(parcel, part, parcels)
+            delivered = sum(len(parcel[4]) for parcel in parcels[before:])
+            beyond += delivered if gap else 0
+            safe += delivered if is_safe else 0
+        if parcels:
+            effects.append(Deliver(self.view, self.ring.id, parcels))
         counts = (
             (Occurrence.SAFE_IN_TRANSITIONAL, safe),
             (Occurrence.GAP_DROPPED, gone),
@@ -95,26 +100,21 @@ class Delivery:
         )
         effects.extend(Record(Occurred(what, count)) for what, count in counts if count)
 
-    def _assemble(self, packet: Parsed, messages: list[Delivered]) -> None:
+    def _assemble(self, parcel: Parcel, part: int, parcels: list[Parcel]) -> None:
         """Whole messages pass; parts are kept until the last one comes."""
-        _, _, entries, parts = packet
-        if parts is None:
-            messages += entries
+        if part == Part.WHOLE:
+            parcels.append(parcel)
             return
-        for entry, part in zip(entries, parts, strict=True):
-            if part == Part.WHOLE:
-                messages.append(entry)
-                continue
-            seq, slot, originator, sender, service, data = entry
-            key = originator, sender
-            if part == Part.FIRST:
-                self.partial[key] = [data]
-            elif key not in self.partial:
-                continue  # its beginning lay beyond a gap that everybody skipped alike
-            else:
-                self.partial[key].append(data)
-                if part == Part.LAST:
-                    messages.append((seq, slot, originator, sender, service, b"".join(self.partial.pop(key))))
+        seq, originator, senders, services, payloads = parcel
+        key = originator, senders[0]
+        if part == Part.FIRST:
+            self.partial[key] = [payloads[0]]
+            return
+        if key not in self.partial:
+            return  # its beginning lay beyond a gap that everybody skipped alike
+        self.partial[key].append(payloads[0])
+        if part == Part.LAST:
+            parcels.append((seq, originator, senders, services, (b"".join(self.partial.pop(key)),)))
 
 
 def regular_view(ring: Ring, previous: RingId, transitional: tuple[ProcessId, ...], reason: ChangeReason) -> View:

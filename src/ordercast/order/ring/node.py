@@ -41,12 +41,14 @@ from ordercast.order.ring.states.starting import Starting
 from ordercast.order.ring.step import RING_SEQ_KEY, Facts, Step, Storage
 from ordercast.order.ring.timers import BLAMING, Timer, Timers
 from ordercast.wire.codec import cluster_id_from, decode, kind_of
-from ordercast.wire.header import ARRIVAL, PREFIX, ROUND, TRANSMITTER, MessageKind, Parsed, parse_data, parse_run
+from ordercast.wire.header import ARRIVAL, PREFIX, ROUND, TRANSMITTER, Entry, MessageKind, Parsed, parse_data, parse_run
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Message, Token, Wake
 
 PREFIX_SIZE = PREFIX.size
 TIMERS_PER_WAKE = 256  # a ring of one passes the token to itself: the rest is done in the next wake
+SENDER_MAX = 0xFFFFFFFF
 SERVICES = frozenset(Service) - {Service.UNRELIABLE}
+_SERVED = tuple(int(service) if service in SERVICES else None for service in Service)  # by service number
 
 
 class RingNode:
@@ -134,8 +136,11 @@ class RingNode:
 
     def submit(self, submissions: Sequence[Submission], now: Instant) -> list[Effect]:
         step = self._begin(now)
-        self._check_submissions(submissions)
-        step.facts.outbox.add(submissions)
+        entries = self._entries_from(submissions)
+        size = cost(entries)
+        if size > self.room():
+            raise UsageError(f"no room for {size} bytes; wait for a Room effect")
+        step.facts.outbox.add(entries, size)
         self._is_full = self._is_full or self.room() < self._config.queue_size_max // 4
         self._state = self._state.on_submission(step)
         return self._end(step)
@@ -324,19 +329,23 @@ class RingNode:
             step.effects.append(Room(self.room()))
         return step.effects
 
-    def _check_submissions(self, submissions: Sequence[Submission]) -> None:
+    def _entries_from(self, submissions: Sequence[Submission]) -> list[Entry]:
+        """What the outbox takes; UsageError for what cannot be served."""
         if self._running.leaving:
             raise UsageError("this process is leaving: it sends nothing more")
+        size_max = self._config.message_size_max
+        entries: list[Entry] = []
         for submission in submissions:
-            if submission.service not in SERVICES:
+            data, sender = submission.data, submission.sender
+            service = _SERVED[submission.service]
+            if service is None:
                 raise UsageError(f"the ring does not serve {Service(submission.service).name} messages")
-            if len(submission.data) > self._config.message_size_max:
-                limit = self._config.message_size_max
-                raise UsageError(f"a message of {len(submission.data)} bytes exceeds message_size_max = {limit}")
-            if not 0 <= submission.sender <= 0xFFFFFFFF:
-                raise UsageError(f"sender {submission.sender} is not a 32-bit number")
-        if cost(submissions) > self.room():
-            raise UsageError(f"no room for {cost(submissions)} bytes; wait for a Room effect")
+            if len(data) > size_max:
+                raise UsageError(f"a message of {len(data)} bytes exceeds message_size_max = {size_max}")
+            if not 0 <= sender <= SENDER_MAX:
+                raise UsageError(f"sender {sender} is not a 32-bit number")
+            entries.append((sender, len(data), service, data))
+        return entries
 
     def check_invariants(self) -> None:
         facts = self._running

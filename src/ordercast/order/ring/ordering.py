@@ -46,8 +46,11 @@ def visit(ring: Ring, token: Token, source: Source, config: RingConfig) -> Visit
     )
     answers, unanswered = _answer(ring, token.requests, config.visit_max)
     fresh = source(Seq(token.seq + 1), token_round, token.timestamp, max(0, allowed - len(answers)))
-    for offset, packet in enumerate(fresh):
-        store.add(Seq(token.seq + 1 + offset), packet)
+    if store.aru == store.high == token.seq:
+        store.extend(fresh)
+    else:
+        for offset, packet in enumerate(fresh):
+            store.add(Seq(token.seq + 1 + offset), packet)
     seq = Seq(token.seq + len(fresh))
 
     aru, aru_id = updated_aru(token, store.aru, seq, ring.me)

@@ -11,42 +11,26 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import islice
 
-from ordercast.model.ids import ProcessId, Seq
-from ordercast.model.inputs import Submission
 from ordercast.model.service import Service
-from ordercast.wire.header import COUNT_MAX, DESCRIPTOR_SIZE, PARTS, SAFE, Parsed, Part, build_data
+from ordercast.wire.header import COUNT_MAX, DESCRIPTOR_SIZE, PART_SHIFT, SAFE, Entry, Part
 
 OVERHEAD = 64  # what a queued message costs beside its bytes, so that empty ones are bounded too
+_SAFE_SERVICE = int(Service.SAFE)
 
 
-class Load(NamedTuple):
-    """The body of a packet that has no number yet."""
-
-    flags: int
-    fields: list[int]  # descriptors, flat: sender, length, service, part
-    payloads: list[bytes]
-
-    def numbered(self, prefix: bytes, me: ProcessId, seq: Seq, token_round: int, timestamp: int) -> Parsed:
-        flags, fields, payloads = self
-        packet = build_data(prefix, flags, fields, payloads, me, seq, token_round, timestamp)
-        messages = [
-            (seq, slot, me, sender, service, payload)
-            for slot, sender, service, payload in zip(
-                range(len(payloads)), fields[0::4], fields[2::4], payloads, strict=True
-            )
-        ]
-        return packet, flags, messages, tuple(fields[3::4]) if flags & PARTS else None
+# The body of a packet that has no number yet: its flags and its messages.
+Load = tuple[int, Sequence[Entry]]
 
 
 @dataclass(slots=True)
 class _Large:
     """A message that is being sent in parts."""
 
-    submission: Submission
+    entry: Entry
     sent: int = 0
-    waiting: deque[Submission] = field(default_factory=deque)  # later ones of the same sender
+    waiting: list[Entry] = field(default_factory=list)  # later ones of the same sender
 
 
 class Outbox:
@@ -55,7 +39,7 @@ class Outbox:
     def __init__(self, body_size_max: int) -> None:
         self._body_max = body_size_max
         self._whole_max = min(body_size_max - DESCRIPTOR_SIZE, 0xFFFF)
-        self._queue: deque[Submission] = deque()
+        self._queue: deque[Entry] = deque()
         self._large: dict[int, _Large] = {}  # by sender, in turn
         self._turn_of_large = True
         self.size = 0  # bytes held, overhead included
@@ -63,9 +47,10 @@ class Outbox:
     def __bool__(self) -> bool:
         return bool(self._queue or self._large)
 
-    def add(self, submissions: Sequence[Submission]) -> None:
-        self._queue.extend(submissions)
-        self.size += cost(submissions)
+    def add(self, entries: Sequence[Entry], size: int) -> None:
+        """Take messages whose `cost` is `size`."""
+        self._queue.extend(entries)
+        self.size += size
 
     def take(self, limit: int) -> list[Load]:
         """Up to `limit` packets. What is taken is gone, except that a large message stays until its last part."""
@@ -76,9 +61,9 @@ class Outbox:
                 self._turn_of_large = False
                 continue
             self._turn_of_large = True
-            load = self._next_small()
-            if load.payloads:
-                loads.append(load)
+            self._set_aside()
+            if self._queue and self._queue[0][1] <= self._whole_max:
+                loads.append(self._next_small())
         return loads
 
     def start_over(self) -> int:
@@ -88,52 +73,60 @@ class Outbox:
             large.sent = 0
         return len(begun)
 
+    def _set_aside(self) -> None:
+        """Begin a large message at the head of the queue; move what must wait for a large one behind it."""
+        queue = self._queue
+        while queue:
+            entry = queue[0]
+            if self._large and entry[0] in self._large:
+                self._large[entry[0]].waiting.append(queue.popleft())
+            elif entry[1] > self._whole_max:
+                self._large[entry[0]] = _Large(queue.popleft())
+            else:
+                return
+
     def _next_small(self) -> Load:
-        """One packet of whole messages; empty when only messages that must wait or be cut were found."""
-        queue, whole_max = self._queue, self._whole_max
-        fields: list[int] = []
-        payloads: list[bytes] = []
+        """One packet of whole messages; the first in the queue is one."""
+        queue, large = self._queue, self._large
         room = self._body_max
-        safe: bool | None = None
-        while queue and len(payloads) < COUNT_MAX:
-            submission = queue[0]
-            if self._large and submission.sender in self._large:
-                self._large[submission.sender].waiting.append(queue.popleft())
-                continue
-            data = submission.data
-            length = len(data)
-            if length > whole_max:
-                if not payloads:
-                    self._large[submission.sender] = _Large(queue.popleft())
-                break
-            service = submission.service
+        safe = queue[0][2] == _SAFE_SERVICE
+        if 2 * queue[0][1] > room:  # hardly anything fits beside it
+            entry = queue.popleft()
+            self.size -= entry[1] + OVERHEAD
+            return SAFE if safe else 0, (entry,)
+        count = 0
+        for sender, length, service, _ in queue:
             room -= length + DESCRIPTOR_SIZE
-            if room < 0 or (safe is not (service == Service.SAFE) and safe is not None):
+            if room < 0 or (service == _SAFE_SERVICE) is not safe or (large and sender in large):
                 break
-            safe = service == Service.SAFE
-            queue.popleft()
-            fields += (submission.sender, length, service, 0)
-            payloads.append(data)
-            self.size -= length + OVERHEAD
-        return Load(SAFE if safe else 0, fields, payloads)
+            count += 1
+        count = min(count, COUNT_MAX)
+        entries = list(islice(queue, count))
+        if count == len(queue):
+            queue.clear()
+        else:
+            for _ in range(count):
+                queue.popleft()
+        self.size -= cost(entries)
+        return SAFE if safe else 0, entries
 
     def _next_part(self) -> Load:
         sender, large = next(iter(self._large.items()))
         del self._large[sender]
-        submission = large.submission
-        chunk = submission.data[large.sent : large.sent + self._whole_max]
+        _, length, service, data = large.entry
+        chunk = data[large.sent : large.sent + self._whole_max]
         first = large.sent == 0
         large.sent += len(chunk)
-        last = large.sent == len(submission.data)
+        last = large.sent == length
         if last:
-            self.size -= len(submission.data) + OVERHEAD
+            self.size -= length + OVERHEAD
             self._queue.extendleft(reversed(large.waiting))
         else:
             self._large[sender] = large  # behind the others: they take turns
         part = Part.LAST if last else Part.FIRST if first else Part.MIDDLE
-        flags = PARTS | (SAFE if submission.service == Service.SAFE else 0)
-        return Load(flags, [sender, len(chunk), submission.service, part], [chunk])
+        flags = part << PART_SHIFT | (SAFE if service == _SAFE_SERVICE else 0)
+        return flags, [(sender, len(chunk), service, chunk)]
 
 
-def cost(submissions: Sequence[Submission]) -> int:
-    return sum(len(submission.data) for submission in submissions) + OVERHEAD * len(submissions)
+def cost(entries: Sequence[Entry]) -> int:
+    return sum([entry[1] for entry in entries]) + OVERHEAD * len(entries)

@@ -19,7 +19,7 @@ from ordercast.order.ring.states.base import State
 from ordercast.order.ring.states.token_visit import accepted, deaf_member, work
 from ordercast.order.ring.step import Facts, Step
 from ordercast.order.ring.timers import Timer
-from ordercast.wire.header import Parsed
+from ordercast.wire.header import Parsed, build_data
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
 
 QUIET_VISITS = 3  # two for everybody to learn that all is safe, one more so that the representative knows it
@@ -232,8 +232,8 @@ def outbox_source(facts: Facts) -> Source:
             facts.own_seq = Seq(first + len(loads) - 1)
         prefix, me = facts.installed.prefix, facts.me
         return [
-            load.numbered(prefix, me, Seq(first + offset), token_round, timestamp + 1 + offset)
-            for offset, load in enumerate(loads)
+            build_data(prefix, flags, entries, me, Seq(first + offset), token_round, timestamp + 1 + offset)
+            for offset, (flags, entries) in enumerate(loads)
         ]
 
     return take

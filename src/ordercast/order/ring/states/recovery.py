@@ -23,7 +23,7 @@ from ordercast.order.ring.states.base import State
 from ordercast.order.ring.states.token_visit import accepted, deaf_member, work
 from ordercast.order.ring.step import Attempt, Facts, Step
 from ordercast.order.ring.timers import Timer
-from ordercast.wire.header import HEADER, RECOVERED, Parsed, origin_of, parse_data, recovered, unwrapped
+from ordercast.wire.header import HEADER, Parsed, Part, origin_of, parse_data, recovered, unwrapped
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
 
 
@@ -91,7 +91,7 @@ class Recovery(State):
         for old_seq in list(self.queue)[:limit]:
             raw = self.queue.pop(old_seq)[0]
             packet = recovered(raw, self.ring.prefix, self.ring.me, Seq(first + len(packets)), token_round)
-            packets.append((packet, RECOVERED, [], None))
+            packets.append((packet, 0, None, Part.WHOLE))
         return packets
 
     def _flag(self, token: Token) -> Token:
@@ -124,7 +124,7 @@ class Recovery(State):
         step.arm(Timer.TOKEN_LOSS, facts.config.token_loss_ns)
         old = facts.installed
         for packet in fresh:
-            if packet[1] & RECOVERED:
+            if packet[2] is None:  # a recovered packet
                 ring_id, old_seq = origin_of(packet[0])
                 if ring_id == old.id:
                     self.queue.pop(old_seq, None)

@@ -1,0 +1,152 @@
+"""From the rows that `columns.py` describes back to events. Pure.
+
+ValueError, KeyError or TypeError when the rows are not those of a history.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import attrgetter
+
+from ordercast.model.ids import Instant, Position, ProcessId, RingId, Seq
+from ordercast.model.notes import Dropped, Ignored, Moved, Note, Occurred, Occurrence, Visited
+from ordercast.model.promises import Promise, Promises
+from ordercast.model.service import Service
+from ordercast.model.view import ChangeReason, View, ViewKind
+from ordercast.trace.columns import VISITED_COLUMNS, Cells, MessageRow, RowKind, Rows, unsigned
+from ordercast.trace.records import (
+    Crashed,
+    DeliveredBatch,
+    DeliveredMessage,
+    Departed,
+    Ended,
+    Event,
+    Healed,
+    Installed,
+    MessageId,
+    Noted,
+    Saturated,
+    Started,
+    Submitted,
+    SubmittedMessage,
+)
+
+
+def events_from(rows: Rows) -> list[Event]:
+    """The history, in order. The messages must come sorted by (n, idx)."""
+    numbered = [(cells["n"], _event_from(cells)) for cells in rows.control]
+    numbered.extend(_batches_from(rows.messages))
+    numbered.sort(key=lambda pair: pair[0])
+    if any(number != n for n, (number, _) in enumerate(numbered)):
+        raise ValueError("events are missing or numbered twice")
+    return [event for _, event in numbered]
+
+
+def _batches_from(rows: list[MessageRow]) -> Iterator[tuple[int, Event]]:
+    for n, batch in groupby(rows, key=attrgetter("n")):
+        yield n, _batch_from(list(batch))
+
+
+def _batch_from(rows: list[MessageRow]) -> Event:
+    first = rows[0]
+    filled = [row for row in rows if row.digest is not None]  # an empty batch has a row without a message
+    at, process = Instant(first.t), ProcessId(unsigned(first.process))
+    if first.kind == RowKind.SUBMITTED:
+        return Submitted(at, process, tuple(_submitted_from(row) for row in filled))
+    view, ring = _ring_from(first.view_seq, first.view_rep), _ring_from(first.ring_seq, first.ring_rep)
+    return DeliveredBatch(at, process, view, ring, tuple(_delivered_from(row) for row in filled))
+
+
+def _message_id_from(row: MessageRow) -> MessageId | None:
+    if row.sender_process is None:
+        return None
+    return MessageId(ProcessId(unsigned(row.sender_process)), _known(row.sender), unsigned(_known(row.counter)))
+
+
+def _submitted_from(row: MessageRow) -> SubmittedMessage:
+    message = _message_id_from(row)
+    if message is None:
+        raise ValueError("a submission has no identity")
+    return SubmittedMessage(message, _known(row.digest), _known(row.service), _known(row.size))
+
+
+def _delivered_from(row: MessageRow) -> DeliveredMessage:
+    message, seq = _message_id_from(row), unsigned(_known(row.seq))
+    return DeliveredMessage(message, _known(row.digest), _known(row.service), _known(row.size), seq, _known(row.slot))
+
+
+def _known(number: int | None) -> int:
+    if number is None:
+        raise ValueError("a number is missing")
+    return number
+
+
+def _ring_from(seq: int | None, representative: int | None) -> RingId:
+    return RingId(unsigned(_known(seq)), ProcessId(unsigned(_known(representative))))
+
+
+def _processes_from(numbers: Iterable[int]) -> tuple[ProcessId, ...]:
+    return tuple(ProcessId(unsigned(number)) for number in numbers)
+
+
+def _event_from(cells: Cells) -> Event:
+    at, process = Instant(cells["t"]), ProcessId(unsigned(cells["process"]))
+    match RowKind(cells["kind"]):
+        case RowKind.STARTED:
+            return Started(at, process, _promises_from(cells), cells["flag"])
+        case RowKind.REGULAR_VIEW:
+            return Installed(at, process, _view_from(cells, ViewKind.REGULAR))
+        case RowKind.TRANSITIONAL_VIEW:
+            return Installed(at, process, _view_from(cells, ViewKind.TRANSITIONAL))
+        case RowKind.CRASHED:
+            return Crashed(at, process)
+        case RowKind.DEPARTED:
+            return Departed(at, process)
+        case RowKind.HEALED:
+            return Healed(at, _processes_from(cells["members"]))
+        case RowKind.SATURATED:
+            return Saturated(at, _processes_from(cells["members"]), cells["flag"])
+        case RowKind.ENDED:
+            return Ended(at, cells["flag"])
+        case kind:
+            return Noted(at, process, _note_from(kind, cells))
+
+
+def _promises_from(cells: Cells) -> Promises:
+    known = json.loads(cells["text"])
+    promises = frozenset(Promise(name) for name in known["promises"])
+    services = frozenset(Service(number) for number in known["services"])
+    return Promises(cells["name"], promises, services, known["message_size_max"])
+
+
+def _view_from(cells: Cells, kind: ViewKind) -> View:
+    return View(
+        kind=kind,
+        id=_ring_from(cells["view_seq"], cells["view_rep"]),
+        members=_processes_from(cells["members"]),
+        previous=_ring_from(cells["previous_seq"], cells["previous_rep"]),
+        transitional=_processes_from(cells["transitional"]),
+        reason=ChangeReason(cells["reason"]),
+        position=Position(_ring_from(cells["ring_seq"], cells["ring_rep"]), Seq(unsigned(cells["seq"])), cells["slot"]),
+    )
+
+
+def _note_from(kind: RowKind, cells: Cells) -> Note:
+    match kind:
+        case RowKind.MOVED:
+            reason = None if cells["reason"] is None else ChangeReason(cells["reason"])
+            return Moved(cells["name"], cells["target"], reason, cells["text"])
+        case RowKind.VISITED:
+            ring = _ring_from(cells["ring_seq"], cells["ring_rep"])
+            return Visited(ring, *(unsigned(cells[name]) for name in VISITED_COLUMNS))
+        case RowKind.IGNORED:
+            return Ignored(cells["name"], cells["text"])
+        case RowKind.DROPPED:
+            return Dropped(cells["text"])
+        case RowKind.OCCURRED:
+            about = None if cells["about"] is None else ProcessId(unsigned(cells["about"]))
+            return Occurred(Occurrence(cells["name"]), cells["count"], about)
+        case _:
+            raise ValueError(f"a row of kind {kind} among the control events")

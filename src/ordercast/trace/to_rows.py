@@ -1,0 +1,154 @@
+"""From events to the rows that `columns.py` describes. Pure; `from_rows.py` is the way back."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, assert_never
+
+from ordercast.model.ids import NOBODY, ProcessId, RingId
+from ordercast.model.notes import Dropped, Ignored, Moved, Note, Occurred, Visited
+from ordercast.model.promises import Promises
+from ordercast.model.view import View, ViewKind
+from ordercast.trace.columns import VISITED_COLUMNS, Cells, MessageRow, RowKind, Rows, signed
+from ordercast.trace.records import (
+    Crashed,
+    DeliveredBatch,
+    DeliveredMessage,
+    Departed,
+    Ended,
+    Event,
+    Healed,
+    Installed,
+    Noted,
+    Saturated,
+    Started,
+    Submitted,
+    SubmittedMessage,
+)
+
+
+def rows_from(events: Iterable[Event]) -> Rows:
+    rows = Rows()
+    counts: defaultdict[ProcessId, int] = defaultdict(int)
+    for n, event in enumerate(events):
+        if isinstance(event, Submitted | DeliveredBatch):
+            batch = list(_message_rows(event, counts[event.process], n))
+            counts[event.process] += len(batch)
+            rows.messages += batch
+            continue
+        process = NOBODY if isinstance(event, Healed | Saturated | Ended) else event.process
+        base: Cells = {"process": signed(process), "idx": counts[process], "n": n, "t": event.at}
+        rows.control.append(base | _cells_from(event))
+        counts[process] += 1
+    return rows
+
+
+def _message_rows(event: Submitted | DeliveredBatch, idx: int, n: int) -> Iterator[MessageRow]:
+    """One row per message; an empty batch has one row without a message."""
+    process, at = signed(event.process), event.at
+    places: tuple[int | None, ...]
+    rows: list[tuple[Any, ...]]
+    if isinstance(event, Submitted):
+        kind, places = int(RowKind.SUBMITTED), (None, None, None, None)
+        rows = [(None, None, *_identity(message)) for message in event.messages]
+    else:
+        kind, places = int(RowKind.DELIVERED), (*_signed_ring(event.view), *_signed_ring(event.ring))
+        rows = [(signed(message.seq), message.slot, *_identity(message)) for message in event.messages]
+    for offset, row in enumerate(rows):
+        yield MessageRow(process, idx + offset, n, at, kind, *places, *row)
+    if not rows:
+        yield MessageRow(process, idx, n, at, kind, *places)
+
+
+def _identity(message: SubmittedMessage | DeliveredMessage) -> tuple[Any, ...]:
+    """From `sender_process` to `size`."""
+    if message.message is None:
+        return None, None, None, message.digest, int(message.service), message.size
+    process, sender, counter = message.message
+    return signed(process), sender, signed(counter), message.digest, int(message.service), message.size
+
+
+def _signed_ring(ring: RingId) -> tuple[int, int]:
+    return signed(ring.seq), signed(ring.representative)
+
+
+def _ring(name: str, ring: RingId) -> Cells:
+    seq, representative = _signed_ring(ring)
+    return {f"{name}_seq": seq, f"{name}_rep": representative}
+
+
+def _processes(processes: Sequence[ProcessId]) -> list[int]:
+    return [signed(process) for process in processes]
+
+
+ControlEvent = Started | Installed | Crashed | Departed | Noted | Healed | Saturated | Ended
+
+
+def _cells_from(event: ControlEvent) -> Cells:
+    match event:
+        case Started(promises=promises):
+            cells = {"name": promises.engine, "text": _promises_text(promises), "flag": event.kept_storage}
+            return {"kind": RowKind.STARTED, **cells}
+        case Installed(view=view):
+            return _view_cells(view)
+        case Crashed():
+            return {"kind": RowKind.CRASHED}
+        case Departed():
+            return {"kind": RowKind.DEPARTED}
+        case Noted(note=note):
+            return _note_cells(note)
+        case Healed():
+            return {"kind": RowKind.HEALED, "members": _processes(event.alive)}
+        case Saturated():
+            return {"kind": RowKind.SATURATED, "members": _processes(event.senders), "flag": event.begins}
+        case Ended():
+            return {"kind": RowKind.ENDED, "flag": event.complete}
+        case _:
+            assert_never(event)
+
+
+def _promises_text(promises: Promises) -> str:
+    return json.dumps(
+        {
+            "promises": sorted(promise.value for promise in promises.promises),
+            "services": sorted(int(service) for service in promises.services),
+            "message_size_max": promises.message_size_max,
+        }
+    )
+
+
+def _view_cells(view: View) -> Cells:
+    is_regular = view.kind is ViewKind.REGULAR
+    return {
+        "kind": RowKind.REGULAR_VIEW if is_regular else RowKind.TRANSITIONAL_VIEW,
+        **_ring("view", view.id),
+        **_ring("previous", view.previous),
+        **_ring("ring", view.position.ring),
+        "seq": signed(view.position.seq),
+        "slot": view.position.slot,
+        "members": _processes(view.members),
+        "transitional": _processes(view.transitional),
+        "reason": int(view.reason),
+    }
+
+
+def _note_cells(note: Note) -> Cells:
+    match note:
+        case Moved():
+            reason = None if note.reason is None else int(note.reason)
+            named = {"name": note.origin, "target": note.target, "text": note.text}
+            return {"kind": RowKind.MOVED, "reason": reason, **named}
+        case Visited():
+            numbers = {name: signed(getattr(note, name)) for name in VISITED_COLUMNS}
+            return {"kind": RowKind.VISITED, **_ring("ring", note.ring), **numbers}
+        case Ignored():
+            return {"kind": RowKind.IGNORED, "name": note.what, "text": note.why}
+        case Dropped():
+            return {"kind": RowKind.DROPPED, "text": note.why}
+        case Occurred():
+            about = None if note.process is None else signed(note.process)
+            return {"kind": RowKind.OCCURRED, "name": note.what.value, "count": note.count, "about": about}
+        case _:
+            assert_never(note)

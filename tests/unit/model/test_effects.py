@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from ordercast.model.effects import Deliver, position_of
+from ordercast.model.ids import Position, ProcessId, RingId, Seq
+from ordercast.model.service import Service
+
+RING, VIEW = RingId(4, ProcessId(1)), RingId(6, ProcessId(1))
+AGREED = int(Service.AGREED)
+DELIVER = Deliver(
+    VIEW,
+    RING,
+    [
+        (Seq(8), ProcessId(2), (0,), bytes([AGREED]), (b"one",)),
+        (Seq(9), ProcessId(1), (5, 0), bytes([AGREED, AGREED]), [b"two", b""]),
+    ],
+)
+
+
+def test_messages_come_one_by_one_in_the_order_of_their_packets_and_slots() -> None:
+    assert list(DELIVER.messages()) == [
+        (8, 0, ProcessId(2), 0, AGREED, b"one"),
+        (9, 0, ProcessId(1), 5, AGREED, b"two"),
+        (9, 1, ProcessId(1), 0, AGREED, b""),
+    ]
+    assert len(DELIVER) == 3
+
+
+def test_a_position_is_of_the_ring_of_origin_not_of_the_view() -> None:
+    *_, last = DELIVER.messages()
+    assert position_of(DELIVER, last) == Position(RING, Seq(9), 1)

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+from ordercast.model.ids import (
+    INCARNATION_MAX,
+    NO_RING,
+    NOBODY,
+    NODE_MAX,
+    VIEW_SLOT,
+    Incarnation,
+    NodeId,
+    Position,
+    RingId,
+    Seq,
+    incarnation_of,
+    node_of,
+    process_id_from,
+    process_text,
+)
+
+
+@pytest.mark.parametrize(("node", "incarnation"), [(0, 1), (3, 7), (NODE_MAX, INCARNATION_MAX)])
+def test_a_process_is_a_node_and_its_incarnation(node: int, incarnation: int) -> None:
+    process = process_id_from(NodeId(node), Incarnation(incarnation))
+    assert (node_of(process), incarnation_of(process)) == (node, incarnation)
+    assert 0 < process < 1 << 64
+
+
+@pytest.mark.parametrize("node", [-1, NODE_MAX + 1])
+def test_a_node_outside_its_range_is_refused(node: int) -> None:
+    with pytest.raises(ValueError, match=f"node id {node} is outside 0..32767"):
+        process_id_from(NodeId(node), Incarnation(1))
+
+
+@pytest.mark.parametrize("incarnation", [0, INCARNATION_MAX + 1])
+def test_an_incarnation_outside_its_range_is_refused(incarnation: int) -> None:
+    with pytest.raises(ValueError, match=f"incarnation {incarnation} is outside 1.."):
+        process_id_from(NodeId(1), Incarnation(incarnation))
+
+
+def test_processes_are_ordered_by_node_then_incarnation() -> None:
+    pairs = [(0, 1), (0, 2), (1, 1), (1, INCARNATION_MAX), (2, 1)]
+    processes = [process_id_from(NodeId(node), Incarnation(incarnation)) for node, incarnation in pairs]
+    assert processes == sorted(processes)
+
+
+def test_no_process_is_nobody() -> None:
+    assert process_id_from(NodeId(0), Incarnation(1)) != NOBODY
+
+
+def test_the_first_life_is_called_by_its_node_and_later_ones_by_both() -> None:
+    assert process_text(process_id_from(NodeId(3), Incarnation(1))) == "n3"
+    assert process_text(process_id_from(NodeId(3), Incarnation(2))) == "n3'2"
+
+
+def test_rings_are_ordered_by_seq_then_representative() -> None:
+    low, high = (process_id_from(NodeId(node), Incarnation(1)) for node in (1, 2))
+    rings = [NO_RING, RingId(4, low), RingId(4, high), RingId(8, low)]
+    assert sorted({*rings}) == rings
+    assert str(RingId(8, high)) == "8.n2"
+
+
+def test_a_transitional_view_follows_every_message_of_the_seq_at_which_it_comes() -> None:
+    ring = RingId(4, process_id_from(NodeId(1), Incarnation(1)))
+    assert Position(ring, Seq(9), 254) < Position(ring, Seq(9), VIEW_SLOT) < Position(ring, Seq(10), 0)

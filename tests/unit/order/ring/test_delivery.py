@@ -1,0 +1,203 @@
+"""Agreed and safe delivery on a ring of three, and its end. (Paper, sections 4.1 and 4.3; erratum E11)"""
+
+from __future__ import annotations
+
+from ordercast.model.effects import Deliver, Effect, InstallView, Record
+from ordercast.model.ids import NO_RING, VIEW_SLOT, Position, ProcessId, RingId, Seq
+from ordercast.model.notes import Occurred, Occurrence
+from ordercast.model.service import Service
+from ordercast.model.view import ChangeReason, ViewKind
+from ordercast.order.ring.delivery import Delivery, first_view
+from ordercast.order.ring.recovery_plan import RecoveryPlan
+from ordercast.wire.header import Parsed, Part
+
+from .rings import NEXT_RING_ID, ONE, RING_ID, THREE, TWO, make_packet, make_ring
+
+
+def _delivery(*packets: tuple[int, Parsed]) -> Delivery:
+    ring = make_ring(ONE)
+    for seq, packet in packets:
+        ring.store.add(Seq(seq), packet)
+    return Delivery(ring, ring.id)
+
+
+def _agreed(seq: int, originator: ProcessId = ONE) -> tuple[int, Parsed]:
+    return seq, make_packet(seq, originator=originator)
+
+
+def _safe(seq: int) -> tuple[int, Parsed]:
+    return seq, make_packet(seq, service=Service.SAFE)
+
+
+def _part(seq: int, part: Part, text: str, sender: int = 0) -> tuple[int, Parsed]:
+    return seq, make_packet(seq, text, part=part, sender=sender)
+
+
+def _advance(delivery: Delivery, safe: int = 0) -> list[str]:
+    effects: list[Effect] = []
+    delivery.advance(Seq(safe), effects)
+    assert len(effects) <= 1
+    return _texts(effects)
+
+
+def _texts(effects: list[Effect]) -> list[str]:
+    return [message[5].decode() for effect in effects if isinstance(effect, Deliver) for message in effect.messages()]
+
+
+# In the regular configuration
+
+
+def test_agreed_messages_are_delivered_up_to_the_first_hole() -> None:
+    delivery = _delivery(_agreed(1), _agreed(2), _agreed(4))
+    assert _advance(delivery) == ["1", "2"]
+    assert _advance(delivery) == []
+    delivery.ring.store.add(Seq(3), make_packet(3))
+    assert _advance(delivery) == ["3", "4"]
+    assert delivery.delivered == 4
+
+
+def test_a_message_not_yet_safe_holds_up_later_agreed_ones() -> None:
+    delivery = _delivery(_agreed(1), _safe(2), _agreed(3))
+    assert _advance(delivery, safe=1) == ["1"]
+    assert delivery.delivered == 1
+    assert _advance(delivery, safe=2) == ["2", "3"]
+
+
+def test_what_is_safe_and_discarded_meanwhile_is_not_delivered_twice() -> None:
+    delivery = _delivery(_agreed(1), _agreed(2))
+    assert _advance(delivery) == ["1", "2"]
+    delivery.ring.store.discard(Seq(2))
+    delivery.ring.store.add(Seq(3), make_packet(3))
+    assert _advance(delivery) == ["3"]
+
+
+def test_all_messages_of_a_packet_are_delivered_in_their_order_with_their_position() -> None:
+    delivery = _delivery((1, make_packet(1, "a", "b", originator=TWO, sender=7)))
+    effects: list[Effect] = []
+    delivery.advance(Seq(0), effects)
+    (deliver,) = effects
+    assert isinstance(deliver, Deliver) and (deliver.view, deliver.ring) == (RING_ID, RING_ID)
+    assert list(deliver.messages()) == [
+        (1, 0, TWO, 7, Service.AGREED, b"a"),
+        (1, 1, TWO, 7, Service.AGREED, b"b"),
+    ]
+
+
+def test_parts_are_delivered_as_one_message_at_the_place_of_the_last() -> None:
+    delivery = _delivery(
+        _part(1, Part.FIRST, "to "),
+        _agreed(2),
+        _part(3, Part.MIDDLE, "be "),
+        _part(4, Part.FIRST, "not ", sender=9),
+        _part(5, Part.LAST, "or"),
+    )
+    effects: list[Effect] = []
+    delivery.advance(Seq(0), effects)
+    assert _texts(effects) == ["2", "to be or"]
+    (deliver,) = effects
+    assert isinstance(deliver, Deliver) and list(deliver.messages())[1][:2] == (5, 0)
+    delivery.ring.store.add(Seq(6), make_packet(6, "to be", part=Part.LAST, sender=9))
+    assert _advance(delivery) == ["not to be"]
+
+
+def test_a_message_begun_again_is_delivered_from_its_new_beginning() -> None:
+    delivery = _delivery(_part(1, Part.FIRST, "lost"), _part(2, Part.FIRST, "so"), _part(3, Part.LAST, " be it"))
+    assert _advance(delivery) == ["so be it"]
+
+
+def test_parts_whose_beginning_is_unknown_are_not_delivered() -> None:
+    delivery = _delivery(_part(1, Part.MIDDLE, "b"), _part(2, Part.LAST, "c"), _agreed(3))
+    assert _advance(delivery) == ["3"]
+
+
+# The end of the ring
+
+
+def _plan(*members: ProcessId, obligation: tuple[ProcessId, ...] = (), delivered: int = 0) -> RecoveryPlan:
+    return RecoveryPlan(members, frozenset(obligation or members), Seq(0), Seq(delivered))
+
+
+def _finish(delivery: Delivery, plan: RecoveryPlan) -> list[Effect]:
+    effects: list[Effect] = []
+    delivery.finish(plan, make_ring(ONE, (ONE, TWO), NEXT_RING_ID), ChangeReason.TOKEN_LOST, effects)
+    return effects
+
+
+def _occurrences(effects: list[Effect]) -> dict[Occurrence, int]:
+    notes = [effect.note for effect in effects if isinstance(effect, Record)]
+    return {note.what: note.count for note in notes if isinstance(note, Occurred)}
+
+
+def test_both_views_are_installed_around_the_rest() -> None:
+    effects = _finish(_delivery(_agreed(1), _safe(2)), _plan(ONE, TWO))
+    assert [type(effect) for effect in effects if not isinstance(effect, Record)] == [
+        Deliver,
+        InstallView,
+        Deliver,
+        InstallView,
+    ]
+    in_regular, in_transitional = (effect for effect in effects if isinstance(effect, Deliver))
+    assert (in_regular.view, in_regular.ring) == (RING_ID, RING_ID)
+    assert (in_transitional.view, in_transitional.ring) == (RingId(NEXT_RING_ID.seq - 2, ONE), RING_ID)
+
+
+def test_views_say_where_they_come_from_and_where_they_are_in_the_order() -> None:
+    delivery = _delivery(_agreed(1), _safe(2), _agreed(3))
+    views = [effect.view for effect in _finish(delivery, _plan(ONE, TWO)) if isinstance(effect, InstallView)]
+    transitional, regular = views
+    assert (transitional.kind, regular.kind) == (ViewKind.TRANSITIONAL, ViewKind.REGULAR)
+    assert transitional.id == RingId(NEXT_RING_ID.seq - 2, ONE)
+    assert transitional.position == Position(RING_ID, Seq(1), VIEW_SLOT)
+    assert (transitional.previous, transitional.members) == (RING_ID, (ONE, TWO))
+    assert (regular.id, regular.previous) == (NEXT_RING_ID, transitional.id)
+    assert regular.position == Position(NEXT_RING_ID, Seq(0), 0)
+    assert regular.transitional == transitional.transitional == (ONE, TWO)
+    assert regular.reason == transitional.reason == ChangeReason.TOKEN_LOST
+
+
+def test_the_transitional_view_is_named_after_the_lowest_who_comes_along() -> None:
+    effects = _finish(_delivery(), _plan(TWO, THREE))
+    transitional = next(effect.view for effect in effects if isinstance(effect, InstallView))
+    assert transitional.id == RingId(NEXT_RING_ID.seq - 2, TWO)
+
+
+def test_what_a_companion_delivered_in_the_regular_view_is_delivered_there_too() -> None:
+    delivery = _delivery(_safe(1), _safe(2))
+    effects = _finish(delivery, _plan(ONE, TWO, delivered=1))
+    delivers = [effect for effect in effects if isinstance(effect, Deliver)]
+    assert [(deliver.view == RING_ID, _texts([deliver])) for deliver in delivers] == [(True, ["1"]), (False, ["2"])]
+    assert _occurrences(effects)[Occurrence.SAFE_IN_TRANSITIONAL] == 1
+
+
+def test_up_to_the_gap_everything_and_beyond_it_only_what_companions_sent() -> None:
+    delivery = _delivery(
+        _safe(1), _agreed(2, THREE), _agreed(4, THREE), _agreed(5, TWO), _agreed(6, THREE), _agreed(8, ONE)
+    )
+    effects = _finish(delivery, _plan(ONE, TWO))
+    assert _texts(effects) == ["1", "2", "5", "8"]
+    counted = _occurrences(effects)
+    assert counted[Occurrence.GAP_DROPPED] == 2
+    assert counted[Occurrence.BEYOND_GAP_DELIVERED] == 2
+
+
+def test_an_obligation_is_kept_to_those_who_do_not_come_along() -> None:
+    delivery = _delivery(_agreed(2, THREE), _agreed(3, TWO))
+    assert _texts(_finish(delivery, _plan(ONE, obligation=(ONE, THREE)))) == ["2"]
+
+
+def test_a_large_message_cut_by_the_end_is_dropped_and_told() -> None:
+    effects = _finish(_delivery(_part(1, Part.FIRST, "half")), _plan(ONE, TWO))
+    assert _texts(effects) == []
+    assert _occurrences(effects) == {Occurrence.LARGE_CUT: 1}
+
+
+def test_recovered_packets_have_nothing_to_deliver() -> None:
+    delivery = _delivery((1, (b"", 0, None, 0)), _agreed(2))
+    assert _advance(delivery) == ["2"]
+
+
+def test_the_first_view_of_a_life_is_a_ring_of_one() -> None:
+    view = first_view(make_ring(ONE, (ONE,)))
+    assert (view.kind, view.members, view.transitional) == (ViewKind.REGULAR, (ONE,), (ONE,))
+    assert (view.previous, view.reason) == (NO_RING, ChangeReason.STARTED)
+    assert view.position == Position(RING_ID, Seq(0), 0)

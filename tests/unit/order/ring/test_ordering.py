@@ -1,0 +1,224 @@
+"""One token visit of member TWO on a ring of three. (Paper, Figures 4.1 and 4.4)"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ordercast.model.ids import NOBODY, Seq
+from ordercast.order.ring.config import RingConfig
+from ordercast.order.ring.ordering import Source, count_stuck, updated_aru, visit
+from ordercast.wire.codec import decode, encode
+from ordercast.wire.header import HEADER, RETRANSMITTED, Parsed
+
+from .rings import CLUSTER, ONE, THREE, TWO, fill, make_packet, make_ring, make_token
+
+CONFIG = RingConfig(window=8, visit_max=4, backlog_max=12, requests_max=5)
+ACCELERATED = replace(CONFIG, accelerated=True, accelerated_window=2)
+
+
+def _nothing(first: Seq, token_round: int, timestamp: int, limit: int) -> list[Parsed]:
+    return []
+
+
+def _plenty(first: Seq, token_round: int, timestamp: int, limit: int) -> list[Parsed]:
+    return [make_packet(first + offset, originator=TWO) for offset in range(limit)]
+
+
+def _few(count: int) -> Source:
+    return lambda first, token_round, timestamp, limit: _plenty(first, token_round, timestamp, min(count, limit))
+
+
+def _seq_of(packet: bytes) -> int:
+    return int(HEADER.unpack_from(packet)[6])
+
+
+# The aru rule
+
+
+def test_who_has_less_lowers_the_aru_and_signs_it() -> None:
+    assert updated_aru(make_token(seq=10, aru=9, aru_id=ONE), Seq(5), Seq(10), TWO) == (5, TWO)
+    assert updated_aru(make_token(seq=10, aru=10), Seq(5), Seq(10), TWO) == (5, TWO)
+
+
+def test_who_has_more_leaves_anothers_aru_alone() -> None:
+    assert updated_aru(make_token(seq=10, aru=5, aru_id=ONE), Seq(9), Seq(10), TWO) == (5, ONE)
+    assert updated_aru(make_token(seq=10, aru=5, aru_id=ONE), Seq(10), Seq(10), TWO) == (5, ONE)
+
+
+def test_who_lowered_the_aru_raises_it_again() -> None:
+    assert updated_aru(make_token(seq=10, aru=5, aru_id=TWO), Seq(8), Seq(10), TWO) == (8, TWO)
+    assert updated_aru(make_token(seq=10, aru=5, aru_id=TWO), Seq(10), Seq(10), TWO) == (10, NOBODY)
+
+
+def test_an_unsigned_aru_moves_with_seq() -> None:
+    assert updated_aru(make_token(seq=10, aru=10), Seq(13), Seq(13), TWO) == (13, NOBODY)
+
+
+def test_equal_to_anothers_aru_is_not_below_it() -> None:
+    assert updated_aru(make_token(seq=10, aru=5, aru_id=ONE), Seq(5), Seq(10), TWO) == (5, ONE)
+
+
+# New packets
+
+
+def test_new_packets_take_the_next_numbers_and_are_received_at_once() -> None:
+    ring = make_ring()
+    fill(ring, 1, 2, 3)
+    done = visit(ring, make_token(seq=3, aru=3), _few(2), CONFIG)
+    assert [_seq_of(packet) for packet in done.before] == [4, 5]
+    assert (done.token.seq, done.token.aru, done.token.aru_id) == (5, 5, NOBODY)
+    assert (done.sent, ring.store.aru) == (2, 5)
+    assert not done.after
+
+
+def test_every_new_packet_ticks_the_clock_of_the_ring() -> None:
+    done = visit(make_ring(), make_token(timestamp=100), _few(3), CONFIG)
+    assert done.token.timestamp == 103
+
+
+def test_the_hop_is_counted_by_all_and_the_round_by_the_representative() -> None:
+    token = make_token(token_seq=7, round_=5)
+    rounds = {me: visit(make_ring(me), token, _nothing, CONFIG).token for me in (ONE, TWO, THREE)}
+    assert [rounds[me].round for me in (ONE, TWO, THREE)] == [6, 5, 5]
+    assert {forwarded.token_seq for forwarded in rounds.values()} == {8}
+    assert [rounds[me].sender for me in (ONE, TWO, THREE)] == [ONE, TWO, THREE]
+
+
+def test_a_visit_sends_no_more_than_it_may() -> None:
+    assert visit(make_ring(), make_token(), _plenty, CONFIG).sent == 4
+    ring = make_ring()
+    fill(ring, *range(1, 12))
+    assert visit(ring, make_token(seq=11, aru=11), _plenty, CONFIG).sent == 1
+
+
+def test_the_rotation_is_measured_from_the_last_receipt() -> None:
+    ring = make_ring()
+    visit(ring, make_token(), _plenty, CONFIG)
+    fill(ring, 5, 6, 7, 8, 9, 10)
+    assert (ring.memory.received_seq, ring.memory.forwarded_seq) == (0, 4)
+    assert visit(ring, make_token(seq=10, aru=10), _plenty, CONFIG).sent == 2
+
+
+# Requests
+
+
+def test_requests_that_can_be_answered_are_answered_and_removed() -> None:
+    ring = make_ring()
+    fill(ring, 1, 2, 4)
+    done = visit(ring, make_token(seq=5, aru=1, aru_id=ONE, requests=(2, 3, 4)), _nothing, CONFIG)
+    assert [_seq_of(packet) for packet in done.before] == [2, 4]
+    for packet in done.before:
+        _, _, flags, _, transmitter, originator, *_ = HEADER.unpack_from(packet)
+        assert (flags & RETRANSMITTED, transmitter, originator) == (RETRANSMITTED, TWO, ONE)
+    assert done.token.requests == (3, 5)
+    assert (done.retransmitted, done.requested) == (2, 2)
+
+
+def test_answers_go_before_new_packets_and_count_against_the_allowance() -> None:
+    ring = make_ring()
+    fill(ring, 1, 2, 3)
+    done = visit(ring, make_token(seq=3, aru=1, aru_id=ONE, requests=(2, 3)), _plenty, CONFIG)
+    assert [_seq_of(packet) for packet in done.before] == [2, 3, 4, 5]
+
+
+def test_no_more_than_one_visit_is_answered_and_the_rest_stays_asked_for() -> None:
+    ring = make_ring()
+    fill(ring, *range(1, 7))
+    done = visit(ring, make_token(seq=6, aru=1, aru_id=ONE, requests=(2, 3, 4, 5, 6)), _nothing, CONFIG)
+    assert [_seq_of(packet) for packet in done.before] == [2, 3, 4, 5]
+    assert done.token.requests == (6,)
+
+
+def test_what_i_miss_is_asked_for_once_ascending_and_up_to_the_limit() -> None:
+    ring = make_ring()
+    fill(ring, 1, 3)
+    done = visit(ring, make_token(seq=9, aru=3, requests=(2, 8)), _nothing, CONFIG)
+    assert done.token.requests == (2, 4, 5, 6, 7)
+    assert (done.token.aru, done.token.aru_id) == (1, TWO)
+
+
+def test_a_discarded_packet_is_left_to_others_to_answer() -> None:
+    ring = make_ring()
+    fill(ring, 1, 2, 3)
+    ring.store.discard(Seq(2))
+    done = visit(ring, make_token(seq=3, aru=0, aru_id=ONE, requests=(1,)), _nothing, CONFIG)
+    assert not done.before and done.token.requests == (1,)
+
+
+def test_retransmissions_of_the_last_rotation_are_counted_on_the_token() -> None:
+    ring = make_ring()
+    fill(ring, 1, 2, 3)
+    asked = make_token(seq=3, aru=1, aru_id=ONE, requests=(2, 3), retransmitted=3)
+    assert visit(ring, asked, _nothing, CONFIG).token.retransmitted == 5
+    assert visit(ring, make_token(seq=3, aru=3, retransmitted=5), _nothing, CONFIG).token.retransmitted == 3
+    assert visit(ring, make_token(seq=3, aru=3, retransmitted=3), _nothing, CONFIG).token.retransmitted == 3
+
+
+def test_a_forwarded_token_survives_the_wire() -> None:
+    ring = make_ring()
+    fill(ring, 1, 3)
+    token = visit(ring, make_token(seq=9, aru=3, requests=(2, 8)), _few(1), CONFIG).token
+    assert decode(encode(CLUSTER, token), CLUSTER) == token
+
+
+# What is safe, what is stuck, what is quiet
+
+
+def test_safe_is_what_the_aru_was_on_two_successive_visits() -> None:
+    ring = make_ring()
+    fill(ring, 1, 2, 3)
+    visit(ring, make_token(seq=3, aru=2, aru_id=ONE), _nothing, CONFIG)
+    assert ring.memory.safe_seq == 0
+    visit(ring, make_token(seq=3, aru=3), _nothing, CONFIG)
+    assert ring.memory.safe_seq == 2
+    visit(ring, make_token(seq=3, aru=1, aru_id=THREE), _nothing, CONFIG)
+    assert ring.memory.safe_seq == 2
+
+
+def test_a_signed_aru_that_stands_still_is_counted_until_it_moves() -> None:
+    ring = make_ring()
+    fill(ring, 1, 2, 3)
+    stuck = make_token(seq=3, aru=1, aru_id=THREE)
+    counts = []
+    for _ in range(3):
+        counts.append(count_stuck(ring, stuck))
+        visit(ring, stuck, _nothing, CONFIG)
+    assert counts == [0, 1, 2]
+    assert count_stuck(ring, make_token(seq=3, aru=2, aru_id=THREE)) == 0
+
+
+def test_an_unsigned_aru_is_never_stuck() -> None:
+    ring = make_ring()
+    assert [count_stuck(ring, make_token()) for _ in range(3)] == [0, 0, 0]
+
+
+def test_quiet_visits_are_counted_and_any_packet_ends_them() -> None:
+    ring = make_ring()
+    for expected in (1, 2):
+        visit(ring, make_token(), _nothing, CONFIG)
+        assert ring.memory.quiet == expected
+    visit(ring, make_token(), _few(1), CONFIG)
+    assert ring.memory.quiet == 0
+
+
+# The accelerated ring
+
+
+def test_the_last_packets_follow_the_token() -> None:
+    done = visit(make_ring(), make_token(), _plenty, ACCELERATED)
+    assert [_seq_of(packet) for packet in done.before] == [1, 2]
+    assert [_seq_of(packet) for packet in done.after] == [3, 4]
+
+
+def test_few_packets_all_follow_the_token() -> None:
+    done = visit(make_ring(), make_token(), _few(1), ACCELERATED)
+    assert (len(done.before), len(done.after)) == (0, 1)
+
+
+def test_the_accelerated_ring_asks_one_round_later() -> None:
+    ring = make_ring()
+    first = visit(ring, make_token(seq=3, aru=3), _nothing, ACCELERATED)
+    assert first.token.requests == ()
+    assert (first.token.aru, first.token.aru_id) == (0, TWO)
+    second = visit(ring, make_token(seq=5, aru=0, aru_id=TWO), _nothing, ACCELERATED)
+    assert second.token.requests == (1, 2, 3)

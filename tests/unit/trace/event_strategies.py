@@ -1,0 +1,77 @@
+"""Every event that a history can hold, with the numbers that break naive files: 64 bits, zero, none, empty."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from ordercast.model.ids import Instant, Position, ProcessId, RingId, Seq
+from ordercast.model.notes import Dropped, Ignored, Moved, Note, Occurred, Occurrence, Visited
+from ordercast.model.promises import Promise, Promises
+from ordercast.model.service import Service
+from ordercast.model.view import ChangeReason, View, ViewKind
+from ordercast.trace.records import (
+    Crashed,
+    DeliveredBatch,
+    DeliveredMessage,
+    Departed,
+    Ended,
+    Event,
+    Healed,
+    Installed,
+    MessageId,
+    Noted,
+    Saturated,
+    Started,
+    Submitted,
+    SubmittedMessage,
+)
+
+WORD = st.integers(0, (1 << 64) - 1)
+SMALL = st.integers(0, 0xFFFF)
+TEXT = st.text(max_size=12)
+AT = st.integers(0, (1 << 62)).map(Instant)
+PROCESS = WORD.map(ProcessId)
+PROCESSES = st.lists(PROCESS, max_size=4).map(tuple)
+RING = st.builds(RingId, WORD, PROCESS)
+DIGEST = st.integers(0, (1 << 63) - 1)
+SERVICE = st.integers(0, 5)
+MESSAGE = st.builds(MessageId, PROCESS, st.integers(0, (1 << 32) - 1), WORD)
+
+NOTES: st.SearchStrategy[Note] = st.one_of(
+    st.builds(Moved, TEXT, TEXT, st.none() | st.sampled_from(ChangeReason), TEXT),
+    st.builds(Visited, RING, WORD, WORD, WORD, WORD, SMALL, SMALL, SMALL),
+    st.builds(Ignored, TEXT, TEXT),
+    st.builds(Dropped, TEXT),
+    st.builds(Occurred, st.sampled_from(Occurrence), SMALL, st.none() | PROCESS),
+)
+VIEWS = st.builds(
+    View,
+    st.sampled_from(ViewKind),
+    RING,
+    PROCESSES,
+    RING,
+    PROCESSES,
+    st.sampled_from(ChangeReason),
+    st.builds(Position, RING, WORD.map(Seq), SMALL),
+)
+PROMISES = st.builds(
+    Promises, TEXT, st.frozensets(st.sampled_from(Promise)), st.frozensets(st.sampled_from(Service)), SMALL
+)
+SUBMITTED = st.lists(st.builds(SubmittedMessage, MESSAGE, DIGEST, SERVICE, SMALL), max_size=3).map(tuple)
+DELIVERED = st.lists(
+    st.builds(DeliveredMessage, st.none() | MESSAGE, DIGEST, SERVICE, SMALL, WORD, SMALL), max_size=3
+).map(tuple)
+
+EVENTS: st.SearchStrategy[Event] = st.one_of(
+    st.builds(Started, AT, PROCESS, PROMISES, st.booleans()),
+    st.builds(Submitted, AT, PROCESS, SUBMITTED),
+    st.builds(DeliveredBatch, AT, PROCESS, RING, RING, DELIVERED),
+    st.builds(Installed, AT, PROCESS, VIEWS),
+    st.builds(Crashed, AT, PROCESS),
+    st.builds(Departed, AT, PROCESS),
+    st.builds(Noted, AT, PROCESS, NOTES),
+    st.builds(Healed, AT, PROCESSES),
+    st.builds(Saturated, AT, PROCESSES, st.booleans()),
+    st.builds(Ended, AT, st.booleans()),
+)
+HISTORIES = st.lists(EVENTS, max_size=12)
