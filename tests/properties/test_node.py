@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,9 +14,9 @@ from ordercast.model.inputs import Packet, Submission
 from ordercast.model.service import Service
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
-from ordercast.wire.codec import encode
+from ordercast.wire.codec import decode, encode
 from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE, SAFE, MessageKind, build_data, prefix_of
-from ordercast.wire.messages import Message
+from ordercast.wire.messages import Message, Token
 
 from .cluster import CLUSTER, Cluster, Moment, moments
 from .strategies import messages
@@ -203,6 +205,21 @@ def test_a_token_whose_counters_are_at_their_end_is_survived(field: str, at: int
         node.submit([Submission(b"one more")], moment.now)
         _receive(node, _changed(moment.packet, at, b"\xff" * size), moment.now)
         _live_on(node, moment.now)
+
+
+def test_a_count_of_retransmissions_at_its_end_is_survived_when_more_are_asked_for() -> None:
+    tried = 0
+    for moment in _moments_of("Operational: TOKEN of own ring"):
+        token = decode(moment.packet, CLUSTER)
+        held = [seq for seq, _ in moment.node.ring.store.held_after(Seq(0))]
+        assert isinstance(token, Token)
+        if held and held[0] <= token.seq:
+            tried += 1
+            asked = replace(token, requests=(held[0],), retransmitted=0xFFFFFFFF)
+            node = moment.copied()
+            _receive(node, encode(CLUSTER, asked), moment.now)
+            _live_on(node, moment.now)
+    assert tried
 
 
 def test_a_join_whose_ring_seq_is_at_its_end_is_survived() -> None:

@@ -42,7 +42,8 @@ def _entry(data: bytes, service: Service = Service.AGREED, sender: int = 0) -> E
 
 
 def _part(load: Load) -> Part:
-    return Part(load.flags >> PART_SHIFT)
+    flags, _ = load
+    return Part(flags >> PART_SHIFT)
 
 
 def _add(outbox: Outbox, *entries: Entry) -> None:
@@ -157,8 +158,8 @@ def test_messages_of_any_size_survive_packets_of_any_size(size: int, packet_size
     _add(outbox, _entry(data[:size], Service.SAFE, 3))
     loads = outbox.take(1 << 20)
     assert not outbox and outbox.size == 0
-    assert all(sum(length + DESCRIPTOR_SIZE for _, length, *_ in load.entries) <= body for load in loads)
-    assert b"".join(chunk for load in loads for *_, chunk in load.entries) == data[:size]
+    assert all(sum(length + DESCRIPTOR_SIZE for _, length, *_ in entries) <= body for _, entries in loads)
+    assert b"".join(chunk for _, entries in loads for *_, chunk in entries) == data[:size]
     parts = [_part(load) for load in loads]
     if len(parts) == 1:
         assert parts == [Part.WHOLE] and size <= body - DESCRIPTOR_SIZE
@@ -171,4 +172,4 @@ def test_empty_messages_fill_packets_up_to_the_count(count: int) -> None:
     outbox = Outbox(RingConfig(packet_size_max=65507).body_size_max)
     _add(outbox, *[_entry(b"")] * count)
     full, rest = divmod(count, COUNT_MAX)
-    assert [len(load.entries) for load in outbox.take(10)] == [COUNT_MAX] * full + [rest] * bool(rest)
+    assert [len(entries) for _, entries in outbox.take(10)] == [COUNT_MAX] * full + [rest] * bool(rest)

@@ -115,9 +115,9 @@ def _random_links(nodes: int, rng: Rng) -> tuple[tuple[int, int], ...]:
     """A few links, one way or both ways."""
     links: set[tuple[int, int]] = set()
     for _ in range(rng.randrange(1, max(2, nodes))):
-        one, other = rng.randrange(0, nodes), rng.randrange(0, nodes)
-        if one != other:
-            links.add((one, other))
-            if rng.random() < 0.5:
-                links.add((other, one))
+        one = rng.randrange(0, nodes)
+        other = (one + rng.randrange(1, max(2, nodes))) % nodes
+        links.add((one, other))
+        if rng.random() < 0.5:
+            links.add((other, one))
     return tuple(sorted(links))

@@ -1,8 +1,9 @@
 """One token visit: answer requests, number new packets, say what is missing, update the aru. (Paper, section 4.1)
 
 Nothing is sent here: a visit returns what goes out before the token, the token, and what follows it. In the plain ring
-nothing follows. In the accelerated ring the last packets follow, so a member asks again only for what was numbered
-before the *previous* visit: later packets may simply not have been sent yet.
+nothing follows; in the accelerated ring the last packets do. In both a member asks again only for what was numbered
+before its *previous* visit: later packets may still be on their way, or not have been sent yet. That costs one
+rotation after a loss, and without loss nothing is ever sent twice.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ def visit(ring: Ring, token: Token, source: Source, config: RingConfig) -> Visit
     seq = Seq(token.seq + len(fresh))
 
     aru, aru_id = updated_aru(token, store.aru, seq, ring.me)
-    visible = memory.received_seq if config.accelerated else token.seq
-    requests = _requests(unanswered, store.missing(visible, config.requests_max), config.requests_max)
+    overdue = store.missing(memory.received_seq, config.requests_max)
+    requests = _requests(unanswered, overdue, config.requests_max)
     forwarded = replace(
         token,
         sender=ring.me,

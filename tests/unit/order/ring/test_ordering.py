@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from ordercast.model.ids import NOBODY, Seq
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.ordering import Source, count_stuck, updated_aru, visit
@@ -105,6 +107,7 @@ def test_the_rotation_is_measured_from_the_last_receipt() -> None:
 def test_requests_that_can_be_answered_are_answered_and_removed() -> None:
     ring = make_ring()
     fill(ring, 1, 2, 4)
+    ring.memory.received_seq = Seq(5)
     done = visit(ring, make_token(seq=5, aru=1, aru_id=ONE, requests=(2, 3, 4)), _nothing, CONFIG)
     assert [_seq_of(packet) for packet in done.before] == [2, 4]
     for packet in done.before:
@@ -132,9 +135,20 @@ def test_no_more_than_one_visit_is_answered_and_the_rest_stays_asked_for() -> No
 def test_what_i_miss_is_asked_for_once_ascending_and_up_to_the_limit() -> None:
     ring = make_ring()
     fill(ring, 1, 3)
+    ring.memory.received_seq = Seq(9)
     done = visit(ring, make_token(seq=9, aru=3, requests=(2, 8)), _nothing, CONFIG)
     assert done.token.requests == (2, 4, 5, 6, 7)
     assert (done.token.aru, done.token.aru_id) == (1, TWO)
+
+
+@pytest.mark.parametrize("config", [CONFIG, ACCELERATED], ids=["plain", "accelerated"])
+def test_what_was_numbered_since_the_last_visit_is_asked_for_one_round_later(config: RingConfig) -> None:
+    ring = make_ring()
+    first = visit(ring, make_token(seq=3, aru=3), _nothing, config)
+    assert first.token.requests == ()
+    assert (first.token.aru, first.token.aru_id) == (0, TWO)
+    second = visit(ring, make_token(seq=5, aru=0, aru_id=TWO), _nothing, config)
+    assert second.token.requests == (1, 2, 3)
 
 
 def test_a_discarded_packet_is_left_to_others_to_answer() -> None:
@@ -213,12 +227,3 @@ def test_the_last_packets_follow_the_token() -> None:
 def test_few_packets_all_follow_the_token() -> None:
     done = visit(make_ring(), make_token(), _few(1), ACCELERATED)
     assert (len(done.before), len(done.after)) == (0, 1)
-
-
-def test_the_accelerated_ring_asks_one_round_later() -> None:
-    ring = make_ring()
-    first = visit(ring, make_token(seq=3, aru=3), _nothing, ACCELERATED)
-    assert first.token.requests == ()
-    assert (first.token.aru, first.token.aru_id) == (0, TWO)
-    second = visit(ring, make_token(seq=5, aru=0, aru_id=TWO), _nothing, ACCELERATED)
-    assert second.token.requests == (1, 2, 3)

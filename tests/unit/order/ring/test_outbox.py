@@ -16,16 +16,18 @@ def _outbox(*entries: Entry) -> Outbox:
 
 
 def _payloads(load: Load) -> list[bytes]:
-    return [data for *_, data in load.entries]
+    _, entries = load
+    return [data for *_, data in entries]
 
 
 def _part(load: Load) -> Part:
-    return Part(load.flags >> PART_SHIFT)
+    flags, _ = load
+    return Part(flags >> PART_SHIFT)
 
 
 def _senders(loads: list[Load]) -> list[int]:
     """Of packets with one message each."""
-    return [sender for load in loads for sender, *_ in load.entries]
+    return [sender for _, entries in loads for sender, *_ in entries]
 
 
 def test_an_empty_outbox_gives_nothing() -> None:
@@ -35,18 +37,19 @@ def test_an_empty_outbox_gives_nothing() -> None:
 
 def test_small_messages_share_a_packet() -> None:
     (load,) = _outbox(make_entry(b"a"), make_entry(b""), make_entry(b"c", Service.FIFO, 7)).take(5)
-    assert load.entries == [make_entry(b"a"), make_entry(b""), make_entry(b"c", Service.FIFO, 7)]
-    assert load.flags == 0
+    flags, entries = load
+    assert entries == [make_entry(b"a"), make_entry(b""), make_entry(b"c", Service.FIFO, 7)]
+    assert flags == 0
 
 
 def test_a_packet_holds_no_more_than_its_body() -> None:
     loads = _outbox(*(make_entry(bytes(46)) for _ in range(3))).take(5)
-    assert [len(load.entries) for load in loads] == [2, 1]
+    assert [len(entries) for _, entries in loads] == [2, 1]
 
 
 def test_safe_and_other_messages_never_share_a_packet() -> None:
     loads = _outbox(make_entry(b"a"), make_entry(b"b", Service.SAFE), make_entry(b"c", Service.SAFE)).take(5)
-    assert [(load.flags, _payloads(load)) for load in loads] == [(0, [b"a"]), (SAFE, [b"b", b"c"])]
+    assert [(load[0], _payloads(load)) for load in loads] == [(0, [b"a"]), (SAFE, [b"b", b"c"])]
 
 
 def test_what_was_not_taken_stays() -> None:
@@ -59,9 +62,9 @@ def test_what_was_not_taken_stays() -> None:
 
 def test_the_largest_whole_message_is_not_cut_and_one_byte_more_is() -> None:
     (whole,) = _outbox(make_entry(bytes(100))).take(5)
-    assert (whole.flags, _part(whole)) == (0, Part.WHOLE)
+    assert (whole[0], _part(whole)) == (0, Part.WHOLE)
     first, last = _outbox(make_entry(bytes(101), Service.SAFE)).take(5)
-    assert first.flags & SAFE and last.flags & SAFE
+    assert first[0] & SAFE and last[0] & SAFE
     assert (_part(first), _part(last)) == (Part.FIRST, Part.LAST)
     assert (_payloads(first), _payloads(last)) == ([bytes(100)], [bytes(1)])
 
@@ -81,7 +84,7 @@ def test_large_messages_of_several_senders_take_turns() -> None:
 
 def test_a_sender_waits_for_its_own_large_message() -> None:
     outbox = _outbox(make_entry(bytes(250), sender=1), make_entry(b"after", sender=1), make_entry(b"x", sender=2))
-    order = [(load.entries[0][0], _part(load), _payloads(load)[0][:5]) for load in outbox.take(9)]
+    order = [(_senders([load])[0], _part(load), _payloads(load)[0][:5]) for load in outbox.take(9)]
     assert [entry for entry in order if entry[0] == 1][-1] == (1, Part.WHOLE, b"after")
     assert order.index((2, Part.WHOLE, b"x")) < order.index((1, Part.WHOLE, b"after"))
 

@@ -1,0 +1,48 @@
+# Every target sets up what it needs in .venv; nothing but Python 3.11 or newer is required.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test check format setup swarm bench-core bench-memory bench-model clean
+
+demo: $(READY)  ## a simulated cluster loses a member, splits and merges, drawn as it happens
+	@$(BIN)/ordercast demo
+
+test: $(READY)  ## all tests, on all cores
+	$(BIN)/pytest -n auto
+
+check: $(READY)  ## exactly what CI runs
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(MAKE) --no-print-directory test
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+swarm: $(READY)  ## the long hunt: SEEDS=A..B
+	$(BIN)/ordercast swarm --seeds $(or $(SEEDS),0..9999)
+
+bench-core: $(READY)  ## CPU time of the engine per packet and per message
+	$(BIN)/python bench/core.py
+
+bench-memory: $(READY)  ## memory over ten million messages, one member slow
+	$(BIN)/python bench/memory.py
+
+bench-model: $(READY)  ## the paper's model of rotation time and latency against the simulator
+	$(BIN)/python bench/model.py
+
+setup: $(READY)
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Ordercast needs Python 3.11 or newer, $(PYTHON) is $$($(PYTHON) --version 2>&1): try make PYTHON=python3.12" >&2; exit 2; }
+	@$(PYTHON) -m venv .venv || { \
+		echo "$(PYTHON) cannot make a virtual environment: install its venv module (Debian: python3-venv)" >&2; exit 2; }
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

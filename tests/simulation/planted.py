@@ -1,0 +1,256 @@
+"""Faults planted in the engine: the paper's own errors, and the ones that implementers make.
+
+Each is a small change of one rule. `test_planted_faults.py` demands that the checkers catch every one of them within a
+bounded number of hostile runs. A fault that goes unnoticed means that the simulator does not reach the place, or that
+the checkers do not look there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from ordercast.model.effects import Effect
+from ordercast.model.ids import NO_RING, NO_SEQ, NOBODY, ProcessId, Seq
+from ordercast.model.promises import Promise
+from ordercast.order.ring import ordering, recovery_plan
+from ordercast.order.ring.config import RingConfig
+from ordercast.order.ring.consensus import Proposal
+from ordercast.order.ring.delivery import Delivery
+from ordercast.order.ring.ordering import Source, Visit
+from ordercast.order.ring.outbox import Outbox
+from ordercast.order.ring.recovery_plan import RecoveryPlan
+from ordercast.order.ring.ring import Ring
+from ordercast.order.ring.states import recovery, token_visit
+from ordercast.order.ring.states.base import State
+from ordercast.order.ring.states.commit import Commit
+from ordercast.order.ring.states.gather import Gather
+from ordercast.order.ring.states.recovery import Recovery
+from ordercast.order.ring.step import Facts, Step
+from ordercast.wire.messages import CommitToken, Join, Member, Token
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+@dataclass(frozen=True)
+class PlantedFault:
+    name: str
+    plant: Plant
+    seeds: int  # caught within this many
+    broken: frozenset[Promise]  # any of these must be found INVALID
+    saturated: bool = False  # only seen when everybody has something to send
+
+
+def _after_visit(change: Callable[[Ring, Token], None]) -> Plant:
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        right = ordering.visit
+
+        def wrong(ring: Ring, token: Token, source: Source, config: RingConfig) -> Visit:
+            result = right(ring, token, source, config)
+            change(ring, token)
+            return result
+
+        patch.setattr(token_visit, "visit", wrong)
+
+    return plant
+
+
+def _flow_control_at_forwarding(ring: Ring, token: Token) -> None:
+    ring.memory.received_seq = ring.memory.forwarded_seq
+
+
+def _safe_after_one_rotation(ring: Ring, token: Token) -> None:
+    ring.memory.safe_seq = ring.memory.forwarded_aru
+
+
+def _aru_raised_by_anyone(patch: pytest.MonkeyPatch) -> None:
+    def wrong(token: Token, my_aru: Seq, seq: Seq, me: ProcessId) -> tuple[Seq, ProcessId]:
+        return my_aru, NOBODY if my_aru == seq else me
+
+    patch.setattr(ordering, "updated_aru", wrong)
+
+
+def _only_obligation_in_transitional(patch: pytest.MonkeyPatch) -> None:
+    """E11: Figure 4.14 as printed: the rest of the old ring is delivered for members of the obligation set alone."""
+    right = Delivery._deliver_rest
+
+    def wrong(self: Delivery, obligation: Collection[ProcessId], effects: list[Effect]) -> None:
+        store = self.ring.store
+        for seq, packet in list(store.held_after(self.delivered)):
+            if packet[2] is not None and packet[2][1] not in obligation:
+                store.slots[seq - store.base - 1] = (packet[0], packet[1], None, 0)
+        right(self, obligation, effects)
+
+    patch.setattr(Delivery, "_deliver_rest", wrong)
+
+
+def _no_gap_rule(patch: pytest.MonkeyPatch) -> None:
+    right = Delivery._deliver_rest
+
+    def wrong(self: Delivery, obligation: Collection[ProcessId], effects: list[Effect]) -> None:
+        right(self, self.ring.members, effects)
+
+    patch.setattr(Delivery, "_deliver_rest", wrong)
+
+
+def _duplicate_commit_token(patch: pytest.MonkeyPatch) -> None:
+    """Figure 4.10 as printed: any Commit token of the same ring counts as the second rotation."""
+
+    def wrong(self: Commit, token: CommitToken, step: Step) -> State:
+        if token.ring != self.ring.id or self.complete is not None:
+            return self
+        self.complete = token
+        step.persist(self.ring.id.seq)
+        return self
+
+    patch.setattr(Commit, "on_commit", wrong)
+
+
+def _duplicate_token(patch: pytest.MonkeyPatch) -> None:
+    def wrong(ring: Ring, token: Token, step: Step) -> bool:
+        return token.ring == ring.id
+
+    for module in (recovery, __import__("ordercast.order.ring.states.operational", fromlist=["accepted"])):
+        patch.setattr(module, "accepted", wrong)
+
+
+def _safe_as_agreed(patch: pytest.MonkeyPatch) -> None:
+    right = Delivery.advance
+
+    def wrong(self: Delivery, safe: Seq, effects: list[Effect]) -> None:
+        right(self, Seq(1 << 62), effects)
+
+    patch.setattr(Delivery, "advance", wrong)
+
+
+def _never_frozen(patch: pytest.MonkeyPatch) -> None:
+    """After the promise, late packets of the old ring are still taken."""
+    right = Gather.accepting
+
+    def wrong(self: State, facts: Facts) -> Ring | None:
+        return facts.installed
+
+    assert right is not None
+    patch.setattr(Gather, "accepting", wrong)
+    patch.setattr(Commit, "accepting", wrong)
+
+
+def _promise_forgotten(patch: pytest.MonkeyPatch) -> None:
+    right = Recovery._fail
+
+    def wrong(self: Recovery, reason: Any, step: Step) -> State:
+        step.facts.attempt.promise = None
+        return right(self, reason, step)
+
+    patch.setattr(Recovery, "_fail", wrong)
+
+
+def _install_too_early(patch: pytest.MonkeyPatch) -> None:
+    """Install at the first visit after the promise, without waiting for everybody's."""
+    right = Recovery._count
+
+    def wrong(self: Recovery, token: Token, step: Step) -> None:
+        right(self, token, step)
+        if step.facts.attempt.promise is not None:
+            self.quiet_visits = 3
+            self.ring.memory.safe_seq = max(self.ring.memory.safe_seq, self.install_seq)
+
+    patch.setattr(Recovery, "_count", wrong)
+
+
+def _large_not_sent_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Outbox, "start_over", lambda self: 0)
+
+
+def _ring_seq_not_stored(patch: pytest.MonkeyPatch) -> None:
+    right = Step.persist
+
+    def wrong(self: Step, ring_seq: int) -> None:
+        right(self, ring_seq)
+        effect = self.effects[-1]
+        effect.value = bytes(8)  # type: ignore[union-attr]
+
+    patch.setattr(Step, "persist", wrong)
+
+
+def _high_delivered_ignored(patch: pytest.MonkeyPatch) -> None:
+    right = recovery_plan.plan_from
+
+    def wrong(members: Any, me: ProcessId) -> RecoveryPlan:
+        plan = right(members, me)
+        return RecoveryPlan(plan.transitional, plan.obligation, plan.low_aru, NO_SEQ)
+
+    patch.setattr(recovery, "plan_from", wrong)
+
+
+def _everybody_is_a_companion(patch: pytest.MonkeyPatch) -> None:
+    """The transitional set is the new membership, whoever came from where."""
+    right = recovery_plan.plan_from
+
+    def wrong(members: Any, me: ProcessId) -> RecoveryPlan:
+        return right([Member(m.process, True, NO_RING, m.old_aru, m.high_delivered, m.received) for m in members], me)
+
+    patch.setattr(recovery, "plan_from", wrong)
+
+
+def _exchange_skipped(patch: pytest.MonkeyPatch) -> None:
+    right = Recovery.enter.__func__  # type: ignore[attr-defined]
+
+    def wrong(cls: type[Recovery], *arguments: Any) -> State:
+        state = right(cls, *arguments)
+        if isinstance(state, Recovery):
+            state.queue.clear()
+        return state  # type: ignore[no-any-return]
+
+    patch.setattr(Recovery, "enter", classmethod(wrong))
+
+
+def _starts_over_for_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Figure 4.6 as printed: a Join that adds nothing still restarts the consensus timeout, for ever."""
+    right = Gather.on_join
+
+    def wrong(self: Gather, join: Join, step: Step) -> State:
+        state = right(self, join, step)
+        proposal: Proposal = step.facts.proposal
+        if state is self and not proposal.equals(join) and not proposal.covers(join):
+            return Gather.enter(self, join.reason, step, self.joins)
+        return state
+
+    patch.setattr(Gather, "on_join", wrong)
+
+
+PLANTED = (
+    PlantedFault("E4: flow control reads seq at forwarding", _after_visit(_flow_control_at_forwarding), 20,
+                 frozenset({Promise.FAIRNESS}), saturated=True),
+    PlantedFault("E11: only the obligation set's messages in the transitional view", _only_obligation_in_transitional,
+                 200, frozenset({Promise.CAUSAL, Promise.FIFO, Promise.AGREED_DELIVERY, Promise.SAFE_DELIVERY})),
+    PlantedFault("a duplicate Commit token counts as the second rotation", _duplicate_commit_token, 200,
+                 frozenset({Promise.TRANSITIONAL_SETS, Promise.VIRTUAL_SYNCHRONY, Promise.VIEW_AGREEMENT})),
+    PlantedFault("no gap rule", _no_gap_rule, 200,
+                 frozenset({Promise.CAUSAL, Promise.FIFO, Promise.AGREED_DELIVERY})),
+    PlantedFault("duplicate tokens are accepted", _duplicate_token, 200, frozenset(Promise)),
+    PlantedFault("safe is delivered as agreed", _safe_as_agreed, 200, frozenset({Promise.SAFE_DELIVERY})),
+    PlantedFault("safe after one rotation", _after_visit(_safe_after_one_rotation), 200,
+                 frozenset({Promise.SAFE_DELIVERY})),
+    PlantedFault("anyone raises the aru", _aru_raised_by_anyone, 200, frozenset({Promise.SAFE_DELIVERY})),
+    PlantedFault("the old ring's store is never frozen", _never_frozen, 400,
+                 frozenset({Promise.VIRTUAL_SYNCHRONY, Promise.VIEW_AGREEMENT})),
+    PlantedFault("the promise is forgotten when recovery fails", _promise_forgotten, 400,
+                 frozenset({Promise.SAFE_DELIVERY})),
+    PlantedFault("a ring is installed before all have promised", _install_too_early, 400,
+                 frozenset({Promise.SAFE_DELIVERY, Promise.VIRTUAL_SYNCHRONY})),
+    PlantedFault("a large message that was cut is not sent again", _large_not_sent_again, 200,
+                 frozenset({Promise.SELF_DELIVERY, Promise.WHOLE_MESSAGES, Promise.LIVENESS})),
+    PlantedFault("E10: the ring seq is not stored", _ring_seq_not_stored, 200, frozenset({Promise.VIEW_MONOTONY})),
+    PlantedFault("what others delivered is ignored", _high_delivered_ignored, 200,
+                 frozenset({Promise.VIRTUAL_SYNCHRONY, Promise.AGREED_DELIVERY, Promise.VIEW_AGREEMENT})),
+    PlantedFault("everybody counts as a companion", _everybody_is_a_companion, 50,
+                 frozenset({Promise.TRANSITIONAL_SETS})),
+    PlantedFault("old-ring packets are not exchanged", _exchange_skipped, 200,
+                 frozenset({Promise.VIRTUAL_SYNCHRONY, Promise.SELF_DELIVERY})),
+    PlantedFault("a Join that adds nothing restarts the consensus", _starts_over_for_nothing, 400,
+                 frozenset({Promise.LIVENESS})),
+)
