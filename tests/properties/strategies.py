@@ -8,6 +8,7 @@ from ordercast.model.ids import ProcessId, RingId, Seq, TokenSeq
 from ordercast.model.service import Service
 from ordercast.model.view import ChangeReason
 from ordercast.wire.codec import DIGESTS_MAX, cluster_id_from, encode
+from ordercast.wire.codec import NUMBER_MAX
 from ordercast.wire.header import PART_SHIFT, RETRANSMITTED, SAFE, MessageKind, Part, build_data, prefix_of, recovered
 from ordercast.wire.messages import (
     EXTENSION_SIZE_MAX,
@@ -25,7 +26,7 @@ CLUSTER = cluster_id_from("properties")
 
 u8 = st.integers(0, 0xFF)
 u32 = st.integers(0, 0xFFFFFFFF)
-u64 = st.one_of(st.integers(0, 64), st.integers(0, (1 << 64) - 1))
+u64 = st.one_of(st.integers(0, 64), st.integers(0, NUMBER_MAX))
 processes = st.integers(1, (1 << 64) - 1).map(ProcessId)
 rings = st.builds(RingId, u64, processes)
 process_lists = st.lists(processes, max_size=8, unique=True).map(lambda drawn: tuple(sorted(drawn)))
@@ -47,7 +48,7 @@ def request_lists(draw: st.DrawFn) -> tuple[Seq, ...]:
 @st.composite
 def tokens(draw: st.DrawFn) -> Token:
     requests = draw(request_lists())
-    seq = draw(st.integers(requests[-1] if requests else 0, (1 << 64) - 1))
+    seq = draw(st.integers(requests[-1] if requests else 0, NUMBER_MAX))
     aru = draw(st.integers(0, seq))
     return Token(
         draw(rings),

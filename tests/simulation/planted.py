@@ -223,34 +223,70 @@ def _starts_over_for_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 PLANTED = (
-    PlantedFault("E4: flow control reads seq at forwarding", _after_visit(_flow_control_at_forwarding), 20,
-                 frozenset({Promise.FAIRNESS}), saturated=True),
-    PlantedFault("E11: only the obligation set's messages in the transitional view", _only_obligation_in_transitional,
-                 200, frozenset({Promise.CAUSAL, Promise.FIFO, Promise.AGREED_DELIVERY, Promise.SAFE_DELIVERY})),
-    PlantedFault("a duplicate Commit token counts as the second rotation", _duplicate_commit_token, 200,
-                 frozenset({Promise.TRANSITIONAL_SETS, Promise.VIRTUAL_SYNCHRONY, Promise.VIEW_AGREEMENT})),
-    PlantedFault("no gap rule", _no_gap_rule, 200,
-                 frozenset({Promise.CAUSAL, Promise.FIFO, Promise.AGREED_DELIVERY})),
+    PlantedFault(
+        "E4: flow control reads seq at forwarding",
+        _after_visit(_flow_control_at_forwarding),
+        20,
+        frozenset({Promise.FAIRNESS}),
+        saturated=True,
+    ),
+    PlantedFault(
+        "E11: only the obligation set's messages in the transitional view",
+        _only_obligation_in_transitional,
+        200,
+        frozenset({Promise.CAUSAL, Promise.FIFO, Promise.AGREED_DELIVERY, Promise.SAFE_DELIVERY}),
+    ),
+    PlantedFault(
+        "a duplicate Commit token counts as the second rotation",
+        _duplicate_commit_token,
+        200,
+        frozenset({Promise.TRANSITIONAL_SETS, Promise.VIRTUAL_SYNCHRONY, Promise.VIEW_AGREEMENT}),
+    ),
+    PlantedFault("no gap rule", _no_gap_rule, 200, frozenset({Promise.CAUSAL, Promise.FIFO, Promise.AGREED_DELIVERY})),
     PlantedFault("duplicate tokens are accepted", _duplicate_token, 200, frozenset(Promise)),
     PlantedFault("safe is delivered as agreed", _safe_as_agreed, 200, frozenset({Promise.SAFE_DELIVERY})),
-    PlantedFault("safe after one rotation", _after_visit(_safe_after_one_rotation), 200,
-                 frozenset({Promise.SAFE_DELIVERY})),
+    PlantedFault(
+        "safe after one rotation", _after_visit(_safe_after_one_rotation), 200, frozenset({Promise.SAFE_DELIVERY})
+    ),
     PlantedFault("anyone raises the aru", _aru_raised_by_anyone, 200, frozenset({Promise.SAFE_DELIVERY})),
-    PlantedFault("the old ring's store is never frozen", _never_frozen, 400,
-                 frozenset({Promise.VIRTUAL_SYNCHRONY, Promise.VIEW_AGREEMENT})),
-    PlantedFault("the promise is forgotten when recovery fails", _promise_forgotten, 400,
-                 frozenset({Promise.SAFE_DELIVERY})),
-    PlantedFault("a ring is installed before all have promised", _install_too_early, 400,
-                 frozenset({Promise.SAFE_DELIVERY, Promise.VIRTUAL_SYNCHRONY})),
-    PlantedFault("a large message that was cut is not sent again", _large_not_sent_again, 200,
-                 frozenset({Promise.SELF_DELIVERY, Promise.WHOLE_MESSAGES, Promise.LIVENESS})),
+    PlantedFault(
+        "the old ring's store is never frozen",
+        _never_frozen,
+        400,
+        frozenset({Promise.VIRTUAL_SYNCHRONY, Promise.VIEW_AGREEMENT}),
+    ),
+    PlantedFault(
+        "the promise is forgotten when recovery fails", _promise_forgotten, 400, frozenset({Promise.SAFE_DELIVERY})
+    ),
+    PlantedFault(
+        "a ring is installed before all have promised",
+        _install_too_early,
+        400,
+        frozenset({Promise.SAFE_DELIVERY, Promise.VIRTUAL_SYNCHRONY}),
+    ),
+    PlantedFault(
+        "a large message that was cut is not sent again",
+        _large_not_sent_again,
+        200,
+        frozenset({Promise.SELF_DELIVERY, Promise.WHOLE_MESSAGES, Promise.LIVENESS}),
+    ),
     PlantedFault("E10: the ring seq is not stored", _ring_seq_not_stored, 200, frozenset({Promise.VIEW_MONOTONY})),
-    PlantedFault("what others delivered is ignored", _high_delivered_ignored, 200,
-                 frozenset({Promise.VIRTUAL_SYNCHRONY, Promise.AGREED_DELIVERY, Promise.VIEW_AGREEMENT})),
-    PlantedFault("everybody counts as a companion", _everybody_is_a_companion, 50,
-                 frozenset({Promise.TRANSITIONAL_SETS})),
-    PlantedFault("old-ring packets are not exchanged", _exchange_skipped, 200,
-                 frozenset({Promise.VIRTUAL_SYNCHRONY, Promise.SELF_DELIVERY})),
-    PlantedFault("a Join that adds nothing restarts the consensus", _starts_over_for_nothing, 400,
-                 frozenset({Promise.LIVENESS})),
+    PlantedFault(
+        "what others delivered is ignored",
+        _high_delivered_ignored,
+        200,
+        frozenset({Promise.VIRTUAL_SYNCHRONY, Promise.AGREED_DELIVERY, Promise.VIEW_AGREEMENT}),
+    ),
+    PlantedFault(
+        "everybody counts as a companion", _everybody_is_a_companion, 50, frozenset({Promise.TRANSITIONAL_SETS})
+    ),
+    PlantedFault(
+        "old-ring packets are not exchanged",
+        _exchange_skipped,
+        200,
+        frozenset({Promise.VIRTUAL_SYNCHRONY, Promise.SELF_DELIVERY}),
+    ),
+    PlantedFault(
+        "a Join that adds nothing restarts the consensus", _starts_over_for_nothing, 400, frozenset({Promise.LIVENESS})
+    ),
 )

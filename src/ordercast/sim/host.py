@@ -79,7 +79,8 @@ class Host:
 
     # Beginnings and ends
 
-    def start(self, *, kept_storage: bool = True) -> None:
+    def start(self) -> None:
+        kept_storage = bool(self.disk) or self.lives == 0
         self.lives += 1
         engine = self.make_engine(NodeId(self.node))
         process = process_id_from(NodeId(self.node), Incarnation(self.lives))

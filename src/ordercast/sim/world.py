@@ -210,7 +210,7 @@ class World:
     def _restart(self, host: Host) -> None:
         if host.life is None:
             host.has_left = False
-            host.start(kept_storage=bool(host.disk))
+            host.start()
 
     def _heal(self) -> None:
         """From now on nothing bad happens. Who is dead stays dead, or comes back for the last time."""

@@ -47,6 +47,7 @@ JOIN = struct.Struct(">QQIBQHHB")  # number, ring_seq, forwards, reason, blamed,
 ANNOUNCEMENT = struct.Struct(">HH")  # members, heard
 assert (TOKEN.size, RUN.size, COMMIT.size, MEMBER.size, JOIN.size, ANNOUNCEMENT.size) == (33, 10, 13, 41, 34, 4)
 
+NUMBER_MAX = (1 << 62) - 1  # no counter gets there; one that does is damaged, and must not overflow further on
 FILLED = 1
 RECEIVED = 2
 _REASONS = {int(reason): reason for reason in ChangeReason}
@@ -94,6 +95,11 @@ class _Reader:
 def _bounded(count: int, limit: int, what: str) -> None:
     if count > limit:
         raise WireError(f"{count} {what}, more than the limit of {limit}")
+
+
+def _sane(*numbers: int) -> None:
+    if max(numbers) > NUMBER_MAX:
+        raise WireError("a number beyond all bounds")
 
 
 def _reason(number: int) -> ChangeReason:
@@ -161,6 +167,7 @@ def encode_token(cluster: bytes, token: Token) -> bytes:
 
 def _decode_token(ring: RingId, sender: ProcessId, seq: Seq, token_round: int, timestamp: int, body: _Reader) -> Token:
     token_seq, aru, aru_id, retransmitted, exchanging, count, extension_size = body.unpack(TOKEN)
+    _sane(token_seq)
     _bounded(count, REQUESTS_MAX, "requests")
     _bounded(extension_size, EXTENSION_SIZE_MAX, "bytes of extension")
     requests: list[int] = []
@@ -207,6 +214,7 @@ def encode_commit(cluster: bytes, token: CommitToken) -> bytes:
 
 def _decode_commit(ring: RingId, sender: ProcessId, timestamp: int, body: _Reader) -> CommitToken:
     token_seq, reason, count, extension_size = body.unpack(COMMIT)
+    _sane(token_seq)
     _bounded(count, MEMBERS_MAX, "members")
     _bounded(extension_size, EXTENSION_SIZE_MAX, "bytes of extension")
     members = tuple(_decode_member(body) for _ in range(count))
@@ -221,6 +229,7 @@ def _decode_member(body: _Reader) -> Member:
     process, flags, old_seq, old_representative, old_aru, high_delivered = body.unpack(MEMBER)
     if flags > FILLED | RECEIVED:
         raise WireError("flags that do not exist")
+    _sane(old_seq, old_aru, high_delivered)
     return Member(
         ProcessId(process),
         bool(flags & FILLED),
@@ -249,6 +258,7 @@ def encode_join(cluster: bytes, join: Join) -> bytes:
 
 def _decode_join(ring: RingId, sender: ProcessId, body: _Reader) -> Join:
     number, ring_seq, forwards, reason, blamed, candidates, failed, digests = body.unpack(JOIN)
+    _sane(number, ring_seq)
     _bounded(digests, DIGESTS_MAX, "digests")
     join = Join(
         ring,
@@ -324,6 +334,7 @@ def decode(data: bytes, cluster: bytes) -> Message:
         raise WireError(f"the header says {length} bytes, {len(data)} came")
     if flags or count or transmitter != originator or not transmitter:
         raise WireError("header fields that a control message does not have")
+    _sane(ring.seq, seq, token_round, timestamp)
     sender = ProcessId(transmitter)
     body = _Reader(data[HEADER_SIZE:])
     message: Message

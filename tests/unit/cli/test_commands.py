@@ -108,6 +108,13 @@ def test_an_interrupt_is_one_line_and_status_130(call: Call, monkeypatch: pytest
 # sim
 
 
+def test_sim_tells_how_much_was_sent_again(call: Call) -> None:
+    _, without_loss, _ = call(*SMALL)
+    _, with_loss, _ = call(*SMALL, "--loss", "0.1")
+    assert "packets retransmitted" not in without_loss
+    assert "packets retransmitted" in with_loss
+
+
 def test_sim_tells_a_timeline_and_a_verdict(call: Call) -> None:
     status, out, err = call(*SMALL, *SCRIPT)
     assert (status, err) == (0, "")
@@ -119,7 +126,6 @@ def test_sim_tells_a_timeline_and_a_verdict(call: Call) -> None:
         "the network heals for good",
         "transitional set",
         "delivered",
-        "packets retransmitted",
         "virtual synchrony",
         " VALID   15 of 15 promises",
         "replay   ordercast sim --nodes 3 --messages 30 --duration 300ms --fault '100ms crash n1'",

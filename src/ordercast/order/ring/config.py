@@ -10,6 +10,8 @@ from dataclasses import dataclass, fields
 
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND
+from ordercast.order.ring.outbox import OVERHEAD
+from ordercast.wire.codec import REQUESTS_MAX
 from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE, ORIGIN_SIZE, PACKET_SIZE_MAX
 from ordercast.wire.messages import MEMBERS_MAX
 
@@ -82,6 +84,8 @@ class RingConfig:
             problems.append(f"packet_size_max must be within {smallest}..{PACKET_SIZE_MAX}")
         if self.members_max > MEMBERS_MAX:
             problems.append(f"members_max must be at most {MEMBERS_MAX}")
+        if self.requests_max > REQUESTS_MAX:
+            problems.append(f"requests_max must be at most {REQUESTS_MAX}, which is what a token can carry")
         return problems
 
     def _relations(self) -> list[str]:
@@ -92,11 +96,14 @@ class RingConfig:
                 "token_retransmit_ns must be at most a third of token_loss_ns",
             ),
             (
-                2 * (self.rest_ns + self.token_retransmit_ns) <= self.token_loss_ns,
-                "rest_ns and token_retransmit_ns together must be at most half of token_loss_ns",
+                3 * (self.rest_ns + self.token_retransmit_ns) <= self.token_loss_ns,
+                "rest_ns and token_retransmit_ns together must be at most a third of token_loss_ns",
             ),
             (self.visit_max <= self.window, "visit_max must be at most window"),
             (self.window + self.visit_max <= self.backlog_max, "backlog_max must be at least window and visit_max"),
-            (self.message_size_max <= self.queue_size_max, "queue_size_max must be at least message_size_max"),
+            (
+                self.message_size_max + OVERHEAD <= self.queue_size_max,
+                f"queue_size_max must exceed message_size_max by at least {OVERHEAD} bytes",
+            ),
         ]
         return [text for holds, text in rules if not holds]

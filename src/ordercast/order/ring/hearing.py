@@ -4,7 +4,8 @@ The paper assumes that whoever is connected is connected to all. Where that fail
 C; one-way links), rings would form and break for ever. Our rule, a deviation: rings merge only when every member of
 one and every member of the other are known to hear each other, both ways, by their own recent announcements; and a
 process that was given up although it could be heard is held down: we do not propose it again for a while, longer
-each time. Only the side that proposes waits; who is asked and finds the evidence good agrees.
+each time. Only the side that proposes waits; who is asked and finds the evidence good agrees, unless the process was
+expelled for failing to receive.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ordercast.wire.messages import Announcement, Join
 
 LIFETIME_ANNOUNCEMENTS = 5  # evidence is forgotten when this many announcements in a row were missed
 HOLD_DOWN_DOUBLINGS_MAX = 4
+BLAMED_DOUBLINGS = 3  # who fails to receive waits longer from the start
 KNOWN_FACTOR = 4  # how many processes are remembered, as a multiple of members_max
 
 
@@ -25,6 +27,7 @@ KNOWN_FACTOR = 4  # how many processes are remembered, as a multiple of members_
 class _HoldDown:
     until: Instant
     doublings: int
+    is_blamed: bool  # for failing to receive: not even its own proposals are accepted
 
 
 class Hearing:
@@ -70,23 +73,30 @@ class Hearing:
     def heard(self, now: Instant) -> tuple[ProcessId, ...]:
         return tuple(sorted(process for process in self._heard if self.is_heard(process, now)))
 
-    def hold_down(self, processes: Iterable[ProcessId], now: Instant, doublings: int = 1) -> None:
+    def hold_down(self, processes: Iterable[ProcessId], now: Instant, *, is_blamed: bool = False) -> None:
         """These were given up; those among them that we hear shall not be considered for a while."""
         for process in processes:
             if not self.is_heard(process, now):
                 continue
             before = self._held.get(process)
+            if before is not None and before.is_blamed and now < before.until and not is_blamed:
+                continue  # held down already, for longer
             level = 0
             if before is not None and now - before.until < 2 * self._hold_ns(before.doublings):
                 level = before.doublings
-            level = min(level + doublings, HOLD_DOWN_DOUBLINGS_MAX)
-            self._held[process] = _HoldDown(Instant(now + self._hold_ns(level - 1)), level)
+            level = min(level + (BLAMED_DOUBLINGS if is_blamed else 1), HOLD_DOWN_DOUBLINGS_MAX)
+            self._held[process] = _HoldDown(Instant(now + self._hold_ns(level - 1)), level, is_blamed)
 
     def is_held_down(self, process: ProcessId, now: Instant) -> bool:
         return process in self._held and now < self._held[process].until
 
     def admits(self, newcomers: Collection[ProcessId], ring: Collection[ProcessId], now: Instant) -> bool:
-        """Every newcomer and every member of `ring` hear each other, as far as evidence goes."""
+        """Every newcomer and every member of `ring` hear each other, as far as evidence goes, there is room for all,
+        and none is held down for failing to receive."""
+        if len(newcomers) + len(ring) > self._config.members_max:
+            return False
+        if any(self.is_held_down(newcomer, now) and self._held[newcomer].is_blamed for newcomer in newcomers):
+            return False
         return all(self._connected(newcomer, member, now) for newcomer in newcomers for member in ring)
 
     def mergeable(self, ring: tuple[ProcessId, ...], now: Instant) -> tuple[tuple[ProcessId, ...], bool]:
@@ -94,8 +104,6 @@ class Hearing:
         chosen: list[ProcessId] = []
         held = False
         for members in self._other_rings(ring, now):
-            if len(ring) + len(chosen) + len(members) > self._config.members_max:
-                continue
             if any(self.is_held_down(process, now) for process in members):
                 held = True
             elif self.admits(members, [*ring, *chosen], now):

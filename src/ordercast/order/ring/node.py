@@ -21,6 +21,7 @@ from ordercast.model.ids import (
     RingId,
     Seq,
     TokenSeq,
+    node_of,
     process_id_from,
     process_text,
 )
@@ -62,8 +63,8 @@ class RingNode:
         self._facts: Facts | None = None
         self._state: State = Starting()
         self._promises = Promises("ring", frozenset(Promise), SERVICES, self._config.message_size_max)
-        self._is_full = False
-        self._mismatches: set[tuple[ProcessId, str]] = set()
+        self._wanted = 0  # room that the layer above waits for
+        self._mismatches: set[tuple[NodeId, str]] = set()
         self._lane = Lane.DATA
 
     # What a driver asks
@@ -139,9 +140,11 @@ class RingNode:
         entries = self._entries_from(submissions)
         size = cost(entries)
         if size > self.room():
+            self._wanted = max(self._wanted, min(size, self._config.queue_size_max))
             raise UsageError(f"no room for {size} bytes; wait for a Room effect")
         step.facts.outbox.add(entries, size)
-        self._is_full = self._is_full or self.room() < self._config.queue_size_max // 4
+        if self.room() < self._config.queue_size_max // 4:
+            self._wanted = max(self._wanted, self._config.queue_size_max // 2)
         self._state = self._state.on_submission(step)
         return self._end(step)
 
@@ -188,6 +191,8 @@ class RingNode:
     def _read(self, packet: Packet, step: Step) -> None:
         """All datagrams of one read. Data packets in order go straight to the store; the state hears of each batch."""
         data, size = packet.data, packet.segment_size
+        if size < 1:
+            raise UsageError("segment_size must be at least 1")
         start, end = 0, len(data)
         while start < end:
             ring = self._state.accepting(step.facts)
@@ -291,8 +296,8 @@ class RingNode:
 
     def _compare_configuration(self, join: Join, step: Step) -> None:
         for key, mine, theirs in zip(RING_RELEVANT, self._config.digests(), join.digests, strict=False):
-            if mine != theirs and (join.sender, key) not in self._mismatches:
-                self._mismatches.add((join.sender, key))
+            if mine != theirs and (node_of(join.sender), key) not in self._mismatches:
+                self._mismatches.add((node_of(join.sender), key))
                 text = f"{process_text(join.sender)} has another value of {key} than this process: make them equal"
                 step.alarm(Alarm(AlarmKind.CONFIGURATION_MISMATCH, text, join.sender))
 
@@ -324,8 +329,8 @@ class RingNode:
         step.alarm(Alarm(AlarmKind.PAUSED, text, step.facts.me, late))
 
     def _end(self, step: Step) -> list[Effect]:
-        if self._is_full and self.room() >= self._config.queue_size_max // 2:
-            self._is_full = False
+        if self._wanted and self.room() >= self._wanted:
+            self._wanted = 0
             step.effects.append(Room(self.room()))
         return step.effects
 
@@ -358,6 +363,5 @@ class RingNode:
         assert facts.proposal.failed <= facts.proposal.candidates, "only candidates can have failed"
         assert set(facts.installed.members) <= facts.proposal.candidates, "the old ring's members are candidates"
         assert facts.ring_seq >= facts.installed.id.seq, "the ring seq never falls"
-        assert facts.timers.earliest is not None or self._state.name in (moves.STARTING, moves.GONE), (
-            "some timer always runs"
-        )
+        is_waiting = facts.timers.earliest is not None or bool(facts.storage.requested)
+        assert is_waiting or self._state.name == moves.GONE, "something always goes on: a timer, or a write to the disk"

@@ -18,6 +18,8 @@ from ordercast.order.ring.ring import Ring
 from ordercast.wire.header import Parsed, retransmitted
 from ordercast.wire.messages import Token
 
+RETRANSMITTED_MAX = 0xFFFFFFFF  # as far as the token can count
+
 # Gives up to `limit` packets: called with (first seq, round, Lamport clock, limit), each packet numbered in turn.
 Source = Callable[[Seq, int, int, int], list[Parsed]]
 
@@ -66,7 +68,7 @@ def visit(ring: Ring, token: Token, source: Source, config: RingConfig) -> Visit
         aru=aru,
         aru_id=aru_id,
         requests=requests,
-        retransmitted=max(0, token.retransmitted + len(answers) - memory.retransmitted),
+        retransmitted=min(max(0, token.retransmitted + len(answers) - memory.retransmitted), RETRANSMITTED_MAX),
         timestamp=token.timestamp + len(fresh),
     )
     quiet = seq == memory.received_seq == aru and not answers and not requests
@@ -91,12 +93,16 @@ def updated_aru(token: Token, my_aru: Seq, seq: Seq, me: ProcessId) -> tuple[Seq
     return token.aru, token.aru_id
 
 
-def count_stuck(ring: Ring, token: Token) -> int:
-    """How many visits the aru has stood still below seq. (Figure 4.4)"""
+def held_back_by(ring: Ring, token: Token, limit: int) -> ProcessId | None:
+    """Who has held the aru at one value, below seq, for more than `limit` visits. (Figure 4.4)
+
+    The aru is the one that this visit will forward: who lowered it may be about to raise it.
+    """
     memory = ring.memory
-    stands = token.aru == memory.forwarded_aru and token.aru_id != NOBODY
+    aru, aru_id = updated_aru(token, ring.store.aru, token.seq, ring.me)
+    stands = aru == memory.forwarded_aru and aru_id != NOBODY
     memory.stuck = memory.stuck + 1 if stands else 0
-    return memory.stuck
+    return aru_id if memory.stuck > limit else None
 
 
 def _answer(ring: Ring, requests: tuple[Seq, ...], limit: int) -> tuple[list[bytes], list[Seq]]:
@@ -104,6 +110,8 @@ def _answer(ring: Ring, requests: tuple[Seq, ...], limit: int) -> tuple[list[byt
     answers: list[bytes] = []
     unanswered: list[Seq] = []
     for seq in requests:
+        if seq <= ring.store.base:
+            continue  # everybody has it, or it would not have been discarded
         packet = ring.store.get(seq) if len(answers) < limit else None
         if packet is None:
             unanswered.append(seq)

@@ -95,12 +95,11 @@ class Outbox:
             self.size -= entry[1] + OVERHEAD
             return SAFE if safe else 0, (entry,)
         count = 0
-        for sender, length, service, _ in queue:
+        for sender, length, service, _ in islice(queue, COUNT_MAX):
             room -= length + DESCRIPTOR_SIZE
             if room < 0 or (service == _SAFE_SERVICE) is not safe or (large and sender in large):
                 break
             count += 1
-        count = min(count, COUNT_MAX)
         entries = list(islice(queue, count))
         if count == len(queue):
             queue.clear()

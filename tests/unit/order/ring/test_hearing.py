@@ -149,7 +149,7 @@ def test_the_hold_down_is_forgotten_after_a_quiet_time() -> None:
 def test_who_failed_to_receive_is_held_down_longer_at_once() -> None:
     hearing = Hearing(ONE, CONFIG)
     hearing.hear(THREE, NOW)
-    hearing.hold_down([THREE], NOW, doublings=3)
+    hearing.hold_down([THREE], NOW, is_blamed=True)
     assert _held_for(hearing, NOW) == 4
 
 

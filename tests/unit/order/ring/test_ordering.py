@@ -8,7 +8,7 @@ import pytest
 
 from ordercast.model.ids import NOBODY, Seq
 from ordercast.order.ring.config import RingConfig
-from ordercast.order.ring.ordering import Source, count_stuck, updated_aru, visit
+from ordercast.order.ring.ordering import Source, held_back_by, updated_aru, visit
 from ordercast.wire.codec import decode, encode
 from ordercast.wire.header import HEADER, RETRANSMITTED, Parsed
 
@@ -151,12 +151,12 @@ def test_what_was_numbered_since_the_last_visit_is_asked_for_one_round_later(con
     assert second.token.requests == (1, 2, 3)
 
 
-def test_a_discarded_packet_is_left_to_others_to_answer() -> None:
+def test_a_request_for_what_everybody_has_is_dropped() -> None:
     ring = make_ring()
     fill(ring, 1, 2, 3)
     ring.store.discard(Seq(2))
     done = visit(ring, make_token(seq=3, aru=0, aru_id=ONE, requests=(1,)), _nothing, CONFIG)
-    assert not done.before and done.token.requests == (1,)
+    assert not done.before and done.token.requests == ()
 
 
 def test_retransmissions_of_the_last_rotation_are_counted_on_the_token() -> None:
@@ -189,21 +189,30 @@ def test_safe_is_what_the_aru_was_on_two_successive_visits() -> None:
     assert ring.memory.safe_seq == 2
 
 
-def test_a_signed_aru_that_stands_still_is_counted_until_it_moves() -> None:
+def test_a_signed_aru_that_stands_still_is_blamed_once_it_did_so_too_often() -> None:
     ring = make_ring()
     fill(ring, 1, 2, 3)
     stuck = make_token(seq=3, aru=1, aru_id=THREE)
-    counts = []
-    for _ in range(3):
-        counts.append(count_stuck(ring, stuck))
+    blamed = []
+    for _ in range(4):
+        blamed.append(held_back_by(ring, stuck, 2))
         visit(ring, stuck, _nothing, CONFIG)
-    assert counts == [0, 1, 2]
-    assert count_stuck(ring, make_token(seq=3, aru=2, aru_id=THREE)) == 0
+    assert blamed == [None, None, None, THREE]
+    assert held_back_by(ring, make_token(seq=3, aru=2, aru_id=THREE), 2) is None
+
+
+def test_who_lowered_the_aru_and_raises_it_on_every_visit_is_never_stuck() -> None:
+    ring = make_ring()
+    for seq in range(1, 6):
+        fill(ring, seq)
+        behind = make_token(seq=seq + 1, aru=seq - 1, aru_id=TWO)
+        assert held_back_by(ring, behind, 0) is None
+        visit(ring, behind, _nothing, CONFIG)
 
 
 def test_an_unsigned_aru_is_never_stuck() -> None:
     ring = make_ring()
-    assert [count_stuck(ring, make_token()) for _ in range(3)] == [0, 0, 0]
+    assert [held_back_by(ring, make_token(), 0) for _ in range(3)] == [None] * 3
 
 
 def test_quiet_visits_are_counted_and_any_packet_ends_them() -> None:

@@ -1,8 +1,9 @@
 """The Commit token goes round twice: once to confirm the membership and to collect what recovery needs, once to hand it
 out. (Paper, the Commit state, Figures 4.9 and 4.10)
 
-The hop number on the token tells the rotation, so a duplicate of the first can never pass for the second. Before the
-second forwarding the ring seq is on stable storage.
+The hop number on the token tells the rotation, so a duplicate of the first can never pass for the second. The ring seq
+is written as soon as the token has come once, by all members at the same time, and is on stable storage before the
+second forwarding.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import ClassVar
 from ordercast.model.ids import TokenSeq
 from ordercast.model.notes import Occurrence
 from ordercast.model.view import ChangeReason
+from ordercast.order.ring.recovery_plan import plan_from
 from ordercast.order.ring.ring import Ring, TokenMemory
 from ordercast.order.ring.states import gather, moves, recovery
 from ordercast.order.ring.states.base import State
@@ -25,6 +27,7 @@ from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Memb
 @dataclass(slots=True)
 class Commit(State):
     ring: Ring
+    entry: Member  # what I wrote on the first rotation
     name: ClassVar[str] = moves.COMMIT
     complete: CommitToken | None = None  # of the second rotation, held until the ring seq is stored
 
@@ -34,7 +37,8 @@ class Commit(State):
         step.moved(origin.name, cls.name, None, f"ring {token.ring}")
         facts.timers.only()
         members = tuple(member.process for member in token.members)
-        entries = tuple(_my_entry(facts) if member.process == facts.me else member for member in token.members)
+        mine = _my_entry(facts)
+        entries = tuple(mine if member.process == facts.me else member for member in token.members)
         facts.ring_seq = token.ring.seq
         facts.clock = max(facts.clock, token.timestamp)
         forwarded = replace(
@@ -47,7 +51,8 @@ class Commit(State):
         ring = Ring(token.ring, members, facts.me, facts.cluster, TokenMemory(forwarded.token_seq))
         facts.attempt.forwards = 0
         step.forward(ring, forwarded)
-        return cls(ring)
+        step.persist(ring.id.seq)
+        return cls(ring, mine)
 
     def on_commit(self, token: CommitToken, step: Step) -> State:
         ring = self.ring
@@ -55,14 +60,26 @@ class Commit(State):
             step.ignored(token, "another ring's")
             return self
         second = ring.index + len(ring.members)
-        if self.complete is not None or token.token_seq != second or not all(m.filled for m in token.members):
+        if self.complete is not None or token.token_seq != second:
             step.occurred(Occurrence.DUPLICATE_TOKEN)
             return self
+        if not self._is_sound(token, step.facts):
+            step.ignored(token, "it contradicts what I wrote on it")
+            return self
         self.complete = token
-        step.facts.timers.cancel(Timer.TOKEN_RETRANSMIT)
-        step.arm(Timer.TOKEN_LOSS, step.facts.config.token_loss_ns)
-        step.persist(ring.id.seq)
-        return self
+        # From here on only my own disk is waited for, and that is nobody's fault.
+        step.facts.timers.cancel(Timer.TOKEN_RETRANSMIT, Timer.TOKEN_LOSS)
+        return self.on_persisted(step)
+
+    def _is_sound(self, token: CommitToken, facts: Facts) -> bool:
+        """Everybody has filled in its entry, mine is as I wrote it, and my companions are no more than before."""
+        processes = tuple(member.process for member in token.members)
+        if processes != self.ring.members or not all(member.filled for member in token.members):
+            return False
+        if self.entry not in token.members:
+            return False
+        plan, promise = plan_from(token.members, facts.me), facts.attempt.promise
+        return promise is None or set(plan.transitional) <= set(promise.transitional)
 
     def on_persisted(self, step: Step) -> State:
         if self.complete is None or step.facts.storage.confirmed < self.ring.id.seq:

@@ -40,7 +40,7 @@ class Gather(State):
         attempt.blamed = blamed
         attempt.forwards = 0
         if blamed != NOBODY:
-            step.facts.hearing.hold_down([blamed], step.now, doublings=3)
+            step.facts.hearing.hold_down([blamed], step.now, is_blamed=True)
         return cls.enter(origin, reason, step, {join.sender: join} if join else None)
 
     @classmethod
@@ -85,7 +85,7 @@ class Gather(State):
         proposal = facts.proposal
         if self.has_consensus or silent(proposal, self.joins):
             return self
-        if proposal.agreed == proposal.sets:
+        if proposal.agreed == proposal.sets and len(proposal.members) > 1:
             return self._give_one_up(step)
         proposal.agreed = proposal.sets
         facts.attempt.forwards = 0

@@ -128,7 +128,8 @@ class Operational(State):
             return self
         facts.proposal.merge(join, members)
         reason = join.reason if join.sender in members else ChangeReason.MERGE
-        return gather.Gather.leave_ring(self, reason, step, blamed=join.blamed, join=join)
+        blamed = join.blamed if join.sender in members and join.blamed in members else NOBODY
+        return gather.Gather.leave_ring(self, reason, step, blamed=blamed, join=join)
 
     def on_announcement(self, announcement: Announcement, step: Step) -> State:
         """The representative looks, a little later, whether the rings it has heard of can be merged."""

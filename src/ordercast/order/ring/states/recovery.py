@@ -128,7 +128,8 @@ class Recovery(State):
                 ring_id, old_seq = origin_of(packet[0])
                 if ring_id == old.id:
                     self.queue.pop(old_seq, None)
-                    if not facts.is_frozen and not old.store.has(old_seq):
+                    limit = old.store.aru + 2 * facts.config.backlog_max
+                    if not facts.is_frozen and old_seq <= limit and not old.store.has(old_seq):
                         self._keep_old(old, old_seq, packet[0], step)
         return self
 

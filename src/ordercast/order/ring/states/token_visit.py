@@ -8,7 +8,7 @@ from ordercast.model.effects import Alarm, AlarmKind, Broadcast
 from ordercast.model.ids import ProcessId, process_text
 from ordercast.model.notes import Occurrence, Visited
 from ordercast.order.ring.config import RingConfig
-from ordercast.order.ring.ordering import Source, count_stuck, visit
+from ordercast.order.ring.ordering import Source, held_back_by, visit
 from ordercast.order.ring.ring import Ring
 from ordercast.order.ring.step import Step
 from ordercast.order.ring.timers import Timer
@@ -20,7 +20,7 @@ def accepted(ring: Ring, token: Token, step: Step) -> bool:
     if token.ring != ring.id:
         step.ignored(token, "another ring's token")
         return False
-    if token.token_seq != ring.expected_token_seq():
+    if token.token_seq != ring.expected_token_seq() or token.seq < ring.memory.forwarded_seq:
         step.occurred(Occurrence.DUPLICATE_TOKEN)
         return False
     step.facts.timers.cancel(Timer.TOKEN_RETRANSMIT)
@@ -31,12 +31,13 @@ def accepted(ring: Ring, token: Token, step: Step) -> bool:
 def deaf_member(ring: Ring, token: Token, step: Step) -> ProcessId | None:
     """Who has failed to receive for too long, if anybody but me. (Paper, recognising failure to receive)"""
     limit = step.facts.config.fail_to_receive_rotations
-    if count_stuck(ring, token) <= limit or token.aru_id == step.facts.me:
+    deaf = held_back_by(ring, token, limit)
+    if deaf is None or deaf == ring.me:
         return None
-    step.occurred(Occurrence.EXPELLED, process=token.aru_id)
-    text = f"{process_text(token.aru_id)} has not received packet {token.aru + 1} in {limit} rotations: it is expelled"
-    step.alarm(Alarm(AlarmKind.FAILED_TO_RECEIVE, text, token.aru_id))
-    return token.aru_id
+    step.occurred(Occurrence.EXPELLED, process=deaf)
+    text = f"{process_text(deaf)} has not received packet {token.aru + 1} in {limit} rotations: it is expelled"
+    step.alarm(Alarm(AlarmKind.FAILED_TO_RECEIVE, text, deaf))
+    return deaf
 
 
 def work(
