@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from ordercast.model.ids import ProcessId, RingId, Seq, TokenSeq
 from ordercast.model.service import Service
 from ordercast.model.view import ChangeReason
-from ordercast.wire.codec import DIGESTS_MAX, cluster_id_from, encode
-from ordercast.wire.codec import NUMBER_MAX
+from ordercast.wire.codec import DIGESTS_MAX, NUMBER_MAX, cluster_id_from, encode
 from ordercast.wire.header import PART_SHIFT, RETRANSMITTED, SAFE, MessageKind, Part, build_data, prefix_of, recovered
 from ordercast.wire.messages import (
     EXTENSION_SIZE_MAX,

@@ -92,6 +92,16 @@ def random_faults(count: int, nodes: int, until_ns: int, rng: Rng) -> tuple[Faul
     return tuple(sorted(faults, key=lambda fault: fault.at))
 
 
+def ambush(at: int, node: int, nodes: int, rng: Rng) -> Fault:
+    """A fault for the worst moment: the token vanishes, the network splits, or the process that just acted dies."""
+    chance = rng.random()
+    if chance < 0.4:
+        return Fault(at, FaultKind.LOSE_TOKEN, duration_ns=rng.randrange(20_000_000, 120_000_000))
+    if chance < 0.8:
+        return Fault(at, FaultKind.PARTITION, groups=_random_groups(nodes, rng))
+    return Fault(at, FaultKind.CRASH, node=node)
+
+
 def _random_fault(at: int, nodes: int, rng: Rng) -> Fault:
     kind = _COMMON[rng.randrange(0, len(_COMMON))]
     node = rng.randrange(0, nodes)

@@ -81,6 +81,7 @@ class Host:
 
     def start(self) -> None:
         kept_storage = bool(self.disk) or self.lives == 0
+        self.has_left = False
         self.lives += 1
         engine = self.make_engine(NodeId(self.node))
         process = process_id_from(NodeId(self.node), Incarnation(self.lives))

@@ -15,8 +15,8 @@ from ordercast.sim.options import SimOptions
 STRAGGLER_FACTOR = 10
 _STRAGGLE_NS = 5_000_000
 
-# Called as schedule(time, node, lane, packets).
-Schedule = Callable[[int, int, Lane, list[bytes]], None]
+# Called as schedule(time, source, target, lane, packets).
+Schedule = Callable[[int, int, int, Lane, list[bytes]], None]
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class Network:
         if lane is Lane.DATA and target in self.deaf:
             packets = [packet for packet in packets if packet[3] != 1]  # control messages still arrive
         options, rng = self.options, self.rng
-        if not self.is_calm and (options.loss or options.duplication or options.straggler):
+        if not self.is_calm and (options.loss or options.duplication or options.straggler or options.ghost):
             packets = self._fates(source, target, lane, packets, now)
         if packets:
             delay = rng.randrange(options.delay_min_ns, options.delay_max_ns + 1)
@@ -77,7 +77,7 @@ class Network:
                 key = (source, target, lane)
                 arrival = max(arrival, self._arrived.get(key, 0))
                 self._arrived[key] = arrival
-            self.schedule(arrival, target, lane, packets)
+            self.schedule(arrival, source, target, lane, packets)
 
     def _fates(self, source: int, target: int, lane: Lane, packets: list[bytes], now: int) -> list[bytes]:
         """Those that travel normally; lost ones are gone, copies and stragglers are scheduled by themselves."""
@@ -87,9 +87,11 @@ class Network:
             if rng.random() < options.loss:
                 continue
             if rng.random() < options.duplication:
-                self.schedule(now + self._straggle(), target, lane, [packet])
-            if rng.random() < options.straggler:
-                self.schedule(now + self._straggle(), target, lane, [packet])
+                self.schedule(now + self._straggle(), source, target, lane, [packet])
+            if rng.random() < options.ghost:
+                self.schedule(now + rng.randrange(1, options.ghost_ns), source, target, lane, [packet])
+            elif rng.random() < options.straggler:
+                self.schedule(now + self._straggle(), source, target, lane, [packet])
             else:
                 normal.append(packet)
         return normal

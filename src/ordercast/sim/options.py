@@ -50,6 +50,8 @@ class SimOptions:
     delay_min_ns: int = 50 * MICROSECOND  # fastest hop
     delay_max_ns: int = 400 * MICROSECOND  # slowest hop that is not an outlier
     straggler: float = 0.0  # chance of a hop ten times as slow; later packets overtake it
+    ghost: float = 0.0  # chance of a hop of up to `ghost_ns`: it arrives in another age
+    ghost_ns: int = 200 * MILLISECOND
     loss: float = 0.0  # chance of losing a packet
     duplication: float = 0.0  # chance of a second copy
     bandwidth: int = 0  # bits per second that a host can send; 0: no limit
@@ -66,6 +68,7 @@ class SimOptions:
     # Faults: scripted, then random ones
     faults: tuple[Fault, ...] = ()
     random_faults: int = 0  # how many more, drawn from the seed
+    ambushes: int = 0  # how many more that strike when a promise was just made or a ring just installed
     fault_time_ns: int = 1 * SECOND  # the time in which submissions and random faults happen
     settle_ns: int = 4 * SECOND  # after healing everything must have settled within this
     all_at_once: bool = True  # hosts start together; otherwise one after the other
@@ -90,6 +93,7 @@ class SimOptions:
                 (0 <= value < 1, f"{name} is a chance: at least 0 and below 1")
                 for name, value in (
                     ("straggler", self.straggler),
+                    ("ghost", self.ghost),
                     ("loss", self.loss),
                     ("duplication", self.duplication),
                     ("clock_drift", self.clock_drift),
@@ -98,6 +102,7 @@ class SimOptions:
             (self.bandwidth >= 0, "bandwidth must be at least 0"),
             (self.receive_buffer >= 1, "receive_buffer must be at least 1"),
             (0 <= self.random_faults <= 1000, "faults must be within 0..1000"),
+            (0 <= self.ambushes <= 1000, "ambushes must be within 0..1000"),
             (self.fault_time_ns > 0 and self.settle_ns > 0, "times must be positive"),
         ]
         problems = [text for holds, text in rules if not holds]

@@ -23,6 +23,7 @@ from ordercast.sim.world import simulate
 
 LARGE_EVERY = 10  # one run in ten has messages above 64 kB
 SATURATED_EVERY = 20
+SATURATED_FIRST = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,10 @@ def hostile_options(seed: int) -> SimOptions:
         messages=rng.randrange(200, 300),
         size_max=rng.choice((60, 400, 1200)),
         large_messages=2 if is_large else 0,
-        saturation=60 if seed % SATURATED_EVERY == 7 else 0,
+        saturation=150 if seed % SATURATED_EVERY == SATURATED_FIRST else 0,
         delay_max_ns=rng.choice((200, 600, 1500)) * MICROSECOND,
         straggler=rng.choice((0.0, 0.01, 0.05)),
+        ghost=rng.choice((0.0, 0.002, 0.02)),
         loss=rng.choice((0.005, 0.02, 0.08, 0.15)) if is_lossy else 0.0,
         duplication=rng.choice((0.0, 0.01, 0.05)),
         bandwidth=rng.choice((0, 0, 100_000_000)),
@@ -69,6 +71,7 @@ def hostile_options(seed: int) -> SimOptions:
         is_fifo=rng.random() < 0.7,
         clock_drift=rng.choice((0.0, 0.0001, 0.01)),
         random_faults=rng.randrange(4, 12),
+        ambushes=rng.choice((0, 2, 6)),
         fault_time_ns=rng.choice((400, 800, 1200)) * MILLISECOND,
         settle_ns=8 * SECOND,
         all_at_once=rng.random() < 0.7,

@@ -17,20 +17,25 @@ from typing import Any
 from ordercast.checker import Checkers
 from ordercast.checker.verdict import Outcome, Verdict
 from ordercast.model.effects import Alarm
-from ordercast.model.ids import Instant, NodeId, ProcessId
+from ordercast.model.ids import Instant, NodeId, ProcessId, node_of
 from ordercast.model.inputs import Lane
-from ordercast.model.notes import Moved, Occurred, Visited
+from ordercast.model.notes import Moved, Occurred, Occurrence, Visited
 from ordercast.model.service import Service
 from ordercast.order.engine import Engine
 from ordercast.order.ring.node import RingNode
-from ordercast.sim.faults import Fault, FaultKind, random_faults
+from ordercast.sim.faults import Fault, FaultKind, ambush, random_faults
 from ordercast.sim.host import Host
 from ordercast.sim.network import Network
 from ordercast.sim.options import SimOptions
 from ordercast.trace.records import STAMP_SIZE, Ended, Event, Healed, Installed, Noted, Saturated, Started
 
+# Called as rule(source, target, packet).
+Rule = Callable[[int, int, bytes], bool]
+
 EVENTS_MAX = 3_000_000  # a run that needs more is stuck
 CHECK_INTERVAL_NS = 10_000_000
+AMBUSH_PROBABILITY = 0.3
+TOP_UP_NS = 500_000
 
 
 @dataclass(slots=True)
@@ -63,13 +68,16 @@ class World:
     hosts: list[Host] = field(default_factory=list)
     alarms: list[tuple[int, ProcessId, Alarm]] = field(default_factory=list)
     network: Network = field(init=False)
+    rule: Rule | None = None  # a script's own: asked when a packet arrives, False loses it
     _queue: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = field(default_factory=list)
     _order: int = 0
     _is_healed: bool = False
     _pending: int = 0  # submissions that are still to come
+    _ambushes: int = 0  # faults that wait for their moment
 
     def __post_init__(self) -> None:
-        self.network = Network(self.options, Random(self.rng.random()), self._schedule_arrival)
+        self.network = Network(self.options, Random(self.rng.random()), self.arrive_at)
+        self._ambushes = self.options.ambushes
 
     # Services for hosts and network
 
@@ -77,12 +85,19 @@ class World:
         self._order += 1
         heapq.heappush(self._queue, (at, self._order, action, arguments))
 
-    def _schedule_arrival(self, at: int, node: int, lane: Lane, packets: list[bytes]) -> None:
-        self.schedule(at, self.hosts[node].arrive, lane, packets)
+    def arrive_at(self, at: int, source: int, target: int, lane: Lane, packets: list[bytes]) -> None:
+        self.schedule(at, self._arrive, source, target, lane, packets)
+
+    def _arrive(self, source: int, target: int, lane: Lane, packets: list[bytes]) -> None:
+        if self.rule is not None:
+            packets = [packet for packet in packets if self.rule(source, target, packet)]
+        self.hosts[target].arrive(lane, packets)
 
     def record(self, event: Event) -> None:
         for observe in self.observers:
             observe(event)
+        if self._ambushes and not self._is_healed:
+            self._lie_in_wait(event)
 
     def others(self, node: int) -> list[int]:
         return [host.node for host in self.hosts if host.node != node]
@@ -159,14 +174,38 @@ class World:
         host.submit(sender, service, size, rng.randbytes(size - STAMP_SIZE))
 
     def _saturate(self) -> None:
-        self._pending -= 1
+        """Every process always has something to send, until all have been given enough."""
         alive = [host for host in self.hosts if host.life is not None and not host.has_left]
         senders = tuple(host.life.process for host in alive if host.life is not None)
         self.record(Saturated(Instant(self.now), senders, begins=True))
-        size = self.options.ring.whole_size_max
-        for _ in range(self.options.saturation):
-            for host in alive:
-                host.submit(0, Service.AGREED, size, self.rng.randbytes(size - STAMP_SIZE))
+        self._top_up(alive, senders, self.options.saturation * len(alive))
+
+    def _top_up(self, hosts: list[Host], senders: tuple[ProcessId, ...], left: int) -> None:
+        ring = self.options.ring
+        enough = ring.queue_size_max - 4 * ring.visit_max * ring.packet_size_max
+        for host in hosts:
+            while left > 0 and host.life is not None and host.life.engine.room() > enough:
+                left -= 1
+                host.submit(
+                    0, Service.AGREED, ring.whole_size_max, self.rng.randbytes(ring.whole_size_max - STAMP_SIZE)
+                )
+        if left > 0:
+            self.schedule(self.now + TOP_UP_NS, self._top_up, hosts, senders, left)
+            return
+        self._pending -= 1
+        self.record(Saturated(Instant(self.now), senders, begins=False))
+
+    def _lie_in_wait(self, event: Event) -> None:
+        """Strike in the middle of a recovery: after a promise, or when the first has installed a ring."""
+        promised = (
+            isinstance(event, Noted) and isinstance(event.note, Occurred) and event.note.what is Occurrence.PROMISE_MADE
+        )
+        installed = isinstance(event, Installed) and len(event.view.members) > 1
+        if (promised or installed) and self.rng.random() < AMBUSH_PROBABILITY:
+            self._ambushes -= 1
+            at = self.now + self.rng.randrange(0, 2 * self.options.delay_max_ns)
+            node = node_of(event.process) if isinstance(event, Noted | Installed) else 0
+            self.schedule(at, self._strike, ambush(at, node, self.options.nodes, self.rng))
 
     # Faults
 
@@ -175,6 +214,8 @@ class World:
             host.start()
 
     def _strike(self, fault: Fault) -> None:
+        if self._is_healed:
+            return  # it lay in wait too long
         if self.on_fault is not None:
             self.on_fault(self.now, fault)
         host = self.hosts[fault.node]
@@ -209,7 +250,6 @@ class World:
 
     def _restart(self, host: Host) -> None:
         if host.life is None:
-            host.has_left = False
             host.start()
 
     def _heal(self) -> None:
@@ -279,7 +319,9 @@ def simulate(
     observer: Callable[[Event], None] | None = None,
     on_fault: Callable[[int, Fault], None] | None = None,
     make_engine: Callable[[NodeId], Engine] | None = None,
+    script: Callable[[World], None] | None = None,
 ) -> Result:
+    """`script` may set the scene before the run begins: schedule actions, give the network a rule."""
     options.validate()
     checkers, tally, digest = Checkers(), Tally(), Digest()
     events: list[Event] = []
@@ -289,6 +331,8 @@ def simulate(
     if observer is not None:
         observers.append(observer)
     world = World(options, Random(seed), observers, on_fault)
+    if script is not None:
+        script(world)
     settled = world.run(make_engine or (lambda node: RingNode(node, options.ring, verbose=verbose)))
     verdicts = checkers.verdicts()
     return Result(

@@ -108,13 +108,6 @@ def test_an_interrupt_is_one_line_and_status_130(call: Call, monkeypatch: pytest
 # sim
 
 
-def test_sim_tells_how_much_was_sent_again(call: Call) -> None:
-    _, without_loss, _ = call(*SMALL)
-    _, with_loss, _ = call(*SMALL, "--loss", "0.1")
-    assert "packets retransmitted" not in without_loss
-    assert "packets retransmitted" in with_loss
-
-
 def test_sim_tells_a_timeline_and_a_verdict(call: Call) -> None:
     status, out, err = call(*SMALL, *SCRIPT)
     assert (status, err) == (0, "")

@@ -1,0 +1,47 @@
+"""Checkers and simulator are worth what they catch: every planted fault, within a stated number of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ordercast.checker import Outcome
+from ordercast.sim.swarm import SATURATED_EVERY, SATURATED_FIRST, hostile_options
+from ordercast.sim.world import Result, simulate
+
+from .planted import PLANTED, PlantedFault
+
+
+def _runs(fault: PlantedFault) -> Iterator[Result]:
+    if fault.scene is not None:
+        yield fault.scene().run()
+        return
+    step, first = (SATURATED_EVERY, SATURATED_FIRST) if fault.saturated else (1, 0)
+    for number in range(fault.runs):
+        seed = first + step * (fault.skip + number)
+        yield simulate(hostile_options(seed), seed)
+
+
+def _broken(result: Result) -> set[str]:
+    return {verdict.promise.value for verdict in result.verdicts if verdict.outcome is Outcome.INVALID}
+
+
+@pytest.mark.parametrize("fault", PLANTED, ids=lambda fault: fault.name)
+def test_the_checkers_catch(fault: PlantedFault, monkeypatch: pytest.MonkeyPatch) -> None:
+    fault.plant(monkeypatch)
+    expected = {promise.value for promise in fault.broken}
+    assert any(_broken(result) & expected for result in _runs(fault)), f"not caught in {fault.runs} runs"
+
+
+def test_without_a_planted_fault_the_same_runs_are_valid() -> None:
+    for fault in PLANTED:
+        if fault.scene is not None:
+            assert fault.scene().run().is_valid
+    assert all(simulate(hostile_options(seed), seed).is_valid for seed in range(40))
+
+
+def test_at_least_ten_faults_are_planted_and_the_papers_own_are_among_them() -> None:
+    names = " ".join(fault.name for fault in PLANTED)
+    assert len(PLANTED) >= 10
+    assert "E4" in names and "E11" in names and "duplicate Commit token" in names
