@@ -8,7 +8,17 @@ from ordercast.model.ids import ProcessId, RingId, Seq, TokenSeq
 from ordercast.model.service import Service
 from ordercast.model.view import ChangeReason
 from ordercast.wire.codec import DIGESTS_MAX, NUMBER_MAX, cluster_id_from, encode
-from ordercast.wire.header import PART_SHIFT, RETRANSMITTED, SAFE, MessageKind, Part, build_data, prefix_of, recovered
+from ordercast.wire.header import (
+    PART_SHIFT,
+    RETRANSMITTED,
+    SAFE,
+    MessageKind,
+    Part,
+    build_data,
+    prefix_of,
+    recovered,
+    whole,
+)
 from ordercast.wire.messages import (
     EXTENSION_SIZE_MAX,
     Announcement,
@@ -131,7 +141,7 @@ def data_packets(draw: st.DrawFn, ring: RingId | None = None) -> bytes:
     flags |= draw(st.sampled_from((0, RETRANSMITTED)))
     listed = [(sender, len(data), int(service), data) for sender, service, data in entries]
     prefix = prefix_of(MessageKind.DATA, CLUSTER, its_ring)
-    return build_data(prefix, flags, listed, draw(processes), Seq(draw(u64)), 3, 4)[0]
+    return whole(build_data(prefix, flags, listed, draw(processes), Seq(draw(u64)), 3, 4))
 
 
 @st.composite

@@ -15,7 +15,7 @@ from ordercast.model.service import Service
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.wire.codec import decode, encode
-from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE, SAFE, MessageKind, build_data, prefix_of
+from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE, SAFE, MessageKind, build_data, prefix_of, whole
 from ordercast.wire.messages import Message, Token
 
 from .cluster import CLUSTER, Cluster, Moment, moments
@@ -125,7 +125,7 @@ def numbered(draw: st.DrawFn, node: RingNode) -> bytes:
         entries.append((2, 0, int(service), b""))
     flags = SAFE if service is Service.SAFE else 0
     prefix = ring.prefix if draw(st.integers(0, 9)) else prefix_of(MessageKind.DATA, CLUSTER, RingId(4, node.process))
-    packet = build_data(prefix, flags, entries, ring.members[-1], Seq(seq), 1, 1)[0]
+    packet = whole(build_data(prefix, flags, entries, ring.members[-1], Seq(seq), 1, 1))
     return packet if draw(st.integers(0, 9)) else _changed(packet, 72 + 5, b"\xff")
 
 

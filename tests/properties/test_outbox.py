@@ -22,6 +22,7 @@ from ordercast.wire.header import (
     Part,
     build_data,
     parse_data,
+    whole,
 )
 
 ME = ProcessId(1)
@@ -73,7 +74,7 @@ class Receiver:
         for load in loads:
             self.seq += 1
             flags, entries = load
-            packet = build_data(PREFIX, flags, entries, ME, Seq(self.seq), 1, 1)[0]
+            packet = whole(build_data(PREFIX, flags, entries, ME, Seq(self.seq), 1, 1))
             _, is_safe, parcel, part = parse_data(packet, flags, len(entries), ME, Seq(self.seq))
             assert parcel is not None
             assert len(packet) <= HEADER_SIZE + self.body_size_max

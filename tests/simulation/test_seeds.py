@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ordercast.model.ids import MILLISECOND
+from ordercast.model.promises import Promise
 from ordercast.sim.options import SIM_RING, SimOptions
 from ordercast.sim.swarm import LARGE_EVERY, hostile_options
 from ordercast.sim.world import simulate
@@ -80,5 +81,8 @@ def test_without_loss_nothing_is_sent_twice(accelerated: bool, seed: int) -> Non
 def test_everybody_gets_a_fair_share_of_a_saturated_ring(accelerated: bool) -> None:
     ring = replace(SIM_RING, accelerated=accelerated, window=40, visit_max=16)
     options = SimOptions(nodes=6, messages=0, ring=ring, saturation=200)
-    verdicts = {verdict.promise.value: verdict for verdict in simulate(options, 1).verdicts}
-    assert verdicts["fairness"].outcome.name == "VALID" and "not exercised" not in verdicts["fairness"].sentence
+    verdicts = {verdict.promise: verdict for verdict in simulate(options, 1).verdicts}
+    assert (
+        verdicts[Promise.FAIRNESS].outcome.name == "VALID"
+        and "not exercised" not in verdicts[Promise.FAIRNESS].sentence
+    )

@@ -81,18 +81,23 @@ DESCRIPTORS = tuple(struct.Struct(f">{count}I{count}H") for count in range(COUNT
 SERVICES = bytes(range(SERVICE_MAX + 1))
 ONE_SERVICE = tuple(bytes((service,)) for service in SERVICES)
 
-# A data packet as kept: (packet, is safe delivery asked for, messages, part). A recovered packet has no messages, since
-# nobody delivers it on the new ring.
+# A data packet as kept: (head, is safe delivery asked for, messages, part). The head is header and descriptors; with
+# the payloads it is the whole packet again, see `whole`. A recovered packet has no messages, since nobody delivers it
+# on the new ring: its head is all of it.
 Parsed = tuple[bytes, int, Parcel | None, int]
+
+
+def whole(parsed: Parsed) -> bytes:
+    """The packet as it travels."""
+    head, _, parcel, _ = parsed
+    return head if parcel is None else b"".join((head, *parcel[4]))
 
 
 def prefix_of(kind: MessageKind, cluster: bytes, ring: RingId) -> bytes:
     return PREFIX.pack(MAGIC, VERSION, kind, cluster, ring.seq, ring.representative)
 
 
-def parse_run(
-    data: bytes | memoryview, start: int, size: int, prefix: bytes, expected: Seq
-) -> tuple[list[Parsed], int]:
+def parse_run(data: bytes, start: int, size: int, prefix: bytes, expected: Seq) -> tuple[list[Parsed], int]:
     """Data packets from `start` on, one every `size` bytes, as long as they are of this ring, sound, and next in order.
     Returns them and where the first other packet starts: that one is left to whoever takes more time."""
     run: list[Parsed] = []
@@ -103,14 +108,17 @@ def parse_run(
             its_prefix, length, flags, count, originator, seq, sender, first, service = unpack(data, start)
             if its_prefix != prefix or seq != expected:
                 break
-            packet = bytes(data[start : start + length])
-            if length > size or len(packet) != length:
-                break
-            if count == 1 and flags <= SAFE and service <= SERVICE_MAX and length == first + SINGLE_SIZE:
-                parcel = seq, originator, (sender,), ONE_SERVICE[service], (packet[SINGLE_SIZE:],)
-                run.append((packet, flags, parcel, 0))
+            if count == 1 and flags <= SAFE:
+                body = start + SINGLE_SIZE
+                payload = data[body : body + first]
+                if service > SERVICE_MAX or not first + SINGLE_SIZE == length <= size or len(payload) != first:
+                    break
+                parcel = seq, originator, (sender,), ONE_SERVICE[service], (payload,)
+                run.append((data[start:body], flags, parcel, 0))
             else:
-                run.append(parse_data(packet, flags, count, originator, seq))
+                if length > size or start + length > end:
+                    break
+                run.append(parse_data(data, flags, count, originator, seq, start, start + length))
             expected = Seq(expected + 1)
             start += size
     except (struct.error, WireError):
@@ -118,24 +126,34 @@ def parse_run(
     return run, start
 
 
-def parse_data(packet: bytes, flags: int, count: int, originator: ProcessId, seq: Seq) -> Parsed:
-    """The messages of a data packet whose header fields were read with ARRIVAL. Raises WireError and nothing else."""
+def parse_data(
+    data: bytes,
+    flags: int,
+    count: int,
+    originator: ProcessId,
+    seq: Seq,
+    at: int = 0,
+    end: int | None = None,
+) -> Parsed:
+    """The data packet from `at` to `end`, whose header fields were read with ARRIVAL. Raises WireError and nothing
+    else."""
+    end = len(data) if end is None else end
     if flags & RECOVERED:
-        if len(packet) < HEADER_SIZE + ORIGIN_SIZE:
+        if end - at < HEADER_SIZE + ORIGIN_SIZE:
             raise WireError("a recovered packet without its origin")
-        return packet, flags & SAFE, None, 0
-    start = HEADER_SIZE + DESCRIPTOR_SIZE * count
-    if not count or len(packet) < start:
-        raise WireError(f"{count} descriptors do not fit in {len(packet)} bytes")
-    columns = DESCRIPTORS[count].unpack_from(packet, HEADER_SIZE)
-    services = packet[start - count : start]
+        return data[at:end], flags & SAFE, None, 0
+    start = at + HEADER_SIZE + DESCRIPTOR_SIZE * count
+    if not count or end < start:
+        raise WireError(f"{count} descriptors do not fit in {end - at} bytes")
+    columns = DESCRIPTORS[count].unpack_from(data, at + HEADER_SIZE)
+    services = data[start - count : start]
     if services.translate(None, SERVICES):
         raise WireError("a service that does not exist")
     part = flags >> PART_SHIFT
     if part > Part.LAST or (part and count != 1):
         raise WireError("parts that do not exist")
-    payloads = _payloads(packet, start, columns[count:])
-    return packet, flags & SAFE, (seq, originator, columns[:count], services, payloads), part
+    payloads = _payloads(data, start, end, columns[count:])
+    return data[at:start], flags & SAFE, (seq, originator, columns[:count], services, payloads), part
 
 
 @lru_cache(maxsize=256)
@@ -143,15 +161,15 @@ def _equal_payloads(length: int, count: int) -> struct.Struct:
     return struct.Struct(f"{length}s" * count)
 
 
-def _payloads(packet: bytes, start: int, lengths: tuple[int, ...]) -> Sequence[bytes]:
-    """The payloads of a packet, which must end where it ends. Equal ones are cut by C code alone."""
+def _payloads(data: bytes, start: int, end: int, lengths: tuple[int, ...]) -> Sequence[bytes]:
+    """The payloads of a packet, which must fill it. Equal ones are cut by C code alone."""
     length, count = lengths[0], len(lengths)
-    if lengths.count(length) == count and start + count * length == len(packet):
-        return _equal_payloads(length, count).unpack_from(packet, start)
+    if lengths.count(length) == count and start + count * length == end:
+        return _equal_payloads(length, count).unpack_from(data, start)
     cuts = list(accumulate(lengths, initial=start))
-    if cuts[-1] != len(packet):
-        raise WireError(f"descriptors speak of {cuts[-1]} bytes, the packet has {len(packet)}")
-    return [packet[cut:end] for cut, end in pairwise(cuts)]
+    if cuts[-1] != end:
+        raise WireError(f"descriptors speak of {cuts[-1] - start} bytes of payload, there are {end - start}")
+    return [data[cut:stop] for cut, stop in pairwise(cuts)]
 
 
 # A message on its way out: (sender, length, service, data).
@@ -172,16 +190,14 @@ def build_data(
     if count == 1:
         sender, size, service, data = entries[0]
         length = SINGLE_SIZE + size
-        packet = (
-            SINGLE.pack(prefix, length, flags, 1, me, me, seq, token_round, timestamp, sender, size, service) + data
-        )
-        return packet, flags & SAFE, (seq, me, (sender,), ONE_SERVICE[service], (data,)), flags >> PART_SHIFT
+        head = SINGLE.pack(prefix, length, flags, 1, me, me, seq, token_round, timestamp, sender, size, service)
+        return head, flags & SAFE, (seq, me, (sender,), ONE_SERVICE[service], (data,)), flags >> PART_SHIFT
     senders, lengths, services, payloads = zip(*entries, strict=True)
     length = HEADER_SIZE + DESCRIPTOR_SIZE * count + sum(lengths)
     header = HEADER.pack(prefix, length, flags, count, me, me, seq, token_round, timestamp)
     descriptors = DESCRIPTORS[count].pack(*senders, *lengths)
-    packet = b"".join((header, descriptors, bytes(services), *payloads))
-    return packet, flags & SAFE, (seq, me, senders, services, payloads), flags >> PART_SHIFT
+    head = b"".join((header, descriptors, bytes(services)))
+    return head, flags & SAFE, (seq, me, senders, services, payloads), flags >> PART_SHIFT
 
 
 def retransmitted(packet: bytes, me: ProcessId) -> bytes:

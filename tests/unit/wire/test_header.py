@@ -24,6 +24,7 @@ from ordercast.wire.header import (
     recovered,
     retransmitted,
     unwrapped,
+    whole,
 )
 
 from .vectors import CLUSTER, NEW_RING, RING, process
@@ -36,7 +37,7 @@ AGREED = int(Service.AGREED)
 
 def _packet(*texts: bytes, seq: int = 5, flags: int = 0) -> bytes:
     entries = [(7, len(text), AGREED, text) for text in texts]
-    return build_data(PREFIX, flags, entries, ME, Seq(seq), 3, 99)[0]
+    return whole(build_data(PREFIX, flags, entries, ME, Seq(seq), 3, 99))
 
 
 def _messages(parsed: Parsed) -> list[tuple[int, int, bytes]]:
@@ -49,7 +50,7 @@ def _messages(parsed: Parsed) -> list[tuple[int, int, bytes]]:
 def test_what_is_built_is_what_is_read() -> None:
     entries = [(1, 1, AGREED, b"a"), (2, 0, int(Service.FIFO), b"")]
     built = build_data(PREFIX, SAFE, entries, ME, Seq(5), 3, 99)
-    read = parse_data(built[0], SAFE, 2, ME, Seq(5))
+    read = parse_data(whole(built), SAFE, 2, ME, Seq(5))
     assert _messages(built) == _messages(read) == [(1, AGREED, b"a"), (2, Service.FIFO, b"")]
     assert (built[1], built[3]) == (read[1], read[3]) == (SAFE, Part.WHOLE)
 
@@ -70,7 +71,7 @@ def test_a_part_is_alone_in_its_packet(part: Part) -> None:
 def test_descriptors_speak_of_exactly_the_bytes_that_came() -> None:
     packet = _packet(b"abc")
     for wrong in (packet[:-1], packet + b"x"):
-        with pytest.raises(WireError, match="descriptors speak of 82 bytes"):
+        with pytest.raises(WireError, match="descriptors speak of 3 bytes of payload"):
             parse_data(wrong, 0, 1, ME, Seq(5))
 
 
@@ -131,6 +132,6 @@ def test_a_run_ends_before_the_first_packet_that_is_not_next_or_not_sound() -> N
     elsewhere = prefix_of(MessageKind.DATA, CLUSTER, RingId(9, ME)) + good[2][28:]
     for bad in (_packet(b"abc", seq=8), good[2][:-1], elsewhere, good[2][:78] + b"\x06" + good[2][79:]):
         run, end = parse_run(b"".join((good[0], good[1], bad)), 0, size, PREFIX, Seq(5))
-        assert ([packet for packet, *_ in run], end) == (good[:2], 2 * size)
+        assert ([whole(packet) for packet in run], end) == (good[:2], 2 * size)
     run, end = parse_run(b"".join(good), size, size, PREFIX, Seq(6))
-    assert ([packet for packet, *_ in run], end) == (good[1:], 3 * size)
+    assert ([whole(packet) for packet in run], end) == (good[1:], 3 * size)

@@ -41,6 +41,7 @@ from ordercast.wire.header import (
     recovered,
     retransmitted,
     unwrapped,
+    whole,
 )
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Member, Message, Token, Wake
 
@@ -191,7 +192,7 @@ def _built(packet: DataPacket) -> bytes:
     prefix = prefix_of(MessageKind.DATA, CLUSTER, packet.ring)
     flags = packet.flags & ~RETRANSMITTED
     me = packet.originator
-    return build_data(prefix, flags, entries, me, packet.seq, packet.round, packet.timestamp)[0]
+    return whole(build_data(prefix, flags, entries, me, packet.seq, packet.round, packet.timestamp))
 
 
 def read_data(packet: bytes) -> DataPacket:

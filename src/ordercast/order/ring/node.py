@@ -190,7 +190,7 @@ class RingNode:
 
     def _read(self, packet: Packet, step: Step) -> None:
         """All datagrams of one read. Data packets in order go straight to the store; the state hears of each batch."""
-        data, size = packet.data, packet.segment_size
+        data, size = bytes(packet.data), packet.segment_size  # a memoryview is copied once, not piece by piece
         if size < 1:
             raise UsageError("segment_size must be at least 1")
         start, end = 0, len(data)
@@ -211,23 +211,21 @@ class RingNode:
                 if self._config.accelerated and ring is not None:
                     self._choose_lane(ring, fresh[-1][0])
             if start < end:
-                self._control(bytes(data[start : min(start + size, end)]), step)
+                self._control(data[start : min(start + size, end)], step)
                 start += size
 
-    def _take(
-        self, ring: Ring, data: bytes | memoryview, start: int, size: int, fresh: list[Parsed], step: Step
-    ) -> bool:
+    def _take(self, ring: Ring, data: bytes, start: int, size: int, fresh: list[Parsed], step: Step) -> bool:
         """A data packet of this ring that is out of order, or a duplicate, or unsound. False when it is another's."""
-        if bytes(data[start : start + PREFIX_SIZE]) != ring.prefix:
+        if data[start : start + PREFIX_SIZE] != ring.prefix:
             return False
         store = ring.store
         try:
             _, length, flags, count, originator, seq, *_ = ARRIVAL.unpack_from(data, start)
-            packet = bytes(data[start : start + length])
-            if length > size or len(packet) != length:
+            end = start + length
+            if length > size or end > len(data):
                 raise WireError("a data packet is cut short")
             if store.aru < seq <= store.aru + 2 * self._config.backlog_max and not store.has(seq):
-                parsed = parse_data(packet, flags, count, originator, seq)
+                parsed = parse_data(data, flags, count, originator, seq, start, end)
                 store.add(seq, parsed)
                 fresh.append(parsed)
         except (struct.error, WireError) as error:

@@ -15,7 +15,7 @@ from ordercast.model.ids import NOBODY, ProcessId, Seq, TokenSeq
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.flow_control import allowance
 from ordercast.order.ring.ring import Ring
-from ordercast.wire.header import Parsed, retransmitted
+from ordercast.wire.header import Parsed, retransmitted, whole
 from ordercast.wire.messages import Token
 
 RETRANSMITTED_MAX = 0xFFFFFFFF  # as far as the token can count
@@ -81,7 +81,7 @@ def visit(ring: Ring, token: Token, source: Source, config: RingConfig) -> Visit
     memory.forwarded_aru = aru
     memory.retransmitted = len(answers)
 
-    packets = answers + [packet[0] for packet in fresh]
+    packets = answers + [whole(packet) for packet in fresh]
     cut = max(0, len(packets) - config.accelerated_window) if config.accelerated else len(packets)
     return Visit(packets[:cut], forwarded, packets[cut:], len(fresh), len(answers), len(requests))
 
@@ -116,7 +116,7 @@ def _answer(ring: Ring, requests: tuple[Seq, ...], limit: int) -> tuple[list[byt
         if packet is None:
             unanswered.append(seq)
         else:
-            answers.append(retransmitted(packet[0], ring.me))
+            answers.append(retransmitted(whole(packet), ring.me))
     return answers, unanswered
 
 

@@ -23,7 +23,7 @@ from ordercast.order.ring.states.base import State
 from ordercast.order.ring.states.token_visit import accepted, deaf_member, work
 from ordercast.order.ring.step import Attempt, Facts, Step
 from ordercast.order.ring.timers import Timer
-from ordercast.wire.header import HEADER, Parsed, Part, origin_of, parse_data, recovered, unwrapped
+from ordercast.wire.header import HEADER, Parsed, Part, origin_of, parse_data, recovered, unwrapped, whole
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
 
 
@@ -89,7 +89,7 @@ class Recovery(State):
         """The next old-ring packets that nobody else has sent yet, wrapped. They keep their own timestamps."""
         packets: list[Parsed] = []
         for old_seq in list(self.queue)[:limit]:
-            raw = self.queue.pop(old_seq)[0]
+            raw = whole(self.queue.pop(old_seq))
             packet = recovered(raw, self.ring.prefix, self.ring.me, Seq(first + len(packets)), token_round)
             packets.append((packet, 0, None, Part.WHOLE))
         return packets
