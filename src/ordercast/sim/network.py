@@ -43,7 +43,8 @@ class Network:
     def unicast(self, source: int, target: int, packet: bytes, now: int) -> None:
         if now < self.tokens_lost_until:
             return
-        self._send(source, target, Lane.TOKEN, [packet], now)
+        departure = self._transmitted(source, packet, now) if self.options.bandwidth else now
+        self._send(source, target, Lane.TOKEN, [packet], departure)
 
     def broadcast(self, source: int, targets: Iterable[int], packets: list[bytes], now: int) -> None:
         if self.options.bandwidth:
