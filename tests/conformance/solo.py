@@ -31,7 +31,7 @@ from ordercast.model.view import ChangeReason, View
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.step import RING_SEQ_KEY
-from ordercast.wire.codec import cluster_id_from, decode, encode, kind_of
+from ordercast.wire.codec import cluster_id_from, decode, encode
 from ordercast.wire.header import HEADER, SAFE, MessageKind, build_data, prefix_of, recovered, whole
 from ordercast.wire.messages import Announcement, CommitToken, Join, Member, Message, Token
 
@@ -115,10 +115,11 @@ class Solo:
     def _keep(self, effects: list[Effect]) -> list[Effect]:
         self.log += effects
         self.node.check_invariants()
-        for join in sent(effects, Join):
-            self.join = join
-        for token in sent(effects, Token, CommitToken):
-            self.forwarded = token
+        for message in controls_of(effects):
+            if isinstance(message, Join):
+                self.join = message
+            elif isinstance(message, Token | CommitToken):
+                self.forwarded = message
         return effects
 
     # Messages that others would send
@@ -161,9 +162,7 @@ class Solo:
         token = self.commit_forwarded
         members = [member.process for member in token.members]
         filled = _entries(members, entries)
-        listed = tuple(
-            member if member.process == self.me else filled[i] for i, member in enumerate(token.members)
-        )
+        listed = tuple(member if member.process == self.me else filled[i] for i, member in enumerate(token.members))
         index = members.index(self.me)
         hop = TokenSeq(index + len(members))
         return replace(token, sender=members[index - 1], token_seq=hop, members=listed)
@@ -306,15 +305,14 @@ def seqs(effects: Sequence[Effect]) -> list[int]:
     return [seq_of(packet) for packet in data_of(effects)]
 
 
-def sent(effects: Sequence[Effect], *kinds: type[M]) -> list[M]:
-    """Control messages of these kinds, in order."""
-    found: list[M] = []
-    for packet in packets_of(effects):
-        if kind_of(packet, CLUSTER)[0] is not MessageKind.DATA:
-            message = decode(packet, CLUSTER)
-            if isinstance(message, kinds):
-                found.append(message)
-    return found
+def controls_of(effects: Sequence[Effect]) -> list[Message]:
+    packets = [packet for packet in packets_of(effects) if packet[3] != MessageKind.DATA]
+    return [decode(packet, CLUSTER) for packet in packets]
+
+
+def sent(effects: Sequence[Effect], kind: type[M]) -> list[M]:
+    """Control messages of this kind, in order."""
+    return [message for message in controls_of(effects) if isinstance(message, kind)]
 
 
 def delivered(effects: Sequence[Effect]) -> list[str]:

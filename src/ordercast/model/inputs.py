@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import IntEnum
 from typing import NamedTuple
 
 from ordercast.model.ids import MAIN, Attachment, ProcessId
 from ordercast.model.service import Service
 
 
-class Lane(Enum):
+class Lane(IntEnum):
     """Tokens and data have sockets of their own, so that one can be read before the other."""
 
-    TOKEN = "token"
-    DATA = "data"
+    DATA = 0
+    TOKEN = 1
 
 
 class Packet(NamedTuple):

@@ -21,7 +21,7 @@ class FaultKind(Enum):
     PAUSE = "pause"  # `node` does nothing for `duration_ns`, then finds what piled up
     DEAFEN = "deafen"  # `node` receives tokens and Joins, but no data
     LEAVE = "leave"  # `node` leaves in order
-    LOSE_TOKEN = "lose token"  # the next packet on a token lane is lost, and its copies for `duration_ns`
+    LOSE_TOKEN = "lose token"  # everything on token lanes is lost for `duration_ns`
     FLOOD = "flood"  # `node` can receive only a few packets at a time for `duration_ns`
 
 
@@ -53,7 +53,7 @@ class Fault:
             case FaultKind.HEAL:
                 return "heal"
             case FaultKind.LOSE_TOKEN:
-                return "lose token"
+                return f"lose token for {self.duration_ns / 1e6:.0f} ms"
             case FaultKind.PAUSE | FaultKind.FLOOD:
                 return f"{self.kind.value} n{self.node} for {self.duration_ns / 1e6:.0f} ms"
             case _:

@@ -70,6 +70,7 @@ class Host:
     node: int
     make_engine: Callable[[NodeId], Engine]
     drift: float = 0.0
+    slowness: float = 1.0  # how many times longer everything takes here
     disk: dict[str, bytes] = field(default_factory=dict)
     lives: int = 0
     life: Life | None = None
@@ -110,9 +111,9 @@ class Host:
     # Inputs
 
     def submit(self, sender: int, service: int, size: int, filler: bytes) -> bool:
-        """One message of the application; False when there is no room for it."""
+        """One message of the application; False when there is no room for it, or nobody to take it."""
         life = self.life
-        if life is None or self.has_left or life.engine.room() < size + 64:
+        if life is None or self.has_left or self.is_paused or life.engine.room() < size + 64:
             return False
         counter = life.counters.get(sender, 0) + 1
         message = MessageId(life.process, sender, counter)
@@ -125,7 +126,9 @@ class Host:
         return True
 
     def leave(self) -> None:
-        if self.life is not None and not self.has_left:
+        if self.is_paused:
+            self.world.schedule(self.paused_until, self.leave)
+        elif self.life is not None and not self.has_left:
             self.has_left = True
             self._input(self.life, self.life.engine.leave(self.local_now()))
 
@@ -163,6 +166,7 @@ class Host:
                 data = inbox.popleft()
                 packets.append(Packet(data, len(data), lane))
                 cost += options.token_ns if lane is Lane.TOKEN else options.packet_ns + options.byte_ns * len(data)
+        cost = int(cost * self.slowness)
         life.busy_until = self.world.now + cost
         self._input(life, life.engine.receive(packets, self.local_now()), delay=cost)
         self._read_soon(life)

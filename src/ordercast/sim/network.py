@@ -6,17 +6,52 @@ Packets of one broadcast that share a link and a fate travel as one event.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from random import Random
 
 from ordercast.model.inputs import Lane
-from ordercast.sim.options import SimOptions
+from ordercast.sim.options import Delays, Link, SimOptions
 
 STRAGGLER_FACTOR = 10
 _STRAGGLE_NS = 5_000_000
+_EXCEPTED = frozenset({"loss", "duplication", "straggler", "delay_min_ns", "delay_max_ns"})
+_KIND_AT, _DATA_KIND = 3, 1  # where a packet says what it is
 
 # Called as schedule(time, source, target, lane, packets).
 Schedule = Callable[[int, int, int, Lane, list[bytes]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """What a packet has to expect on one link."""
+
+    loss: float
+    duplication: float
+    straggler: float
+    ghost: float
+    delay_min_ns: int
+    delay_max_ns: int
+
+    @property
+    def is_clean(self) -> bool:
+        """Nothing but delay."""
+        return not (self.loss or self.duplication or self.straggler or self.ghost)
+
+
+def quality_of(options: SimOptions, link: Link | None = None) -> Quality:
+    """The common one, or that of a link with exceptions."""
+    common = Quality(
+        options.loss,
+        options.duplication,
+        options.straggler,
+        options.ghost,
+        options.delay_min_ns,
+        options.delay_max_ns,
+    )
+    if link is None:
+        return common
+    stated = {key: value for key, value in asdict(link).items() if value is not None and key in _EXCEPTED}
+    return replace(common, **stated)
 
 
 @dataclass(slots=True)
@@ -28,8 +63,14 @@ class Network:
     deaf: set[int] = field(default_factory=set)  # hosts that receive no data
     tokens_lost_until: int = -1  # while set, tokens vanish
     is_calm: bool = False  # healed for good: no loss, no duplicates, no stragglers
+    _common: Quality = field(init=False)
+    _exceptions: dict[tuple[int, int], Quality] = field(init=False)
     _free_at: dict[int, int] = field(default_factory=dict)  # when a host's line is free
     _arrived: dict[tuple[int, int, Lane], int] = field(default_factory=dict)  # last arrival on a FIFO link
+
+    def __post_init__(self) -> None:
+        self._common = quality_of(self.options)
+        self._exceptions = {(link.source, link.target): quality_of(self.options, link) for link in self.options.links}
 
     def partition(self, groups: Iterable[Iterable[int]]) -> None:
         side = {node: index for index, group in enumerate(groups) for node in group}
@@ -64,40 +105,48 @@ class Network:
         return departure
 
     def _send(self, source: int, target: int, lane: Lane, packets: list[bytes], now: int) -> None:
-        if (source, target) in self.blocked:
+        link = source, target
+        if link in self.blocked:
             return
         if lane is Lane.DATA and target in self.deaf:
-            packets = [packet for packet in packets if packet[3] != 1]  # control messages still arrive
-        options, rng = self.options, self.rng
-        if not self.is_calm and (options.loss or options.duplication or options.straggler or options.ghost):
-            packets = self._fates(source, target, lane, packets, now)
+            packets = [packet for packet in packets if packet[_KIND_AT] != _DATA_KIND]  # control messages still arrive
+        quality = self._exceptions.get(link, self._common) if self._exceptions else self._common
+        if not (self.is_calm or quality.is_clean):
+            packets = self._fates(source, target, lane, packets, now, quality)
         if packets:
-            delay = rng.randrange(options.delay_min_ns, options.delay_max_ns + 1)
-            arrival = now + delay
-            if options.is_fifo:
+            arrival = now + self._delay(quality)
+            if self.options.is_fifo:
                 key = (source, target, lane)
                 arrival = max(arrival, self._arrived.get(key, 0))
                 self._arrived[key] = arrival
             self.schedule(arrival, source, target, lane, packets)
 
-    def _fates(self, source: int, target: int, lane: Lane, packets: list[bytes], now: int) -> list[bytes]:
+    def _delay(self, quality: Quality) -> int:
+        smallest, largest = quality.delay_min_ns, quality.delay_max_ns
+        if self.options.delays is Delays.UNIFORM:
+            return self.rng.randrange(smallest, largest + 1)
+        mean = max(1, (largest - smallest) // 2)
+        return min(smallest + int(self.rng.expovariate(1 / mean)), STRAGGLER_FACTOR * largest)
+
+    def _fates(
+        self, source: int, target: int, lane: Lane, packets: list[bytes], now: int, quality: Quality
+    ) -> list[bytes]:
         """Those that travel normally; lost ones are gone, copies and stragglers are scheduled by themselves."""
-        options, rng = self.options, self.rng
+        rng = self.rng
         normal: list[bytes] = []
         for packet in packets:
-            if rng.random() < options.loss:
+            if rng.random() < quality.loss:
                 continue
-            if rng.random() < options.duplication:
-                self.schedule(now + self._straggle(), source, target, lane, [packet])
-            if rng.random() < options.ghost:
-                self.schedule(now + rng.randrange(1, options.ghost_ns), source, target, lane, [packet])
-            elif rng.random() < options.straggler:
-                self.schedule(now + self._straggle(), source, target, lane, [packet])
+            if rng.random() < quality.duplication:
+                self.schedule(now + self._straggle(quality), source, target, lane, [packet])
+            if rng.random() < quality.ghost:
+                self.schedule(now + rng.randrange(1, self.options.ghost_ns), source, target, lane, [packet])
+            elif rng.random() < quality.straggler:
+                self.schedule(now + self._straggle(quality), source, target, lane, [packet])
             else:
                 normal.append(packet)
         return normal
 
-    def _straggle(self) -> int:
-        options = self.options
-        slowest = options.delay_max_ns * STRAGGLER_FACTOR
-        return self.rng.randrange(options.delay_max_ns, max(slowest, _STRAGGLE_NS))
+    def _straggle(self, quality: Quality) -> int:
+        slowest = quality.delay_max_ns * STRAGGLER_FACTOR
+        return self.rng.randrange(quality.delay_max_ns, max(slowest, _STRAGGLE_NS))

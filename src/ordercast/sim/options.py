@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from enum import Enum
 
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MICROSECOND, MILLISECOND, NODE_MAX, SECOND
@@ -30,6 +31,26 @@ SIM_RING = RingConfig(
 )
 
 
+class Delays(Enum):
+    UNIFORM = "uniform"  # between the smallest and the largest
+    EXPONENTIAL = (
+        "exponential"  # above the smallest, with the mean of the uniform one, cut off at ten times the largest
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One directed link that is unlike the others. What is None is as everywhere."""
+
+    source: int
+    target: int
+    loss: float | None = None
+    duplication: float | None = None
+    straggler: float | None = None
+    delay_min_ns: int | None = None
+    delay_max_ns: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class SimOptions:
     nodes: int = 5  # how many hosts
@@ -44,24 +65,27 @@ class SimOptions:
     large_messages: int = 0  # how many more, of `large_size` bytes
     large_size: int = 70_000
     services: tuple[Service, ...] = (Service.AGREED, Service.SAFE, Service.FIFO, Service.CAUSAL, Service.RELIABLE)
-    saturation: int = 0  # after healing, every process submits this many at once
+    saturation: int = 0  # after healing, all processes always have something to send until each was given this many
 
-    # The network: every value is per directed link
+    # The network: every value holds for each directed link that `links` does not except
     delay_min_ns: int = 50 * MICROSECOND  # fastest hop
     delay_max_ns: int = 400 * MICROSECOND  # slowest hop that is not an outlier
-    straggler: float = 0.0  # chance of a hop ten times as slow; later packets overtake it
+    straggler: float = 0.0  # chance of a hop up to ten times as slow, 5 ms at least; later packets overtake it
     ghost: float = 0.0  # chance of a hop of up to `ghost_ns`: it arrives in another age
     ghost_ns: int = 200 * MILLISECOND
+    delays: Delays = Delays.UNIFORM  # how the delay of a hop is distributed
     loss: float = 0.0  # chance of losing a packet
     duplication: float = 0.0  # chance of a second copy
     bandwidth: int = 0  # bits per second that a host can send; 0: no limit
     receive_buffer: int = 512  # packets that wait to be read; more are lost
     is_fifo: bool = True  # packets of one link keep their order unless they straggle
+    links: tuple[Link, ...] = ()  # the exceptions
 
     # The hosts
     packet_ns: int = 2 * MICROSECOND  # processing of a data packet
     byte_ns: int = 0  # more for each of its bytes
     token_ns: int = 10 * MICROSECOND  # processing of a token or another control message
+    slow_hosts: tuple[tuple[int, float], ...] = ()  # (node, how many times longer its processing takes)
     disk_ns: int = 300 * MICROSECOND  # a write to stable storage, up to twice this
     clock_drift: float = 0.0  # clocks run up to this fraction fast or slow
 
@@ -72,8 +96,6 @@ class SimOptions:
     fault_time_ns: int = 1 * SECOND  # the time in which submissions and random faults happen
     settle_ns: int = 4 * SECOND  # after healing everything must have settled within this
     all_at_once: bool = True  # hosts start together; otherwise one after the other
-
-    tags: tuple[str, ...] = field(default=())  # shown with the run
 
     def validate(self) -> None:
         rules = [
@@ -89,6 +111,26 @@ class SimOptions:
             (bool(self.services), "at least one service is needed"),
             (Service.UNRELIABLE not in self.services, "the ring does not serve unreliable messages"),
             (0 < self.delay_min_ns <= self.delay_max_ns, "delays must be positive and rise"),
+            *(
+                (0 <= node < self.nodes, f"a link or slow host names node {node}, there are 0..{self.nodes - 1}")
+                for node in [n for link in self.links for n in (link.source, link.target)]
+                + [node for node, _ in self.slow_hosts]
+            ),
+            *(
+                (0 <= (chance or 0) < 1, "a link's loss, duplication and straggler are chances: 0 up to below 1")
+                for link in self.links
+                for chance in (link.loss, link.duplication, link.straggler)
+            ),
+            *(
+                (
+                    0
+                    < (self.delay_min_ns if link.delay_min_ns is None else link.delay_min_ns)
+                    <= (self.delay_max_ns if link.delay_max_ns is None else link.delay_max_ns),
+                    "a link's delays must be positive and rise",
+                )
+                for link in self.links
+            ),
+            (all(factor > 0 for _, factor in self.slow_hosts), "a slow host's factor must be positive"),
             *(
                 (0 <= value < 1, f"{name} is a chance: at least 0 and below 1")
                 for name, value in (

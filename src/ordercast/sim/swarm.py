@@ -18,7 +18,7 @@ from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
 from ordercast.model.notes import Occurrence
 from ordercast.model.view import ChangeReason
 from ordercast.order.ring.states.moves import MOVES
-from ordercast.sim.options import SIM_RING, SimOptions
+from ordercast.sim.options import SIM_RING, Delays, Link, SimOptions
 from ordercast.sim.world import simulate
 
 LARGE_EVERY = 10  # one run in ten has messages above 64 kB
@@ -62,6 +62,9 @@ def hostile_options(seed: int) -> SimOptions:
         large_messages=2 if is_large else 0,
         saturation=150 if seed % SATURATED_EVERY == SATURATED_FIRST else 0,
         delay_max_ns=rng.choice((200, 600, 1500)) * MICROSECOND,
+        delays=rng.choice((Delays.UNIFORM, Delays.UNIFORM, Delays.EXPONENTIAL)),
+        links=_bad_links(nodes, rng) if rng.random() < 0.3 else (),
+        slow_hosts=((rng.randrange(nodes), rng.choice((5.0, 30.0))),) if rng.random() < 0.2 else (),
         straggler=rng.choice((0.0, 0.01, 0.05)),
         ghost=rng.choice((0.0, 0.002, 0.02)),
         loss=rng.choice((0.005, 0.02, 0.08, 0.15)) if is_lossy else 0.0,
@@ -76,6 +79,18 @@ def hostile_options(seed: int) -> SimOptions:
         settle_ns=8 * SECOND,
         all_at_once=rng.random() < 0.7,
     )
+
+
+def _bad_links(nodes: int, rng: Random) -> tuple[Link, ...]:
+    """A few links that are much worse than the others, each in its own way."""
+    links = []
+    for _ in range(rng.randrange(1, 4)):
+        source = rng.randrange(nodes)
+        target = (source + rng.randrange(1, nodes)) % nodes
+        loss, duplication = rng.choice(((0.4, 0.0), (0.1, 0.3), (0.0, 0.0)))
+        delay = 4 * MILLISECOND if not loss else None
+        links.append(Link(source, target, loss=loss, duplication=duplication, delay_max_ns=delay))
+    return tuple(links)
 
 
 def outline(seed: int) -> Outline:

@@ -112,7 +112,7 @@ class World:
         options, rng = self.options, self.rng
         for node in range(options.nodes):
             drift = rng.uniform(-options.clock_drift, options.clock_drift)
-            host = Host(self, node, make_engine, drift)
+            host = Host(self, node, make_engine, drift, dict(options.slow_hosts).get(node, 1.0))
             self.hosts.append(host)
             self.schedule(0 if options.all_at_once else rng.randrange(0, options.fault_time_ns // 4), self._boot, host)
         faults = (*options.faults, *random_faults(options.random_faults, options.nodes, options.fault_time_ns, rng))
@@ -253,7 +253,7 @@ class World:
             host.start()
 
     def _heal(self) -> None:
-        """From now on nothing bad happens. Who is dead stays dead, or comes back for the last time."""
+        """From now on nothing bad happens. Who is dead or gone stays so, or comes back for the last time."""
         self.network.heal()
         self.network.is_calm = True
         self.network.tokens_lost_until = -1

@@ -99,8 +99,9 @@ class RingConfig:
                 3 * (self.rest_ns + self.token_retransmit_ns) <= self.token_loss_ns,
                 "rest_ns and token_retransmit_ns together must be at most a third of token_loss_ns",
             ),
+            (2 * self.pause_ns <= self.token_loss_ns, "pause_ns must be at most half of token_loss_ns"),
             (self.visit_max <= self.window, "visit_max must be at most window"),
-            (self.window + self.visit_max <= self.backlog_max, "backlog_max must be at least window and visit_max"),
+            (self.window + self.visit_max <= self.backlog_max, "backlog_max must be at least window + visit_max"),
             (
                 self.message_size_max + OVERHEAD <= self.queue_size_max,
                 f"queue_size_max must exceed message_size_max by at least {OVERHEAD} bytes",

@@ -12,7 +12,8 @@ from ordercast.model.ids import Seq
 def allowance(
     window: int, visit_max: int, backlog_max: int, seq: Seq, received_seq: Seq, aru: Seq, retransmitted: int
 ) -> int:
-    """New packets and retransmissions together."""
+    """New packets and retransmissions together. Retransmissions come first and are sent even when nothing is allowed,
+    up to `visit_max`: they are what lets the window move on."""
     in_rotation = seq - received_seq + retransmitted
     unstable = seq - aru
     return max(0, min(visit_max, window + visit_max - in_rotation, backlog_max - unstable))

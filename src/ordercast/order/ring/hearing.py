@@ -18,15 +18,15 @@ from ordercast.order.ring.config import RingConfig
 from ordercast.wire.messages import Announcement, Join
 
 LIFETIME_ANNOUNCEMENTS = 5  # evidence is forgotten when this many announcements in a row were missed
-HOLD_DOWN_DOUBLINGS_MAX = 4
-BLAMED_DOUBLINGS = 3  # who fails to receive waits longer from the start
+HOLD_DOWN_LEVEL_MAX = 4  # each level above the first doubles: eight times at most
+BLAMED_LEVELS = 3  # who fails to receive waits longer from the start
 KNOWN_FACTOR = 4  # how many processes are remembered, as a multiple of members_max
 
 
 @dataclass(slots=True)
 class _HoldDown:
     until: Instant
-    doublings: int
+    level: int  # from 1
     is_blamed: bool  # for failing to receive: not even its own proposals are accepted
 
 
@@ -52,12 +52,10 @@ class Hearing:
             self._forget(now)
         return not known
 
-    def report(self, announcement: Announcement, now: Instant) -> bool:
-        """Take an announcement; True when it says something new."""
-        new = self.hear(announcement.sender, now)
-        before = self._reports.get(announcement.sender)
+    def report(self, announcement: Announcement, now: Instant) -> None:
+        """Remember whom the announcer hears."""
+        self.hear(announcement.sender, now)
         self._reports[announcement.sender] = announcement, now
-        return new or before is None or before[0] != announcement
 
     def is_stale(self, join: Join) -> bool:
         """An older opinion of its sender that arrives late. Remembers the newest."""
@@ -82,10 +80,10 @@ class Hearing:
             if before is not None and before.is_blamed and now < before.until and not is_blamed:
                 continue  # held down already, for longer
             level = 0
-            if before is not None and now - before.until < 2 * self._hold_ns(before.doublings):
-                level = before.doublings
-            level = min(level + (BLAMED_DOUBLINGS if is_blamed else 1), HOLD_DOWN_DOUBLINGS_MAX)
-            self._held[process] = _HoldDown(Instant(now + self._hold_ns(level - 1)), level, is_blamed)
+            if before is not None and now - before.until < 2 * self._hold_ns(before.level + 1):
+                level = before.level
+            level = min(level + (BLAMED_LEVELS if is_blamed else 1), HOLD_DOWN_LEVEL_MAX)
+            self._held[process] = _HoldDown(Instant(now + self._hold_ns(level)), level, is_blamed)
 
     def is_held_down(self, process: ProcessId, now: Instant) -> bool:
         return process in self._held and now < self._held[process].until
@@ -135,8 +133,8 @@ class Hearing:
         report = self._reports.get(listener)
         return report is not None and now - report[1] < self._lifetime and speaker in report[0].heard
 
-    def _hold_ns(self, doublings: int) -> int:
-        return self._config.hold_down_ns << doublings
+    def _hold_ns(self, level: int) -> int:
+        return self._config.hold_down_ns << (level - 1)
 
     def _forget(self, now: Instant) -> None:
         """Bound what is remembered: the longest silent go first."""

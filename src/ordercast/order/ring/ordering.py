@@ -9,7 +9,7 @@ rotation after a loss, and without loss nothing is ever sent twice.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ordercast.model.ids import NOBODY, ProcessId, Seq, TokenSeq
 from ordercast.order.ring.config import RingConfig
@@ -59,8 +59,8 @@ def visit(ring: Ring, token: Token, source: Source, config: RingConfig) -> Visit
     aru, aru_id = updated_aru(token, store.aru, seq, ring.me)
     overdue = store.missing(memory.received_seq, config.requests_max)
     requests = _requests(unanswered, overdue, config.requests_max)
-    forwarded = replace(
-        token,
+    forwarded = Token(
+        ring=token.ring,
         sender=ring.me,
         token_seq=TokenSeq(token.token_seq + 1),
         round=token_round,
@@ -69,7 +69,9 @@ def visit(ring: Ring, token: Token, source: Source, config: RingConfig) -> Visit
         aru_id=aru_id,
         requests=requests,
         retransmitted=min(max(0, token.retransmitted + len(answers) - memory.retransmitted), RETRANSMITTED_MAX),
+        exchanging=token.exchanging,
         timestamp=token.timestamp + len(fresh),
+        extension=token.extension,
     )
     quiet = seq == memory.received_seq == aru and not answers and not requests
     memory.quiet = memory.quiet + 1 if quiet else 0

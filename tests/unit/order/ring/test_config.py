@@ -50,7 +50,7 @@ BROKEN = [
     ({"token_retransmit_ns": 300_000_000}, "token_retransmit_ns must be at most a third of token_loss_ns"),
     ({"rest_ns": 400_000_000}, "rest_ns and token_retransmit_ns together must be at most a third of token_loss_ns"),
     ({"window": 63}, "visit_max must be at most window"),
-    ({"backlog_max": 319}, "backlog_max must be at least window and visit_max"),
+    ({"backlog_max": 319}, "backlog_max must be at least window + visit_max"),
     ({"queue_size_max": (16 << 20) + 63}, "queue_size_max must exceed message_size_max by at least 64 bytes"),
 ]
 

@@ -1,0 +1,53 @@
+"""Members whose configurations differ are told so by name. (Not in the paper: its constants are compiled in.)"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ordercast.model.effects import AlarmKind
+from ordercast.order.ring.config import RING_RELEVANT
+
+from .solo import ONE, SMALL, TRIO, Solo, alarms
+
+
+def doubled(key: str) -> tuple[int, ...]:
+    value = getattr(SMALL, key)
+    other = not value if isinstance(value, bool) else value * 2
+    return replace(SMALL, **{key: other}).digests()
+
+
+@pytest.mark.parametrize("key", RING_RELEVANT)
+def test_the_alarm_names_the_key_and_the_process(key: str) -> None:
+    solo = Solo().to_ring_of_one()
+    (alarm,) = alarms(solo.give(solo.join_of(ONE, TRIO, digests=doubled(key))))
+    assert alarm.kind is AlarmKind.CONFIGURATION_MISMATCH
+    assert alarm.process == ONE
+    assert f" {key} " in alarm.text and "n1" in alarm.text
+
+
+def test_every_key_is_told_once_per_node() -> None:
+    solo = Solo().to_ring_of_one()
+    digests = replace(SMALL, window=9, join_ns=1).digests()
+    effects = solo.give(*(solo.join_of(ONE, TRIO, digests=digests) for _ in range(3)))
+    assert len(alarms(effects)) == 2
+
+
+def test_equal_configurations_raise_no_alarm() -> None:
+    solo = Solo().to_ring_of_one()
+    assert alarms(solo.give(solo.join_of(ONE, TRIO, digests=SMALL.digests()))) == []
+
+
+def test_a_mismatch_does_not_keep_anybody_out() -> None:
+    """It is a warning: the ring forms all the same."""
+    solo = Solo().to_ring_of_one()
+    solo.give(*solo.announcements())
+    solo.give(solo.join_of(ONE, TRIO, digests=doubled("window")))
+    assert solo.node.state_name == "Gather"
+
+
+def test_a_newer_process_with_more_keys_is_understood() -> None:
+    """Digests are compared as far as both have them."""
+    solo = Solo().to_ring_of_one()
+    assert alarms(solo.give(solo.join_of(ONE, TRIO, digests=(*SMALL.digests(), 7)))) == []
