@@ -256,6 +256,7 @@ def test_what_a_page_shows_of_a_command_is_what_it_prints(
     """In this order, perhaps with other lines between. Paste the real output when this fails."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "200")
     words = shlex.split(command)[1:]
     if words[0] == "check":
         assert run(["sim", "--fault", "0.3s crash n1", "--trace", words[1]]) == 0
