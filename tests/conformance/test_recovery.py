@@ -495,7 +495,7 @@ def test_figure_4_16() -> None:
 
     def watch(event: Event) -> None:
         scene.watch(event)
-        if has_installed(event, [0, 1, 2, 3, 4, 5], 3):
+        if r not in play.cut and has_installed(event, [0, 1, 2, 3, 4, 5], 3) and event.at < 490 * MILLISECOND:
             tokenless.add(q)
             play.cut.add(r)
         if tokenless and has_entered(event, q, "Gather"):

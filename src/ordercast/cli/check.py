@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -70,10 +70,20 @@ def judge(path: Path) -> Judged:
     return Judged(path, run.info, len(run.events), deliveries, checkers.verdicts())
 
 
+def _overall(judged: list[Judged]) -> Verdict:
+    """The worst of all runs; of runs that are all valid, how many."""
+    worst = combined([run.verdict for run in judged])
+    return (
+        replace(worst, sentence=f"{len(judged)} of {len(judged)} runs VALID")
+        if worst.outcome is Outcome.VALID
+        else worst
+    )
+
+
 def _document(judged: list[Judged]) -> dict[str, Any]:
     return {
         "valid": all(run.is_valid for run in judged),
-        "verdict": verdict_document(combined([run.verdict for run in judged])),
+        "verdict": verdict_document(_overall(judged)),
         "runs": [
             {
                 "path": str(run.path),
