@@ -1,5 +1,7 @@
-"""The accelerated ring: the token leaves before the last packets. (Not in the paper: Babay and Amir, Fast Total Ordering
-for Modern Data Centers. Membership and recovery are the paper's.)"""
+"""The accelerated ring: the token leaves before the last packets.
+
+(Not in the paper: Babay and Amir, Fast Total Ordering for Modern Data Centers. Membership and recovery are as there.)
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,8 +15,8 @@ from .solo import ONE, SMALL, TRIO, Solo, alarms
 
 def doubled(key: str) -> tuple[int, ...]:
     value = getattr(SMALL, key)
-    other = not value if isinstance(value, bool) else value * 2
-    return replace(SMALL, **{key: other}).digests()
+    changes: dict[str, Any] = {key: not value if isinstance(value, bool) else value * 2}
+    return replace(SMALL, **changes).digests()
 
 
 @pytest.mark.parametrize("key", RING_RELEVANT)

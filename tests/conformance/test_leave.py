@@ -9,7 +9,7 @@ from ordercast.model.service import Service
 from ordercast.model.view import ChangeReason, ViewKind
 from ordercast.sim.options import SIM_RING
 from ordercast.trace.records import Departed, Installed
-from ordercast.wire.messages import Leave, Wake
+from ordercast.wire.messages import Leave
 
 from .play import Play, is_data, members_of, options
 from .solo import FOUR, ONE, RING, THREE, TRIO, Solo, ignored, packets_of, reasons, sent, seqs
@@ -53,13 +53,6 @@ def test_leaving_waits_until_all_have_received_what_was_sent() -> None:
     assert not any(isinstance(effect, Left) for effect in solo.pass_token(aru=2, aru_id=THREE))
     effects = solo.pass_token()
     assert isinstance(effects[-1], Left)
-
-
-def test_who_leaves_a_resting_ring_with_something_to_send_wakes_it() -> None:
-    solo = Solo().to_operational()
-    for _ in range(5):
-        solo.pass_token()
-    assert len(sent(solo.submit("last"), Wake)) == 1
 
 
 def test_a_farewell_leads_to_gather_without_the_one_that_left() -> None:

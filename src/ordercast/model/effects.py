@@ -69,7 +69,8 @@ class InstallView:
 
 @dataclass(slots=True)
 class Persist:
-    """Write, sync, then call `persisted(key)`. What depends on it is sent only then."""
+    """Write, sync, then call `persisted(key)`. What depends on it is sent only then. Writes of one key are carried out
+    in order."""
 
     key: str
     value: bytes

@@ -22,9 +22,10 @@ class Moved:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Visited:
-    """One token visit: what was on the token when it was forwarded, and what this visit did."""
+    """One token visit: what was on the token when it was forwarded, and what this visit did. (Not frozen: there are as
+    many as token visits.)"""
 
     ring: RingId
     round: int

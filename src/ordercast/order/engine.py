@@ -54,5 +54,6 @@ class Engine(Protocol):
     def first_lane(self) -> Lane:
         """Which lane the driver should drain first."""
 
-    def check_invariants(self) -> None:
-        """Raise AssertionError when the engine's own state is impossible. Cheap; for simulators and tests."""
+    def check_invariants(self, *, thorough: bool = True) -> None:
+        """Raise AssertionError when the engine's own state is impossible; cheap enough for every input when not
+        thorough. For simulators and tests."""

@@ -46,6 +46,7 @@ from ordercast.trace.records import (
 if TYPE_CHECKING:
     from ordercast.sim.world import World
 
+SWEEP_EVERY = 16  # inputs between thorough checks of an engine's invariants
 READ_MAX = 64  # packets per lane that one look at the network brings
 
 
@@ -60,6 +61,7 @@ class Life:
     view: View | None = None  # the last regular view
     wake_at: int | None = None  # the earliest scheduled wake
     busy_until: int = 0
+    disk_free_at: int = 0
     is_reading: bool = False  # a look at the network is scheduled
     crash_at_write: FaultKind | None = None
 
@@ -157,19 +159,27 @@ class Host:
             return
         first = life.engine.first_lane()
         second = Lane.TOKEN if first is Lane.DATA else Lane.DATA
-        packets: list[Packet] = []
-        cost = 0
-        options = self.world.options
-        for lane in (first, second):
-            inbox = life.inbox[lane]
-            for _ in range(min(len(inbox), READ_MAX)):
-                data = inbox.popleft()
-                packets.append(Packet(data, len(data), lane))
-                cost += options.token_ns if lane is Lane.TOKEN else options.packet_ns + options.byte_ns * len(data)
-        cost = int(cost * self.slowness)
+        packets = [packet for lane in (first, second) for packet in self._drain(life, lane)]
+        cost = int(self._cost(packets) * self.slowness)
         life.busy_until = self.world.now + cost
         self._input(life, life.engine.receive(packets, self.local_now()), delay=cost)
         self._read_soon(life)
+
+    def _drain(self, life: Life, lane: Lane) -> list[Packet]:
+        inbox = life.inbox[lane]
+        if len(inbox) <= READ_MAX:
+            taken = list(inbox)
+            inbox.clear()
+        else:
+            taken = [inbox.popleft() for _ in range(READ_MAX)]
+        return [Packet(data, len(data), lane) for data in taken]
+
+    def _cost(self, packets: list[Packet]) -> int:
+        options = self.world.options
+        cost = 0
+        for _, size, lane, _, _ in packets:
+            cost += options.token_ns if lane is Lane.TOKEN else options.packet_ns + options.byte_ns * size
+        return cost
 
     def wake(self, life: Life, at: int) -> None:
         if life is not self.life or life.wake_at != at:
@@ -183,7 +193,7 @@ class Host:
     def _input(self, life: Life, effects: list[Effect], delay: int = 0) -> None:
         self.world.inputs += 1
         if life is self.life:
-            life.engine.check_invariants()
+            life.engine.check_invariants(thorough=self.world.inputs % SWEEP_EVERY == 0)
             self._carry_out(effects, delay)
 
     # Effects
@@ -203,6 +213,8 @@ class Host:
     def _carry_out_one(self, life: Life, effect: Effect, departure: int) -> None:
         world = self.world
         match effect:
+            case Record():
+                world.record(Noted(self._at(), life.process, effect.note))
             case Broadcast():
                 world.network.broadcast(self.node, world.others(self.node), effect.packets, departure)
             case SendTo():
@@ -216,8 +228,6 @@ class Host:
                     life.view = effect.view
             case Persist():
                 self._persist(life, effect)
-            case Record():
-                world.record(Noted(self._at(), life.process, effect.note))
             case Alarm():
                 world.alarms.append((world.now, life.process, effect))
             case Left():
@@ -246,7 +256,8 @@ class Host:
             self.crash()
             return
         duration = world.rng.randrange(world.options.disk_ns, 2 * world.options.disk_ns + 1)
-        world.schedule(world.now + duration, self._written, life, effect)
+        life.disk_free_at = max(world.now, life.disk_free_at) + duration  # one write after the other
+        world.schedule(life.disk_free_at, self._written, life, effect)
 
     def _written(self, life: Life, effect: Persist) -> None:
         """The write is complete. A crash before this moment leaves the old value."""

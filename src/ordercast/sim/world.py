@@ -11,6 +11,7 @@ import heapq
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import attrgetter
 from random import Random
 from typing import Any
 
@@ -19,7 +20,7 @@ from ordercast.checker.verdict import Outcome, Verdict
 from ordercast.model.effects import Alarm
 from ordercast.model.ids import Instant, NodeId, ProcessId, node_of
 from ordercast.model.inputs import Lane
-from ordercast.model.notes import Moved, Occurred, Occurrence, Visited
+from ordercast.model.notes import Dropped, Ignored, Moved, Occurred, Occurrence, Visited
 from ordercast.model.service import Service
 from ordercast.order.engine import Engine
 from ordercast.order.ring.node import RingNode
@@ -27,7 +28,17 @@ from ordercast.sim.faults import Fault, FaultKind, ambush, random_faults
 from ordercast.sim.host import Host
 from ordercast.sim.network import Network
 from ordercast.sim.options import SimOptions
-from ordercast.trace.records import STAMP_SIZE, Ended, Event, Healed, Installed, Noted, Saturated, Started
+from ordercast.trace.records import (
+    STAMP_SIZE,
+    DeliveredBatch,
+    Ended,
+    Event,
+    Healed,
+    Installed,
+    Noted,
+    Saturated,
+    Started,
+)
 
 # Called as rule(source, target, packet).
 Rule = Callable[[int, int, bytes], bool]
@@ -300,14 +311,33 @@ class Digest:
     _hash: Any = field(default_factory=lambda: hashlib.blake2b(digest_size=16))
 
     def observe(self, event: Event) -> None:
-        if isinstance(event, Started):  # its promises are sets: sorted, since their order depends on the hash seed
-            names = sorted(promise.value for promise in event.promises.promises)
-            self._hash.update(repr((event.at, event.process, names, event.kept_storage)).encode())
-            return
-        self._hash.update(repr(event).encode())
+        self._hash.update(repr(_told(event)).encode())
 
     def text(self) -> str:
         return str(self._hash.hexdigest())
+
+
+def _told(event: Event) -> object:
+    """An event as something whose text is quickly made and the same under every hash seed."""
+    if isinstance(event, Noted):
+        note = event.note
+        return event.at, event.process, type(note).__name__, *_FIELDS[type(note)](note)
+    if isinstance(event, DeliveredBatch):  # a digest covers the bytes, and with them the identity
+        messages = [(message[1], message[4], message[5]) for message in event.messages]
+        return event.at, event.process, tuple(event.view), tuple(event.ring), messages
+    if isinstance(event, Started):  # its promises are sets
+        names = sorted(promise.value for promise in event.promises.promises)
+        return event.at, event.process, names, event.kept_storage
+    return event
+
+
+_FIELDS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
+    Moved: attrgetter("origin", "target", "reason", "text"),
+    Occurred: attrgetter("what.value", "count", "process"),
+    Ignored: attrgetter("what", "why"),
+    Dropped: lambda note: (note.why,),
+    Visited: attrgetter("ring.seq", "round", "seq", "aru", "my_aru", "sent", "retransmitted", "requested"),
+}
 
 
 def simulate(

@@ -116,9 +116,9 @@ class Departed:
     process: ProcessId
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Noted:
-    """A note of the engine."""
+    """A note of the engine. (Not frozen: these are most of a history.)"""
 
     at: Instant
     process: ProcessId

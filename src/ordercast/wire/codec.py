@@ -50,6 +50,7 @@ assert (TOKEN.size, RUN.size, COMMIT.size, MEMBER.size, JOIN.size, ANNOUNCEMENT.
 NUMBER_MAX = (1 << 62) - 1  # no counter gets there; one that does is damaged, and must not overflow further on
 FILLED = 1
 RECEIVED = 2
+_KINDS = {int(kind): kind for kind in MessageKind}
 _REASONS = {int(reason): reason for reason in ChangeReason}
 
 
@@ -320,10 +321,9 @@ def kind_of(data: bytes, cluster: bytes) -> tuple[MessageKind, RingId]:
         raise WireError(f"wire version {version}, we speak {VERSION}")
     if its_cluster != cluster:
         raise WireError("another cluster's packet")
-    try:
-        return MessageKind(kind), RingId(ring_seq, ProcessId(representative))
-    except ValueError:
-        raise WireError(f"message kind {kind} does not exist") from None
+    if kind not in _KINDS:
+        raise WireError(f"message kind {kind} does not exist")
+    return _KINDS[kind], RingId(ring_seq, ProcessId(representative))
 
 
 def decode(data: bytes, cluster: bytes) -> Message:

@@ -55,6 +55,7 @@ class Facts:
     proposal: Proposal
     hearing: Hearing
     outbox: Outbox
+    digests: tuple[int, ...]  # of the configuration, for every Join
     ring_seq: int  # the highest ring seq I have committed to
     installed: Ring  # the ring I last installed: the old ring while a new one is being formed
     delivery: Delivery

@@ -36,16 +36,20 @@ class Timers:
         self.earliest: Instant | None = None
 
     def arm(self, timer: Timer, deadline: int) -> None:
+        before = self._deadlines.get(timer)
         self._deadlines[timer] = Instant(deadline)
         if self.earliest is None or deadline <= self.earliest:
             self.earliest = Instant(deadline)
-        else:
+        elif before == self.earliest:
             self._refresh()
 
     def cancel(self, *timers: Timer) -> None:
+        is_stale = False
         for timer in timers:
-            self._deadlines.pop(timer, None)
-        self._refresh()
+            deadline = self._deadlines.pop(timer, None)
+            is_stale = is_stale or (deadline is not None and deadline == self.earliest)
+        if is_stale:
+            self._refresh()
 
     def only(self, *timers: Timer) -> None:
         """Cancel all but these."""

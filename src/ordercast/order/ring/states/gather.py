@@ -72,7 +72,7 @@ class Gather(State):
                 attempt.forwards,
                 attempt.reason,
                 attempt.blamed,
-                facts.config.digests(),
+                facts.digests,
             )
         )
 
