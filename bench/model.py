@@ -22,7 +22,8 @@ from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
 from ordercast.model.notes import Visited
 from ordercast.model.service import Service
 from ordercast.sim.options import SIM_RING, SimOptions
-from ordercast.sim.world import World, simulate
+from ordercast.sim.run import simulate
+from ordercast.sim.world import World
 from ordercast.trace.records import STAMP_SIZE, DeliveredBatch, Event, MessageId, Noted, Submitted
 from ordercast.wire.header import HEADER_SIZE, SINGLE_SIZE
 

@@ -11,7 +11,8 @@ from ordercast.model.notes import Moved, Occurred, Occurrence, Visited
 from ordercast.model.service import Service
 from ordercast.model.view import View, ViewKind
 from ordercast.sim.options import SimOptions
-from ordercast.sim.world import Result, World, simulate
+from ordercast.sim.run import Result, simulate
+from ordercast.sim.world import World
 from ordercast.trace.records import DeliveredBatch, DeliveredMessage, Event, Installed, Noted
 from ordercast.wire.header import HEADER, MessageKind
 

@@ -22,7 +22,8 @@ from ordercast.model.notes import Moved
 from ordercast.model.service import Service
 from ordercast.model.view import View, ViewKind
 from ordercast.sim.options import SimOptions
-from ordercast.sim.world import Result, World, simulate
+from ordercast.sim.run import Result, simulate
+from ordercast.sim.world import World
 from ordercast.trace.records import Crashed, DeliveredBatch, Departed, Event, Healed, Installed, Noted, Started
 from ordercast.wire.header import HEADER, MessageKind
 

@@ -9,7 +9,7 @@ import pytest
 from ordercast.model.ids import MILLISECOND
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.options import SIM_RING, SimOptions
-from ordercast.sim.world import simulate
+from ordercast.sim.run import simulate
 from ordercast.trace.records import Event, Installed
 
 SETTLED_CONSENSUS_TIMEOUTS = 20  # the stated bound; docs/internals/deviations.md names it

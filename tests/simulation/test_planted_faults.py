@@ -8,8 +8,8 @@ import pytest
 
 from ordercast.checker import Outcome
 from ordercast.model.promises import Promise
+from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import SATURATED_EVERY, SATURATED_FIRST, hostile_options
-from ordercast.sim.world import Result, simulate
 
 from .planted import PLANTED, PlantedFault
 

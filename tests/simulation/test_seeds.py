@@ -13,8 +13,8 @@ import pytest
 from ordercast.model.ids import MILLISECOND
 from ordercast.model.promises import Promise
 from ordercast.sim.options import SIM_RING, SimOptions
+from ordercast.sim.run import simulate
 from ordercast.sim.swarm import LARGE_EVERY, hostile_options
-from ordercast.sim.world import simulate
 
 REGRESSIONS = [
     int(line.split()[0])

@@ -15,7 +15,7 @@ from ordercast.cli.timeline import Timeline
 from ordercast.model.errors import UsageError
 from ordercast.sim.faults import Fault
 from ordercast.sim.options import SimOptions
-from ordercast.sim.world import Result, simulate
+from ordercast.sim.run import Result, simulate
 from ordercast.trace.parquet import RunInfo, write_run
 from ordercast.trace.records import Event
 

@@ -19,7 +19,7 @@ from ordercast.model.notes import Occurrence
 from ordercast.model.view import ChangeReason
 from ordercast.order.ring.states.moves import MOVES
 from ordercast.sim.options import SIM_RING, Delays, Link, SimOptions
-from ordercast.sim.world import simulate
+from ordercast.sim.run import simulate
 
 LARGE_EVERY = 10  # one run in ten has messages above 64 kB
 SATURATED_EVERY = 20

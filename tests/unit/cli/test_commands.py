@@ -17,8 +17,8 @@ from ordercast.cli import recording, swarm
 from ordercast.cli.main import run
 from ordercast.model.ids import Instant
 from ordercast.sim.options import SimOptions
+from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import Outline, expected_rows, hostile_options, outline
-from ordercast.sim.world import Result, simulate
 from ordercast.trace.parquet import read_run, write_run
 from ordercast.trace.records import DeliveredBatch, Ended
 

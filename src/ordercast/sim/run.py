@@ -1,0 +1,144 @@
+"""One run from outside: `simulate(options, seed)`, a pure function, and what it returns.
+
+The result says what happened, what the checkers think of it, and a digest of the whole history that is the same on any
+machine under any hash seed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from operator import attrgetter
+from random import Random
+from typing import Any
+
+from ordercast.checker import Checkers
+from ordercast.checker.verdict import Outcome, Verdict
+from ordercast.model.effects import Alarm
+from ordercast.model.ids import NodeId, ProcessId
+from ordercast.model.notes import Dropped, Ignored, Moved, Occurred, Visited
+from ordercast.order.engine import Engine
+from ordercast.order.ring.node import RingNode
+from ordercast.order.ring.states.moves import GATHER
+from ordercast.sim.faults import Fault
+from ordercast.sim.options import SimOptions
+from ordercast.sim.world import World
+from ordercast.trace.records import DeliveredBatch, Event, Installed, Noted, Started
+
+
+@dataclass(slots=True)
+class Result:
+    seed: int
+    options: SimOptions
+    verdicts: list[Verdict]
+    verdict: Verdict
+    digest: str
+    virtual_ns: int
+    inputs: int
+    settled: bool
+    counts: Counter[str]  # how often everything happened that a campaign counts
+    alarms: list[tuple[int, ProcessId, Alarm]]
+    events: list[Event]  # the history, when it was asked for
+
+    @property
+    def is_valid(self) -> bool:
+        return self.verdict.outcome is Outcome.VALID and self.settled
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts what a campaign wants to have seen."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def observe(self, event: Event) -> None:
+        if isinstance(event, Noted):
+            note = event.note
+            if isinstance(note, Moved):
+                self.counts[f"move {note.origin} → {note.target}"] += 1
+                if note.reason is not None and note.target == GATHER:
+                    self.counts[f"gather: {note.reason.text}"] += 1
+            elif isinstance(note, Occurred):
+                self.counts[note.what.value] += note.count
+            elif isinstance(note, Visited):
+                self.counts["retransmissions"] += note.retransmitted
+        elif isinstance(event, Installed):
+            self.counts[f"{event.view.kind.value} views"] += 1
+
+
+@dataclass(slots=True)
+class Digest:
+    """Of the whole history: notes too, since they show every step of every engine."""
+
+    _hash: Any = field(default_factory=lambda: hashlib.blake2b(digest_size=16))
+
+    def observe(self, event: Event) -> None:
+        self._hash.update(repr(_told(event)).encode())
+
+    def text(self) -> str:
+        return str(self._hash.hexdigest())
+
+
+def _told(event: Event) -> object:
+    """An event as something whose text is quickly made and the same under every hash seed."""
+    if isinstance(event, Noted):
+        note = event.note
+        return event.at, event.process, type(note).__name__, *_FIELDS[type(note)](note)
+    if isinstance(event, DeliveredBatch):  # a digest covers the bytes, and with them the identity
+        messages = [(message[1], message[4], message[5]) for message in event.messages]
+        return event.at, event.process, tuple(event.view), tuple(event.ring), messages
+    if isinstance(event, Started):  # its promises are sets
+        names = sorted(promise.value for promise in event.promises.promises)
+        return event.at, event.process, names, event.kept_storage
+    return event
+
+
+_FIELDS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
+    Moved: attrgetter("origin", "target", "reason", "text"),
+    Occurred: attrgetter("what.value", "count", "process"),
+    Ignored: attrgetter("what", "why"),
+    Dropped: lambda note: (note.why,),
+    Visited: attrgetter("ring.seq", "round", "seq", "aru", "my_aru", "sent", "retransmitted", "requested"),
+}
+
+
+def simulate(
+    options: SimOptions,
+    seed: int,
+    *,
+    keep_events: bool = False,
+    verbose: bool = True,
+    observer: Callable[[Event], None] | None = None,
+    on_fault: Callable[[int, Fault], None] | None = None,
+    make_engine: Callable[[NodeId], Engine] | None = None,
+    script: Callable[[World], None] | None = None,
+) -> Result:
+    """`script` may set the scene before the run begins: schedule actions, give the network a rule."""
+    options.validate()
+    checkers, tally, digest = Checkers(), Tally(), Digest()
+    events: list[Event] = []
+    observers: list[Callable[[Event], None]] = [checkers.observe, tally.observe, digest.observe]
+    if keep_events:
+        observers.append(events.append)
+    if observer is not None:
+        observers.append(observer)
+    world = World(options, Random(seed), observers, on_fault)
+    if script is not None:
+        script(world)
+    settled = world.run(make_engine or (lambda node: RingNode(node, options.ring, verbose=verbose)))
+    verdicts = checkers.verdicts()
+    return Result(
+        seed,
+        options,
+        verdicts,
+        checkers.verdict(),
+        digest.text(),
+        world.now,
+        world.inputs,
+        settled,
+        tally.counts,
+        world.alarms,
+        events,
+    )
