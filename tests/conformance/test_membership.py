@@ -378,7 +378,6 @@ def test_a_join_that_adds_nothing_does_not_restart_the_consensus_timer(case: str
     assert ChangeReason.NO_CONSENSUS in reasons(solo.wait(4))
 
 
-@pytest.mark.xfail(reason="an outsider's newer Join, of which nothing may be taken over, undoes its agreement")
 def test_an_agreement_counts_until_my_own_sets_change() -> None:
     """Figures 4.5 and 4.7: consensus[q] is set by an equal Join and cleared only at Shift_to_Gather. FOUR agreed, like
     ONE; then its own consensus timeout, a moment before mine, fails THREE, who is silent. At my timeout THREE alone is

@@ -19,7 +19,6 @@ class Timer(IntEnum):
     MERGE = 6
     REST = 7
     WAKE = 8
-    LEAVE = 9
 
 
 # Expiry of these blames somebody else; after a pause of our own they start anew instead.

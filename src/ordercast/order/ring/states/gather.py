@@ -162,10 +162,10 @@ class Gather(State):
             return self
         before = proposal.sets
         proposal.merge(join, members)
-        self.joins[join.sender] = join
         if proposal.sets == before:  # an outsider counts my ring-mates as failed: the consensus timeout decides
             step.ignored(join, "it says nothing that I may take over")
-            return self
+            return self  # and its earlier agreement counts until my sets change
+        self.joins[join.sender] = join
         return self._again(join.reason if join.sender in members else ChangeReason.MERGE, step, self.joins)
 
     def _admits(self, join: Join, step: Step) -> bool:
