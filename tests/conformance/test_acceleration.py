@@ -148,7 +148,7 @@ def test_both_modes_deliver_the_same_messages_in_one_order_each() -> None:
 
 
 def test_an_accelerated_ring_repairs_losses() -> None:
-    """Capability 2 in this mode."""
+    """Loss is mended in this mode too."""
     play = Play(options(ring=replace(SIM_RING, accelerated=True), messages=60, loss=0.05))
     assert play.run().is_valid
     assert play.result.counts["retransmissions"] > 0

@@ -1,4 +1,4 @@
-"""What the paper's single ring can do, shown on whole rings: rows of our capability table that no other file has."""
+"""What the paper's single ring can do, shown on whole rings: what no other file has."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .play import Play, has_installed, is_token, kind_of, options
 
 @pytest.mark.parametrize("victim", range(4))
 def test_survivors_of_a_crash_form_a_ring_in_bounded_time(victim: int) -> None:
-    """Capability 12, L779 and L1409: one token loss timeout, one consensus timeout, and a few rotations."""
+    """Section 4.2 Operational and section 4.5: one token loss timeout, one consensus timeout, and a few rotations."""
     play = Play(options(nodes=4))
     play.at(100, lambda: play.crash(victim))
     play.run()
@@ -34,7 +34,7 @@ def test_survivors_of_a_crash_form_a_ring_in_bounded_time(victim: int) -> None:
 
 
 def test_a_process_that_starts_later_is_taken_in_and_the_order_is_kept() -> None:
-    """Capability 13, L736 and L785. Deviation: it announces itself, and the representative proposes it."""
+    """Section 4.2 and section 4.2 Operational. Deviation: it announces itself, and the representative proposes it."""
     play = Play(options(nodes=3, fault_time_ns=300 * MILLISECOND))
     play.at(0.1, lambda: play.crash(2))
     for moment in range(50, 250, 10):
@@ -49,7 +49,7 @@ def test_a_process_that_starts_later_is_taken_in_and_the_order_is_kept() -> None
 
 @pytest.mark.parametrize("groups", [((0, 1), (2, 3)), ((0,), (1, 2, 3)), ((0, 2), (1,), (3,))])
 def test_partitions_go_on_and_merge(groups: tuple[tuple[int, ...], ...]) -> None:
-    """Capability 14, L1236: split and healed under load; every component works, then there is one ring again."""
+    """Section 4.3: split and healed under load; every component works, then there is one ring again."""
     faults = (
         Fault(100 * MILLISECOND, FaultKind.PARTITION, groups=groups),
         Fault(300 * MILLISECOND, FaultKind.HEAL),
@@ -64,7 +64,7 @@ def test_partitions_go_on_and_merge(groups: tuple[tuple[int, ...], ...]) -> None
 
 @pytest.mark.parametrize("every", [2, 3, 5])
 def test_lost_joins_do_not_keep_anybody_from_agreeing(every: int) -> None:
-    """Capability 15, L841-926: one in so many Joins is lost, on each link by itself; all who install agree."""
+    """Section 4.2 Gather: one in so many Joins is lost, on each link by itself; all who install agree."""
     play = Play(options(nodes=5))
     numbers = iter(range(10**6))
     play.rule = lambda source, target, packet: kind_of(packet) != MessageKind.JOIN or next(numbers) % every != 0
@@ -77,7 +77,7 @@ def test_lost_joins_do_not_keep_anybody_from_agreeing(every: int) -> None:
 
 
 def test_old_joins_do_not_break_a_ring() -> None:
-    """Capability 18, L791: every Join ever sent is replayed to everybody later."""
+    """Section 4.2 Operational: every Join ever sent is replayed to everybody later."""
     play = Play()
     joins: list[tuple[int, int, bytes]] = []
 
@@ -99,7 +99,8 @@ def test_old_joins_do_not_break_a_ring() -> None:
 
 
 def test_duplicated_and_delayed_commit_tokens_never_give_a_partial_list() -> None:
-    """Capability 19, L943 and L1011: each Commit token comes again, at once and much later, on every hop."""
+    """Section 4.2 Gather and section 4.2 Commit: each Commit token comes again, at once and much later, on every
+    hop."""
     play = Play(options(nodes=4, is_fifo=False, fault_time_ns=400 * MILLISECOND))
     copies: set[bytes] = set()
 
@@ -120,7 +121,7 @@ def test_duplicated_and_delayed_commit_tokens_never_give_a_partial_list() -> Non
 
 @pytest.mark.parametrize("seed", range(3))
 def test_identities_strictly_increase_at_every_process(seed: int) -> None:
-    """Capability 26, L1515-1549 (extended virtual synchrony): messages and views, ordered by (ring, seq, place), are
+    """Section 4.5 (extended virtual synchrony): messages and views, ordered by (ring, seq, place), are
     delivered in strictly increasing order at each process, over all its views."""
     play = Play(options(nodes=4, messages=150, random_faults=6, loss=0.03, fault_time_ns=500 * MILLISECOND), seed)
     assert play.run().is_valid
@@ -159,7 +160,7 @@ def reconfigured(has_retransmission: bool) -> tuple[Play, int]:
 
 
 def test_token_retransmission_spares_a_reconfiguration() -> None:
-    """Capability 29, L1383: 16 ms against 40 ms and the Token Loss timeout in the paper; here the same relation."""
+    """Section 4.4: 16 ms against 40 ms and the Token Loss timeout in the paper; here the same relation."""
     (with_copy, soon), (without, late) = reconfigured(True), reconfigured(False)
     assert with_copy.is_valid and without.is_valid
     assert with_copy.memberships(0) == [[0], [0, 1, 2]]
@@ -169,7 +170,7 @@ def test_token_retransmission_spares_a_reconfiguration() -> None:
 
 
 def test_the_store_is_bounded_in_steady_state() -> None:
-    """Capability 6: under saturation nobody holds more than what two rotations bring (L560, L582)."""
+    """Under saturation nobody holds more than what two rotations bring (section 4.1)."""
     ring = replace(SIM_RING, window=20, visit_max=8)
     play = Play(options(ring=ring))
     for _ in range(200):

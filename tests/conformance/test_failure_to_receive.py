@@ -1,4 +1,5 @@
-"""Failure to receive: who passes tokens but misses packets for ever is expelled. (Paper, L793-797, Figure 4.4)"""
+"""Failure to receive: who passes tokens but misses packets for ever is expelled. (Paper, section 4.2 Operational,
+Figure 4.4)"""
 
 from __future__ import annotations
 
@@ -71,7 +72,7 @@ def test_who_is_about_to_raise_the_aru_is_not_blamed() -> None:
 
 
 def test_it_applies_in_recovery_too() -> None:
-    """L1058."""
+    """Section 4.2 Recover."""
     solo = Solo().to_recovery()
     solo.pass_token(seq=1, aru=0, aru_id=THREE)
     effects = [effect for _ in range(LIMIT) for effect in solo.pass_token(aru=0, aru_id=THREE)]
@@ -80,7 +81,7 @@ def test_it_applies_in_recovery_too() -> None:
 
 
 def test_ring_mates_take_over_the_blame() -> None:
-    """L912: the fail_set of a ring-mate is taken over; the reason and who is blamed go on with it."""
+    """Section 4.2 Gather: the fail_set of a ring-mate is taken over; the reason and who is blamed go on with it."""
     solo = Solo().to_operational()
     join = solo.join_of(ONE, TRIO, {THREE}, ring_seq=8, reason=ChangeReason.FAILED_TO_RECEIVE, blamed=THREE, ring=RING)
     assert reasons(solo.give(join)) == [ChangeReason.FAILED_TO_RECEIVE]
@@ -88,7 +89,7 @@ def test_ring_mates_take_over_the_blame() -> None:
 
 
 def test_a_member_deaf_to_data_is_expelled_and_the_others_go_on() -> None:
-    """Capability 11: n2 hears tokens and Joins, but no data. The others are one ring, with everything delivered, well
+    """n2 hears tokens and Joins, but no data. The others are one ring, with everything delivered, well
     before it can hear again; it is not merged meanwhile (deviation: hold-down)."""
     faults = (Fault(100 * MILLISECOND, FaultKind.DEAFEN, node=2),)
     play = Play(options(nodes=4, faults=faults, fault_time_ns=400 * MILLISECOND))

@@ -122,7 +122,7 @@ def test_a_rotation_sends_at_most_window_and_each_time() -> None:
 
 
 def test_all_get_an_equal_share() -> None:
-    """Section 4.4 and capability 9: also when N x each_time exceeds the window nobody starves (E4)."""
+    """Section 4.4 and also when N x each_time exceeds the window nobody starves (E4)."""
     counts: Counter[int] = Counter()
     rounds = list(busy_rounds(saturated()).values())
     for visits in rounds[2:20]:

@@ -87,8 +87,8 @@ def sets(solo: Solo) -> tuple[tuple[ProcessId, ...], tuple[ProcessId, ...]]:
 
 
 def test_a_life_begins_on_a_ring_of_one_once_its_seq_is_stored() -> None:
-    """L736 and E7: the ring seq is raised and stored before it is used. Deviation: the node is Operational on its ring
-    of one and announces itself; the paper broadcasts a Join and enters Gather."""
+    """Section 4.2 and E7: the ring seq is raised and stored before it is used. Deviation: the node is Operational on
+    its ring of one and announces itself; the paper broadcasts a Join and enters Gather."""
     solo = Solo(stored=stored(8))
     assert solo.log == [Persist("ring_seq", (12).to_bytes(8, "big"))]
     effects = solo.written()
@@ -101,7 +101,7 @@ def test_a_life_begins_on_a_ring_of_one_once_its_seq_is_stored() -> None:
 
 @pytest.mark.parametrize("seq", [0, 4, 5, 6, 7, 8, 4000])
 def test_every_start_uses_a_higher_seq_than_the_one_stored(seq: int) -> None:
-    """L407 and E7: also when the last life stored a value and died before using it."""
+    """Chapter 3 and E7: also when the last life stored a value and died before using it."""
     (view,) = views(Solo(stored=stored(seq)).written())
     assert view.id.seq > seq
     assert view.id.seq % 4 == 0
@@ -127,8 +127,8 @@ def test_token_loss_leads_to_gather() -> None:
 
 
 def test_foreign_data_is_evidence_of_life_and_nothing_else() -> None:
-    """L785: a foreign message leads to Gather. Deviation: it is noted as evidence that its sender lives; rings merge by
-    announcements."""
+    """Section 4.2 Operational: a foreign message leads to Gather. Deviation: it is noted as evidence that its sender
+    lives; rings merge by announcements."""
     solo = operational()
     assert packets_of(solo.give_packets(packet_of(1, originator=FOUR, ring=RingId(8, FOUR)))) == []
     assert solo.node.state_name == "Operational"
@@ -137,7 +137,7 @@ def test_foreign_data_is_evidence_of_life_and_nothing_else() -> None:
 
 
 def test_a_recovery_rebroadcast_of_another_ring_does_not_disturb() -> None:
-    """L787: messages that are rebroadcast in recovery are no foreign messages."""
+    """Section 4.2 Operational: messages that are rebroadcast in recovery are no foreign messages."""
     solo = operational()
     assert moves(solo.give_packets(packet_of(1, originator=THREE, ring=RingId(4, THREE)))) == []
 
@@ -161,8 +161,9 @@ def test_a_commit_token_is_discarded_in_operational() -> None:
 def test_joins_that_operational_ignores(
     sender: ProcessId, failed: Collection[ProcessId], ring_seq: int, why: str
 ) -> None:
-    """L791 (E6, the figure has neither rule): a Join is ignored that counts me as failed, or that a member sent before
-    this ring was formed. Deviation: an outsider's also unless everybody is known to hear everybody."""
+    """Section 4.2 Operational (E6, the figure has neither rule): a Join is ignored that counts me as failed, or that a
+    member sent before this ring was formed. Deviation: an outsider's also unless everybody is known to hear
+    everybody."""
     solo = operational()
     effects = solo.give(solo.join_of(sender, {*TRIO, sender}, failed, ring_seq=ring_seq))
     assert ignored(effects) == [why]
@@ -170,7 +171,7 @@ def test_joins_that_operational_ignores(
 
 
 def test_a_fresh_join_of_a_member_leads_to_gather() -> None:
-    """L791: its sets are merged, and the reason it gives goes on."""
+    """Section 4.2 Operational: its sets are merged, and the reason it gives goes on."""
     solo = operational()
     effects = solo.give(solo.join_of(ONE, TRIO, {THREE}, ring_seq=8, reason=ChangeReason.TOKEN_LOST))
     assert reasons(effects) == [ChangeReason.TOKEN_LOST]
@@ -178,7 +179,8 @@ def test_a_fresh_join_of_a_member_leads_to_gather() -> None:
 
 
 def test_a_join_of_an_outsider_whom_all_hear_leads_to_gather() -> None:
-    """L785-791, with the evidence that the deviation asks for: a newcomer, and every member, hear each other."""
+    """Section 4.2 Operational, with the evidence that the deviation asks for: a newcomer, and every member, hear each
+    other."""
     solo = operational()
     everybody = (*TRIO, FOUR)
     solo.give(*(Announcement(RING, one, TRIO, everybody) for one in (ONE, THREE)))
@@ -200,7 +202,7 @@ def test_the_representative_proposes_the_merge() -> None:
 
 
 def test_an_older_opinion_that_arrives_late_is_ignored() -> None:
-    """L791, capability 18: replaying old Joins does not break a ring. Here by the number that each Join carries."""
+    """Section 4.2 Operational: replaying old Joins does not break a ring. Here by the number that each Join carries."""
     solo = operational()
     newer = solo.join_of(ONE, TRIO, {TWO}, ring_seq=8, number=50)
     older = solo.join_of(ONE, TRIO, (), ring_seq=8, number=49)
@@ -216,7 +218,7 @@ def test_join_and_consensus_timeouts_do_not_occur_in_operational() -> None:
         assert sent(effects, Join) == [] and moves(effects) == []
 
 
-# Gather (map 3.6 and 3.7; Figures 4.5 to 4.8)
+# Gather (Figures 4.5 to 4.8)
 
 
 def test_entering_gather_cancels_the_tokens_timers() -> None:
@@ -247,8 +249,8 @@ def test_the_join_is_repeated_unchanged() -> None:
 
 
 def test_equal_joins_of_everybody_are_consensus() -> None:
-    """Figure 4.7, Join with sets equal to mine; L922-924: who is not representative waits for the Commit token, and
-    the Consensus timer is cancelled."""
+    """Figure 4.7, Join with sets equal to mine; section 4.2 Gather: who is not representative waits for the Commit
+    token, and the Consensus timer is cancelled."""
     solo = gathering().agree()
     assert solo.node.state_name == "Gather"
     effects = solo.wait(LOSS - 1)
@@ -290,14 +292,14 @@ def test_a_join_of_one_that_i_count_as_failed_is_ignored() -> None:
 
 
 def test_who_counts_me_as_failed_is_failed_for_me() -> None:
-    """L910: the two can never agree. And a processor never declares itself failed."""
+    """Section 4.2 Gather: the two can never agree. And a processor never declares itself failed."""
     solo = gathering()
     solo.give(solo.join_of(THREE, TRIO, {TWO}))
     assert sets(solo) == (TRIO, (THREE,))
 
 
 def test_a_ring_mates_opinion_is_taken_over_whole() -> None:
-    """L912: its fail_set is added to mine."""
+    """Section 4.2 Gather: its fail_set is added to mine."""
     solo = gathering()
     effects = solo.give(solo.join_of(THREE, {*TRIO, FOUR}, {ONE, FOUR}))
     assert sets(solo) == ((*TRIO, FOUR), (ONE, FOUR))
@@ -314,7 +316,7 @@ def with_outsider() -> Solo:
 
 
 def test_an_outsider_may_not_break_up_my_ring() -> None:
-    """L914, capability 16: of an outsider's fail_set those are taken that are not on my ring."""
+    """Section 4.2 Gather: of an outsider's fail_set those are taken that are not on my ring."""
     solo = with_outsider()
     solo.give(solo.join_of(FOUR, {*TRIO, FOUR, FIVE}, {ONE, FIVE}))
     assert sets(solo) == ((*TRIO, FOUR, FIVE), (FIVE,))
@@ -398,7 +400,8 @@ def waiting() -> Solo:
 
 
 def test_a_commit_token_that_agrees_with_me_is_accepted() -> None:
-    """L945: higher ring seq, my membership, first rotation. Figure 4.9: my entry is filled in and the hop counted."""
+    """Section 4.2 Gather: higher ring seq, my membership, first rotation. Figure 4.9: my entry is filled in and the
+    hop counted."""
     solo = waiting()
     effects = solo.give(solo.first_commit(TRIO, NEXT))
     assert solo.node.state_name == "Commit"
@@ -411,7 +414,7 @@ def test_a_commit_token_that_agrees_with_me_is_accepted() -> None:
 
 
 def test_a_commit_token_alone_is_consensus() -> None:
-    """L922: a Commit token with exactly my membership stands for the Joins that I have not seen."""
+    """Section 4.2 Gather: a Commit token with exactly my membership stands for the Joins that I have not seen."""
     solo = gathering()
     solo.give(solo.first_commit(TRIO, NEXT))
     assert solo.node.state_name == "Commit"
@@ -429,15 +432,15 @@ def test_a_commit_token_alone_is_consensus() -> None:
     ],
 )
 def test_commit_tokens_that_gather_refuses(changes: dict[str, Any]) -> None:
-    """L945: the ring seq must be above mine and it must be the first rotation. Deviation: the hop is exactly my place
-    on the ring, where the paper asks for one below the number of members."""
+    """Section 4.2 Gather: the ring seq must be above mine and it must be the first rotation. Deviation: the hop is
+    exactly my place on the ring, where the paper asks for one below the number of members."""
     solo = waiting()
     effects = solo.give(replace(solo.first_commit(TRIO, NEXT), **changes))
     assert packets_of(effects) == [] and solo.node.state_name == "Gather"
 
 
 def test_a_commit_token_with_other_members_is_refused() -> None:
-    """L945."""
+    """Section 4.2 Gather."""
     solo = waiting()
     for members in ((ONE, TWO), (ONE, TWO, THREE, FOUR), (TWO, THREE)):
         assert packets_of(solo.give(solo.first_commit(members, RingId(12, members[0])))) == []
@@ -445,7 +448,7 @@ def test_a_commit_token_with_other_members_is_refused() -> None:
 
 
 def test_a_commit_token_that_nobody_filled_in_before_me_is_refused() -> None:
-    """Capability 19: no duplicate or damaged Commit token gives a half-filled list."""
+    """No duplicate or damaged Commit token gives a half-filled list."""
     solo = waiting()
     token = solo.first_commit(TRIO, NEXT)
     empty = tuple(replace(one, filled=False) for one in token.members)
@@ -453,7 +456,8 @@ def test_a_commit_token_that_nobody_filled_in_before_me_is_refused() -> None:
 
 
 def test_a_commit_token_of_an_attempt_that_i_gave_up_is_refused() -> None:
-    """L973: after the failure of ring 12 its Commit token is void, for the ring seq I committed to is not below it."""
+    """Section 4.2 Gather: after the failure of ring 12 its Commit token is void, for the ring seq I committed to is
+    not below it."""
     solo = committed().lose_ring()
     assert packets_of(solo.give(solo.first_commit(TRIO, NEXT))) == []
 
@@ -468,7 +472,7 @@ def test_a_commit_token_of_an_attempt_that_i_gave_up_is_refused() -> None:
 def test_the_second_consensus_on_the_same_sets_gives_up_the_least_forwarder(
     forwards: dict[ProcessId, int], given_up: tuple[ProcessId, ...]
 ) -> None:
-    """L971, capability 17: who forwarded the token fewest times, the first such in ring order. `forwards` counts since
+    """Section 4.2 Gather: who forwarded the token fewest times, the first such in ring order. `forwards` counts since
     consensus. The node itself forwarded the Commit token once."""
     solo = committed().lose_ring()
     assert solo.join.forwards == 1
@@ -478,7 +482,7 @@ def test_the_second_consensus_on_the_same_sets_gives_up_the_least_forwarder(
 
 
 def test_the_least_forwarder_itself_goes_alone() -> None:
-    """L971: if it is I who forwarded least, I form a ring of one; and a singleton always installs."""
+    """Section 4.2 Gather: if it is I who forwarded least, I form a ring of one; and a singleton always installs."""
     solo = gathering().agree()
     solo.wait(LOSS)
     assert reasons(solo.log)[-1] is ChangeReason.COMMIT_LOST
@@ -493,7 +497,8 @@ def test_the_least_forwarder_itself_goes_alone() -> None:
 
 
 def test_failures_are_remembered_until_a_ring_is_installed() -> None:
-    """L683: my_fail_set is emptied only at installation; L971: so is the memory of what was agreed."""
+    """Section 4.2: my_fail_set is emptied only at installation; section 4.2 Gather: so is the memory of what was
+    agreed."""
     solo = gathering().fail(THREE)
     assert sets(solo) == (TRIO, (THREE,))
     solo.recover().wait(LOSS)
@@ -504,7 +509,7 @@ def test_failures_are_remembered_until_a_ring_is_installed() -> None:
 
 
 def test_when_no_ring_can_form_the_sets_grow_at_most_2n_minus_2_times_and_each_ends_alone() -> None:
-    """L1411, capability 17: every Commit token and every token is lost; only the loops of rings of one remain."""
+    """Section 4.5: every Commit token and every token is lost; only the loops of rings of one remain."""
     nodes = 4
     play = Play(options(nodes=nodes, fault_time_ns=1500 * MILLISECOND))
     lossy: set[int] = set()
@@ -537,7 +542,7 @@ def test_when_no_ring_can_form_the_sets_grow_at_most_2n_minus_2_times_and_each_e
 
 
 def test_a_new_rings_seq_is_four_above_the_highest_known() -> None:
-    """L926 and E8: max of my own and of all Joins used, plus four."""
+    """Section 4.2 Gather and E8: max of my own and of all Joins used, plus four."""
     solo = gathering(ONE)
     first, second = solo.agreement()
     solo.give(first, replace(second, ring_seq=40))
@@ -545,14 +550,14 @@ def test_a_new_rings_seq_is_four_above_the_highest_known() -> None:
 
 
 def test_the_transitional_configuration_is_two_below_the_new_ring() -> None:
-    """L1216: its representative is the lowest that comes along."""
+    """Section 4.3: its representative is the lowest that comes along."""
     solo = operational()
     transitional, regular = views(solo.log)[1:]
     assert transitional.id == RingId(regular.id.seq - 2, TWO)
     assert regular.id == RING
 
 
-# Commit (map 3.9; Figure 4.10)
+# Commit (Figure 4.10)
 
 
 def test_the_ring_seq_is_asked_to_be_stored_on_the_first_rotation() -> None:
@@ -562,7 +567,8 @@ def test_the_ring_seq_is_asked_to_be_stored_on_the_first_rotation() -> None:
 
 
 def test_the_second_forwarding_waits_for_the_disk() -> None:
-    """L1013 and E10: the ring seq is on stable storage before the Commit token is forwarded the second time."""
+    """Section 4.2 Commit and E10: the ring seq is on stable storage before the Commit token is forwarded the second
+    time."""
     solo = committed()
     effects = solo.give(solo.second_commit())
     assert packets_of(effects) == [] and solo.node.state_name == "Commit"
@@ -588,7 +594,6 @@ def test_copies_of_the_first_rotation_are_not_taken_for_the_second() -> None:
 
 
 def test_a_second_rotation_with_an_empty_entry_is_ignored() -> None:
-    """Capability 19."""
     solo = committed()
     solo.written()
     token = solo.second_commit()
@@ -598,7 +603,7 @@ def test_a_second_rotation_with_an_empty_entry_is_ignored() -> None:
 
 
 def test_another_rings_commit_token_is_discarded_in_commit() -> None:
-    """L1052."""
+    """Section 4.2 Commit."""
     solo = committed()
     for ring in (RingId(16, ONE), RingId(8, ONE)):
         assert packets_of(solo.give(replace(solo.second_commit(), ring=ring))) == []
@@ -614,7 +619,7 @@ def test_regular_tokens_and_foreign_messages_are_discarded_in_commit() -> None:
 
 
 def test_the_join_is_not_repeated_in_commit() -> None:
-    """L961: Join and Consensus timers are cancelled."""
+    """Section 4.2 Gather: Join and Consensus timers are cancelled."""
     assert sent(committed().wait(LOSS - 1), Join) == []
 
 
@@ -650,11 +655,11 @@ def test_a_member_that_speaks_of_this_ring_or_a_later_one_has_given_it_up(
     assert (interrupted in occurred(effects)) is is_taken
 
 
-# Recovery (map 3.11; Figures 4.12 and 4.13)
+# Recovery (Figures 4.12 and 4.13)
 
 
 def test_the_representatives_third_sight_makes_the_commit_token_a_regular_one() -> None:
-    """L1056."""
+    """Section 4.2 Recover."""
     solo = recovering(ONE)
     (token,) = sent(solo.give(solo.third_commit()), Token)
     assert (token.ring, token.token_seq, token.seq, token.aru, token.requests) == (NEXT, 7, 0, 0, ())
@@ -673,7 +678,7 @@ def test_duplicates_of_the_second_rotation_are_refused_in_recovery() -> None:
 
 
 def test_token_loss_in_recovery_leads_back_to_gather_as_a_member_of_the_old_ring() -> None:
-    """L1058 and L1125."""
+    """Section 4.2 Recover and section 4.3."""
     solo = recovering()
     effects = solo.wait(LOSS)
     assert reasons(effects) == [ChangeReason.RECOVERY_LOST]
@@ -696,7 +701,7 @@ def test_foreign_messages_are_dropped_in_recovery() -> None:
 )
 @pytest.mark.parametrize("node", [0, 1])
 def test_a_crash_round_the_write_never_lets_an_id_be_used_twice(kind: FaultKind, node: int) -> None:
-    """L407, L1391, capability 20: n0 (the representative) or n1 dies again and again at a write: of a ring being formed
+    """Chapter 3 and section 4.5: n0 (the representative) or n1 dies again and again at a write: of a ring being formed
     and, by plain crashes, of its start."""
     moments = []
     for start in (60, 280, 500):

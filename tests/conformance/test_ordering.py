@@ -174,7 +174,7 @@ def test_a_message_that_is_not_yet_safe_holds_up_later_agreed_ones() -> None:
 
 
 def test_nobody_delivers_a_safe_message_before_all_have_it() -> None:
-    """Section 4.1 and capability 4, on a whole ring: one member misses the packet for a while."""
+    """Section 4.1 and on a whole ring: one member misses the packet for a while."""
     play = Play(seed=2)
     lost: set[int] = {2}
     play.rule = lambda source, target, packet: target not in lost or not is_data(packet)
@@ -270,7 +270,7 @@ def test_only_a_packet_that_shows_the_token_moved_on_stops_its_retransmission(
 
 
 def test_packets_of_the_ring_keep_token_loss_away() -> None:
-    """Section 4.2, L666: receiving on the ring restarts the Token Loss timer (E2: the figures forget it)."""
+    """Section 4.2, section 4.2: receiving on the ring restarts the Token Loss timer (E2: the figures forget it)."""
     solo = busy()
     solo.wait(LOSS - 1)
     solo.give_packets(packet_of(3))
@@ -302,7 +302,7 @@ def test_one_lost_token_gives_no_membership_change(lost: int) -> None:
 
 
 def test_duplicated_tokens_change_nothing() -> None:
-    """Capability 7: a third of all packets come twice."""
+    """a third of all packets come twice."""
     play = Play(options(duplication=0.3, messages=60, nodes=4))
     assert play.run().is_valid
     assert play.count(Occurrence.DUPLICATE_TOKEN) > 10
@@ -313,7 +313,7 @@ def test_duplicated_tokens_change_nothing() -> None:
 
 
 def test_without_loss_all_deliver_the_same_sequence_without_gaps() -> None:
-    """Capability 1."""
+    """Section 4.1: seqs are contiguous, and everybody's sequence is the same."""
     play = Play(options(messages=0))
     for node in range(3):
         for moment in range(20):
@@ -329,7 +329,7 @@ def test_without_loss_all_deliver_the_same_sequence_without_gaps() -> None:
 
 @pytest.mark.parametrize("loss", [0.05, 0.2])
 def test_under_loss_all_deliver_the_same_sequence(loss: float) -> None:
-    """Capability 2: requests repair what was lost. Data alone is lost here, so the membership stays."""
+    """requests repair what was lost. Data alone is lost here, so the membership stays."""
     play = Play()
     numbers = iter(range(10**6))
     every = round(1 / loss)

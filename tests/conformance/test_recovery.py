@@ -71,7 +71,7 @@ def origins(effects: Sequence[Effect]) -> list[int]:
 
 
 def test_old_packets_travel_wrapped_with_old_ring_and_seq_inside_and_new_ones_outside() -> None:
-    """L1198."""
+    """Section 4.3."""
     old = packet_of(2, originator=THREE)
     solo = recovering(packet_of(1), old, aru=1)
     (packet,) = data_of(solo.begin_token())
@@ -89,14 +89,15 @@ def test_what_everybody_has_is_not_exchanged() -> None:
 
 
 def test_what_another_has_sent_is_not_sent_again() -> None:
-    """Figure 4.12, L1093: a wrapped message that is heard is taken out of my own queue; each is normally sent once."""
+    """Figure 4.12, section 4.3: a wrapped message that is heard is taken out of my own queue; each is normally sent
+    once."""
     solo = recovering(packet_of(1), packet_of(2), packet_of(3))
     solo.give_packets(wrapped(packet_of(1), 1, PAIR, ONE), wrapped(packet_of(3), 2, PAIR, ONE))
     assert origins(solo.pass_token(seq=2, aru=2)) == [2]
 
 
 def test_a_wrapped_packet_of_my_old_ring_fills_my_gap() -> None:
-    """L1093: it goes to the old ring's store."""
+    """Section 4.3: it goes to the old ring's store."""
     solo = recovering(packet_of(2))
     effects = solo.give_packets(wrapped(packet_of(1, "late"), 1, PAIR, ONE))
     assert Occurrence.MESSAGES_EXCHANGED in occurred(effects)
@@ -107,7 +108,7 @@ def test_a_wrapped_packet_of_my_old_ring_fills_my_gap() -> None:
 
 
 def test_who_was_not_on_that_old_ring_never_delivers_what_was_exchanged() -> None:
-    """L1198: the wrapped message of a ring that I was not on counts on the new ring only."""
+    """Section 4.3: the wrapped message of a ring that I was not on counts on the new ring only."""
     solo = Solo().to_recovery((ONE, TWO))
     stranger = packet_of(7, "not mine", originator=ONE, ring=RingId(4, ONE))
     effects = solo.give_packets(wrapped(stranger, 1, RingId(8, ONE), ONE))
@@ -118,7 +119,7 @@ def test_who_was_not_on_that_old_ring_never_delivers_what_was_exchanged() -> Non
 
 
 def test_nothing_new_is_sent_in_recovery() -> None:
-    """L1198: application messages wait for the new ring."""
+    """Section 4.3: application messages wait for the new ring."""
     solo = recovering()
     effects = solo.submit("new")
     effects += solo.begin_token() + solo.pass_token()
@@ -133,7 +134,7 @@ def test_nothing_new_is_sent_in_recovery() -> None:
 
 
 def test_the_flag_is_raised_while_i_have_something_to_send_and_lowered_by_who_raised_it() -> None:
-    """L1200: retrans_flg. More than one visit's worth: it stays up until the queue is empty."""
+    """Section 4.3: retrans_flg. More than one visit's worth: it stays up until the queue is empty."""
     solo = recovering(*map(packet_of, range(1, 7)))
     flags = []
     solo.begin_token()
@@ -146,7 +147,7 @@ def test_the_flag_is_raised_while_i_have_something_to_send_and_lowered_by_who_ra
 
 
 def test_a_flag_that_another_raised_is_left_up() -> None:
-    """L1200."""
+    """Section 4.3."""
     solo = recovering()
     for _ in range(5):
         solo.pass_token(exchanging=True)
@@ -155,7 +156,7 @@ def test_a_flag_that_another_raised_is_left_up() -> None:
 
 
 def test_the_promise_is_made_on_the_second_quiet_visit_and_the_ring_installed_on_the_third() -> None:
-    """L1202-1206: count 2 fixes install_seq and makes the promise; count 3, with the aru there twice, installs."""
+    """Section 4.3: count 2 fixes install_seq and makes the promise; count 3, with the aru there twice, installs."""
     solo = recovering()
     assert occurred(solo.begin_token()) == []
     assert occurred(solo.pass_token()) == [Occurrence.PROMISE_MADE]
@@ -164,7 +165,7 @@ def test_the_promise_is_made_on_the_second_quiet_visit_and_the_ring_installed_on
 
 
 def test_a_visit_with_the_flag_up_starts_the_count_again() -> None:
-    """L1202: successive visits."""
+    """Section 4.3: successive visits."""
     solo = recovering()
     solo.begin_token()
     solo.pass_token(exchanging=True)
@@ -173,7 +174,7 @@ def test_a_visit_with_the_flag_up_starts_the_count_again() -> None:
 
 
 def test_who_has_not_everything_does_not_promise() -> None:
-    """L1204: my_aru must have reached install_seq."""
+    """Section 4.3: my_aru must have reached install_seq."""
     solo = recovering()
     solo.pass_token(seq=1, aru=1)
     assert occurred(solo.pass_token()) == []
@@ -183,7 +184,7 @@ def test_who_has_not_everything_does_not_promise() -> None:
 
 
 def test_nobody_installs_before_the_aru_has_covered_the_exchange_twice() -> None:
-    """L1206: the token's aru was at least install_seq on the last two rotations."""
+    """Section 4.3: the token's aru was at least install_seq on the last two rotations."""
     solo = recovering()
     solo.give_packets(wrapped(packet_of(1), 1, PAIR, ONE))
     solo.pass_token(seq=1, aru=0, aru_id=ONE)
@@ -200,7 +201,7 @@ def test_nobody_installs_before_the_aru_has_covered_the_exchange_twice() -> None
 
 
 def test_the_rest_is_delivered_between_two_views() -> None:
-    """L1156-1167, steps 2 to 6: old view, transitional view, the rest, new view; one atomic action."""
+    """Section 4.3, steps 2 to 6: old view, transitional view, the rest, new view; one atomic action."""
     safe = packet_of(2, "safe", service=Service.SAFE)
     solo = recovering(packet_of(1), safe, packet_of(3), aru=3, high=1)
     assert delivered(solo.log) == ["1"]
@@ -210,7 +211,7 @@ def test_the_rest_is_delivered_between_two_views() -> None:
 
 
 def test_a_safe_message_that_a_companion_delivered_belongs_to_the_old_view() -> None:
-    """L1208: up through high_ring_delivered it is delivered in the regular configuration."""
+    """Section 4.3: up through high_ring_delivered it is delivered in the regular configuration."""
     safe = packet_of(2, "safe", service=Service.SAFE)
     solo = recovering(packet_of(1), safe, packet_of(3, service=Service.SAFE), aru=3, high=2)
     solo.begin_token()
@@ -219,7 +220,8 @@ def test_a_safe_message_that_a_companion_delivered_belongs_to_the_old_view() -> 
 
 
 def test_beyond_a_gap_only_messages_of_companions_are_delivered() -> None:
-    """L1222 and E11: 2 is lost to all who go on. 1 comes before the gap; of what follows, THREE's is not delivered."""
+    """Section 4.3 and E11: 2 is lost to all who go on. 1 comes before the gap; of what follows, THREE's is not
+    delivered."""
     packets = [packet_of(1, originator=THREE), packet_of(3, originator=THREE), packet_of(4, originator=ONE)]
     solo = recovering(*packets)
     solo.begin_token()
@@ -240,7 +242,7 @@ def test_up_to_the_gap_everything_is_delivered_whoever_sent_it() -> None:
 
 
 def test_the_views_name_what_they_end() -> None:
-    """L1216 and L1220: the transitional view ends the old ring, the regular one the transitional; ids are ordered."""
+    """Section 4.3: the transitional view ends the old ring, the regular one the transitional; ids are ordered."""
     solo = recovering().install()
     transitional, regular = views(solo.log)[-2:]
     assert (transitional.kind, regular.kind) == (ViewKind.TRANSITIONAL, ViewKind.REGULAR)
@@ -259,7 +261,7 @@ def test_after_installation_the_count_of_failures_begins_anew() -> None:
 
 
 def test_messages_of_early_installers_wait_until_i_install() -> None:
-    """L1127: they are kept for the new ring, delivered there, and nothing of them before."""
+    """Section 4.3: they are kept for the new ring, delivered there, and nothing of them before."""
     solo = recovering()
     solo.begin_token()
     solo.pass_token()
@@ -269,7 +271,7 @@ def test_messages_of_early_installers_wait_until_i_install() -> None:
 
 
 def test_no_safe_delivery_on_a_new_ring_before_all_have_installed_it() -> None:
-    """L1226, capability 25: the first to install sends a safe message at once; nobody delivers it while one is still in
+    """Section 4.3: the first to install sends a safe message at once; nobody delivers it while one is still in
     Recovery."""
     play = Play(options(nodes=4))
     early: list[Event] = []
@@ -314,7 +316,7 @@ def promised(*packets: bytes) -> Solo:
 
 
 def test_messages_of_early_installers_are_thrown_away_with_the_ring() -> None:
-    """L1127: if the new ring fails before I install it, they were never mine."""
+    """Section 4.3: if the new ring fails before I install it, they were never mine."""
     solo = trio()
     solo.begin_token()
     solo.pass_token()
@@ -324,15 +326,15 @@ def test_messages_of_early_installers_are_thrown_away_with_the_ring() -> None:
 
 
 def test_a_promise_is_told_on_the_next_commit_token() -> None:
-    """L1230: my_received_flg is true there, with the old ring, of which I am still a member."""
+    """Section 4.3: my_received_flg is true there, with the old ring, of which I am still a member."""
     solo = promised().recover(companion(received=True))
     mine = solo.commit_forwarded.members[1]
     assert (mine.old_ring, mine.received) == (RING, True)
 
 
 def test_when_all_have_promised_nothing_is_exchanged_again() -> None:
-    """L1230: the promise stands, and is kept in the transitional configuration that is entered now: also towards THREE,
-    who does not come along."""
+    """Section 4.3: the promise stands, and is kept in the transitional configuration that is entered now: also towards
+    THREE, who does not come along."""
     solo = promised(packet_of(2, "of THREE, beyond a gap", originator=THREE)).recover(companion(received=True))
     assert Occurrence.OBLIGATION_KEPT in occurred(solo.log)
     effects = solo.begin_token() + solo.pass_token() + solo.pass_token()
@@ -341,7 +343,7 @@ def test_when_all_have_promised_nothing_is_exchanged_again() -> None:
 
 
 def test_a_promise_is_kept_alone() -> None:
-    """L1232, Figure 4.16: who is left alone owes the messages of all for whom it promised, also beyond a gap."""
+    """Section 4.3, Figure 4.16: who is left alone owes the messages of all for whom it promised, also beyond a gap."""
     solo = promised(packet_of(2, "of ONE"))
     solo.wait(SMALL.consensus_ns)
     solo.written()
@@ -350,7 +352,7 @@ def test_a_promise_is_kept_alone() -> None:
 
 
 def test_when_one_has_not_promised_the_exchange_is_made_again() -> None:
-    """L1230: then nobody can have installed; the obligation is towards those who come along now."""
+    """Section 4.3: then nobody can have installed; the obligation is towards those who come along now."""
     packets = packet_of(1), packet_of(3, "of THREE", originator=THREE)
     solo = promised(*packets).recover(companion(received=False))
     assert origins(solo.begin_token()) == [1, 3]
@@ -386,7 +388,7 @@ def test_after_the_promise_the_old_rings_store_is_closed(state: str) -> None:
 
 
 def test_before_the_promise_what_the_new_ring_brought_is_kept() -> None:
-    """L1129: the old ring's aru may have grown in a recovery that failed."""
+    """Section 4.3: the old ring's aru may have grown in a recovery that failed."""
     solo = trio(packet_of(2))
     solo.give_packets(wrapped(packet_of(1), 1, PAIR, ONE))
     solo.lose_ring().fail(THREE).recover(companion())
@@ -394,7 +396,7 @@ def test_before_the_promise_what_the_new_ring_brought_is_kept() -> None:
 
 
 def test_a_companion_out_of_nowhere_is_not_believed() -> None:
-    """L1232: my_trans_memb only shrinks over failed passes; a Commit token that says otherwise is ignored."""
+    """Section 4.3: my_trans_memb only shrinks over failed passes; a Commit token that says otherwise is ignored."""
     solo = promised()
     solo.give(solo.join_of(ONE, {*QUARTET, FIVE}))
     solo.agree()
@@ -410,8 +412,8 @@ def test_a_companion_out_of_nowhere_is_not_believed() -> None:
 
 
 def test_all_who_install_continue_from_the_same_number() -> None:
-    """L1206: install_seq is equal at all: the first packet of the new ring that carries a message has the same seq
-    everywhere, just above the exchanged ones."""
+    """Section 4.3: install_seq is equal at all: the first packet of the new ring that carries a message has the same
+    seq everywhere, just above the exchanged ones."""
     play = Play(options(nodes=4, ring=PATIENT))
 
     def rule(source: int, target: int, packet: bytes) -> bool:
@@ -471,7 +473,7 @@ class Merging:
 
 
 def test_figure_4_15() -> None:
-    """L1236-1243: ring {p,q,r,s,t}; p is isolated, and q,r,s,t go on with u and v. q,r,s,t deliver the rest in their
+    """Section 4.3: ring {p,q,r,s,t}; p is isolated, and q,r,s,t go on with u and v. q,r,s,t deliver the rest in their
     transitional configuration {q,r,s,t}; u and v pass through their own, {u,v}."""
     scene = Merging(ring=(0, 1, 2, 3, 4), others=(5, 6), p=4)
     play = scene.play
@@ -495,7 +497,7 @@ def test_figure_4_15() -> None:
 
 
 def test_figure_4_16() -> None:
-    """L1245-1254: as in Figure 4.15, but q and r do not complete recovery while s,t,u,v install {q,r,s,t,u,v}. Then q
+    """Section 4.3: as in Figure 4.15, but q and r do not complete recovery while s,t,u,v install {q,r,s,t,u,v}. Then q
     forms {q,s,t,u,v}: it comes from {p,q,r,s,t}, so that its transitional configuration is {q}, and it must still
     deliver there what it promised for {q,r,s,t}. r ends alone and owes the same. Here u,v,s,t,q,r,p = n0 to n6."""
     scene = Merging(ring=(2, 3, 4, 5, 6), others=(0, 1), p=6)
@@ -563,14 +565,14 @@ def test_a_large_message_cut_by_a_view_change_is_delivered_once_in_one_view(part
 
 
 def test_joins_of_a_failed_recovery_speak_of_the_ring_that_failed() -> None:
-    """L1048 with E9: ring_seq is that of the ring in recovery, so that others see that it is given up."""
+    """Section 4.2 Commit with E9: ring_seq is that of the ring in recovery, so that others see that it is given up."""
     solo = recovering()
     solo.wait(LOSS)
     assert (solo.join.ring, solo.join.ring_seq) == (RING, 12)
 
 
 def test_the_exchange_takes_several_visits_when_there_is_much() -> None:
-    """L1200: flow control applies in recovery too."""
+    """Section 4.3: flow control applies in recovery too."""
     solo = recovering(*map(packet_of, range(1, 12)))
     counts = [len(seqs(solo.begin_token()))]
     counts += [len(seqs(solo.pass_token())) for _ in range(3)]

@@ -129,7 +129,7 @@ def test_the_token_of_a_quiet_ring_is_not_sent_again_while_it_may_rest() -> None
 
 
 def test_the_packet_rate_of_an_idle_ring_falls() -> None:
-    """Capability 10, and resting is no token loss."""
+    """and resting is no token loss."""
     play = Play()
     tokens: list[int] = []
 
@@ -153,7 +153,7 @@ def test_the_packet_rate_of_an_idle_ring_falls() -> None:
 @pytest.mark.parametrize("node", range(3))
 @pytest.mark.parametrize("moment", [200.0, 203.5, 207.1])
 def test_a_submission_at_any_member_wakes_the_ring_at_once(node: int, moment: float) -> None:
-    """Capability 10: delivered at all within some hops, long before the rest would have ended."""
+    """delivered at all within some hops, long before the rest would have ended."""
     play = Play()
     play.at(moment, lambda: play.submit(node))
     assert play.run().is_valid

@@ -1,4 +1,4 @@
-"""The allowance is bounded, a rotation is bounded, and nobody starves. (Erratum E4 of the map)"""
+"""The allowance is bounded, a rotation is bounded, and nobody starves. (Erratum E4)"""
 
 from __future__ import annotations
 
