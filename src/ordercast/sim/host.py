@@ -24,6 +24,7 @@ from ordercast.model.effects import (
 )
 from ordercast.model.ids import Incarnation, Instant, NodeId, ProcessId, node_of, process_id_from
 from ordercast.model.inputs import Lane, Packet, Submission
+from ordercast.model.service import Service
 from ordercast.model.view import View, ViewKind
 from ordercast.order.engine import Engine
 from ordercast.sim.faults import FaultKind
@@ -112,7 +113,7 @@ class Host:
 
     # Inputs
 
-    def submit(self, sender: int, service: int, size: int, filler: bytes) -> bool:
+    def submit(self, sender: int, service: Service, size: int, filler: bytes) -> bool:
         """One message of the application; False when there is no room for it, or nobody to take it."""
         life = self.life
         if life is None or self.has_left or self.is_paused or life.engine.room() < size + 64:
@@ -121,9 +122,9 @@ class Host:
         message = MessageId(life.process, sender, counter)
         data = stamped(message, filler)
         life.counters[sender] = counter
-        submitted = SubmittedMessage(message, digest_of(data), service, len(data))
+        submitted = SubmittedMessage(message, digest_of(data), int(service), len(data))
         self.world.record(Submitted(self._at(), life.process, (submitted,)))
-        submission = Submission(data, self.world.service(service), sender)
+        submission = Submission(data, service, sender)
         self._input(life, life.engine.submit([submission], self.local_now()))
         return True
 

@@ -85,9 +85,6 @@ class World:
     def others(self, node: int) -> list[int]:
         return [host.node for host in self.hosts if host.node != node]
 
-    def service(self, number: int) -> Service:
-        return Service(number)
-
     # One run
 
     def run(self, make_engine: Callable[[NodeId], Engine]) -> bool:
