@@ -31,7 +31,7 @@ from ordercast.order.ring.states.recovery import Recovery
 from ordercast.order.ring.step import Facts, Step
 from ordercast.wire.messages import CommitToken, Member, Token
 
-from .scenes import LatePacket, Promised, Scene
+from .scenes import Gap, LatePacket, Promised, Scene
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -236,22 +236,28 @@ PLANTED = (
     PlantedFault(
         "E11: only the obligation set's messages in the transitional view",
         _only_obligation_in_transitional,
-        100,
+        300,
         frozenset({Promise.CAUSAL, Promise.FIFO, Promise.AGREED_DELIVERY, Promise.SAFE_DELIVERY}),
     ),
     PlantedFault(
         "a duplicate Commit token counts as the second rotation",
         _duplicate_commit_token,
-        100,
+        300,
         frozenset({Promise.TRANSITIONAL_SETS, Promise.VIRTUAL_SYNCHRONY, Promise.VIEW_AGREEMENT}),
     ),
-    PlantedFault("no gap rule", _no_gap_rule, 100, frozenset({Promise.CAUSAL, Promise.FIFO, Promise.AGREED_DELIVERY})),
-    PlantedFault("duplicate tokens are accepted", _duplicate_token, 100, frozenset(Promise)),
-    PlantedFault("safe is delivered as agreed", _safe_as_agreed, 100, frozenset({Promise.SAFE_DELIVERY})),
     PlantedFault(
-        "safe after one rotation", _after_visit(_safe_after_one_rotation), 100, frozenset({Promise.SAFE_DELIVERY})
+        "no gap rule",
+        _no_gap_rule,
+        1,
+        frozenset({Promise.CAUSAL, Promise.FIFO, Promise.AGREED_DELIVERY}),
+        scene=Gap,
     ),
-    PlantedFault("anyone raises the aru", _aru_raised_by_anyone, 100, frozenset({Promise.SAFE_DELIVERY})),
+    PlantedFault("duplicate tokens are accepted", _duplicate_token, 300, frozenset(Promise)),
+    PlantedFault("safe is delivered as agreed", _safe_as_agreed, 300, frozenset({Promise.SAFE_DELIVERY})),
+    PlantedFault(
+        "safe after one rotation", _after_visit(_safe_after_one_rotation), 300, frozenset({Promise.SAFE_DELIVERY})
+    ),
+    PlantedFault("anyone raises the aru", _aru_raised_by_anyone, 300, frozenset({Promise.SAFE_DELIVERY})),
     PlantedFault(
         "the old ring's store is never frozen",
         _never_frozen,
@@ -269,20 +275,20 @@ PLANTED = (
     PlantedFault(
         "a ring is installed before all have promised",
         _install_too_early,
-        200,
+        300,
         frozenset({Promise.SAFE_DELIVERY, Promise.VIRTUAL_SYNCHRONY}),
     ),
     PlantedFault(
         "a large message that was cut is not sent again",
         _large_not_sent_again,
-        100,
+        300,
         frozenset({Promise.SELF_DELIVERY, Promise.WHOLE_MESSAGES, Promise.LIVENESS}),
     ),
-    PlantedFault("E10: the ring seq is not stored", _ring_seq_not_stored, 100, frozenset({Promise.VIEW_MONOTONY})),
+    PlantedFault("E10: the ring seq is not stored", _ring_seq_not_stored, 300, frozenset({Promise.VIEW_MONOTONY})),
     PlantedFault(
         "what others delivered is ignored",
         _high_delivered_ignored,
-        100,
+        300,
         frozenset({Promise.VIRTUAL_SYNCHRONY, Promise.AGREED_DELIVERY, Promise.VIEW_AGREEMENT}),
     ),
     PlantedFault(
@@ -291,7 +297,7 @@ PLANTED = (
     PlantedFault(
         "old-ring packets are not exchanged",
         _exchange_skipped,
-        100,
+        300,
         frozenset({Promise.VIRTUAL_SYNCHRONY, Promise.SELF_DELIVERY}),
     ),
 )

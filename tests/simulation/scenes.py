@@ -155,3 +155,23 @@ class LatePacket(Promised):
         if self.first >= 0 and self.first in self.cut and has_entered(event, self.next, "Gather"):
             assert self.world is not None
             self.world.hosts[self.next].arrive(Lane.DATA, [self.lost])
+
+
+@dataclass
+class Gap(Scene):
+    """n3's first message is lost to all but itself, its second one is received by all; then n3 is isolated."""
+
+    lost: int = 0  # the seq of the first one
+
+    def set_up(self) -> None:
+        self.at(100, lambda: self.submit(3))
+        self.at(104, lambda: self.submit(3))
+        self.at(110, lambda: self.cut.add(3))
+        self.at(590, self.cut.clear)
+
+    def rule(self, source: int, target: int, packet: bytes) -> bool:
+        if not (is_data(packet) and originator_of(packet) == 3):
+            return True
+        seq = int(HEADER.unpack_from(packet)[6])
+        self.lost = self.lost or seq
+        return seq != self.lost

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .scenes import LatePacket, Promised
+from .scenes import Gap, LatePacket, Promised
 
 
 def test_who_promised_and_was_cut_off_delivers_in_its_own_transitional_configuration() -> None:
@@ -27,3 +27,9 @@ def test_a_packet_of_the_old_ring_that_comes_after_the_promise_changes_nothing()
     assert scene.lost, "n3's packet existed"
     together = [node for node in range(3) if node != scene.first]
     assert scene.story(together[0])[2:] == scene.story(together[1])[2:]
+
+
+def test_beyond_a_gap_nothing_of_a_departed_sender_is_delivered() -> None:
+    scene = Gap()
+    assert scene.run().is_valid
+    assert [scene.story(node).count("n3") for node in range(4)] == [0, 0, 0, 2]
