@@ -12,8 +12,9 @@ from ordercast.model.ids import Seq
 def allowance(
     window: int, visit_max: int, backlog_max: int, seq: Seq, received_seq: Seq, aru: Seq, retransmitted: int
 ) -> int:
-    """New packets and retransmissions together. Retransmissions come first and are sent even when nothing is allowed,
-    up to `visit_max`: they are what lets the window move on."""
+    """New packets of this visit. Retransmissions come first, up to `visit_max`: they are what lets the window move on.
+    They count against the rotation, those of this visit too, but not against this member's share: who happens to stand
+    behind a member that misses packets would never send."""
     in_rotation = seq - received_seq + retransmitted
     unstable = seq - aru
     return max(0, min(visit_max, window + visit_max - in_rotation, backlog_max - unstable))

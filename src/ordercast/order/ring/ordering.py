@@ -15,7 +15,8 @@ from ordercast.model.ids import NOBODY, ProcessId, Seq, TokenSeq
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.flow_control import allowance
 from ordercast.order.ring.ring import Ring
-from ordercast.wire.header import Parsed, retransmitted, whole
+from ordercast.wire.header import Parsed, whole
+from ordercast.wire.header import retransmitted as sent_again
 from ordercast.wire.messages import Token
 
 RETRANSMITTED_MAX = 0xFFFFFFFF  # as far as the token can count
@@ -38,6 +39,8 @@ def visit(ring: Ring, token: Token, source: Source, config: RingConfig) -> Visit
     """Do a member's work with the token, and remember what the next visit needs."""
     memory, store = ring.memory, ring.store
     token_round = token.round + (ring.me == ring.representative)
+    answers, unanswered = _answer(ring, token.requests, config.visit_max)
+    retransmitted = min(max(0, token.retransmitted + len(answers) - memory.retransmitted), RETRANSMITTED_MAX)
     allowed = allowance(
         config.window,
         config.visit_max,
@@ -45,10 +48,9 @@ def visit(ring: Ring, token: Token, source: Source, config: RingConfig) -> Visit
         token.seq,
         memory.received_seq,
         token.aru,
-        token.retransmitted,
+        retransmitted,
     )
-    answers, unanswered = _answer(ring, token.requests, config.visit_max)
-    fresh = source(Seq(token.seq + 1), token_round, token.timestamp, max(0, allowed - len(answers)))
+    fresh = source(Seq(token.seq + 1), token_round, token.timestamp, allowed)
     if store.aru == store.high == token.seq:
         store.extend(fresh)
     else:
@@ -68,7 +70,7 @@ def visit(ring: Ring, token: Token, source: Source, config: RingConfig) -> Visit
         aru=aru,
         aru_id=aru_id,
         requests=requests,
-        retransmitted=min(max(0, token.retransmitted + len(answers) - memory.retransmitted), RETRANSMITTED_MAX),
+        retransmitted=retransmitted,
         exchanging=token.exchanging,
         timestamp=token.timestamp + len(fresh),
         extension=token.extension,
@@ -118,7 +120,7 @@ def _answer(ring: Ring, requests: tuple[Seq, ...], limit: int) -> tuple[list[byt
         if packet is None:
             unanswered.append(seq)
         else:
-            answers.append(retransmitted(whole(packet), ring.me))
+            answers.append(sent_again(whole(packet), ring.me))
     return answers, unanswered
 
 

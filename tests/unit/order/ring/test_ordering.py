@@ -117,11 +117,18 @@ def test_requests_that_can_be_answered_are_answered_and_removed() -> None:
     assert (done.retransmitted, done.requested) == (2, 2)
 
 
-def test_answers_go_before_new_packets_and_count_against_the_allowance() -> None:
+def test_answers_go_before_new_packets_and_leave_me_my_share() -> None:
     ring = make_ring()
     fill(ring, 1, 2, 3)
     done = visit(ring, make_token(seq=3, aru=1, aru_id=ONE, requests=(2, 3)), _plenty, CONFIG)
-    assert [_seq_of(packet) for packet in done.before] == [2, 3, 4, 5]
+    assert [_seq_of(packet) for packet in done.before] == [2, 3, 4, 5, 6, 7]
+
+
+def test_answers_count_against_the_rotation() -> None:
+    ring = make_ring()
+    fill(ring, *range(1, 8))
+    done = visit(ring, make_token(seq=7, aru=1, aru_id=ONE, requests=(2, 3, 4)), _plenty, CONFIG)
+    assert [_seq_of(packet) for packet in done.before] == [2, 3, 4, 8, 9]  # window 8 + visit 4 - sent 7 - answered 3
 
 
 def test_no_more_than_one_visit_is_answered_and_the_rest_stays_asked_for() -> None:
