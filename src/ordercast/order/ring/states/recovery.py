@@ -65,7 +65,20 @@ class Recovery(State):
         if token.ring != ring.id or ring.me != ring.representative or token.token_seq != 2 * len(ring.members):
             step.occurred(Occurrence.DUPLICATE_TOKEN)
             return self
-        first = Token(ring.id, token.sender, token.token_seq, 0, NO_SEQ, NO_SEQ, NOBODY, (), 0, False, token.timestamp)
+        first = Token(
+            ring=ring.id,
+            sender=token.sender,
+            token_seq=token.token_seq,
+            round=0,
+            seq=NO_SEQ,
+            aru=NO_SEQ,
+            aru_id=NOBODY,
+            requests=(),
+            retransmitted=0,
+            exchanging=False,
+            timestamp=token.timestamp,
+            extension=token.extension,
+        )
         return self.on_token(first, step)
 
     def on_token(self, token: Token, step: Step) -> State:
