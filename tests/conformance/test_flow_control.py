@@ -80,16 +80,16 @@ def test_retransmissions_of_others_close_the_window() -> None:
 
 
 def test_what_is_not_received_by_all_is_bounded() -> None:
-    """Deviation (backlog_max): the paper bounds a rotation only; here nobody sends beyond backlog_max packets above the
-    aru either, so every store is bounded even while one member is deaf."""
+    """Deviation (backlog_max): the paper bounds a rotation only; here the representative's budget bounds what is not
+    yet received by all too, so every store is bounded even while one member is deaf."""
     solo = loaded()
     seq = SMALL.backlog_max - 1
     for one in range(1, seq + 1):
         solo.give_packets(packet_of(one))
     solo.pass_token(seq=seq, aru=0, aru_id=ONE)
-    solo.pass_token()
+    solo.pass_token(budget=1)
     assert solo.token_forwarded.seq == SMALL.backlog_max
-    solo.pass_token()
+    solo.pass_token(budget=0)
     assert solo.token_forwarded.seq == SMALL.backlog_max
     assert solo.token_forwarded.aru == 0
 

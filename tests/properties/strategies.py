@@ -69,6 +69,8 @@ def tokens(draw: st.DrawFn) -> Token:
         ProcessId(draw(u64)),
         requests,
         draw(u32),
+        draw(u32),
+        draw(u32),
         draw(st.booleans()),
         draw(u64),
         draw(extensions),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ordercast.model.ids import Seq
-from ordercast.order.ring.flow_control import allowance
+from ordercast.order.ring.flow_control import allowance, fair_share, rotation_budget
 
 AMPLE = 1 << 40
 
@@ -25,12 +25,20 @@ def test_the_allowance_stays_within_every_bound(
     window: int, visit_max: int, backlog_max: int, aru: int, unstable: int, since: int, retransmitted: int
 ) -> None:
     seq = aru + unstable
-    allowed = allowance(window, visit_max, backlog_max, Seq(seq), Seq(seq - since), Seq(aru), retransmitted)
+    budget = rotation_budget(window, backlog_max, Seq(seq), Seq(aru), retransmitted)
+    assert budget == 0 or (unstable + budget <= backlog_max and budget + retransmitted <= window)
+    allowed = allowance(window, visit_max, budget, Seq(seq), Seq(seq - since), retransmitted)
     assert 0 <= allowed <= visit_max
     assert allowed == 0 or allowed + since + retransmitted <= window + visit_max
-    assert allowed == 0 or unstable + allowed <= backlog_max
-    if since + retransmitted <= window and unstable + visit_max <= backlog_max:
+    if since + retransmitted <= window and visit_max <= budget:
         assert allowed == visit_max
+
+
+@given(st.integers(0, 5000), st.lists(st.integers(0, 500), min_size=1, max_size=40))
+def test_the_shares_of_all_are_the_budget_but_for_one_packet_each(budget: int, wishes: list[int]) -> None:
+    shares = [fair_share(budget, wanted, sum(wishes)) for wanted in wishes]
+    assert sum(shares) <= budget + len(wishes)
+    assert budget == 0 or all(shares)
 
 
 def _saturated(members: int, window: int, visit_max: int, rotations: int, *, at_receipt: bool) -> list[list[int]]:
@@ -41,7 +49,7 @@ def _saturated(members: int, window: int, visit_max: int, rotations: int, *, at_
     for _ in range(rotations):
         sent: list[int] = []
         for member in range(members):
-            count = allowance(window, visit_max, AMPLE, Seq(seq), Seq(remembered[member]), Seq(seq), 0)
+            count = allowance(window, visit_max, AMPLE, Seq(seq), Seq(remembered[member]), 0)
             remembered[member] = seq if at_receipt else seq + count
             seq += count
             sent.append(count)

@@ -198,7 +198,9 @@ def test_a_recovered_packet_with_an_absurd_old_seq_is_survived() -> None:
         _live_on(node, moment.now)
 
 
-@pytest.mark.parametrize(("field", "at", "size"), [("round", 56, 8), ("timestamp", 64, 8), ("retransmitted", 96, 4)])
+@pytest.mark.parametrize(
+    ("field", "at", "size"), [("round", 56, 8), ("timestamp", 64, 8), ("retransmitted", 96, 4), ("budget", 100, 8)]
+)
 def test_a_token_whose_counters_are_at_their_end_is_survived(field: str, at: int, size: int) -> None:
     for moment in [*_moments_of("Operational: TOKEN of own ring"), *_moments_of("Recovery: TOKEN of another ring")]:
         node = moment.copied()

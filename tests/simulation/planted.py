@@ -51,8 +51,8 @@ def _after_visit(change: Callable[[Ring, Token], None]) -> Plant:
     def plant(patch: pytest.MonkeyPatch) -> None:
         right = ordering.visit
 
-        def wrong(ring: Ring, token: Token, source: Source, config: RingConfig) -> Visit:
-            result = right(ring, token, source, config)
+        def wrong(ring: Ring, token: Token, wanted: int, source: Source, config: RingConfig) -> Visit:
+            result = right(ring, token, wanted, source, config)
             change(ring, token)
             return result
 
@@ -61,8 +61,15 @@ def _after_visit(change: Callable[[Ring, Token], None]) -> Plant:
     return plant
 
 
-def _flow_control_at_forwarding(ring: Ring, token: Token) -> None:
-    ring.memory.received_seq = ring.memory.forwarded_seq
+def _flow_control_as_printed(patch: pytest.MonkeyPatch) -> None:
+    def at_forwarding(ring: Ring, token: Token) -> None:
+        ring.memory.received_seq = ring.memory.forwarded_seq
+
+    def first_come_first_served(budget: int, wanted: int, waiting: int) -> int:
+        return budget
+
+    _after_visit(at_forwarding)(patch)
+    patch.setattr(ordering, "fair_share", first_come_first_served)
 
 
 def _safe_after_one_rotation(ring: Ring, token: Token) -> None:
@@ -113,7 +120,7 @@ def _duplicate_commit_token(patch: pytest.MonkeyPatch) -> None:
         if token.ring != ring.id or ring.me != ring.representative or ring.memory.round:
             return self
         regular = Token(
-            ring.id, token.sender, token.token_seq, 0, NO_SEQ, NO_SEQ, NOBODY, (), 0, False, token.timestamp
+            ring.id, token.sender, token.token_seq, 0, NO_SEQ, NO_SEQ, NOBODY, (), 0, 0, 0, False, token.timestamp
         )
         return self.on_token(regular, step)
 
@@ -228,7 +235,7 @@ def _exchange_skipped(patch: pytest.MonkeyPatch) -> None:
 PLANTED = (
     PlantedFault(
         "E4: flow control reads seq at forwarding",
-        _after_visit(_flow_control_at_forwarding),
+        _flow_control_as_printed,
         20,
         frozenset({Promise.FAIRNESS}),
         saturated=True,

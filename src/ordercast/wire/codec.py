@@ -39,13 +39,15 @@ from ordercast.wire.messages import (
 REQUESTS_MAX = 4096
 DIGESTS_MAX = 64
 
-TOKEN = struct.Struct(">QQQIBHH")  # token_seq, aru, aru_id, retransmitted, exchanging, runs, extension size
+TOKEN = struct.Struct(
+    ">QQQIIIBHH"
+)  # token_seq, aru, aru_id, retransmitted, budget, waiting, exchanging, runs, extension
 RUN = struct.Struct(">QH")  # first requested seq, how many after it
 COMMIT = struct.Struct(">QBHH")  # token_seq, reason, members, extension size
 MEMBER = struct.Struct(">QBQQQQ")  # process, flags, old ring seq, old ring representative, old_aru, high_delivered
 JOIN = struct.Struct(">QQIBQHHB")  # number, ring_seq, forwards, reason, blamed, candidates, failed, digests
 ANNOUNCEMENT = struct.Struct(">HH")  # members, heard
-assert (TOKEN.size, RUN.size, COMMIT.size, MEMBER.size, JOIN.size, ANNOUNCEMENT.size) == (33, 10, 13, 41, 34, 4)
+assert (TOKEN.size, RUN.size, COMMIT.size, MEMBER.size, JOIN.size, ANNOUNCEMENT.size) == (41, 10, 13, 41, 34, 4)
 
 NUMBER_MAX = (1 << 62) - 1  # no counter gets there; one that does is damaged, and must not overflow further on
 FILLED = 1
@@ -149,6 +151,8 @@ def encode_token(cluster: bytes, token: Token) -> bytes:
         token.aru,
         token.aru_id,
         token.retransmitted,
+        token.budget,
+        token.waiting,
         token.exchanging,
         len(runs),
         len(token.extension),
@@ -167,7 +171,7 @@ def encode_token(cluster: bytes, token: Token) -> bytes:
 
 
 def _decode_token(ring: RingId, sender: ProcessId, seq: Seq, token_round: int, timestamp: int, body: _Reader) -> Token:
-    token_seq, aru, aru_id, retransmitted, exchanging, count, extension_size = body.unpack(TOKEN)
+    token_seq, aru, aru_id, retransmitted, budget, waiting, exchanging, count, extension_size = body.unpack(TOKEN)
     _sane(token_seq)
     _bounded(count, REQUESTS_MAX, "requests")
     _bounded(extension_size, EXTENSION_SIZE_MAX, "bytes of extension")
@@ -190,6 +194,8 @@ def _decode_token(ring: RingId, sender: ProcessId, seq: Seq, token_round: int, t
         ProcessId(aru_id),
         tuple(map(Seq, requests)),
         retransmitted,
+        budget,
+        waiting,
         bool(exchanging),
         timestamp,
         body.take(extension_size),

@@ -2,19 +2,34 @@
 
 `received_seq` is the token's seq when it was last *received*. The paper's prose takes it when the token is forwarded,
 which starves the last members of a saturated ring: see deviations, E4.
+
+The paper's rule gives whoever comes first all that is free, which is fair in the long run only. Here the representative
+writes on the token how many packets the coming rotation may have in all, the token counts how many are wanted, and each
+member takes its part.
 """
 
 from __future__ import annotations
 
 from ordercast.model.ids import Seq
 
+COUNT_MAX = 0xFFFFFFFF  # as far as the token can count
 
-def allowance(
-    window: int, visit_max: int, backlog_max: int, seq: Seq, received_seq: Seq, aru: Seq, retransmitted: int
-) -> int:
+
+def rotation_budget(window: int, backlog_max: int, seq: Seq, aru: Seq, retransmitted: int) -> int:
+    """New packets of the coming rotation: the window less what had to be sent again, and no more than the stores can
+    take of what is not known to be received by all. One member decides it for everybody, because the aru rises where
+    one that is behind stands: its neighbours would leave nothing for the others."""
+    return min(max(0, min(window - retransmitted, backlog_max - (seq - aru))), COUNT_MAX)
+
+
+def fair_share(budget: int, wanted: int, waiting: int) -> int:
+    """My part of the budget, as my wish is to the wishes of all; never nothing while there is a budget."""
+    return min(budget, max(1, budget * wanted // max(1, waiting)))
+
+
+def allowance(window: int, visit_max: int, share: int, seq: Seq, received_seq: Seq, retransmitted: int) -> int:
     """New packets of this visit. Retransmissions come first, up to `visit_max`: they are what lets the window move on.
     They count against the rotation, those of this visit too, but not against this member's share: who happens to stand
     behind a member that misses packets would never send."""
     in_rotation = seq - received_seq + retransmitted
-    unstable = seq - aru
-    return max(0, min(visit_max, window + visit_max - in_rotation, backlog_max - unstable))
+    return max(0, min(visit_max, window + visit_max - in_rotation, share))

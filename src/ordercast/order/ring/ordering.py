@@ -13,13 +13,11 @@ from dataclasses import dataclass
 
 from ordercast.model.ids import NOBODY, ProcessId, Seq, TokenSeq
 from ordercast.order.ring.config import RingConfig
-from ordercast.order.ring.flow_control import allowance
+from ordercast.order.ring.flow_control import COUNT_MAX, allowance, fair_share, rotation_budget
 from ordercast.order.ring.ring import Ring
 from ordercast.wire.header import Parsed, whole
 from ordercast.wire.header import retransmitted as sent_again
 from ordercast.wire.messages import Token
-
-RETRANSMITTED_MAX = 0xFFFFFFFF  # as far as the token can count
 
 # Gives up to `limit` packets: called with (first seq, round, Lamport clock, limit), each packet numbered in turn.
 Source = Callable[[Seq, int, int, int], list[Parsed]]
@@ -35,21 +33,19 @@ class Visit:
     requested: int
 
 
-def visit(ring: Ring, token: Token, source: Source, config: RingConfig) -> Visit:
-    """Do a member's work with the token, and remember what the next visit needs."""
+def visit(ring: Ring, token: Token, wanted: int, source: Source, config: RingConfig) -> Visit:
+    """Do a member's work with the token, and remember what the next visit needs. `source` has some `wanted` packets."""
     memory, store = ring.memory, ring.store
-    token_round = token.round + (ring.me == ring.representative)
     answers, unanswered = _answer(ring, token.requests, config.visit_max)
-    retransmitted = min(max(0, token.retransmitted + len(answers) - memory.retransmitted), RETRANSMITTED_MAX)
-    allowed = allowance(
-        config.window,
-        config.visit_max,
-        config.backlog_max,
-        token.seq,
-        memory.received_seq,
-        token.aru,
-        retransmitted,
-    )
+    retransmitted = min(max(0, token.retransmitted + len(answers) - memory.retransmitted), COUNT_MAX)
+    token_round, budget = token.round, token.budget
+    if ring.me == ring.representative:
+        token_round += 1
+        budget = rotation_budget(config.window, config.backlog_max, token.seq, token.aru, retransmitted)
+    wanted = min(wanted, config.visit_max)
+    waiting = min(max(0, token.waiting - memory.wanted) + wanted, COUNT_MAX)
+    share = fair_share(budget, wanted, waiting)
+    allowed = allowance(config.window, config.visit_max, share, token.seq, memory.received_seq, retransmitted)
     fresh = source(Seq(token.seq + 1), token_round, token.timestamp, allowed)
     if store.aru == store.high == token.seq:
         store.extend(fresh)
@@ -71,6 +67,8 @@ def visit(ring: Ring, token: Token, source: Source, config: RingConfig) -> Visit
         aru_id=aru_id,
         requests=requests,
         retransmitted=retransmitted,
+        budget=budget,
+        waiting=waiting,
         exchanging=token.exchanging,
         timestamp=token.timestamp + len(fresh),
         extension=token.extension,
@@ -84,6 +82,7 @@ def visit(ring: Ring, token: Token, source: Source, config: RingConfig) -> Visit
     memory.safe_seq = max(memory.safe_seq, min(memory.forwarded_aru, aru))
     memory.forwarded_aru = aru
     memory.retransmitted = len(answers)
+    memory.wanted = wanted
 
     packets = answers + [whole(packet) for packet in fresh]
     cut = max(0, len(packets) - config.accelerated_window) if config.accelerated else len(packets)

@@ -52,6 +52,10 @@ class Outbox:
         self._queue.extend(entries)
         self.size += size
 
+    def packets(self) -> int:
+        """How many packets it would take to send all, more or less."""
+        return -(-self.size // self._body_max)
+
     def take(self, limit: int) -> list[Load]:
         """Up to `limit` packets. What is taken is gone, except that a large message stays until its last part."""
         loads: list[Load] = []

@@ -59,6 +59,7 @@ def make_token(
     aru_id: ProcessId = NOBODY,
     requests: tuple[int, ...] = (),
     retransmitted: int = 0,
+    budget: int = 1000,
     timestamp: int = 100,
 ) -> Token:
     return Token(
@@ -71,6 +72,8 @@ def make_token(
         aru_id,
         tuple(map(Seq, requests)),
         retransmitted,
+        budget,
+        0,
         False,
         timestamp,
     )

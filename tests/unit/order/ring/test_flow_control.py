@@ -1,13 +1,17 @@
-"""The cases of Figure 4.17, with window 50, visit 20 and backlog 200. The rest is in tests/properties."""
+"""The cases of Figure 4.17 with window 50 and visit 20, and of the budget. The rest is in tests/properties."""
 
 from __future__ import annotations
 
 from ordercast.model.ids import Seq
-from ordercast.order.ring.flow_control import allowance
+from ordercast.order.ring.flow_control import allowance, fair_share, rotation_budget
 
 
-def _allowed(seq: int, received_seq: int, aru: int | None = None, retransmitted: int = 0) -> int:
-    return allowance(50, 20, 200, Seq(seq), Seq(received_seq), Seq(seq if aru is None else aru), retransmitted)
+def _allowed(seq: int, received_seq: int, *, retransmitted: int = 0, share: int = 1000) -> int:
+    return allowance(50, 20, share, Seq(seq), Seq(received_seq), retransmitted)
+
+
+def _budget(seq: int, aru: int, retransmitted: int = 0) -> int:
+    return rotation_budget(50, 200, Seq(seq), Seq(aru), retransmitted)
 
 
 def test_a_quiet_ring_allows_a_full_visit() -> None:
@@ -31,7 +35,25 @@ def test_retransmissions_count_as_packets_of_the_rotation() -> None:
     assert _allowed(150, 100, retransmitted=15) == 5
 
 
+def test_nobody_takes_more_than_its_share() -> None:
+    assert _allowed(100, 100, share=7) == 7
+    assert _allowed(100, 100, share=0) == 0
+
+
+def test_a_rotation_has_the_window_less_what_is_sent_again() -> None:
+    assert _budget(300, 300) == 50
+    assert _budget(300, 300, retransmitted=20) == 30
+    assert _budget(300, 300, retransmitted=60) == 0
+
+
 def test_what_is_not_yet_received_by_all_is_bounded_by_the_backlog() -> None:
-    assert _allowed(300, 300, aru=110) == 10
-    assert _allowed(300, 300, aru=100) == 0
-    assert _allowed(300, 300, aru=0) == 0
+    assert _budget(300, 110) == 10
+    assert _budget(300, 100) == 0
+    assert _budget(300, 0) == 0
+
+
+def test_the_budget_is_shared_as_the_wishes_are() -> None:
+    assert fair_share(50, 20, 20) == 50
+    assert fair_share(50, 20, 100) == 10
+    assert fair_share(50, 1, 100) == 1
+    assert fair_share(0, 20, 20) == 0

@@ -66,7 +66,7 @@ def test_equal_to_anothers_aru_is_not_below_it() -> None:
 def test_new_packets_take_the_next_numbers_and_are_received_at_once() -> None:
     ring = make_ring()
     fill(ring, 1, 2, 3)
-    done = visit(ring, make_token(seq=3, aru=3), _few(2), CONFIG)
+    done = visit(ring, make_token(seq=3, aru=3), 2, _few(2), CONFIG)
     assert [_seq_of(packet) for packet in done.before] == [4, 5]
     assert (done.token.seq, done.token.aru, done.token.aru_id) == (5, 5, NOBODY)
     assert (done.sent, ring.store.aru) == (2, 5)
@@ -74,31 +74,31 @@ def test_new_packets_take_the_next_numbers_and_are_received_at_once() -> None:
 
 
 def test_every_new_packet_ticks_the_clock_of_the_ring() -> None:
-    done = visit(make_ring(), make_token(timestamp=100), _few(3), CONFIG)
+    done = visit(make_ring(), make_token(timestamp=100), 3, _few(3), CONFIG)
     assert done.token.timestamp == 103
 
 
 def test_the_hop_is_counted_by_all_and_the_round_by_the_representative() -> None:
     token = make_token(token_seq=7, round_=5)
-    rounds = {me: visit(make_ring(me), token, _nothing, CONFIG).token for me in (ONE, TWO, THREE)}
+    rounds = {me: visit(make_ring(me), token, 0, _nothing, CONFIG).token for me in (ONE, TWO, THREE)}
     assert [rounds[me].round for me in (ONE, TWO, THREE)] == [6, 5, 5]
     assert {forwarded.token_seq for forwarded in rounds.values()} == {8}
     assert [rounds[me].sender for me in (ONE, TWO, THREE)] == [ONE, TWO, THREE]
 
 
 def test_a_visit_sends_no_more_than_it_may() -> None:
-    assert visit(make_ring(), make_token(), _plenty, CONFIG).sent == 4
+    assert visit(make_ring(), make_token(), 99, _plenty, CONFIG).sent == 4
     ring = make_ring()
     fill(ring, *range(1, 12))
-    assert visit(ring, make_token(seq=11, aru=11), _plenty, CONFIG).sent == 1
+    assert visit(ring, make_token(seq=11, aru=11), 99, _plenty, CONFIG).sent == 1
 
 
 def test_the_rotation_is_measured_from_the_last_receipt() -> None:
     ring = make_ring()
-    visit(ring, make_token(), _plenty, CONFIG)
+    visit(ring, make_token(), 99, _plenty, CONFIG)
     fill(ring, 5, 6, 7, 8, 9, 10)
     assert (ring.memory.received_seq, ring.memory.forwarded_seq) == (0, 4)
-    assert visit(ring, make_token(seq=10, aru=10), _plenty, CONFIG).sent == 2
+    assert visit(ring, make_token(seq=10, aru=10), 99, _plenty, CONFIG).sent == 2
 
 
 # Requests
@@ -108,7 +108,7 @@ def test_requests_that_can_be_answered_are_answered_and_removed() -> None:
     ring = make_ring()
     fill(ring, 1, 2, 4)
     ring.memory.received_seq = Seq(5)
-    done = visit(ring, make_token(seq=5, aru=1, aru_id=ONE, requests=(2, 3, 4)), _nothing, CONFIG)
+    done = visit(ring, make_token(seq=5, aru=1, aru_id=ONE, requests=(2, 3, 4)), 0, _nothing, CONFIG)
     assert [_seq_of(packet) for packet in done.before] == [2, 4]
     for packet in done.before:
         _, _, flags, _, transmitter, originator, *_ = HEADER.unpack_from(packet)
@@ -120,21 +120,21 @@ def test_requests_that_can_be_answered_are_answered_and_removed() -> None:
 def test_answers_go_before_new_packets_and_leave_me_my_share() -> None:
     ring = make_ring()
     fill(ring, 1, 2, 3)
-    done = visit(ring, make_token(seq=3, aru=1, aru_id=ONE, requests=(2, 3)), _plenty, CONFIG)
+    done = visit(ring, make_token(seq=3, aru=1, aru_id=ONE, requests=(2, 3)), 99, _plenty, CONFIG)
     assert [_seq_of(packet) for packet in done.before] == [2, 3, 4, 5, 6, 7]
 
 
 def test_answers_count_against_the_rotation() -> None:
     ring = make_ring()
     fill(ring, *range(1, 8))
-    done = visit(ring, make_token(seq=7, aru=1, aru_id=ONE, requests=(2, 3, 4)), _plenty, CONFIG)
+    done = visit(ring, make_token(seq=7, aru=1, aru_id=ONE, requests=(2, 3, 4)), 99, _plenty, CONFIG)
     assert [_seq_of(packet) for packet in done.before] == [2, 3, 4, 8, 9]  # window 8 + visit 4 - sent 7 - answered 3
 
 
 def test_no_more_than_one_visit_is_answered_and_the_rest_stays_asked_for() -> None:
     ring = make_ring()
     fill(ring, *range(1, 7))
-    done = visit(ring, make_token(seq=6, aru=1, aru_id=ONE, requests=(2, 3, 4, 5, 6)), _nothing, CONFIG)
+    done = visit(ring, make_token(seq=6, aru=1, aru_id=ONE, requests=(2, 3, 4, 5, 6)), 0, _nothing, CONFIG)
     assert [_seq_of(packet) for packet in done.before] == [2, 3, 4, 5]
     assert done.token.requests == (6,)
 
@@ -143,7 +143,7 @@ def test_what_i_miss_is_asked_for_once_ascending_and_up_to_the_limit() -> None:
     ring = make_ring()
     fill(ring, 1, 3)
     ring.memory.received_seq = Seq(9)
-    done = visit(ring, make_token(seq=9, aru=3, requests=(2, 8)), _nothing, CONFIG)
+    done = visit(ring, make_token(seq=9, aru=3, requests=(2, 8)), 0, _nothing, CONFIG)
     assert done.token.requests == (2, 4, 5, 6, 7)
     assert (done.token.aru, done.token.aru_id) == (1, TWO)
 
@@ -151,10 +151,10 @@ def test_what_i_miss_is_asked_for_once_ascending_and_up_to_the_limit() -> None:
 @pytest.mark.parametrize("config", [CONFIG, ACCELERATED], ids=["plain", "accelerated"])
 def test_what_was_numbered_since_the_last_visit_is_asked_for_one_round_later(config: RingConfig) -> None:
     ring = make_ring()
-    first = visit(ring, make_token(seq=3, aru=3), _nothing, config)
+    first = visit(ring, make_token(seq=3, aru=3), 0, _nothing, config)
     assert first.token.requests == ()
     assert (first.token.aru, first.token.aru_id) == (0, TWO)
-    second = visit(ring, make_token(seq=5, aru=0, aru_id=TWO), _nothing, config)
+    second = visit(ring, make_token(seq=5, aru=0, aru_id=TWO), 0, _nothing, config)
     assert second.token.requests == (1, 2, 3)
 
 
@@ -162,7 +162,7 @@ def test_a_request_for_what_everybody_has_is_dropped() -> None:
     ring = make_ring()
     fill(ring, 1, 2, 3)
     ring.store.discard(Seq(2))
-    done = visit(ring, make_token(seq=3, aru=0, aru_id=ONE, requests=(1,)), _nothing, CONFIG)
+    done = visit(ring, make_token(seq=3, aru=0, aru_id=ONE, requests=(1,)), 0, _nothing, CONFIG)
     assert not done.before and done.token.requests == ()
 
 
@@ -170,15 +170,15 @@ def test_retransmissions_of_the_last_rotation_are_counted_on_the_token() -> None
     ring = make_ring()
     fill(ring, 1, 2, 3)
     asked = make_token(seq=3, aru=1, aru_id=ONE, requests=(2, 3), retransmitted=3)
-    assert visit(ring, asked, _nothing, CONFIG).token.retransmitted == 5
-    assert visit(ring, make_token(seq=3, aru=3, retransmitted=5), _nothing, CONFIG).token.retransmitted == 3
-    assert visit(ring, make_token(seq=3, aru=3, retransmitted=3), _nothing, CONFIG).token.retransmitted == 3
+    assert visit(ring, asked, 0, _nothing, CONFIG).token.retransmitted == 5
+    assert visit(ring, make_token(seq=3, aru=3, retransmitted=5), 0, _nothing, CONFIG).token.retransmitted == 3
+    assert visit(ring, make_token(seq=3, aru=3, retransmitted=3), 0, _nothing, CONFIG).token.retransmitted == 3
 
 
 def test_a_forwarded_token_survives_the_wire() -> None:
     ring = make_ring()
     fill(ring, 1, 3)
-    token = visit(ring, make_token(seq=9, aru=3, requests=(2, 8)), _few(1), CONFIG).token
+    token = visit(ring, make_token(seq=9, aru=3, requests=(2, 8)), 1, _few(1), CONFIG).token
     assert decode(encode(CLUSTER, token), CLUSTER) == token
 
 
@@ -188,11 +188,11 @@ def test_a_forwarded_token_survives_the_wire() -> None:
 def test_safe_is_what_the_aru_was_on_two_successive_visits() -> None:
     ring = make_ring()
     fill(ring, 1, 2, 3)
-    visit(ring, make_token(seq=3, aru=2, aru_id=ONE), _nothing, CONFIG)
+    visit(ring, make_token(seq=3, aru=2, aru_id=ONE), 0, _nothing, CONFIG)
     assert ring.memory.safe_seq == 0
-    visit(ring, make_token(seq=3, aru=3), _nothing, CONFIG)
+    visit(ring, make_token(seq=3, aru=3), 0, _nothing, CONFIG)
     assert ring.memory.safe_seq == 2
-    visit(ring, make_token(seq=3, aru=1, aru_id=THREE), _nothing, CONFIG)
+    visit(ring, make_token(seq=3, aru=1, aru_id=THREE), 0, _nothing, CONFIG)
     assert ring.memory.safe_seq == 2
 
 
@@ -203,7 +203,7 @@ def test_a_signed_aru_that_stands_still_is_blamed_once_it_did_so_too_often() -> 
     blamed = []
     for _ in range(4):
         blamed.append(held_back_by(ring, stuck, 2))
-        visit(ring, stuck, _nothing, CONFIG)
+        visit(ring, stuck, 0, _nothing, CONFIG)
     assert blamed == [None, None, None, THREE]
     assert held_back_by(ring, make_token(seq=3, aru=2, aru_id=THREE), 2) is None
 
@@ -214,7 +214,7 @@ def test_who_lowered_the_aru_and_raises_it_on_every_visit_is_never_stuck() -> No
         fill(ring, seq)
         behind = make_token(seq=seq + 1, aru=seq - 1, aru_id=TWO)
         assert held_back_by(ring, behind, 0) is None
-        visit(ring, behind, _nothing, CONFIG)
+        visit(ring, behind, 0, _nothing, CONFIG)
 
 
 def test_an_unsigned_aru_is_never_stuck() -> None:
@@ -225,9 +225,9 @@ def test_an_unsigned_aru_is_never_stuck() -> None:
 def test_quiet_visits_are_counted_and_any_packet_ends_them() -> None:
     ring = make_ring()
     for expected in (1, 2):
-        visit(ring, make_token(), _nothing, CONFIG)
+        visit(ring, make_token(), 0, _nothing, CONFIG)
         assert ring.memory.quiet == expected
-    visit(ring, make_token(), _few(1), CONFIG)
+    visit(ring, make_token(), 1, _few(1), CONFIG)
     assert ring.memory.quiet == 0
 
 
@@ -235,11 +235,11 @@ def test_quiet_visits_are_counted_and_any_packet_ends_them() -> None:
 
 
 def test_the_last_packets_follow_the_token() -> None:
-    done = visit(make_ring(), make_token(), _plenty, ACCELERATED)
+    done = visit(make_ring(), make_token(), 99, _plenty, ACCELERATED)
     assert [_seq_of(packet) for packet in done.before] == [1, 2]
     assert [_seq_of(packet) for packet in done.after] == [3, 4]
 
 
 def test_few_packets_all_follow_the_token() -> None:
-    done = visit(make_ring(), make_token(), _few(1), ACCELERATED)
+    done = visit(make_ring(), make_token(), 1, _few(1), ACCELERATED)
     assert (len(done.before), len(done.after)) == (0, 1)

@@ -104,7 +104,7 @@ class Operational(State):
         facts.timers.cancel(Timer.REST)
         if facts.clock > token.timestamp:
             token = replace(token, timestamp=facts.clock)
-        work(facts.installed, token, outbox_source(facts), step, facts.config)
+        work(facts.installed, token, facts.outbox.packets(), outbox_source(facts), step, facts.config)
         facts.delivery.advance(facts.installed.memory.safe_seq, step.effects)
         facts.installed.store.discard(facts.installed.memory.safe_seq)
         return self._leave_if_done(step)
@@ -245,4 +245,4 @@ def newcomers_of(join: Join, ring: tuple[ProcessId, ...]) -> set[ProcessId]:
 
 
 def _first_token(ring: Ring) -> Token:
-    return Token(ring.id, ring.me, TokenSeq(0), 0, NO_SEQ, NO_SEQ, NOBODY, (), 0, False, 0)
+    return Token(ring.id, ring.me, TokenSeq(0), 0, NO_SEQ, NO_SEQ, NOBODY, (), 0, 0, 0, False, 0)

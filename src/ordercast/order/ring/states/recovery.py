@@ -75,6 +75,8 @@ class Recovery(State):
             aru_id=NOBODY,
             requests=(),
             retransmitted=0,
+            budget=0,
+            waiting=0,
             exchanging=False,
             timestamp=token.timestamp,
             extension=token.extension,
@@ -92,7 +94,7 @@ class Recovery(State):
             facts.attempt.blamed = deaf
             return self._fail(ChangeReason.FAILED_TO_RECEIVE, step)
         config = replace(facts.config, accelerated=False)
-        forwarded = work(ring, token, self._take, step, config, self._flag)
+        forwarded = work(ring, token, len(self.queue), self._take, step, config, self._flag)
         self._count(forwarded, step)
         if self.quiet_visits >= 3 and ring.memory.safe_seq >= self.install_seq:
             return self._install(step)

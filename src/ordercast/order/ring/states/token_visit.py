@@ -43,6 +43,7 @@ def deaf_member(ring: Ring, token: Token, step: Step) -> ProcessId | None:
 def work(
     ring: Ring,
     token: Token,
+    wanted: int,
     source: Source,
     step: Step,
     config: RingConfig,
@@ -50,7 +51,7 @@ def work(
 ) -> Token:
     """A whole visit: packets, the token (amended, in recovery), the packets that may follow it."""
     facts = step.facts
-    done = visit(ring, token, source, config)
+    done = visit(ring, token, wanted, source, config)
     forwarded = amend(done.token)
     facts.clock = forwarded.timestamp
     if done.before:
