@@ -1,0 +1,114 @@
+"""What a live node needs to know, as plain values. `config_file.py` reads them from TOML.
+
+Nothing is needed on one machine: `local_config()` is a node on the loopback interface, which takes the first free node
+id when it opens its sockets. On one machine all nodes share the multicast address and each has ports of its own, which
+follow from its id, so that nobody needs a list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from ipaddress import ip_address
+from pathlib import Path
+
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import NodeId
+from ordercast.order.ring.config import RingConfig
+
+LOOPBACK = "127.0.0.1"
+GROUP = "239.192.79.67"
+PORT = 4700  # data by multicast; a node's own ports are above it, see `local_peer`
+LOCAL_NODES_MAX = 48
+MIB = 1 << 20
+
+
+class Transport(Enum):
+    MULTICAST = "multicast"
+    UNICAST = "unicast"  # a packet for everybody is sent to each
+
+
+class TraceLevel(Enum):
+    OFF = "off"
+    CONTROL = "control"  # views, state changes, alarms: a few rows a day
+    FULL = "full"  # every message too: what `ordercast check` needs for a verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Where a node receives."""
+
+    node: NodeId
+    name: str
+    address: str  # IPv4 or IPv6, as digits
+    token_port: int = PORT + 1
+    data_port: int = PORT  # used by the unicast transport alone
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkConfig:
+    transport: Transport = Transport.MULTICAST
+    group: str = GROUP  # multicast address
+    port: int = PORT  # multicast port
+    ttl: int = 1  # routers that a multicast packet may pass, plus one
+    mtu: int = 1500  # of the narrowest link: IP packets are never larger
+    segmentation: bool = True  # many packets per system call (UDP_SEGMENT, UDP_GRO) where the kernel can
+    buffer_size: int = 32 * MIB  # asked of the kernel, for each socket
+
+
+@dataclass(frozen=True, slots=True)
+class TraceConfig:
+    level: TraceLevel = TraceLevel.OFF
+    folder: Path = Path("traces")
+    file_size_max: int = 64 * MIB  # then a new file begins
+    files_max: int = 0  # the oldest are removed beyond this many; 0 keeps all
+
+
+@dataclass(frozen=True, slots=True)
+class StatusConfig:
+    address: str = LOOPBACK
+    port: int | None = None  # of /status and /metrics over HTTP; None: not served
+
+
+@dataclass(frozen=True, slots=True)
+class NodeConfig:
+    name: str = ""  # empty: n1, n2, …
+    node: NodeId | None = None  # None: the first that is free on this machine
+    peers: tuple[Peer, ...] = ()  # everybody, this node too; empty: all on this machine
+    ring: RingConfig = field(default_factory=RingConfig)
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    trace: TraceConfig = field(default_factory=TraceConfig)
+    status: StatusConfig = field(default_factory=StatusConfig)
+    state_folder: Path | None = None  # stable storage; None: nothing is kept, and every start is a new process
+
+    @property
+    def is_local(self) -> bool:
+        return not self.peers
+
+    def me(self) -> Peer:
+        assert self.node is not None
+        return self.peer(self.node)
+
+    def peer(self, node: NodeId) -> Peer:
+        """Where a node receives; on one machine it follows from its id."""
+        if self.is_local:
+            return local_peer(node, self.network.port)
+        for peer in self.peers:
+            if peer.node == node:
+                return peer
+        raise UsageError(f"node {node} is not in the configuration")
+
+    def others(self) -> tuple[Peer, ...]:
+        """Whom a packet for everybody is sent to, by unicast."""
+        everybody = self.peers or tuple(local_peer(NodeId(n), self.network.port) for n in range(1, LOCAL_NODES_MAX + 1))
+        return tuple(peer for peer in everybody if peer.node != self.node)
+
+    def with_packet_size(self) -> NodeConfig:
+        """Packets as large as the network allows: the MTU less the headers of IP and UDP."""
+        version = ip_address(self.peers[0].address if self.peers else LOOPBACK).version
+        size = self.network.mtu - (28 if version == 4 else 48)
+        return replace(self, ring=replace(self.ring, packet_size_max=size))
+
+
+def local_peer(node: NodeId, port: int = PORT) -> Peer:
+    return Peer(node, f"n{node}", LOOPBACK, port + 2 * node, port + 2 * node + 1)

@@ -1,0 +1,42 @@
+"""What a live node counts, as plain numbers that rise. `status.py` makes a picture of them."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+from ordercast.model.effects import Alarm
+from ordercast.model.ids import Instant
+from ordercast.model.view import View
+
+VIEWS_KEPT = 32
+ALARMS_KEPT = 32
+
+
+@dataclass(slots=True)
+class SocketCounters:
+    """One lane. The kernel's own drops are read from the socket when somebody asks."""
+
+    packets_received: int = 0
+    bytes_received: int = 0
+    reads: int = 0  # one read brings many packets with GRO
+    packets_sent: int = 0
+    bytes_sent: int = 0
+    sends: int = 0  # one send takes many packets with GSO
+    send_failures: int = 0  # the kernel refused: no buffer, no route; the ring sends again what matters
+
+
+@dataclass(slots=True)
+class Counters:
+    messages_submitted: int = 0
+    messages_delivered: int = 0
+    bytes_submitted: int = 0
+    bytes_delivered: int = 0
+    pauses: int = 0  # times when this process did not run for so long that a timer was very late
+    longest_pause_ns: int = 0
+    last_pause_at: Instant | None = None
+    refused: Counter[str] = field(default_factory=Counter)  # packets that are not for us or not well formed, by why
+    occurred: Counter[str] = field(default_factory=Counter)  # rare events of the engine
+    moves: Counter[str] = field(default_factory=Counter)  # "Operational → Gather", …
+    views: deque[tuple[Instant, View]] = field(default_factory=lambda: deque(maxlen=VIEWS_KEPT))
+    alarms: deque[tuple[Instant, Alarm]] = field(default_factory=lambda: deque(maxlen=ALARMS_KEPT))
