@@ -1,4 +1,4 @@
-"""What people write for numbers: durations, sizes, chances and ranges of them. Pure.
+"""What people write on the command line for numbers: durations, sizes, chances and ranges of them. Pure.
 
 Each function takes the text and returns the number, or raises a UsageError that says what was written, why it cannot be
 read and what to write instead.
@@ -11,34 +11,14 @@ from collections.abc import Callable
 from decimal import Decimal
 
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
+from ordercast.model.quantities import duration_from, duration_text, number_and_unit, size_from
 
-_NUMBER = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Zµ%]*)")
-_TIME_UNITS = {"ns": 1, "us": MICROSECOND, "µs": MICROSECOND, "ms": MILLISECOND, "s": SECOND}
-_SIZE_UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "mib": 1 << 20}
-
-
-def duration_from(text: str, default_unit: str = "") -> int:
-    """`80ms`, `0.3s`, `50us` as nanoseconds."""
-    number, unit = _number_and_unit(text) or ("", "")
-    factor = _TIME_UNITS.get(unit or default_unit)
-    if not number or factor is None:
-        raise UsageError(f"{text!r} is not a duration: write a number and a unit, such as 80ms, 0.3s or 50us")
-    return int(Decimal(number) * factor)
-
-
-def size_from(text: str) -> int:
-    """`400`, `4K`, `1M` as bytes."""
-    number, unit = _number_and_unit(text) or ("", "")
-    factor = _SIZE_UNITS.get(unit.lower())
-    if not number or factor is None:
-        raise UsageError(f"{text!r} is not a size: write bytes, such as 400, 4K or 1M")
-    return int(Decimal(number) * factor)
+__all__ = ["chance_from", "delays_from", "duration_from", "duration_text", "range_from", "seeds_from", "size_from"]
 
 
 def chance_from(text: str) -> float:
     """`0.05` or `5%`; at least 0 and below 1."""
-    number, unit = _number_and_unit(text) or ("", "?")
+    number, unit = number_and_unit(text) or ("", "?")
     chance = Decimal(number or 1) / (100 if unit == "%" else 1)
     if unit not in ("", "%") or not 0 <= chance < 1:
         raise UsageError(f"{text!r} is not a chance: write a number of at least 0 and below 1, such as 0.05 or 5%")
@@ -72,16 +52,3 @@ def _seed_from(text: str) -> int:
     if not re.fullmatch(r"\d+", text.strip()) or int(text) >= 1 << 63:
         raise UsageError(f"{text!r} is not a seed: write a whole number of at least 0 and below 2^63, as in 1..500")
     return int(text)
-
-
-def duration_text(duration_ns: int) -> str:
-    """The shortest exact form that `duration_from` reads."""
-    for unit, factor in (("s", SECOND), ("ms", MILLISECOND), ("us", MICROSECOND)):
-        if duration_ns >= factor and duration_ns % (factor // 1000) == 0:
-            return f"{(Decimal(duration_ns) / factor).normalize():f}{unit}"
-    return f"{duration_ns}ns"
-
-
-def _number_and_unit(text: str) -> tuple[str, str] | None:
-    match = _NUMBER.fullmatch(text.strip())
-    return (match[1], match[2]) if match else None
