@@ -23,6 +23,7 @@ class SocketCounters:
     packets_sent: int = 0
     bytes_sent: int = 0
     sends: int = 0  # one send takes many packets with GSO
+    receive_failures: int = 0
     send_failures: int = 0  # the kernel refused: no buffer, no route; the ring sends again what matters
 
 

@@ -39,6 +39,7 @@ from ordercast.order.ring.states import moves
 from ordercast.order.ring.states.base import State
 from ordercast.order.ring.states.operational import QUIET_VISITS
 from ordercast.order.ring.states.starting import Starting
+from ordercast.order.ring.stats import RingStats
 from ordercast.order.ring.step import RING_SEQ_KEY, Facts, Step, Storage
 from ordercast.order.ring.timers import BLAMING, Timer, Timers
 from ordercast.wire.codec import cluster_id_from, decode, kind_of
@@ -97,6 +98,11 @@ class RingNode:
     def ring(self) -> Ring:
         """The ring that is installed; for status displays."""
         return self._running.installed
+
+    @property
+    def stats(self) -> RingStats:
+        """What was done so far, of all rings; for status displays."""
+        return self._running.stats
 
     def next_deadline(self) -> Instant | None:
         return self._running.timers.earliest

@@ -16,6 +16,7 @@ from ordercast.order.ring.outbox import Outbox
 from ordercast.order.ring.recovery_plan import RecoveryPlan
 from ordercast.order.ring.ring import Ring
 from ordercast.order.ring.states.moves import MOVES
+from ordercast.order.ring.stats import RingStats
 from ordercast.order.ring.timers import Timer, Timers
 from ordercast.wire.codec import encode
 from ordercast.wire.messages import CommitToken, Message, Token
@@ -64,6 +65,7 @@ class Facts:
     clock: int = 0  # Lamport
     join_number: int = 0
     own_seq: Seq = NO_SEQ  # the last packet that I numbered on the installed ring
+    stats: RingStats = field(default_factory=RingStats)
     loop: Token | CommitToken | None = None  # a token on its way from me to me
     leaving: bool = False
     verbose: bool = False  # note every token visit

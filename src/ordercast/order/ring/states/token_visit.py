@@ -60,6 +60,7 @@ def work(
     step.forward(ring, forwarded, config.rest_ns if ring.memory.quiet else 0)
     if done.after:
         step.effects.append(Broadcast(done.after))
+    facts.stats.visited(step.now, done, wanted, is_resting=bool(ring.memory.quiet))
     if facts.verbose:
         step.note(
             Visited(

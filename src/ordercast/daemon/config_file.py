@@ -1,0 +1,270 @@
+"""A cluster in one TOML file, the same on every host; `load_config` makes of it what one node needs to know.
+
+Everything that is wrong is said at once, each problem in one sentence that names the file, the key and what to write.
+docs/examples/cluster.toml shows every key.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+from ordercast.daemon.config import NetworkConfig, NodeConfig, Peer, StatusConfig, TraceConfig, Transport
+from ordercast.daemon.config_keys import (
+    NODE,
+    NODES,
+    PORT_MAX,
+    RING,
+    TABLES,
+    TOP,
+    read_table,
+    shown,
+    suggestion,
+)
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import NodeId
+from ordercast.model.quantities import duration_text
+from ordercast.order.ring.config import RingConfig
+
+STATUS_PORT = 4790
+HEADERS = {4: 28, 6: 48}  # of IP and UDP
+FILE_SIZE_MAX = 1 << 20
+
+
+class ConfigError(UsageError):
+    """What is wrong with a file, one sentence each."""
+
+    def __init__(self, path: Path, problems: list[str]) -> None:
+        self.problems = tuple(f"{path}: {problem}" for problem in problems)
+        super().__init__("; ".join((self.problems[0], *problems[1:])))
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFile:
+    """A file that was read and found sound: what is common to all nodes, and what each has of its own."""
+
+    path: Path
+    common: NodeConfig  # without name and node
+    status_ports: Mapping[str, int] = field(default_factory=dict)  # of nodes that have one of their own
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(peer.name for peer in self.common.peers)
+
+    def node(self, name: str) -> NodeConfig:
+        """The configuration of one node."""
+        for peer in self.common.peers:
+            if peer.name == name:
+                port = self.status_ports.get(name, self.common.status.port) or None
+                return replace(self.common, name=name, node=peer.node, status=replace(self.common.status, port=port))
+        hint = suggestion(name, self.names)
+        raise ConfigError(self.path, [f"there is no [nodes.{name}]{hint}; the file has {', '.join(self.names)}"])
+
+
+def load_config(path: Path | str, name: str | None = None) -> NodeConfig:
+    """What node `name` needs to know; by default the node that this host is. Raises ConfigError."""
+    cluster = read_cluster(Path(path))
+    return cluster.node(name if name is not None else own_name(cluster))
+
+
+def own_name(cluster: ClusterFile, host: str | None = None, is_here: Callable[[str], bool] | None = None) -> str:
+    """The entry named like this host, or the only one whose address is one of this host's."""
+    host = socket.gethostname() if host is None else host
+    for candidate in (host, host.partition(".")[0]):
+        if candidate in cluster.names:
+            return candidate
+    here = [peer.name for peer in cluster.common.peers if (is_here or is_own_address)(peer.address)]
+    if len(here) == 1:
+        return here[0]
+    why = f"{len(here)} have addresses of it ({', '.join(here)})" if here else "none has an address of it"
+    raise ConfigError(
+        cluster.path,
+        [f"which node is this? None is called {host} like this host, and {why}; give --name, one of "
+         f"{', '.join(cluster.names)}"],
+    )  # fmt: skip
+
+
+def is_own_address(address: str) -> bool:
+    """Whether a socket of this host can have it."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind(socket.getaddrinfo(address, 0, family, socket.SOCK_DGRAM, 0, socket.AI_NUMERICHOST)[0][4])
+    except OSError:
+        return False
+    return True
+
+
+# Reading
+
+
+def read_cluster(path: Path) -> ClusterFile:
+    """Reads and checks the whole file, whichever node this is."""
+    document = _parse(path)
+    problems: list[str] = []
+    tables = {name: _table(document, name, problems) for name in (*TABLES, NODES)}
+    rest = {name: value for name, value in document.items() if name not in tables}
+    top = read_table(rest, TOP, "", problems) if "cluster" in rest else _nameless(rest, problems)
+    values = {name: read_table(tables[name], keys, f"{name}.", problems) for name, keys in TABLES.items()}
+    network = NetworkConfig(**values["network"])
+    peers, status_ports = _peers(tables[NODES], network.port, problems)
+    config = NodeConfig(
+        peers=tuple(peers),
+        ring=RingConfig(**top, **values["ring"]),
+        network=network,
+        trace=_trace(values["trace"], path.parent),
+        status=StatusConfig(**{"port": STATUS_PORT, **values["status"]}),
+        state_folder=_below(path.parent, values["state"].get("folder")),
+    )
+    if not problems:
+        problems += _clashes(config)
+        config = config if "packet_size_max" in values["ring"] or problems else config.with_packet_size()
+        problems += [] if problems else [*_network_problems(config), *_ring_problems(config.ring)]
+    if problems:
+        raise ConfigError(path, problems)
+    return ClusterFile(path, config, status_ports)
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            text = file.read(FILE_SIZE_MAX + 1)
+        if len(text) > FILE_SIZE_MAX:
+            raise ConfigError(path, [f"larger than {FILE_SIZE_MAX >> 20} MiB: this is no configuration file"])
+        return tomllib.loads(text.decode("utf-8"))
+    except OSError as error:
+        raise ConfigError(path, [f"cannot be read: {error.strerror}"]) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(path, [f"byte {error.start} is not UTF-8: this is no TOML file"]) from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(path, [f"not TOML: {error}"]) from error
+
+
+def _table(document: Mapping[str, Any], name: str, problems: list[str]) -> dict[str, Any]:
+    table = document.get(name, {})
+    if isinstance(table, dict):
+        return table
+    problems.append(f"{name}: {shown(table)} stands where a table is expected: write [{name}] above its keys")
+    return {}
+
+
+def _nameless(rest: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:
+    """Strangers on one network must not merge by accident, so there is no default."""
+    problems.append('cluster is missing: name the cluster at the top of the file, such as cluster = "shop"')
+    known = (*(key.name for key in TOP), *TABLES, NODES)
+    problems += [f"{name} is not a key{suggestion(name, known)}" for name in rest]
+    return {}
+
+
+def _trace(values: dict[str, Any], folder: Path) -> TraceConfig:
+    trace = TraceConfig(**values)
+    return replace(trace, folder=folder / trace.folder)
+
+
+def _below(folder: Path, path: Path | None) -> Path | None:
+    """Paths are relative to the file that names them."""
+    return None if path is None else folder / path
+
+
+def _peers(nodes: Mapping[str, Any], port: int, problems: list[str]) -> tuple[list[Peer], dict[str, int]]:
+    peers: list[Peer] = []
+    status_ports: dict[str, int] = {}
+    if not nodes:
+        problems.append("no nodes: add a table [nodes.NAME] with id and address for each")
+    for name, table in nodes.items():
+        path = f"nodes.{name}."
+        if not isinstance(table, dict):
+            problems.append(f"nodes.{name}: {shown(table)} stands where a table is expected: write [nodes.{name}]")
+            continue
+        values = read_table(table, NODE, path, problems)
+        missing = [key for key in ("id", "address") if key not in table]
+        problems += [f"{path}{key} is missing" for key in missing]
+        if "node" in values and "address" in values:
+            if "status_port" in values:
+                status_ports[name] = values.pop("status_port")
+            own = {"token_port": min(port + 1, PORT_MAX), "data_port": port, **values}
+            peers.append(Peer(NodeId(own.pop("node")), name, **own))
+    return peers, status_ports
+
+
+# Judging
+
+
+def _clashes(config: NodeConfig) -> Iterator[str]:
+    """What two nodes, or two sockets of one, cannot both have."""
+    ids: dict[int, str] = {}
+    ports: dict[tuple[str, int], str] = {}
+    for peer in config.peers:
+        where = f"nodes.{peer.name}"
+        if peer.node in ids:
+            yield f"{where}.id: {peer.node} is the id of nodes.{ids[peer.node]} too: every node needs its own"
+        ids.setdefault(peer.node, peer.name)
+        used = {"token_port": peer.token_port}
+        if config.network.transport is Transport.UNICAST:
+            used["data_port"] = peer.data_port
+        for key, port in used.items():
+            owner = ports.setdefault((peer.address, port), f"{where}.{key}")
+            if owner != f"{where}.{key}":
+                yield f"{where}.{key}: {peer.address} port {port} is {owner} too: give one of them another port"
+    versions = {ip_address(peer.address).version: peer.name for peer in reversed(config.peers)}
+    if len(versions) > 1:
+        yield f"nodes.{versions[4]} has an IPv4 address and nodes.{versions[6]} an IPv6 address: use one for all"
+
+
+def _network_problems(config: NodeConfig) -> Iterator[str]:
+    network = config.network
+    version = ip_address(config.peers[0].address).version
+    if network.transport is Transport.MULTICAST and ip_address(network.group).version != version:
+        example = "239.192.79.67" if version == 4 else "ff15::4f43"
+        yield f"network.group: {network.group} is not an IPv{version} group as the nodes' addresses: write {example}"
+    room = network.mtu - HEADERS[version]
+    if room < (smallest := _smallest_packet()):
+        yield f"network.mtu: {network.mtu} is too small: packets need at least {smallest + HEADERS[version]}"
+    elif config.ring.packet_size_max > room:
+        yield (
+            f"ring.packet_size_max: {config.ring.packet_size_max} does not fit in network.mtu {network.mtu}: "
+            f"leave it out, or write at most {room}"
+        )
+    if network.buffer_size < (needed := buffer_needed(config)):
+        yield f"network.buffer_size: {network.buffer_size} does not hold a rotation: write at least {needed}"
+
+
+def buffer_needed(config: NodeConfig) -> int:
+    """What may arrive between two looks at a socket: the packets of a rotation (docs/guides/size-a-ring.md)."""
+    return (config.ring.window + config.ring.visit_max) * config.ring.packet_size_max
+
+
+def _smallest_packet() -> int:
+    """Asked of the ring, which knows."""
+    try:
+        RingConfig(packet_size_max=1).validate()
+    except UsageError as error:
+        found = re.search(r"packet_size_max must be within (\d+)", str(error))
+        assert found is not None
+        return int(found[1])
+    return 1
+
+
+def _ring_problems(ring: RingConfig) -> Iterator[str]:
+    """The ring's own rules, with the keys as the file has them, and what they are now."""
+    try:
+        ring.validate()
+    except UsageError as error:
+        for sentence in str(error).split("; "):
+            yield f"[ring] {_in_the_words_of_the_file(sentence, ring)}"
+
+
+def _in_the_words_of_the_file(sentence: str, ring: RingConfig) -> str:
+    named = [key for key in RING if re.search(rf"\b{key.field}\b", sentence)]
+    now = []
+    for key in named:
+        sentence = re.sub(rf"\b{key.field}\b", key.name, sentence)
+        value = getattr(ring, key.field)
+        now.append(f"{key.name} is {duration_text(value) if key.field.endswith('_ns') else value}")
+    return f"{sentence} ({', '.join(now)})" if now else sentence

@@ -1,0 +1,189 @@
+"""Drives an engine: feeds it what arrives with the time, carries out its effects in order, keeps one timer.
+
+No decision of the protocol is made here. Everything runs on one event loop; nothing here waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from time import monotonic_ns
+from typing import Protocol, assert_never
+
+from ordercast.daemon.counters import Counters
+from ordercast.daemon.sockets import Sockets
+from ordercast.daemon.storage import Storage
+from ordercast.model.effects import (
+    Alarm,
+    AlarmKind,
+    Broadcast,
+    Deliver,
+    Effect,
+    InstallView,
+    Left,
+    Persist,
+    Record,
+    Room,
+    SendTo,
+)
+from ordercast.model.ids import Instant, node_of
+from ordercast.model.inputs import Lane, Submission
+from ordercast.model.notes import Dropped, Moved, Note, Occurred
+from ordercast.order.engine import Engine
+
+LAG_MIN_NS = 5_000_000  # a timer this late says something about the event loop
+
+
+class Application(Protocol):
+    """Whoever is above: told of everything at once, in order, and never waited for."""
+
+    def on_deliver(self, deliver: Deliver, at: Instant) -> None: ...
+    def on_view(self, effect: InstallView, at: Instant) -> None: ...
+    def on_room(self) -> None: ...
+    def on_alarm(self, alarm: Alarm, at: Instant) -> None: ...
+    def on_note(self, note: Note, at: Instant) -> None: ...
+    def on_left(self, at: Instant) -> None: ...
+    def on_failure(self, error: BaseException) -> None: ...
+
+
+class Driver:
+    def __init__(
+        self, engine: Engine, sockets: Sockets, storage: Storage, application: Application, counters: Counters
+    ) -> None:
+        self._engine = engine
+        self._sockets = sockets
+        self._storage = storage
+        self._application = application
+        self._counters = counters
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0
+        self.loop_lag_ns = 0  # how late the last late timer was
+
+    def start(self) -> None:
+        for lane in (self._sockets.token, self._sockets.data):
+            self._loop.add_reader(lane.socket.fileno(), self._readable)
+        now = _now()
+        self._carry_out(self._engine.start(dict(self._storage.stored), self._storage.incarnation, now), now)
+
+    def stop(self) -> None:
+        """Nothing is read, written or timed any more."""
+        for lane in (self._sockets.token, self._sockets.data):
+            self._loop.remove_reader(lane.socket.fileno())
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+
+    # Inputs
+
+    def submit(self, submissions: Sequence[Submission]) -> None:
+        now = _now()
+        self._carry_out(self._engine.submit(submissions, now), now)
+
+    def leave(self) -> None:
+        now = _now()
+        self._carry_out(self._engine.leave(now), now)
+
+    def _readable(self) -> None:
+        """Both lanes, in the order that the engine asks for. A token is not read ahead of data that came before it."""
+        sockets = self._sockets
+        if self._engine.first_lane() is Lane.TOKEN:
+            packets = sockets.token.drain() + sockets.data.drain()
+        else:
+            packets = sockets.data.drain()
+            if sockets.data.is_drained:
+                packets += sockets.token.drain()
+        if packets:
+            now = _now()
+            self._protected(lambda: self._carry_out(self._engine.receive(packets, now), now))
+
+    def _wake(self) -> None:
+        now = _now()
+        late = now - self._timer_at
+        if late > LAG_MIN_NS:
+            self.loop_lag_ns = late
+        self._timer = None
+        self._protected(lambda: self._carry_out(self._engine.wake(now), now))
+
+    def _written(self, key: str, error: OSError | None) -> None:
+        if error is not None:
+            self._application.on_failure(error)
+            return
+        now = _now()
+        self._protected(lambda: self._carry_out(self._engine.persisted(key, now), now))
+
+    def _protected(self, step: Callable[[], None]) -> None:
+        """A step that fails ends the node: an engine that broke in the middle must not go on."""
+        try:
+            step()
+        except Exception as error:
+            self._application.on_failure(error)
+
+    # Effects
+
+    def _carry_out(self, effects: list[Effect], now: Instant) -> None:
+        application = self._application
+        for effect in effects:
+            match effect:
+                case Broadcast():
+                    self._sockets.broadcast(effect.packets)
+                case SendTo():
+                    self._sockets.send_to(node_of(effect.process), effect.packet)
+                case Deliver():
+                    application.on_deliver(effect, now)
+                case Record():
+                    self._count(effect.note)
+                    application.on_note(effect.note, now)
+                case InstallView():
+                    self._counters.views.append((now, effect.view))
+                    application.on_view(effect, now)
+                case Persist():
+                    self._persist(effect)
+                case Room():
+                    application.on_room()
+                case Alarm():
+                    self._raise(effect, now)
+                case Left():
+                    self.stop()
+                    application.on_left(now)
+                    return
+                case _:
+                    assert_never(effect)
+        self._arm()
+
+    def _arm(self) -> None:
+        """One timer, moved only when the deadline comes nearer: most deadlines move away long before they are due."""
+        deadline = self._engine.next_deadline()
+        if deadline is None or (self._timer is not None and self._timer_at <= deadline):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = deadline
+        self._timer = self._loop.call_later(max(0, deadline - _now()) / 1e9, self._wake)
+
+    def _persist(self, effect: Persist) -> None:
+        def done(error: OSError | None) -> None:
+            self._loop.call_soon_threadsafe(self._written, effect.key, error)
+
+        self._storage.write(effect.key, effect.value, done)
+
+    def _count(self, note: Note) -> None:
+        if isinstance(note, Dropped):
+            self._counters.refused[note.why] += 1
+        elif isinstance(note, Occurred):
+            self._counters.occurred[note.what.value] += note.count
+        elif isinstance(note, Moved):
+            self._counters.moves[f"{note.origin} → {note.target}"] += 1
+
+    def _raise(self, alarm: Alarm, now: Instant) -> None:
+        counters = self._counters
+        counters.alarms.append((now, alarm))
+        if alarm.kind is AlarmKind.PAUSED and alarm.duration is not None:
+            counters.pauses += 1
+            counters.longest_pause_ns = max(counters.longest_pause_ns, alarm.duration)
+            counters.last_pause_at = now
+        self._application.on_alarm(alarm, now)
+
+
+def _now() -> Instant:
+    return Instant(monotonic_ns())
