@@ -17,12 +17,13 @@ from typing import Any
 
 from ordercast.daemon.config import NetworkConfig, NodeConfig, Peer, StatusConfig, TraceConfig, Transport
 from ordercast.daemon.config_keys import (
+    CLUSTER,
     NODE,
     NODES,
     PORT_MAX,
     RING,
     TABLES,
-    TOP,
+    elsewhere,
     read_table,
     shown,
     suggestion,
@@ -34,6 +35,7 @@ from ordercast.order.ring.config import RingConfig
 
 STATUS_PORT = 4790
 HEADERS = {4: 28, 6: 48}  # of IP and UDP
+SMALLEST_PACKET = 167  # `RingConfig.validate` refuses smaller ones
 FILE_SIZE_MAX = 1 << 20
 
 
@@ -62,7 +64,9 @@ class ClusterFile:
         for peer in self.common.peers:
             if peer.name == name:
                 port = self.status_ports.get(name, self.common.status.port) or None
-                return replace(self.common, name=name, node=peer.node, status=replace(self.common.status, port=port))
+                status = replace(self.common.status, port=port)
+                state = _below(self.common.state_folder, name)  # one file serves several nodes of one machine
+                return replace(self.common, name=name, node=peer.node, status=status, state_folder=state)
         hint = suggestion(name, self.names)
         raise ConfigError(self.path, [f"there is no [nodes.{name}]{hint}; the file has {', '.join(self.names)}"])
 
@@ -83,11 +87,8 @@ def own_name(cluster: ClusterFile, host: str | None = None, is_here: Callable[[s
     if len(here) == 1:
         return here[0]
     why = f"{len(here)} have addresses of it ({', '.join(here)})" if here else "none has an address of it"
-    raise ConfigError(
-        cluster.path,
-        [f"which node is this? None is called {host} like this host, and {why}; give --name, one of "
-         f"{', '.join(cluster.names)}"],
-    )  # fmt: skip
+    problem = f"no node is called {host} like this host, and {why}: give --name, one of {', '.join(cluster.names)}"
+    raise ConfigError(cluster.path, [problem])
 
 
 def is_own_address(address: str) -> bool:
@@ -109,23 +110,22 @@ def read_cluster(path: Path) -> ClusterFile:
     document = _parse(path)
     problems: list[str] = []
     tables = {name: _table(document, name, problems) for name in (*TABLES, NODES)}
-    rest = {name: value for name, value in document.items() if name not in tables}
-    top = read_table(rest, TOP, "", problems) if "cluster" in rest else _nameless(rest, problems)
+    cluster = _cluster(document, problems)
     values = {name: read_table(tables[name], keys, f"{name}.", problems) for name, keys in TABLES.items()}
     network = NetworkConfig(**values["network"])
     peers, status_ports = _peers(tables[NODES], network.port, problems)
     config = NodeConfig(
         peers=tuple(peers),
-        ring=RingConfig(**top, **values["ring"]),
+        ring=RingConfig(cluster=cluster, **values["ring"]),
         network=network,
         trace=_trace(values["trace"], path.parent),
         status=StatusConfig(**{"port": STATUS_PORT, **values["status"]}),
         state_folder=_below(path.parent, values["state"].get("folder")),
     )
-    if not problems:
-        problems += _clashes(config)
-        config = config if "packet_size_max" in values["ring"] or problems else config.with_packet_size()
-        problems += [] if problems else [*_network_problems(config), *_ring_problems(config.ring)]
+    problems += _clashes(config)
+    if peers and not any(problem.startswith(("network", "ring", "nodes")) for problem in problems):
+        config = _with_packet_size(config, is_given="packet_size_max" in values["ring"])
+        problems += _network_problems(config) or _ring_problems(config.ring)
     if problems:
         raise ConfigError(path, problems)
     return ClusterFile(path, config, status_ports)
@@ -154,22 +154,25 @@ def _table(document: Mapping[str, Any], name: str, problems: list[str]) -> dict[
     return {}
 
 
-def _nameless(rest: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:
-    """Strangers on one network must not merge by accident, so there is no default."""
-    problems.append('cluster is missing: name the cluster at the top of the file, such as cluster = "shop"')
-    known = (*(key.name for key in TOP), *TABLES, NODES)
-    problems += [f"{name} is not a key{suggestion(name, known)}" for name in rest]
-    return {}
+def _cluster(document: Mapping[str, Any], problems: list[str]) -> str:
+    """The one key outside of tables. Strangers on one network must not merge by accident, so it has no default."""
+    known = (CLUSTER.name, *TABLES, NODES)
+    strange = [name for name in document if name not in known]
+    problems += [f"{name} is not a key{elsewhere(name, '') or suggestion(name, known)}" for name in strange]
+    if CLUSTER.name not in document:
+        problems.append('cluster is missing: name the cluster at the top of the file, such as cluster = "shop"')
+        return ""
+    return str(read_table({CLUSTER.name: document[CLUSTER.name]}, (CLUSTER,), "", problems).get(CLUSTER.field, ""))
 
 
 def _trace(values: dict[str, Any], folder: Path) -> TraceConfig:
+    """Paths are relative to the file that names them."""
     trace = TraceConfig(**values)
     return replace(trace, folder=folder / trace.folder)
 
 
-def _below(folder: Path, path: Path | None) -> Path | None:
-    """Paths are relative to the file that names them."""
-    return None if path is None else folder / path
+def _below(folder: Path | None, path: Path | str | None) -> Path | None:
+    return None if folder is None or path is None else folder / path
 
 
 def _peers(nodes: Mapping[str, Any], port: int, problems: list[str]) -> tuple[list[Peer], dict[str, int]]:
@@ -217,15 +220,28 @@ def _clashes(config: NodeConfig) -> Iterator[str]:
         yield f"nodes.{versions[4]} has an IPv4 address and nodes.{versions[6]} an IPv6 address: use one for all"
 
 
-def _network_problems(config: NodeConfig) -> Iterator[str]:
+def _with_packet_size(config: NodeConfig, *, is_given: bool) -> NodeConfig:
+    """Packets as large as the MTU allows; a size that is given is kept by speaking of a smaller MTU."""
+    headers = HEADERS[ip_address(config.peers[0].address).version]
+    fits = SMALLEST_PACKET + headers <= config.network.mtu
+    if is_given and fits and config.ring.packet_size_max + headers <= config.network.mtu:
+        return replace(config, network=replace(config.network, mtu=config.ring.packet_size_max + headers))
+    return config if is_given or not fits else config.with_packet_size()
+
+
+def _network_problems(config: NodeConfig) -> list[str]:
+    return list(_find_network_problems(config))
+
+
+def _find_network_problems(config: NodeConfig) -> Iterator[str]:
     network = config.network
     version = ip_address(config.peers[0].address).version
     if network.transport is Transport.MULTICAST and ip_address(network.group).version != version:
         example = "239.192.79.67" if version == 4 else "ff15::4f43"
         yield f"network.group: {network.group} is not an IPv{version} group as the nodes' addresses: write {example}"
     room = network.mtu - HEADERS[version]
-    if room < (smallest := _smallest_packet()):
-        yield f"network.mtu: {network.mtu} is too small: packets need at least {smallest + HEADERS[version]}"
+    if room < SMALLEST_PACKET:
+        yield f"network.mtu: {network.mtu} is too small: write at least {SMALLEST_PACKET + HEADERS[version]}"
     elif config.ring.packet_size_max > room:
         yield (
             f"ring.packet_size_max: {config.ring.packet_size_max} does not fit in network.mtu {network.mtu}: "
@@ -240,24 +256,13 @@ def buffer_needed(config: NodeConfig) -> int:
     return (config.ring.window + config.ring.visit_max) * config.ring.packet_size_max
 
 
-def _smallest_packet() -> int:
-    """Asked of the ring, which knows."""
-    try:
-        RingConfig(packet_size_max=1).validate()
-    except UsageError as error:
-        found = re.search(r"packet_size_max must be within (\d+)", str(error))
-        assert found is not None
-        return int(found[1])
-    return 1
-
-
-def _ring_problems(ring: RingConfig) -> Iterator[str]:
+def _ring_problems(ring: RingConfig) -> list[str]:
     """The ring's own rules, with the keys as the file has them, and what they are now."""
     try:
         ring.validate()
     except UsageError as error:
-        for sentence in str(error).split("; "):
-            yield f"[ring] {_in_the_words_of_the_file(sentence, ring)}"
+        return [f"[ring] {_in_the_words_of_the_file(sentence, ring)}" for sentence in str(error).split("; ")]
+    return []
 
 
 def _in_the_words_of_the_file(sentence: str, ring: RingConfig) -> str:

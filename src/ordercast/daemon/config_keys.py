@@ -1,7 +1,7 @@
 """Which keys a configuration file has, and what may be written for each. Pure.
 
-A `Key` reads one value and says in a sentence why it cannot. The keys of `[ring]` follow from `RingConfig`, so that a new
-setting is in the file at once: durations lose their `_ns` and are written with a unit.
+A `Key` reads one value and says in a sentence why it cannot. The keys of `[ring]` follow from `RingConfig`, so that a
+new setting is in the file at once: durations lose their `_ns` and are written with a unit.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def read_integer(value: Any, low: int = 0, high: int = INTEGER_MAX) -> int:
         raise UsageError(f"{shown(value)} is not a whole number: write it without quotes and without a unit")
     if not low <= value <= high:
         bounds = f"within {low}..{high}" if high < INTEGER_MAX else f"at least {low}"
-        raise UsageError(f"{value} must be {bounds}")
+        raise UsageError(f"must be {bounds}, not {value}")
     return value
 
 
@@ -131,7 +131,7 @@ def _ring_key(name: str, kind: object) -> Key:
     return Key(name, name, read_flag if kind == "bool" else read_integer)
 
 
-TOP = (Key("cluster", "cluster", read_text),)
+CLUSTER = Key("cluster", "cluster", read_text)  # stands before the first table
 NETWORK = (
     Key("transport", "transport", partial(read_choice, choices=Transport)),
     Key("group", "group", read_group),
