@@ -1,0 +1,297 @@
+"""N hosts on one or several networks: a namespace each, with addresses, programs and faults.
+
+    with Hosts(4) as hosts:
+        node = hosts[0].run(["ordercast", "node", …])
+        hosts.cut(hosts[:2], hosts[2:])
+        hosts.heal()
+
+Host 1 is `hosts[0]`; on network 0 it is 10.77.0.1 and fd77::1, on its device eth0. On leaving the block programs are
+ended, then namespaces are removed; nothing is touched that was not made here.
+
+With `switch=True` the hosts are joined by a program instead of the kernel's bridge (`switch.py`). It is slower, and it
+can delay, reorder, duplicate and corrupt, which few kernels can do without modules.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, overload
+
+from rig import namespaces
+from rig.fabric import Bridge, Fabric, Faults, Loss, SwitchClient
+from rig.namespaces import RigError, command, ip
+from rig.switch import EVERYBODY, Link
+
+HOSTS_MAX = 250  # a byte of the address
+PATIENCE_S = 5.0  # for a program to end when asked
+
+
+@cache
+def why_not(switch: bool = False) -> str | None:
+    """Why this machine cannot make the hosts (with a switch), in words; None if it can."""
+    if not Path("/proc/self/ns/net").exists():
+        return "network namespaces are a thing of Linux"
+    if os.geteuid():
+        return "network namespaces need root"
+    for tool in ("ip", "nft", "tc", "ethtool", "nsenter", "setpriv"):
+        if shutil.which(tool) is None:
+            return f"the command {tool} is not installed"
+    if switch and not Path("/dev/net/tun").exists():
+        return "there is no /dev/net/tun"
+    try:
+        with Hosts(1, switch=switch) as hosts:
+            hosts.loss(hosts, 0.5)
+    except (RigError, OSError) as error:
+        return f"the kernel refuses: {error}"
+    return None
+
+
+@dataclass(eq=False)
+class Host:
+    """One host. What runs on it is started here, and ended with the rig."""
+
+    number: int  # from 1, the last part of its addresses
+    namespace: str
+    programs: list[subprocess.Popen[Any]] = field(default_factory=list)
+
+    def address(self, network: int = 0) -> str:
+        return f"10.77.{network}.{self.number}"
+
+    def address6(self, network: int = 0) -> str:
+        return str(
+            socket.inet_ntop(socket.AF_INET6, socket.inet_pton(socket.AF_INET6, f"fd77:{network:x}::{self.number:x}"))
+        )
+
+    def run(self, argv: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
+        """Starts a program on this host; `options` are those of Popen. It leads a session of its own."""
+        options.setdefault("start_new_session", True)
+        program: subprocess.Popen[Any] = subprocess.Popen(namespaces.argv_inside(self.namespace, argv), **options)
+        self.programs.append(program)
+        return program
+
+    def inside(self) -> AbstractContextManager[None]:
+        """This thread is on the host meanwhile: sockets made there stay there."""
+        return namespaces.inside(self.namespace)
+
+    def command(self, *argv: str) -> str:
+        """Runs to the end and returns what it printed."""
+        return command(*namespaces.argv_inside(self.namespace, argv))
+
+    def end_programs(self) -> None:
+        _end(self.programs)
+        self.programs.clear()
+
+
+class Hosts(Sequence[Host]):
+    """The hosts, and the faults of the networks between them. Where `network` is None, all networks are meant."""
+
+    def __init__(self, count: int, networks: int = 1, switch: bool = False, seed: int = 0) -> None:
+        assert 1 <= count <= HOSTS_MAX
+        assert networks >= 1
+        self._prefix = namespaces.unique_prefix()
+        self._hosts = [Host(number, f"{self._prefix}h{number}") for number in range(1, count + 1)]
+        self._fabrics: list[Fabric] = []
+        self._faults = [Faults() for _ in range(networks)]
+        self._is_switch = switch
+        self._seed = seed
+
+    @overload
+    def __getitem__(self, at: int) -> Host: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Host]: ...
+    def __getitem__(self, at: int | slice) -> Host | list[Host]:
+        return self._hosts[at]
+
+    def __len__(self) -> int:
+        return len(self._hosts)
+
+    # Making and removing
+
+    def __enter__(self) -> Self:
+        namespaces.remove_leftovers()
+        with ExitStack() as undo:
+            undo.callback(self._remove)
+            self._make()
+            undo.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._remove()
+
+    def _make(self) -> None:
+        middle = f"{self._prefix}b"
+        names = [host.namespace for host in self._hosts]
+        namespaces.create(names if self._is_switch else [middle, *names])
+        for name in names:
+            with namespaces.inside(name):
+                _skip_address_checks()
+        for network in range(len(self._faults)):
+            if self._is_switch:
+                self._fabrics.append(SwitchClient(network, names, self._seed + network))
+            else:
+                self._fabrics.append(Bridge(network, names, middle))
+        for host in self._hosts:
+            ip(host.namespace, "link set lo up", *self._addresses(host))
+
+    def _addresses(self, host: Host) -> Iterator[str]:
+        for network in range(len(self._faults)):
+            device = f"eth{network}"
+            yield f"address add {host.address(network)}/24 brd + dev {device}"
+            if _has_ipv6():
+                yield f"address add {host.address6(network)}/64 dev {device} nodad"
+            yield f"link set {device} up multicast on"
+            yield f"route add 224.0.0.0/4 dev {device} metric {network + 1}"
+
+    def _remove(self) -> None:
+        with ExitStack() as undo:
+            undo.callback(namespaces.remove, [f"{self._prefix}b", *(host.namespace for host in self._hosts)])
+            for fabric in self._fabrics:
+                undo.callback(fabric.close)
+            undo.callback(_end, [program for host in self._hosts for program in host.programs])
+        self._fabrics.clear()
+        for host in self._hosts:
+            host.programs.clear()
+
+    # Faults
+
+    def cut(
+        self,
+        side_a: Host | Iterable[Host],
+        side_b: Host | Iterable[Host],
+        *,
+        one_way: bool = False,
+        network: int | None = None,
+    ) -> None:
+        """Nothing gets from one side to the other; one way: nothing from `side_a` to `side_b`. Earlier cuts stay."""
+        pairs = {(a.number, b.number) for a in _several(side_a) for b in _several(side_b) if a is not b}
+        if not one_way:
+            pairs |= {(b, a) for a, b in pairs}
+        for at in self._networks(network):
+            self._faults[at].cuts |= pairs
+            self._apply(at)
+
+    def heal(self, network: int | None = None) -> None:
+        """Mends all cuts. Losses stay as they are."""
+        for at in self._networks(network):
+            self._faults[at].cuts.clear()
+            self._apply(at)
+
+    def loss(
+        self,
+        hosts: Host | Iterable[Host],
+        probability: float,
+        *,
+        port: int | None = None,
+        network: int | None = None,
+    ) -> None:
+        """Each packet towards these hosts is lost with this probability, for each host by itself; 0 ends it.
+
+        With a port: UDP packets to that port alone. ARP and neighbour discovery are spared: losing them costs seconds
+        and says nothing about who is tested. Large sends that are cut up late are lost whole: see `segmentation`.
+        """
+        assert 0.0 <= probability <= 1.0
+        for at in self._networks(network):
+            losses = self._faults[at].losses
+            for host in _several(hosts):
+                losses.pop((host.number, port), None)
+                if probability:
+                    losses[host.number, port] = Loss(host.number, port, probability)
+            self._apply(at)
+
+    def bandwidth(self, hosts: Host | Iterable[Host], rate: str | None, *, network: int | None = None) -> None:
+        """A host's own link carries so much each way ("100mbit"), with a queue of 50 ms; None: as much as it can."""
+        for at in self._networks(network):
+            for host in _several(hosts):
+                self._fabrics[at].bandwidth(host.namespace, host.number, rate)
+
+    def segmentation(self, on: bool) -> None:
+        """Whether a large UDP send crosses the network in one piece, as it does between namespaces at first.
+
+        Off: it is cut into packets on leaving the host, as on a real wire. Loss tests need that, or whole sends are
+        lost. With a switch it is always off.
+        """
+        if self._is_switch:
+            return
+        for host in self._hosts:
+            for network in range(len(self._faults)):
+                host.command("ethtool", "-K", f"eth{network}", "tx-udp-segmentation", "on" if on else "off")
+
+    def disturb(
+        self,
+        link: Link,
+        sources: Host | Iterable[Host] | None = None,
+        targets: Host | Iterable[Host] | None = None,
+        *,
+        network: int | None = None,
+    ) -> None:
+        """What links do to packets on the way from sources to targets (None: all). Needs `switch=True`."""
+        for at in self._networks(network):
+            self._switch(at).disturb(link, _numbers(sources), _numbers(targets))
+
+    def counters(self, network: int = 0) -> dict[str, int]:
+        """What the switch did so far: forwarded, lost, duplicated, late, corrupted, swapped. Needs `switch=True`."""
+        return self._switch(network).counters()
+
+    def _switch(self, network: int) -> SwitchClient:
+        fabric = self._fabrics[network]
+        if not isinstance(fabric, SwitchClient):
+            raise RigError("the kernel's bridge cannot do that: Hosts(…, switch=True)")
+        return fabric
+
+    def _networks(self, network: int | None) -> Iterable[int]:
+        return range(len(self._fabrics)) if network is None else (network,)
+
+    def _apply(self, network: int) -> None:
+        self._fabrics[network].apply(self._faults[network])
+
+
+def _end(programs: Sequence[subprocess.Popen[Any]]) -> None:
+    """Asks all to end, paused ones too, then insists. Pipes are closed."""
+    alive = [program for program in programs if program.poll() is None]
+    for program in alive:
+        program.terminate()
+        program.send_signal(signal.SIGCONT)
+    for program in alive:
+        try:
+            program.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            # Not reaped, so the number is still its own, and so is the group if it leads one.
+            if os.getpgid(program.pid) == program.pid:
+                os.killpg(program.pid, signal.SIGKILL)
+            program.kill()
+            program.wait()
+    for program in programs:
+        for pipe in (program.stdin, program.stdout, program.stderr):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+
+
+def _several(hosts: Host | Iterable[Host]) -> list[Host]:
+    return [hosts] if isinstance(hosts, Host) else list(hosts)
+
+
+def _numbers(hosts: Host | Iterable[Host] | None) -> list[int]:
+    return EVERYBODY if hosts is None else [host.number for host in _several(hosts)]
+
+
+def _has_ipv6() -> bool:
+    return Path("/proc/sys/net/ipv6").exists()
+
+
+def _skip_address_checks() -> None:
+    """An IPv6 address is not usable until a second of asking who else has it; here nobody has."""
+    if _has_ipv6():
+        Path("/proc/sys/net/ipv6/conf/default/accept_dad").write_text("0")
