@@ -179,7 +179,7 @@ class Solo:
         if isinstance(last, CommitToken):
             self.members = tuple(member.process for member in last.members)
             last = Token(
-                last.ring, NOBODY, last.token_seq, 0, NO_SEQ, NO_SEQ, NOBODY, (), 0, 99, 0, False, last.timestamp
+                last.ring, NOBODY, last.token_seq, 0, NO_SEQ, NO_SEQ, NOBODY, (), 0, 99, 0, 0, False, last.timestamp
             )
         others = len(self.members) - 1
         before = self.members[self.members.index(self.me) - 1]

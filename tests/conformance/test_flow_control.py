@@ -165,3 +165,27 @@ def test_a_slow_receiver_lowers_the_rate_and_nothing_is_lost() -> None:
         assert [len(play.deliveries(node)) for node in range(3)] == [300] * 3
         assert play.memberships(0) == [[0], [0, 1, 2]]
     assert late - 101 * MILLISECOND > 2 * (soon - 101 * MILLISECOND)
+
+
+# Applications that are behind
+
+
+def test_while_an_application_is_behind_nobody_sends() -> None:
+    """Deviation (behind): the token counts the members whose applications cannot take more; the budget is zero."""
+    solo = loaded()
+    assert seqs(solo.pass_token(behind=1)) == []
+    assert (solo.token_forwarded.budget, solo.token_forwarded.behind) == (0, 1)
+    assert len(seqs(solo.pass_token(behind=0, budget=WINDOW))) == VISIT
+
+
+def test_a_process_says_once_that_it_is_behind_and_once_that_it_is_not() -> None:
+    """Deviation (behind): each member adds itself once and takes itself away once."""
+    solo = Solo().to_operational()
+    solo.node.behind(True, solo.now)
+    solo.pass_token(behind=1)
+    assert solo.token_forwarded.behind == 2
+    solo.pass_token()
+    assert solo.token_forwarded.behind == 2
+    solo.node.behind(False, solo.now)
+    solo.pass_token()
+    assert solo.token_forwarded.behind == 1

@@ -612,7 +612,9 @@ def test_another_rings_commit_token_is_discarded_in_commit() -> None:
 def test_regular_tokens_and_foreign_messages_are_discarded_in_commit() -> None:
     """Figure 4.10. Data of the old ring is received as in Operational."""
     solo = committed()
-    assert packets_of(solo.give(Token(RING, ONE, TokenSeq(16), 1, NO_SEQ, NO_SEQ, NOBODY, (), 0, 8, 0, False, 0))) == []
+    assert (
+        packets_of(solo.give(Token(RING, ONE, TokenSeq(16), 1, NO_SEQ, NO_SEQ, NOBODY, (), 0, 8, 0, 0, False, 0))) == []
+    )
     assert packets_of(solo.give_packets(packet_of(1, originator=FOUR, ring=RingId(8, FOUR)))) == []
     assert delivered(solo.give_packets(packet_of(1))) == ["1"]
     assert solo.node.state_name == "Commit"

@@ -91,7 +91,7 @@ def messages(solo: Solo) -> list[Message]:
         for hop in (0, 1, 2, 3, 4, 6, 7, 10, 13, 16, 17, 19):
             entries = tuple(Member(one, True, RING, Seq(1), NO_SEQ, hop % 2 == 0) for one in TRIO)
             found += [
-                Token(ring, ONE, TokenSeq(hop), 3, Seq(2), Seq(1), THREE, (Seq(1),), 0, 8, 0, hop % 2 == 0, 5),
+                Token(ring, ONE, TokenSeq(hop), 3, Seq(2), Seq(1), THREE, (Seq(1),), 0, 8, 0, 0, hop % 2 == 0, 5),
                 CommitToken(ring, ONE, TokenSeq(hop), ChangeReason.MERGE, entries, 0),
             ]
         for sender in senders:
@@ -193,7 +193,9 @@ def made_state(name: str, me: ProcessId) -> tuple[State, Facts]:
         delivery=Delivery(ring, ring.id),
     )
     step = Step(Instant(0), facts)
-    ring.memory.copy = encode(CLUSTER, Token(RING, me, TokenSeq(16), 1, NO_SEQ, NO_SEQ, NOBODY, (), 0, 8, 0, False, 0))
+    ring.memory.copy = encode(
+        CLUSTER, Token(RING, me, TokenSeq(16), 1, NO_SEQ, NO_SEQ, NOBODY, (), 0, 8, 0, 0, False, 0)
+    )
     entries = tuple(Member(one, True, RING) for one in TRIO)
     token = CommitToken(NEXT, ONE, TokenSeq(0), ChangeReason.MERGE, entries, 0)
     operational = Operational.enter(Starting(), step, "made")

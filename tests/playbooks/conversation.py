@@ -181,7 +181,7 @@ def message_from(verb: str, words: list[str]) -> Message:
             seq, aru = Seq(int(options["seq"])), Seq(int(options["aru"]))
             hop = TokenSeq(int(words[1][1:]))
             ring, flag = ring_from(words[0]), "exchanging" in words
-            return Token(ring, ring.representative, hop, 1, seq, aru, by, requests, 0, 1000, 0, flag, 0)
+            return Token(ring, ring.representative, hop, 1, seq, aru, by, requests, 0, 1000, 0, 0, flag, 0)
         case "wake-up":
             return Wake(ring_from(words[0]), process_from(words[1]))
         case "farewell":

@@ -71,6 +71,7 @@ def tokens(draw: st.DrawFn) -> Token:
         draw(u32),
         draw(u32),
         draw(u32),
+        draw(st.integers(0, 0xFFFF)),
         draw(st.booleans()),
         draw(u64),
         draw(extensions),

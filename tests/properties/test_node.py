@@ -199,7 +199,7 @@ def test_a_recovered_packet_with_an_absurd_old_seq_is_survived() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "at", "size"), [("round", 56, 8), ("timestamp", 64, 8), ("retransmitted", 96, 4), ("budget", 100, 8)]
+    ("field", "at", "size"), [("round", 56, 8), ("timestamp", 64, 8), ("retransmitted", 96, 4), ("budget", 100, 10)]
 )
 def test_a_token_whose_counters_are_at_their_end_is_survived(field: str, at: int, size: int) -> None:
     for moment in [*_moments_of("Operational: TOKEN of own ring"), *_moments_of("Recovery: TOKEN of another ring")]:

@@ -51,8 +51,8 @@ def _after_visit(change: Callable[[Ring, Token], None]) -> Plant:
     def plant(patch: pytest.MonkeyPatch) -> None:
         right = ordering.visit
 
-        def wrong(ring: Ring, token: Token, wanted: int, source: Source, config: RingConfig) -> Visit:
-            result = right(ring, token, wanted, source, config)
+        def wrong(ring: Ring, token: Token, wanted: int, source: Source, config: RingConfig, **rest: bool) -> Visit:
+            result = right(ring, token, wanted, source, config, **rest)
             change(ring, token)
             return result
 
@@ -120,7 +120,7 @@ def _duplicate_commit_token(patch: pytest.MonkeyPatch) -> None:
         if token.ring != ring.id or ring.me != ring.representative or ring.memory.round:
             return self
         regular = Token(
-            ring.id, token.sender, token.token_seq, 0, NO_SEQ, NO_SEQ, NOBODY, (), 0, 0, 0, False, token.timestamp
+            ring.id, token.sender, token.token_seq, 0, NO_SEQ, NO_SEQ, NOBODY, (), 0, 0, 0, 0, False, token.timestamp
         )
         return self.on_token(regular, step)
 

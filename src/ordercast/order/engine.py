@@ -39,6 +39,10 @@ class Engine(Protocol):
     def wake(self, now: Instant) -> list[Effect]:
         """Time has passed."""
 
+    def behind(self, is_behind: bool, now: Instant) -> list[Effect]:
+        """The layer above has more deliveries than it can take, or no longer: while it has, nobody sends anything
+        new."""
+
     def leave(self, now: Instant) -> list[Effect]:
         """Finish what was submitted, say farewell; `Left` is the last effect ever."""
 

@@ -39,15 +39,14 @@ from ordercast.wire.messages import (
 REQUESTS_MAX = 4096
 DIGESTS_MAX = 64
 
-TOKEN = struct.Struct(
-    ">QQQIIIBHH"
-)  # token_seq, aru, aru_id, retransmitted, budget, waiting, exchanging, runs, extension
+# token_seq, aru, aru_id, retransmitted, budget, waiting, behind, exchanging, runs, extension size
+TOKEN = struct.Struct(">QQQIIIHBHH")
 RUN = struct.Struct(">QH")  # first requested seq, how many after it
 COMMIT = struct.Struct(">QBHH")  # token_seq, reason, members, extension size
 MEMBER = struct.Struct(">QBQQQQ")  # process, flags, old ring seq, old ring representative, old_aru, high_delivered
 JOIN = struct.Struct(">QQIBQHHB")  # number, ring_seq, forwards, reason, blamed, candidates, failed, digests
 ANNOUNCEMENT = struct.Struct(">HH")  # members, heard
-assert (TOKEN.size, RUN.size, COMMIT.size, MEMBER.size, JOIN.size, ANNOUNCEMENT.size) == (41, 10, 13, 41, 34, 4)
+assert (TOKEN.size, RUN.size, COMMIT.size, MEMBER.size, JOIN.size, ANNOUNCEMENT.size) == (43, 10, 13, 41, 34, 4)
 
 NUMBER_MAX = (1 << 62) - 1  # no counter gets there; one that does is damaged, and must not overflow further on
 FILLED = 1
@@ -153,6 +152,7 @@ def encode_token(cluster: bytes, token: Token) -> bytes:
         token.retransmitted,
         token.budget,
         token.waiting,
+        token.behind,
         token.exchanging,
         len(runs),
         len(token.extension),
@@ -171,7 +171,8 @@ def encode_token(cluster: bytes, token: Token) -> bytes:
 
 
 def _decode_token(ring: RingId, sender: ProcessId, seq: Seq, token_round: int, timestamp: int, body: _Reader) -> Token:
-    token_seq, aru, aru_id, retransmitted, budget, waiting, exchanging, count, extension_size = body.unpack(TOKEN)
+    fields = body.unpack(TOKEN)
+    token_seq, aru, aru_id, retransmitted, budget, waiting, behind, exchanging, count, extension_size = fields
     _sane(token_seq)
     _bounded(count, REQUESTS_MAX, "requests")
     _bounded(extension_size, EXTENSION_SIZE_MAX, "bytes of extension")
@@ -196,6 +197,7 @@ def _decode_token(ring: RingId, sender: ProcessId, seq: Seq, token_round: int, t
         retransmitted,
         budget,
         waiting,
+        behind,
         bool(exchanging),
         timestamp,
         body.take(extension_size),

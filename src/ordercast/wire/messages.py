@@ -30,6 +30,7 @@ class Token:
     retransmitted: int  # packets retransmitted in the last rotation: they count against the window
     budget: int  # new packets that this rotation may have in all; the representative's word
     waiting: int  # packets that the members had to send when it last came by: each takes its part of the budget
+    behind: int  # members whose applications are behind: while there are any, the budget is zero
     exchanging: bool  # somebody still has old-ring packets to send (`retrans_flg`)
     timestamp: int  # Lamport clock of the ring
     extension: bytes = b""  # room for an enclosing engine

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from ordercast.model.ids import Seq
 
-COUNT_MAX = 0xFFFFFFFF  # as far as the token can count
+COUNT_MAX = 0xFFFFFFFF  # as far as the token can count packets
+BEHIND_MAX = 0xFFFF  # and members
 
 
 def rotation_budget(window: int, backlog_max: int, seq: Seq, aru: Seq, retransmitted: int) -> int:

@@ -199,6 +199,12 @@ class RingNode:
                 self._state = self._state.on_timer(timer, step)
         return self._end(step)
 
+    def behind(self, is_behind: bool, now: Instant) -> list[Effect]:
+        step = self._begin(now)
+        step.facts.is_behind = is_behind
+        self._state = self._state.on_submission(step)
+        return self._end(step)
+
     def leave(self, now: Instant) -> list[Effect]:
         step = self._begin(now)
         step.facts.leaving = True

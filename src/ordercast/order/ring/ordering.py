@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ordercast.model.ids import NOBODY, ProcessId, Seq, TokenSeq
 from ordercast.order.ring.config import RingConfig
-from ordercast.order.ring.flow_control import COUNT_MAX, allowance, fair_share, rotation_budget
+from ordercast.order.ring.flow_control import BEHIND_MAX, COUNT_MAX, allowance, fair_share, rotation_budget
 from ordercast.order.ring.ring import Ring
 from ordercast.wire.header import Parsed, whole
 from ordercast.wire.header import retransmitted as sent_again
@@ -33,8 +33,11 @@ class Visit:
     requested: int
 
 
-def visit(ring: Ring, token: Token, wanted: int, source: Source, config: RingConfig) -> Visit:
-    """Do a member's work with the token, and remember what the next visit needs. `source` has some `wanted` packets."""
+def visit(
+    ring: Ring, token: Token, wanted: int, source: Source, config: RingConfig, *, is_behind: bool = False
+) -> Visit:
+    """Do a member's work with the token, and remember what the next visit needs. `source` has some `wanted` packets;
+    `is_behind` tells that the application cannot take more deliveries."""
     memory, store = ring.memory, ring.store
     answers, unanswered = _answer(ring, token.requests, config.visit_max)
     retransmitted = min(max(0, token.retransmitted + len(answers) - memory.retransmitted), COUNT_MAX)
@@ -44,6 +47,9 @@ def visit(ring: Ring, token: Token, wanted: int, source: Source, config: RingCon
         budget = rotation_budget(config.window, config.backlog_max, token.seq, token.aru, retransmitted)
     wanted = min(wanted, config.visit_max)
     waiting = min(max(0, token.waiting - memory.wanted) + wanted, COUNT_MAX)
+    behind = min(max(0, token.behind - memory.was_behind) + is_behind, BEHIND_MAX)
+    if behind:
+        budget = 0
     share = fair_share(budget, wanted, waiting)
     allowed = allowance(config.window, config.visit_max, share, token.seq, memory.received_seq, retransmitted)
     fresh = source(Seq(token.seq + 1), token_round, token.timestamp, allowed)
@@ -69,6 +75,7 @@ def visit(ring: Ring, token: Token, wanted: int, source: Source, config: RingCon
         retransmitted=retransmitted,
         budget=budget,
         waiting=waiting,
+        behind=behind,
         exchanging=token.exchanging,
         timestamp=token.timestamp + len(fresh),
         extension=token.extension,
@@ -83,6 +90,7 @@ def visit(ring: Ring, token: Token, wanted: int, source: Source, config: RingCon
     memory.forwarded_aru = aru
     memory.retransmitted = len(answers)
     memory.wanted = wanted
+    memory.was_behind = is_behind
 
     packets = answers + [whole(packet) for packet in fresh]
     cut = max(0, len(packets) - config.accelerated_window) if config.accelerated else len(packets)

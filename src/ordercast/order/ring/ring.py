@@ -21,6 +21,7 @@ class TokenMemory:
     safe_seq: Seq = NO_SEQ  # forwarded_aru was at least this on two successive visits
     retransmitted: int = 0  # by this process on the last visit (`last_retrans`)
     wanted: int = 0  # packets that this process had to send on the last visit
+    was_behind: bool = False  # what the token was told of this process's application on the last visit
     stuck: int = 0  # visits on which the aru stood still below seq (`my_aru_count`)
     quiet: int = 0  # visits since anything happened on this ring
     copy: bytes = b""  # the token as last forwarded, to be sent again if it gets lost

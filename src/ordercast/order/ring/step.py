@@ -68,6 +68,7 @@ class Facts:
     stats: RingStats = field(default_factory=RingStats)
     loop: Token | CommitToken | None = None  # a token on its way from me to me
     leaving: bool = False
+    is_behind: bool = False  # the layer above cannot take more deliveries
     verbose: bool = False  # note every token visit
 
     @property

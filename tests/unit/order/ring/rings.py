@@ -60,6 +60,7 @@ def make_token(
     requests: tuple[int, ...] = (),
     retransmitted: int = 0,
     budget: int = 1000,
+    behind: int = 0,
     timestamp: int = 100,
 ) -> Token:
     return Token(
@@ -74,6 +75,7 @@ def make_token(
         retransmitted,
         budget,
         0,
+        behind,
         False,
         timestamp,
     )

@@ -88,7 +88,8 @@ class Operational(State):
             ring.me == ring.representative
             and ring.memory.quiet >= QUIET_VISITS
             and token.seq == ring.memory.received_seq == token.aru
-            and not (token.requests or facts.outbox or self.woken)
+            and not (token.requests or self.woken or _has_news(facts))
+            and not (facts.outbox and not token.behind)
         )
 
     def _rest(self, token: Token, step: Step) -> None:
@@ -104,7 +105,15 @@ class Operational(State):
         facts.timers.cancel(Timer.REST)
         if facts.clock > token.timestamp:
             token = replace(token, timestamp=facts.clock)
-        work(facts.installed, token, facts.outbox.packets(), outbox_source(facts), step, facts.config)
+        work(
+            facts.installed,
+            token,
+            facts.outbox.packets(),
+            outbox_source(facts),
+            step,
+            facts.config,
+            is_behind=facts.is_behind,
+        )
         facts.delivery.advance(facts.installed.memory.safe_seq, step.effects)
         facts.installed.store.discard(facts.installed.memory.safe_seq)
         return self._leave_if_done(step)
@@ -192,7 +201,7 @@ class Operational(State):
 
     def on_submission(self, step: Step) -> State:
         facts = step.facts
-        if self.held is not None and (facts.outbox or facts.leaving):
+        if self.held is not None and (facts.outbox or facts.leaving or _has_news(facts)):
             return self._work(self.held, step)
         state = self._leave_if_done(step)
         if state is self and not facts.timers.is_armed(Timer.WAKE):
@@ -203,7 +212,8 @@ class Operational(State):
         """If the token may be resting elsewhere, ask for it, and again until it comes."""
         facts = step.facts
         ring = facts.installed
-        if not ring.memory.quiet or ring.representative == facts.me or not (facts.outbox or facts.leaving):
+        has_reason = facts.outbox or facts.leaving or _has_news(facts)
+        if not ring.memory.quiet or ring.representative == facts.me or not has_reason:
             return
         step.send(ring.representative, Wake(ring.id, facts.me))
         step.arm(Timer.WAKE, facts.config.token_retransmit_ns)
@@ -240,9 +250,14 @@ def outbox_source(facts: Facts) -> Source:
     return take
 
 
+def _has_news(facts: Facts) -> bool:
+    """My application has fallen behind, or caught up, since the token was told."""
+    return facts.installed.memory.was_behind != facts.is_behind
+
+
 def newcomers_of(join: Join, ring: tuple[ProcessId, ...]) -> set[ProcessId]:
     return set(join.candidates) - set(join.failed) - set(ring)
 
 
 def _first_token(ring: Ring) -> Token:
-    return Token(ring.id, ring.me, TokenSeq(0), 0, NO_SEQ, NO_SEQ, NOBODY, (), 0, 0, 0, False, 0)
+    return Token(ring.id, ring.me, TokenSeq(0), 0, NO_SEQ, NO_SEQ, NOBODY, (), 0, 0, 0, 0, False, 0)

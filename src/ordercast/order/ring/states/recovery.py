@@ -77,6 +77,7 @@ class Recovery(State):
             retransmitted=0,
             budget=0,
             waiting=0,
+            behind=0,
             exchanging=False,
             timestamp=token.timestamp,
             extension=token.extension,

@@ -48,10 +48,12 @@ def work(
     step: Step,
     config: RingConfig,
     amend: Callable[[Token], Token] = lambda token: token,
+    *,
+    is_behind: bool = False,
 ) -> Token:
     """A whole visit: packets, the token (amended, in recovery), the packets that may follow it."""
     facts = step.facts
-    done = visit(ring, token, wanted, source, config)
+    done = visit(ring, token, wanted, source, config, is_behind=is_behind)
     forwarded = amend(done.token)
     facts.clock = forwarded.timestamp
     if done.before:

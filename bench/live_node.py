@@ -1,0 +1,203 @@
+"""One node of `bench/live.py`, in a process (and usually a network namespace) of its own.
+
+Reads one JSON line with what to do, answers with JSON lines: `ready` when all members are there, and after `go` the
+result. Payloads begin with (sender, counter, time of sending); the order hash is taken over sender and counter of every
+message in the order of delivery, so it is equal at all members exactly if the order was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import resource
+import struct
+import sys
+import time
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ordercast.daemon.config import NetworkConfig, NodeConfig, Peer, TraceConfig, TraceLevel, Transport
+from ordercast.daemon.node import Node
+from ordercast.model.effects import Deliver
+from ordercast.model.ids import NodeId
+from ordercast.model.service import Service
+from ordercast.model.view import View
+from ordercast.order.ring.config import RingConfig
+
+STAMP = struct.Struct("=IIq")  # sender, counter, monotonic time in ns
+IDENTITY_SIZE = 8
+QUEUE_SIZE = 2 << 20
+
+
+class Load:
+    """Sends, receives, counts."""
+
+    def __init__(self, task: dict[str, Any], node: Node) -> None:
+        self.task, self.node = task, node
+        self.size = max(int(task["size"]), STAMP.size)
+        self.service = Service[task["service"].upper()]
+        self.delivered = 0
+        self.hash = 0
+        self.last = 0.0
+        self.latencies: list[int] = []
+        self.counter = 0
+        self.views: list[tuple[float, int, str]] = []
+        self.stop = asyncio.Event()
+
+    # Receiving
+
+    async def receive(self) -> None:
+        one_by_one = self.task["delivery"] == "messages"
+        measured = bool(self.task["rate"])
+        if one_by_one or measured:
+            await self._receive_messages(measured)
+        else:
+            await self._receive_batches()
+
+    async def _receive_batches(self) -> None:
+        async for batch in self.node.batches():
+            if isinstance(batch, Deliver):
+                for _, _, _, _, payloads in batch.parcels:
+                    self.delivered += len(payloads)
+                    self.hash = zlib.crc32(b"".join([data[:IDENTITY_SIZE] for data in payloads]), self.hash)
+            else:
+                self._on_view(batch)
+
+    async def _receive_messages(self, measured: bool) -> None:
+        async for event in self.node.stream():
+            if isinstance(event, View):
+                self._on_view(event)
+                continue
+            self.delivered += 1
+            self.hash = zlib.crc32(event.data[:IDENTITY_SIZE], self.hash)
+            if measured:
+                self.latencies.append(time.monotonic_ns() - STAMP.unpack_from(event.data)[2])
+
+    def _on_view(self, view: View) -> None:
+        self.views.append((time.monotonic(), len(view.members), view.reason.name))
+
+    # Sending
+
+    async def send(self) -> None:
+        if not self.task["sends"]:
+            return
+        if self.task["rate"]:
+            await self._send_at_rate(float(self.task["rate"]))
+        else:
+            await self._send_all_it_can()
+
+    async def _send_all_it_can(self) -> None:
+        batch = max(1, min(256, 131072 // self.size))
+        filler = bytes(self.size - STAMP.size)
+        me, pack = int(self.task["node"]), STAMP.pack
+        while not self.stop.is_set():
+            now, counter = time.monotonic_ns(), self.counter
+            self.counter += batch
+            await self.node.submit_many([pack(me, counter + i, now) + filler for i in range(batch)], self.service)
+
+    async def _send_at_rate(self, rate: float) -> None:
+        filler = bytes(self.size - STAMP.size)
+        per_tick = max(1, round(rate / 1000))  # timers are no finer than a millisecond
+        next_at = time.monotonic()
+        while not self.stop.is_set():
+            now = time.monotonic_ns()
+            stamps = [STAMP.pack(int(self.task["node"]), self.counter + i, now) for i in range(per_tick)]
+            self.counter += per_tick
+            await self.node.submit_many([stamp + filler for stamp in stamps], self.service)
+            next_at += per_tick / rate
+            await asyncio.sleep(max(0.0, next_at - time.monotonic()))
+
+
+def config_from(task: dict[str, Any]) -> NodeConfig:
+    peers = tuple(Peer(NodeId(i), f"n{i}", address) for i, address in enumerate(task["addresses"], 1))
+    ring = replace(
+        RingConfig(queue_size_max=QUEUE_SIZE, message_size_max=1 << 20),
+        accelerated=bool(task["accelerated"]),
+        **task.get("ring", {}),
+    )
+    network = NetworkConfig(
+        transport=Transport(task.get("transport", "multicast")), segmentation=bool(task["segmentation"])
+    )
+    trace = TraceConfig(TraceLevel(task["trace"]), Path(task["trace_folder"])) if task.get("trace_folder") else None
+    return NodeConfig(
+        f"n{task['node']}",
+        NodeId(int(task["node"])),
+        peers if len(peers) else (),
+        ring,
+        network,
+        trace or TraceConfig(),
+    )
+
+
+async def work(task: dict[str, Any]) -> None:
+    lines = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    node = Node(config_from(task))
+    await node.start()
+    load = Load(task, node)
+    receiving = asyncio.create_task(load.receive())
+    while len(node.members) < int(task["members"]):
+        await asyncio.sleep(0.01)
+    tell({"ready": task["node"]})
+    await lines.readline()  # go
+    sending = asyncio.create_task(load.send())
+    await asyncio.sleep(0.5)  # until everybody is at it
+    before, began, cpu = load.delivered, time.monotonic(), time.process_time()
+    load.latencies.clear()
+    idle_before = resource.getrusage(resource.RUSAGE_SELF)
+    await asyncio.sleep(float(task["seconds"]))
+    delivered, seconds, spent = load.delivered - before, time.monotonic() - began, time.process_time() - cpu
+    idle_after = resource.getrusage(resource.RUSAGE_SELF)
+    tell({"measured": task["node"]})
+    await lines.readline()  # stop
+    load.stop.set()
+    await sending
+    tell({"stopped": load.counter})
+    total = int((await lines.readline()).decode())  # everybody has stopped: so many were sent
+    while load.delivered < total:
+        await asyncio.sleep(0.01)
+    sockets, stats = node.sockets, node.engine.stats
+    tell(
+        {
+            "node": task["node"],
+            "delivered": delivered,
+            "seconds": seconds,
+            "cpu": spent,
+            "system": idle_after.ru_stime - idle_before.ru_stime,
+            "hash": load.hash,
+            "total": load.delivered,
+            "latencies": sorted(load.latencies),
+            "views": len(load.views),
+            "retransmitted": stats.packets_retransmitted,
+            "visits": stats.visits,
+            "limited": stats.limited_visits,
+            "rotation_ns": stats.rotation_ns,
+            "segmentation": sockets.segmentation,
+            "reads": sockets.data.counters.reads,
+            "packets": sockets.data.counters.packets_received,
+            "drops": sockets.data.kernel_drops(),
+            "refused": dict(node.counters.refused),
+            "rss_kib": idle_after.ru_maxrss,
+        }
+    )
+    await lines.readline()  # all have told
+    await node.leave()
+    await receiving
+
+
+def tell(document: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(document) + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    task = json.loads(sys.stdin.readline())
+    gc.freeze()
+    asyncio.run(work(task))
+
+
+if __name__ == "__main__":
+    main()
