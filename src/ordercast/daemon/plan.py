@@ -39,6 +39,7 @@ class Plan:
     state_folder: str | None
     trace: str
     remarks: tuple[str, ...]  # what the operator should know, one sentence each
+    buffer_remark: str | None  # the same of the buffers, as far as it can be known before they are asked for
 
     def document(self) -> dict[str, Any]:
         return asdict(self)
@@ -74,7 +75,8 @@ def plan_of(config: NodeConfig, limit_file: Path = RMEM_MAX) -> Plan:
         sysctl=sysctl,
         state_folder=None if config.state_folder is None else str(config.state_folder),
         trace=trace,
-        remarks=tuple(_remarks(config, address, limit)),
+        remarks=tuple(_remarks(config, address)),
+        buffer_remark=_buffer_remark(config, limit),
     )
 
 
@@ -99,7 +101,7 @@ def _addresses(config: NodeConfig) -> tuple[str, str, str]:
     return address, tokens_at, data_at
 
 
-def _remarks(config: NodeConfig, address: str, limit: int | None) -> list[str]:
+def _remarks(config: NodeConfig, address: str) -> list[str]:
     remarks = []
     others = [peer for peer in config.peers if peer.node != config.node]
     if ip_address(address).is_loopback:
@@ -121,17 +123,17 @@ def _remarks(config: NodeConfig, address: str, limit: int | None) -> list[str]:
         remarks.append(
             f"status is served on {config.status.address} without a password: anybody who reaches it may read it"
         )
-    if limit is not None and limit < config.network.buffer_size:
-        lack = (
-            "which does not hold a rotation: packets will be lost"
-            if limit < buffer_needed(config)
-            else "enough for a rotation"
-        )
-        remarks.append(
-            f"the kernel grants an ordinary user {size_text(limit)} of the {size_text(config.network.buffer_size)} "
-            f"asked for, {lack}"
-        )
     return remarks
+
+
+def _buffer_remark(config: NodeConfig, limit: int | None) -> str | None:
+    asked = config.network.buffer_size
+    if limit is None or limit >= asked:
+        return None
+    enough = (
+        "enough for a rotation" if limit >= buffer_needed(config) else "too little for a rotation: packets get lost"
+    )
+    return f"the kernel grants an ordinary user {size_text(limit)} of the {size_text(asked)} asked for, {enough}"
 
 
 def _is_loopback(address: str) -> bool:
@@ -168,7 +170,7 @@ def plan_lines(plan: Plan) -> list[tuple[str, str]]:
         ("state", plan.state_folder or "nothing is kept"),
         ("trace", plan.trace),
     ]
-    lines += [("note", remark) for remark in plan.remarks]
+    lines += [("note", remark) for remark in (*plan.remarks, plan.buffer_remark) if remark]
     if plan.sysctl is not None:
         lines.append(("fix", plan.sysctl))
     return lines

@@ -1,0 +1,173 @@
+"""The status of a node as a page for a terminal, and as a line. Draws the JSON document and decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ordercast.cli.drawing import new_table
+from ordercast.model.ids import MILLISECOND, SECOND
+from ordercast.model.quantities import size_text
+
+VIEWS_SHOWN = 6
+ALARMS_SHOWN = 4
+
+Document = dict[str, Any]
+
+
+def status_page(status: Document) -> RenderableType:
+    parts: list[RenderableType] = [_headline(status), _facts(status), _sockets(status), _views(status)]
+    if status["alarms"]:
+        parts.append(_alarms(status))
+    parts += [Text(f"! {warning}", style="yellow") for warning in status["warnings"]]
+    if not status["warnings"]:
+        parts.append(Text("✓ nothing to complain about", style="green"))
+    return Group(*parts)
+
+
+def status_line(status: Document) -> str:
+    """For a log or a pipe."""
+    ring, rates, token = status["ring"], status["rates"], status["token"]
+    members = " ".join(member["name"] for member in ring["members"])
+    warnings = f"; {len(status['warnings'])} warnings" if status["warnings"] else ""
+    return (
+        f"{status['at']} {status['me']['name']} {ring['state'].lower()} ring {ring['id']} of {members}; "
+        f"{_rate(rates['messages_submitted'])} submitted/s, {_rate(rates['messages_delivered'])} delivered/s, "
+        f"{_rate(rates['packets_retransmitted'])} retransmitted/s, rotation {_rotation(token)}, "
+        f"queue {size_text(status['flow']['queue_size'])}{warnings}"
+    )
+
+
+def _headline(status: Document) -> Text:
+    me, ring = status["me"], status["ring"]
+    state = ring["state"]
+    style = "green" if state == "Operational" else "bold yellow"
+    return Text.assemble(
+        (f" {state.upper()} ", f"reverse {style}"),
+        (f"  {me['name']}", "bold"),
+        f" of cluster {me['cluster']} · ring {ring['id']} · up {_uptime(status['uptime_ns'])} · ",
+        (f"Ordercast {me['version']}", "dim"),
+    )
+
+
+def _facts(status: Document) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for title, text in _lines(status):
+        table.add_row(Text(title, "bold"), text if isinstance(text, Text) else Text(text))
+    return table
+
+
+def _lines(status: Document) -> Iterator[tuple[str, str | Text]]:
+    rates, totals, token, flow, pauses = (status[key] for key in ("rates", "totals", "token", "flow", "pauses"))
+    yield "members", _members(status["ring"])
+    for what in ("submitted", "delivered"):
+        messages, size = rates[f"messages_{what}"], size_text(int(rates[f"bytes_{what}"]))
+        yield what, f"{_rate(messages)} messages/s, {size}/s; {totals[f'messages_{what}']:,} in all"
+    yield (
+        "packets",
+        f"{_rate(rates['packets_sent'])} sent/s, {_rate(rates['packets_received'])} received/s; "
+        f"{totals['packets_retransmitted']:,} retransmitted here, {totals['packets_requested']:,} asked for by all",
+    )
+    yield "token", f"{token['visits']:,} visits, rotation {_rotation(token)}"
+    yield (
+        "flow control",
+        f"window {flow['window']}, {flow['visit_max']} per visit; {flow['limited_visits']:,} visits limited; "
+        f"queue {size_text(flow['queue_size'])}, room for {size_text(flow['queue_room'])}",
+    )
+    if pauses["count"]:
+        last = f", the last at {_clock(pauses['last_at'])}" if pauses["last_at"] else ""
+        yield "pauses", f"{pauses['count']}, the longest {_time(pauses['longest_ns'])}{last}"
+    refused = ", ".join(f"{count:,} {why}" for why, count in status["refused"].items() if count)
+    yield "refused", refused or "nothing"
+    trace = status["trace"]
+    yield "trace", f"{trace['level']}, in {trace['folder']}" if trace["folder"] else trace["level"]
+
+
+def _members(ring: Document) -> Text:
+    text = Text()
+    for member in ring["members"]:
+        text.append(member["name"], style="bold" if member["is_me"] else "")
+        titles = {"this node": member["is_me"], "representative": member["is_representative"]}
+        marks = [title for title, is_so in titles.items() if is_so]
+        text.append(f" ({', '.join(marks)})  " if marks else "  ", style="dim")
+    if ring["missing"]:
+        text.append(f"missing: {' '.join(ring['missing'])}", style="bold red")
+    return text
+
+
+def _sockets(status: Document) -> Table:
+    sockets = status["sockets"]
+    numbers = ("received", "packets/read", "sent", "packets/send", "buffer", "kernel drops")
+    title = f"{sockets['transport']}, segmentation {'on' if sockets['segmentation'] else 'off'}"
+    table = new_table("lane", "address", *numbers, right=numbers, title=title)
+    for lane in sockets["lanes"]:
+        counters = lane["counters"]
+        drops = Text(f"{lane['kernel_drops']:,}", style="bold red" if lane["kernel_drops"] else "")
+        table.add_row(
+            lane["name"],
+            lane["address"],
+            f"{counters['packets_received']:,}",
+            _ratio(counters["packets_received"], counters["reads"]),
+            f"{counters['packets_sent']:,}",
+            _ratio(counters["packets_sent"], counters["sends"]),
+            f"{size_text(lane['receive_buffer_size'])} of {size_text(sockets['buffer_asked'])}",
+            drops,
+        )
+    return table
+
+
+def _views(status: Document) -> Table:
+    table = new_table("when", "view", "members", "change", "why", title="view changes, the latest last")
+    for view in [view for view in status["views"] if view["kind"] == "regular"][-VIEWS_SHOWN:]:
+        change = Text()
+        for sign, names, style in (
+            ("+", view["joined"], "green"),
+            ("-", view["gone"], "red"),
+            ("↻", view["restarted"], ""),
+        ):
+            for name in names:
+                change.append(f"{sign}{name} ", style=style)
+        table.add_row(_clock(view["at"]), view["id"], " ".join(view["members"]), change, view["reason"])
+    return table
+
+
+def _alarms(status: Document) -> Table:
+    table = new_table("when", "alarm", "what", title="alarms, the latest last")
+    for alarm in status["alarms"][-ALARMS_SHOWN:]:
+        table.add_row(_clock(alarm["at"]), Text(alarm["kind"], style="yellow"), alarm["text"])
+    return table
+
+
+def _rate(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 or value == 0 else f"{value:.1f}"
+
+
+def _ratio(packets: int, calls: int) -> str:
+    return f"{packets / calls:.1f}" if calls else "–"
+
+
+def _rotation(token: Document) -> str:
+    return _time(token["rotation_ns"]) if token["rotation_ns"] else "not measured: the token rests"
+
+
+def _time(duration_ns: int) -> str:
+    return f"{duration_ns / SECOND:.2f} s" if duration_ns >= SECOND else f"{duration_ns / MILLISECOND:.3g} ms"
+
+
+def _clock(text: str) -> str:
+    """The time of day here; the document has UTC."""
+    return f"{datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def _uptime(duration_ns: int) -> str:
+    minutes, seconds = divmod(duration_ns // SECOND, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    return f"{days} d {hours} h" if days else f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"

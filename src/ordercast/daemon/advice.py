@@ -1,0 +1,84 @@
+"""What a person should look at, worked out from a status: one sentence per matter, with what to do. Pure.
+
+A healthy node says nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ordercast.daemon.status_parts import Refusal, Status
+from ordercast.model.ids import MILLISECOND, SECOND
+from ordercast.model.quantities import size_text
+
+LAG_NS = 100 * MILLISECOND
+SILENCE_NS = 10 * SECOND
+ADVICE_ON_REFUSALS = {
+    Refusal.OTHER_CLUSTER: "give each cluster a multicast group and port of its own",
+    Refusal.OTHER_VERSION: "some node runs another version of Ordercast",
+    Refusal.STRANGER: "some other program sends to these ports",
+    Refusal.MALFORMED: "packets are damaged or forged",
+}
+
+
+def advised(status: Status) -> Status:
+    return replace(status, warnings=tuple(_warnings(status)))
+
+
+def _warnings(status: Status) -> Iterator[str]:
+    yield from _membership(status)
+    yield from _sockets(status)
+    yield from _refusals(status)
+    yield from _time(status)
+    if status.trace.error:
+        yield f"the trace is not written: {status.trace.error}"
+
+
+def _membership(status: Status) -> Iterator[str]:
+    ring = status.ring
+    if ring.state != "Operational":
+        yield f"no ring yet, the state is {ring.state}: messages wait"
+    if ring.missing:
+        yield f"not in the ring: {', '.join(ring.missing)}"
+
+
+def _sockets(status: Status) -> Iterator[str]:
+    asked = status.sockets.buffer_asked
+    granted = min((lane.receive_buffer_size for lane in status.sockets.lanes), default=asked)
+    if granted < asked:
+        yield (
+            f"the kernel granted a receive buffer of {size_text(granted)} instead of {size_text(asked)}: "
+            f"sysctl -w net.core.rmem_max={asked}"
+        )
+    for lane in status.sockets.lanes:
+        if lane.kernel_drops:
+            drops = counted(lane.kernel_drops, "packet")
+            yield f"{drops} found the {lane.name} buffer full: give it a larger one, or the host less to do"
+        if lane.counters.send_failures:
+            yield f"the kernel refused {counted(lane.counters.send_failures, 'send')} on the {lane.name} lane: see `ip route`"
+
+
+def _refusals(status: Status) -> Iterator[str]:
+    for kind, hint in ADVICE_ON_REFUSALS.items():
+        if count := status.refused.get(kind.value):
+            yield f"{counted(count, 'packet')} refused ({kind.value}): {hint}"
+
+
+def _time(status: Status) -> Iterator[str]:
+    pauses = status.pauses
+    if pauses.count:
+        when = f", the last time at {pauses.last_at:%H:%M:%S} UTC" if pauses.last_at else ""
+        yield (
+            f"this process did not run for up to {pauses.longest_ns / MILLISECOND:.0f} ms "
+            f"({counted(pauses.count, 'time')}{when}): a busy host, a suspended machine, or a blocked event loop"
+        )
+    if pauses.loop_lag_ns > LAG_NS:
+        yield f"the event loop was {pauses.loop_lag_ns / MILLISECOND:.0f} ms late: something else keeps it busy"
+    silence = status.token.last_visit_ns
+    if silence is not None and silence > SILENCE_NS and len(status.ring.members) > 1:
+        yield f"no token for {silence / SECOND:.0f} s"
+
+
+def counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

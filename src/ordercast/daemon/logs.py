@@ -1,0 +1,83 @@
+"""Logs of a daemon on the standard library's `logging`: lines for people, or JSON lines for machines.
+
+What is logged is a sentence and fields: `log.info("…", extra=fields(ring="24.alpha"))`. Text shows the sentence, JSON
+both. The journal of systemd adds the time itself and reads the level from a prefix, so both are left to it there.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import time
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+from ordercast.daemon.status_parts import time_text
+
+ROOT = "ordercast"
+_SYSLOG = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
+_COLOURS = {logging.WARNING: "33", logging.ERROR: "31", logging.CRITICAL: "31;1"}
+
+
+def fields(**values: Any) -> dict[str, Any]:
+    """What a JSON line says beside the sentence."""
+    return {"fields": values}
+
+
+class JsonFormatter(logging.Formatter):
+    def __init__(self, **common: Any) -> None:
+        super().__init__()
+        self._common = common
+
+    def format(self, record: logging.LogRecord) -> str:
+        document = {
+            "at": time_text(datetime.fromtimestamp(record.created, UTC)),
+            "level": record.levelname.lower(),
+            "text": record.getMessage(),
+            **self._common,
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            document["error"] = self.formatException(record.exc_info)
+        return json.dumps(document, ensure_ascii=False, default=str)
+
+
+class TextFormatter(logging.Formatter):
+    def __init__(self, *, colours: bool = False) -> None:
+        super().__init__()
+        self._colours = colours
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = time.strftime("%H:%M:%S", time.localtime(record.created)) + f".{int(record.msecs):03d}"
+        level = f"{record.levelname.lower():8}"
+        colour = _COLOURS.get(record.levelno) if self._colours else None
+        line = f"{at}  {level} {self._text(record)}"
+        return f"\x1b[{colour}m{line}\x1b[0m" if colour else line
+
+    def _text(self, record: logging.LogRecord) -> str:
+        text = record.getMessage()
+        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+
+
+class JournalFormatter(TextFormatter):
+    def format(self, record: logging.LogRecord) -> str:
+        prefix = f"<{_SYSLOG.get(record.levelno, 6)}>"
+        return prefix + f"\n{prefix}".join(self._text(record).splitlines())
+
+
+def start_logging(style: str, stream: TextIO | None = None, **common: Any) -> None:
+    """Sends everything below `ordercast` to a stream, stderr by default; `common` is in every JSON line."""
+    stream = stream or sys.stderr
+    handler = logging.StreamHandler(stream)
+    if style == "json":
+        handler.setFormatter(JsonFormatter(**common))
+    elif "JOURNAL_STREAM" in os.environ and not stream.isatty():
+        handler.setFormatter(JournalFormatter())
+    else:
+        handler.setFormatter(TextFormatter(colours=stream.isatty() and "NO_COLOR" not in os.environ))
+    logger = logging.getLogger(ROOT)
+    logger.handlers[:] = [handler]
+    logger.setLevel(logging.INFO)
+    logger.propagate = False

@@ -1,0 +1,188 @@
+"""Runs a node as a daemon: until a signal, then leaves in order. Logs what an operator wants to know meanwhile.
+
+Whoever embeds a node does not need this. `cli/daemon.py` is the command above it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from ordercast import __version__
+from ordercast.daemon.advice import ADVICE_ON_REFUSALS, counted
+from ordercast.daemon.config import NodeConfig
+from ordercast.daemon.config_file import STATUS_PORT
+from ordercast.daemon.http import StatusServer
+from ordercast.daemon.logs import fields
+from ordercast.daemon.node import Node
+from ordercast.daemon.plan import plan_of
+from ordercast.daemon.status import Meter, ObservedNode, refusals, status_of, view_change
+from ordercast.daemon.status_parts import Refusal, change_text
+from ordercast.daemon.systemd import Notifier
+from ordercast.model.ids import SECOND, Instant, ProcessId
+from ordercast.model.quantities import size_text
+from ordercast.model.view import View, ViewKind
+
+TICK_S = 1.0
+REPEAT_NS = 60 * SECOND  # what goes on and on is said this often, with how often it happened
+
+_log = logging.getLogger(__name__)
+
+
+async def run_daemon(config: NodeConfig, notifier: Notifier) -> None:
+    """Returns after an orderly leave; UsageError when it cannot start, NodeFailed when it ended by itself."""
+    async with AsyncExitStack() as stack:
+        node = await stack.enter_async_context(Node(config))
+        reporter = Reporter(node)
+        reporter.started()
+        port = config.status.port
+        if port is not None:
+            server = await stack.enter_async_context(StatusServer(node, config.status.address, own_port(node, port)))
+            _log.info("status at %s/status, metrics at %s/metrics", server.url, server.url)
+        notifier.tell(READY="1", STATUS=reporter.line())
+        name = await _until_signal(node, reporter, notifier)
+        notifier.tell(STOPPING="1", STATUS="leaving")
+        _log.info("%s: leaving the ring in order", name)
+    _log.info("left: the others were told")
+
+
+def own_port(node: ObservedNode, port: int) -> int:
+    """Nodes that share a machine without a file have one port each, in the order of their ids."""
+    assert node.config.node is not None
+    return port + node.config.node - 1 if node.config.is_local and port == STATUS_PORT else port
+
+
+async def _until_signal(node: Node, reporter: Reporter, notifier: Notifier) -> str:
+    """The name of the signal. A second one ends the process at once."""
+    loop = asyncio.get_running_loop()
+    came: asyncio.Future[str] = loop.create_future()
+
+    def on_signal(number: signal.Signals) -> None:
+        for each in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(each)
+            signal.signal(each, signal.SIG_DFL)
+        came.set_result(number.name)
+
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, on_signal, each)
+    reading = asyncio.create_task(_read(node, reporter))
+    ticking = asyncio.create_task(_tick(reporter, notifier))
+    try:
+        await asyncio.wait((came, reading, ticking), return_when=asyncio.FIRST_COMPLETED)
+        for task in (reading, ticking):
+            if task.done():
+                task.result()
+        return came.result() if came.done() else "the stream ended"
+    finally:
+        reading.cancel()
+        ticking.cancel()
+        await asyncio.gather(reading, ticking, return_exceptions=True)
+
+
+async def _read(node: Node, reporter: Reporter) -> None:
+    """Nobody is above a daemon yet: messages are taken and forgotten, views are logged."""
+    async for batch in node.batches():
+        if isinstance(batch, View):
+            reporter.on_view(batch)
+
+
+async def _tick(reporter: Reporter, notifier: Notifier) -> None:
+    interval = TICK_S if notifier.watchdog_s is None else min(TICK_S, notifier.watchdog_s / 3)
+    while True:
+        reporter.tick()
+        if notifier.watchdog_s is not None:
+            notifier.tell(WATCHDOG="1", STATUS=reporter.line())
+        else:
+            notifier.tell(STATUS=reporter.line())
+        await asyncio.sleep(interval)
+
+
+@dataclass(slots=True)
+class Reporter:
+    """Turns what a node counts into log lines: each matter when it begins, then at most once a minute."""
+
+    node: ObservedNode
+    _meter: Meter = field(default_factory=Meter)
+    _members: tuple[ProcessId, ...] | None = None
+    _alarmed_at: int = 0  # Instant of the last alarm that was logged
+    _said: dict[str, tuple[Instant, int]] = field(default_factory=dict)  # by matter: when, and the count then
+
+    def started(self) -> None:
+        config, sockets = self.node.config, self.node.sockets
+        plan = plan_of(config)
+        asked, granted = config.network.buffer_size, sockets.data.receive_buffer_size
+        _log.info(
+            "Ordercast %s: %s of cluster %s, node %s; tokens at %s, data at %s; segmentation %s",
+            __version__,
+            config.name,
+            config.ring.cluster,
+            config.node,
+            sockets.token.where,
+            sockets.data.where,
+            "on" if sockets.segmentation else "off",
+            extra=fields(version=__version__, cluster=config.ring.cluster, node_id=config.node),
+        )
+        for remark in plan.remarks:
+            _log.log(logging.INFO if config.is_local else logging.WARNING, "%s", remark)
+        if granted < asked:
+            _log.warning(
+                "the kernel granted a receive buffer of %s instead of %s: %s",
+                size_text(granted),
+                size_text(asked),
+                plan.sysctl or f"sysctl -w net.core.rmem_max={asked}",
+                extra=fields(asked=asked, granted=granted),
+            )
+
+    def on_view(self, view: View) -> None:
+        change = view_change(self.node, datetime.now(UTC), view, self._members)
+        if view.kind is not ViewKind.REGULAR:
+            return
+        self._members = view.members
+        _log.log(
+            logging.WARNING if change.gone and not change.is_leave else logging.INFO,
+            "%s",
+            change_text(change),
+            extra=fields(
+                view=change.id,
+                members=change.members,
+                joined=change.joined,
+                gone=change.gone,
+                restarted=change.restarted,
+                reason=change.reason,
+            ),
+        )
+
+    def tick(self) -> None:
+        for at, alarm in self.node.counters.alarms:
+            if at > self._alarmed_at:
+                _log.warning("%s: %s", alarm.kind.value, alarm.text, extra=fields(alarm=alarm.kind.value))
+                self._alarmed_at = at
+        for matter, count, noun, what in self._matters():
+            self._say(matter, count, noun, what)
+
+    def line(self) -> str:
+        """Everything in one line."""
+        status = status_of(self.node, self._meter)
+        names = " ".join(member.name for member in status.ring.members)
+        rate = status.rates.messages_delivered
+        return f"{status.ring.state.lower()}, ring {status.ring.id} of {names}; {rate:,.0f} messages/s"
+
+    def _matters(self) -> Iterator[tuple[str, int, str, str]]:
+        refused = refusals(self.node.counters)
+        for kind in Refusal:
+            yield kind.value, refused[kind.value], "packet", f"refused ({kind.value}): {ADVICE_ON_REFUSALS[kind]}"
+        for name, lane in (("token", self.node.sockets.token), ("data", self.node.sockets.data)):
+            yield f"drops {name}", lane.kernel_drops(), "packet", f"found the {name} receive buffer full"
+            yield f"sends {name}", lane.counters.send_failures, "send", f"on the {name} lane refused by the kernel"
+
+    def _say(self, matter: str, count: int, noun: str, what: str) -> None:
+        now = self.node.now()
+        at, before = self._said.get(matter, (None, 0))
+        if count > before and (at is None or now - at >= REPEAT_NS):
+            _log.warning("%s %s", counted(count - before, noun), what, extra=fields(matter=matter, count=count))
+            self._said[matter] = now, count

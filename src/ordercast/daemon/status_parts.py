@@ -1,0 +1,207 @@
+"""The parts of a status: frozen values, and the forms in which programs and people read them. Pure.
+
+`document()` is what `/status` serves: keys are only ever added to it.
+"""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any
+
+from ordercast import __version__
+from ordercast.daemon.counters import SocketCounters
+from ordercast.model.view import ViewKind
+from ordercast.wire.header import VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    name: str
+    node: int
+    process: int  # node and incarnation in one number
+    cluster: str
+    version: str = __version__
+    wire_version: int = VERSION
+    python: str = platform.python_version()
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    name: str
+    node: int
+    address: str
+    is_me: bool
+    is_representative: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RingStatus:
+    id: str  # seq and representative
+    state: str  # Operational when messages flow
+    representative: str
+    members: tuple[Member, ...]
+    missing: tuple[str, ...]  # configured, and not a member
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Numbers that rise."""
+
+    messages_submitted: int
+    messages_delivered: int
+    bytes_submitted: int
+    bytes_delivered: int
+    packets_sent: int
+    packets_received: int
+    packets_retransmitted: int
+    packets_requested: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Per second, over the last few seconds."""
+
+    over_ns: int = 0
+    messages_submitted: float = 0.0
+    messages_delivered: float = 0.0
+    bytes_submitted: float = 0.0
+    bytes_delivered: float = 0.0
+    packets_sent: float = 0.0
+    packets_received: float = 0.0
+    packets_retransmitted: float = 0.0
+    packets_requested: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TokenStatus:
+    visits: int
+    rotation_ns: int  # smoothed, while the token does not rest
+    last_visit_ns: int | None  # how long ago
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    window: int
+    visit_max: int
+    limited_visits: int  # on which flow control let this process send less than it had
+    queue_size: int  # bytes accepted and not yet sent
+    queue_room: int
+
+
+@dataclass(frozen=True, slots=True)
+class ViewChange:
+    at: datetime
+    kind: str
+    id: str
+    members: tuple[str, ...]
+    joined: tuple[str, ...]
+    gone: tuple[str, ...]
+    restarted: tuple[str, ...]  # the same node, in a new life
+    reason: str
+    is_leave: bool  # nobody failed
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmStatus:
+    at: datetime
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """Times when this process did not run."""
+
+    count: int
+    longest_ns: int
+    last_at: datetime | None
+    loop_lag_ns: int  # how late the event loop was lately
+
+
+@dataclass(frozen=True, slots=True)
+class LaneStatus:
+    name: str
+    address: str
+    receive_buffer_size: int  # granted
+    send_buffer_size: int
+    kernel_drops: int  # packets that came and found the buffer full
+    counters: SocketCounters
+
+
+@dataclass(frozen=True, slots=True)
+class SocketsStatus:
+    transport: str
+    segmentation: bool
+    buffer_asked: int
+    lanes: tuple[LaneStatus, ...]
+
+
+class Refusal(Enum):
+    """Why a packet was not taken."""
+
+    STRANGER = "not an Ordercast packet"
+    OTHER_CLUSTER = "another cluster"
+    OTHER_VERSION = "another wire version"
+    MALFORMED = "malformed"
+
+
+@dataclass(frozen=True, slots=True)
+class TraceStatus:
+    level: str
+    folder: str | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    at: datetime
+    uptime_ns: int
+    me: Identity
+    ring: RingStatus
+    totals: Totals
+    rates: Rates
+    token: TokenStatus
+    flow: Flow
+    sockets: SocketsStatus
+    pauses: Pauses
+    trace: TraceStatus
+    refused: dict[str, int]  # packets by reason
+    occurred: dict[str, int]  # rare events of the engine
+    moves: dict[str, int]  # between the engine's states
+    views: tuple[ViewChange, ...]  # the latest last
+    alarms: tuple[AlarmStatus, ...]
+    warnings: tuple[str, ...] = ()  # what a person should look at, one sentence each
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        document = _plain(asdict(self))
+        assert isinstance(document, dict)
+        return document
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, datetime):
+        return time_text(value)
+    return round(value, 3) if isinstance(value, float) else value
+
+
+def time_text(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def change_text(view: ViewChange) -> str:
+    """`view 24.alpha of alpha beta, gamma is gone: the token was lost …`"""
+    kind = "view" if view.kind == ViewKind.REGULAR.value else f"{view.kind} view"
+    parts = [f"{kind} {view.id} of {' '.join(view.members)}"]
+    if view.kind == ViewKind.REGULAR.value:
+        gone = ("left", "left") if view.is_leave else ("is gone", "are gone")
+        changes = ((view.joined, ("joined", "joined")), (view.gone, gone), (view.restarted, ("restarted", "restarted")))
+        parts += [f"{' '.join(who)} {verbs[len(who) > 1]}" for who, verbs in changes if who]
+    return f"{', '.join(parts)}: {view.reason}"
