@@ -56,7 +56,7 @@ def daemon(
     Without --config it finds the other nodes on this machine by itself.
     """
     settings = _settings(config, name, status_port, trace, trace_level)
-    start_logging(log.value, node=settings.name)
+    start_logging(log.value)
     try:
         asyncio.run(run_daemon(settings, Notifier()))
     except NodeFailed as error:

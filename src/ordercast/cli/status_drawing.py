@@ -38,7 +38,7 @@ def status_line(status: Document) -> str:
     return (
         f"{status['at']} {status['me']['name']} {ring['state'].lower()} ring {ring['id']} of {members}; "
         f"{_rate(rates['messages_submitted'])} submitted/s, {_rate(rates['messages_delivered'])} delivered/s, "
-        f"{_rate(rates['packets_retransmitted'])} retransmitted/s, rotation {_rotation(token)}, "
+        f"{_rate(rates['packets_retransmitted'])} retransmitted/s, rotation {_time(token['rotation_ns'])}, "
         f"queue {size_text(status['flow']['queue_size'])}{warnings}"
     )
 

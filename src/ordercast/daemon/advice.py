@@ -56,7 +56,8 @@ def _sockets(status: Status) -> Iterator[str]:
             drops = counted(lane.kernel_drops, "packet")
             yield f"{drops} found the {lane.name} buffer full: give it a larger one, or the host less to do"
         if lane.counters.send_failures:
-            yield f"the kernel refused {counted(lane.counters.send_failures, 'send')} on the {lane.name} lane: see `ip route`"
+            failures = counted(lane.counters.send_failures, "send")
+            yield f"the kernel refused {failures} on the {lane.name} lane: see `ip route`"
 
 
 def _refusals(status: Status) -> Iterator[str]:
@@ -73,7 +74,7 @@ def _time(status: Status) -> Iterator[str]:
             f"this process did not run for up to {pauses.longest_ns / MILLISECOND:.0f} ms "
             f"({counted(pauses.count, 'time')}{when}): a busy host, a suspended machine, or a blocked event loop"
         )
-    if pauses.loop_lag_ns > LAG_NS:
+    elif pauses.loop_lag_ns > LAG_NS:
         yield f"the event loop was {pauses.loop_lag_ns / MILLISECOND:.0f} ms late: something else keeps it busy"
     silence = status.token.last_visit_ns
     if silence is not None and silence > SILENCE_NS and len(status.ring.members) > 1:

@@ -29,14 +29,14 @@ def fields(**values: Any) -> dict[str, Any]:
 class JsonFormatter(logging.Formatter):
     def __init__(self, **common: Any) -> None:
         super().__init__()
-        self._common = common
+        self.common = common
 
     def format(self, record: logging.LogRecord) -> str:
         document = {
             "at": time_text(datetime.fromtimestamp(record.created, UTC)),
             "level": record.levelname.lower(),
             "text": record.getMessage(),
-            **self._common,
+            **self.common,
             **getattr(record, "fields", {}),
         }
         if record.exc_info:
@@ -65,6 +65,13 @@ class JournalFormatter(TextFormatter):
     def format(self, record: logging.LogRecord) -> str:
         prefix = f"<{_SYSLOG.get(record.levelno, 6)}>"
         return prefix + f"\n{prefix}".join(self._text(record).splitlines())
+
+
+def describe(**common: Any) -> None:
+    """What is known only later of that which is in every JSON line."""
+    for handler in logging.getLogger(ROOT).handlers:
+        if isinstance(handler.formatter, JsonFormatter):
+            handler.formatter.common.update(common)
 
 
 def start_logging(style: str, stream: TextIO | None = None, **common: Any) -> None:

@@ -18,7 +18,7 @@ from ordercast.daemon.advice import ADVICE_ON_REFUSALS, counted
 from ordercast.daemon.config import NodeConfig
 from ordercast.daemon.config_file import STATUS_PORT
 from ordercast.daemon.http import StatusServer
-from ordercast.daemon.logs import fields
+from ordercast.daemon.logs import describe, fields
 from ordercast.daemon.node import Node
 from ordercast.daemon.plan import plan_of
 from ordercast.daemon.status import Meter, ObservedNode, refusals, status_of, view_change
@@ -39,6 +39,7 @@ async def run_daemon(config: NodeConfig, notifier: Notifier) -> None:
     async with AsyncExitStack() as stack:
         node = await stack.enter_async_context(Node(config))
         reporter = Reporter(node)
+        describe(node=node.config.name)
         reporter.started()
         port = config.status.port
         if port is not None:

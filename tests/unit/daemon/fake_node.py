@@ -1,0 +1,58 @@
+"""A node that a status can be made of: a real engine, alone on its ring, and everything else made up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from ordercast.daemon.config import NodeConfig, Peer, Transport
+from ordercast.daemon.counters import Counters, SocketCounters
+from ordercast.model.ids import MILLISECOND, SECOND, Incarnation, Instant, NodeId, ProcessId, node_of
+from ordercast.order.ring.node import RingNode
+
+PEERS = tuple(Peer(NodeId(n), name, f"10.0.0.{n}") for n, name in ((1, "alpha"), (2, "beta"), (3, "gamma")))
+
+
+@dataclass
+class FakeLane:
+    where: str
+    counters: SocketCounters = field(default_factory=SocketCounters)
+    receive_buffer_size: int = 32 << 20
+    send_buffer_size: int = 32 << 20
+    drops: int = 0
+
+    def kernel_drops(self) -> int:
+        return self.drops
+
+
+@dataclass
+class FakeSockets:
+    data: FakeLane = field(default_factory=lambda: FakeLane("239.192.79.67 port 4700 on 10.0.0.1"))
+    token: FakeLane = field(default_factory=lambda: FakeLane("10.0.0.1 port 4701"))
+    segmentation: bool = True
+    transport: Transport = Transport.MULTICAST
+
+
+class FakeNode:
+    def __init__(self, config: NodeConfig | None = None) -> None:
+        self.config = config or replace(NodeConfig(), name="alpha", node=NodeId(1), peers=PEERS)
+        self.engine = RingNode(NodeId(1), self.config.ring)
+        self.engine.start({}, Incarnation(1), Instant(0))
+        self.counters = Counters()
+        self.sockets = FakeSockets()
+        self.started_at = Instant(0)
+        self.clock = 100 * SECOND
+        self.loop_lag_ns = 3 * MILLISECOND
+
+    def begin(self) -> None:
+        """The first ring is installed."""
+        self.engine.persisted("ring_seq", Instant(0))
+
+    @property
+    def process(self) -> ProcessId:
+        return self.engine.process
+
+    def now(self) -> Instant:
+        return Instant(self.clock)
+
+    def name_of(self, process: ProcessId) -> str:
+        return self.config.peer(node_of(process)).name

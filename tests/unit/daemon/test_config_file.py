@@ -1,0 +1,286 @@
+"""A cluster file becomes what a node needs to know; what is wrong with it is said at once, with file, key and fix."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from ordercast.daemon.config import NetworkConfig, NodeConfig, TraceConfig, TraceLevel, Transport
+from ordercast.daemon.config_file import (
+    SMALLEST_PACKET,
+    STATUS_PORT,
+    ConfigError,
+    load_config,
+    own_name,
+    read_cluster,
+)
+from ordercast.daemon.config_keys import CLUSTER, NODE, NODES, TABLES
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import MILLISECOND
+from ordercast.order.ring.config import RingConfig
+
+EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "cluster.toml"
+NODE_A = '\n[nodes.a]\nid = 1\naddress = "10.0.0.1"\n'
+NODE_B = '\n[nodes.b]\nid = 2\naddress = "10.0.0.2"\n'
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "cluster.toml"
+
+
+def loaded(file: Path, text: str, name: str = "a") -> NodeConfig:
+    file.write_text('cluster = "shop"\n' + text, encoding="utf-8")
+    return load_config(file, name)
+
+
+def problems(file: Path, text: str, name: str | None = "a") -> list[str]:
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as raised:
+        load_config(file, name)
+    assert all(problem.startswith(f"{file}: ") for problem in raised.value.problems)
+    assert all("\n" not in problem for problem in raised.value.problems)
+    return [problem.removeprefix(f"{file}: ") for problem in raised.value.problems]
+
+
+# What is read
+
+
+def test_a_small_file_is_enough(file: Path) -> None:
+    config = loaded(file, NODE_A + NODE_B, "b")
+    assert (config.name, config.node, config.ring.cluster) == ("b", 2, "shop")
+    assert [(peer.name, peer.address, peer.token_port, peer.data_port) for peer in config.peers] == [
+        ("a", "10.0.0.1", 4701, 4700),
+        ("b", "10.0.0.2", 4701, 4700),
+    ]
+    assert config.ring == RingConfig(cluster="shop")
+    assert config.network == NetworkConfig()
+    assert config.status.port == STATUS_PORT
+    assert config.state_folder is None
+
+
+def test_durations_sizes_and_choices_are_written_as_people_do(file: Path) -> None:
+    config = loaded(
+        file,
+        '[network]\ntransport = "unicast"\nport = 5000\nmtu = 9000\nbuffer_size = "8MiB"\n'
+        '[ring]\ntoken_loss = "1.2s"\naccelerated = true\nmessage_size_max = "1M"\n'
+        '[trace]\nlevel = "full"\nfile_size_max = 1000\n[status]\nport = 0\n' + NODE_A,
+    )
+    assert config.network.transport is Transport.UNICAST
+    assert config.network.buffer_size == 8 << 20
+    assert (config.me().token_port, config.me().data_port) == (5001, 5000)
+    assert config.ring.token_loss_ns == 1200 * MILLISECOND
+    assert config.ring.accelerated
+    assert config.ring.message_size_max == 1 << 20
+    assert config.ring.packet_size_max == 9000 - 28
+    assert config.trace.level is TraceLevel.FULL
+    assert config.trace.file_size_max == 1000
+    assert config.status.port is None
+
+
+def test_a_packet_size_that_is_given_survives_the_node_working_it_out(file: Path) -> None:
+    config = loaded(file, "[ring]\npacket_size_max = 1200\n" + NODE_A)
+    assert config.ring.packet_size_max == config.with_packet_size().ring.packet_size_max == 1200
+
+
+def test_ipv6_leaves_less_room_in_a_packet(file: Path) -> None:
+    config = loaded(file, '[network]\ngroup = "ff15::4f43"\n[nodes.a]\nid = 0\naddress = "fd00::1"\n')
+    assert config.ring.packet_size_max == 1500 - 48
+
+
+def test_folders_are_relative_to_the_file_and_each_node_has_its_own(file: Path) -> None:
+    config = loaded(file, '[state]\nfolder = "state"\n[trace]\nfolder = "/var/traces"\n' + NODE_A)
+    assert config.state_folder == file.parent / "state" / "a"
+    assert config.trace.folder == Path("/var/traces")
+
+
+def test_nodes_of_one_machine_have_status_ports_of_their_own(file: Path) -> None:
+    text = NODE_A + "status_port = 4791\n" + NODE_B
+    assert loaded(file, text, "a").status.port == 4791
+    assert loaded(file, text, "b").status.port == STATUS_PORT
+
+
+# Which node this is
+
+
+def test_a_node_is_found_by_host_name_or_by_its_only_address(file: Path) -> None:
+    file.write_text('cluster = "x"' + NODE_A + NODE_B, encoding="utf-8")
+    cluster = read_cluster(file)
+    assert own_name(cluster, "b", lambda _: True) == "b"
+    assert own_name(cluster, "b.example.org", lambda _: True) == "b"
+    assert own_name(cluster, "host", lambda address: address == "10.0.0.1") == "a"
+    for is_here in (True, False):
+        with pytest.raises(UsageError, match=r"no node is called host .*give --name, one of a, b"):
+            own_name(cluster, "host", lambda _, found=is_here: found)  # type: ignore[misc]
+
+
+def test_the_only_loopback_address_is_this_host(file: Path) -> None:
+    text = 'cluster = "x"\n[nodes.here]\nid = 1\naddress = "127.0.0.1"\n'
+    file.write_text(text, encoding="utf-8")
+    assert load_config(file).name == "here"
+
+
+def test_a_name_that_is_not_in_the_file(file: Path) -> None:
+    text = 'cluster = "x"\n[nodes.alpha]\nid = 1\naddress = "10.0.0.1"\n'
+    assert problems(file, text, "alfa") == ["there is no [nodes.alfa]: perhaps alpha is meant; the file has alpha"]
+
+
+# What is refused
+
+HEAD = 'cluster = "x"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (NODE_A, 'cluster is missing: name the cluster at the top of the file, such as cluster = "shop"'),
+        ("cluster = 3" + NODE_A, "cluster: 3 is not a text: write it in quotes"),
+        (HEAD, "no nodes: add a table [nodes.NAME] with id and address for each"),
+        (HEAD + "[netwrk]" + NODE_A, "netwrk is not a key: perhaps network is meant"),
+        (HEAD + "mtu = 1500" + NODE_A, "mtu is not a key: mtu belongs to [network]"),
+        (HEAD + "ring = 3" + NODE_A, "ring: 3 stands where a table is expected: write [ring] above its keys"),
+        (HEAD + '[ring]\ntoken_los = "1s"' + NODE_A, "ring.token_los is not a key: perhaps ring.token_loss is meant"),
+        (
+            HEAD + "[ring]\ntoken_loss_ns = 3" + NODE_A,
+            "ring.token_loss_ns is not a key: perhaps ring.token_loss is meant",
+        ),
+        (
+            HEAD + '[ring]\ncluster = "y"' + NODE_A,
+            "ring.cluster is not a key: cluster belongs to the top of the file, before the first table",
+        ),
+        (
+            HEAD + "[ring]\njoin = 40" + NODE_A,
+            'ring.join: 40 is not a duration: write a number and a unit in quotes, such as "40ms"',
+        ),
+        (
+            HEAD + '[ring]\njoin = "soon"' + NODE_A,
+            "ring.join: 'soon' is not a duration: write a number and a unit, such as 80ms, 0.3s or 50us",
+        ),
+        (
+            HEAD + '[ring]\nwindow = "many"' + NODE_A,
+            'ring.window: "many" is not a whole number: write it without quotes and without a unit',
+        ),
+        (HEAD + "[ring]\naccelerated = 1" + NODE_A, "ring.accelerated: 1 is neither true nor false"),
+        (
+            HEAD + '[network]\nbuffer_size = "much"' + NODE_A,
+            "network.buffer_size: 'much' is not a size: write bytes, such as 400, 4K or 1M",
+        ),
+        (
+            HEAD + '[network]\ntransport = "multcast"' + NODE_A,
+            'network.transport: "multcast" is not one of multicast, unicast: perhaps multicast is meant',
+        ),
+        (
+            HEAD + '[network]\ngroup = "10.1.1.1"' + NODE_A,
+            "network.group: 10.1.1.1 is not a multicast address: write one of 224.0.0.0/4, such as 239.192.79.67",
+        ),
+        (HEAD + "[network]\nport = 70000" + NODE_A, "network.port: must be within 1..65535, not 70000"),
+        (
+            HEAD + "[network]\nmtu = 150" + NODE_A,
+            f"network.mtu: 150 is too small: write at least {SMALLEST_PACKET + 28}",
+        ),
+        (
+            HEAD + "[ring]\npacket_size_max = 9000" + NODE_A,
+            "ring.packet_size_max: 9000 does not fit in network.mtu 1500: leave it out, or write at most 1472",
+        ),
+        (
+            HEAD + "[network]\nbuffer_size = 1000" + NODE_A,
+            "network.buffer_size: 1000 does not hold a rotation: write at least 471040",
+        ),
+        (
+            HEAD + '[nodes.a]\nid = 1\naddress = "fd00::1"',
+            "network.group: 239.192.79.67 is not an IPv6 group as the nodes' addresses: write ff15::4f43",
+        ),
+        (
+            HEAD + '[nodes.a]\nid = 1\naddress = "alpha.local"',
+            'nodes.a.address: "alpha.local" is not an IP address: write it in digits, names are not looked up',
+        ),
+        (
+            HEAD + '[nodes.a]\nid = 1\naddress = "0.0.0.0"',
+            "nodes.a.address: 0.0.0.0 is not the address of one host: write the address at which others reach it",
+        ),
+        (HEAD + '[nodes.a]\naddress = "10.0.0.1"', "nodes.a.id is missing"),
+        (HEAD + '[nodes.a]\nid = 99999\naddress = "10.0.0.1"', "nodes.a.id: must be within 0..32767, not 99999"),
+        (HEAD + "[nodes]\na = 1", "nodes.a: 1 stands where a table is expected: write [nodes.a]"),
+        (HEAD + NODE_A + "\nadress = 3", "nodes.a.adress is not a key: perhaps nodes.a.address is meant"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence_with_the_key_and_the_fix(file: Path, text: str, sentence: str) -> None:
+    assert problems(file, text) == [sentence]
+
+
+def test_what_two_nodes_cannot_both_have(file: Path) -> None:
+    same = '[nodes.b]\nid = 1\naddress = "10.0.0.1"\n[nodes.c]\nid = 3\naddress = "fd00::1"\n'
+    assert problems(file, HEAD + NODE_A + same) == [
+        "nodes.b.id: 1 is the id of nodes.a too: every node needs its own",
+        "nodes.b.token_port: 10.0.0.1 port 4701 is nodes.a.token_port too: give one of them another port",
+        "nodes.a has an IPv4 address and nodes.c an IPv6 address: use one for all",
+    ]
+    clash = '[network]\ntransport = "unicast"' + NODE_A + "token_port = 4700\n"
+    assert problems(file, HEAD + clash) == [
+        "nodes.a.data_port: 10.0.0.1 port 4700 is nodes.a.token_port too: give one of them another port"
+    ]
+
+
+def test_the_rules_of_the_ring_speak_of_the_keys_of_the_file(file: Path) -> None:
+    found = problems(file, HEAD + '[ring]\ntoken_loss = "300ms"\nvisit_max = 300' + NODE_A)
+    assert found == [
+        "[ring] rest and token_retransmit together must be at most a third of token_loss "
+        "(token_retransmit is 40ms, token_loss is 300ms, rest is 100ms)",
+        "[ring] pause must be at most half of token_loss (token_loss is 300ms, pause is 250ms)",
+        "[ring] visit_max must be at most window (window is 256, visit_max is 300)",
+    ]
+    assert not any("_ns" in sentence for sentence in found)
+
+
+def test_all_problems_are_said_at_once(file: Path) -> None:
+    found = problems(file, 'x = 1\n[network]\nttl = 0\n[ring]\nwindow = -1\n[nodes.a]\nid = "one"\n')
+    assert len(found) == 6
+    for key in ("x is", "cluster is", "network.ttl", "ring.window", "nodes.a.id", "nodes.a.address"):
+        assert any(sentence.startswith(key) for sentence in found), key
+
+
+def test_what_cannot_be_read_at_all(file: Path, tmp_path: Path) -> None:
+    assert problems(file, "cluster = ") == ["not TOML: Invalid value (at end of document)"]
+    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+        load_config(tmp_path / "nowhere.toml")
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        load_config(tmp_path)
+    file.write_bytes(b"cluster = '\xff'")
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        load_config(file)
+
+
+def test_the_smallest_packet_is_that_of_the_ring() -> None:
+    RingConfig(packet_size_max=SMALLEST_PACKET).validate()
+    with pytest.raises(UsageError):
+        RingConfig(packet_size_max=SMALLEST_PACKET - 1).validate()
+
+
+# The example
+
+
+def test_the_example_loads_for_each_of_its_nodes() -> None:
+    for name in read_cluster(EXAMPLE).names:
+        assert load_config(EXAMPLE, name).name == name
+
+
+def test_the_example_shows_every_key_and_says_the_defaults_in_its_comments(file: Path) -> None:
+    """With the # before keys removed it is the same configuration."""
+    text = re.sub(r"^# (\w+ = )", r"\1", EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    document = tomllib.loads(text)
+    assert set(document) == {CLUSTER.name, *TABLES, NODES}
+    for table, keys in TABLES.items():
+        assert set(document[table]) == {key.name for key in keys}, table
+    assert set(document["nodes"]["alpha"]) == {key.name for key in NODE}
+    file.write_text(text, encoding="utf-8")
+    assert load_config(file, "alpha") == load_config(EXAMPLE, "alpha")
+
+
+def test_every_setting_has_a_key() -> None:
+    for table, kind in (("network", NetworkConfig), ("trace", TraceConfig)):
+        assert [key.field for key in TABLES[table]] == [field.name for field in fields(kind)]
+    assert {key.field for key in TABLES["ring"]} == {field.name for field in fields(RingConfig)} - {"cluster"}

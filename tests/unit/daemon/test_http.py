@@ -1,0 +1,133 @@
+"""The status server answers well-formed requests, refuses the rest, and keeps nothing for those who dawdle."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from ordercast.daemon import http
+from ordercast.daemon.http import StatusServer
+from ordercast.model.errors import UsageError
+from tests.unit.daemon.fake_node import FakeNode
+
+Ask = Callable[[bytes], Awaitable[tuple[int, dict[str, str], str]]]
+
+
+def served(scene: Callable[[FakeNode, Ask], Awaitable[None]], node: FakeNode | None = None) -> None:
+    async def play() -> None:
+        fake = node or FakeNode()
+        if node is None:
+            fake.begin()
+        async with StatusServer(fake, "127.0.0.1", 0) as server:
+
+            async def ask(request: bytes) -> tuple[int, dict[str, str], str]:
+                reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+                writer.write(request)
+                if not request.endswith(b"\r\n\r\n"):
+                    writer.write_eof()
+                answer = (await reader.read()).decode()
+                writer.close()
+                head, _, body = answer.partition("\r\n\r\n")
+                first, *lines = head.split("\r\n")
+                return int(first.split()[1]), dict(line.split(": ", 1) for line in lines), body
+
+            await scene(fake, ask)
+
+    asyncio.run(play())
+
+
+def get(path: str, method: str = "GET") -> bytes:
+    return f"{method} {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+
+
+def test_status_is_a_json_document_with_warnings() -> None:
+    async def scene(node: FakeNode, ask: Ask) -> None:
+        status, headers, body = await ask(get("/status?x=1"))
+        assert (status, headers["Content-Type"]) == (200, "application/json")
+        assert int(headers["Content-Length"]) == len(body.encode())
+        document = json.loads(body)
+        assert document["me"]["name"] == "alpha"
+        assert document["warnings"] == ["not in the ring: beta, gamma"]
+
+    served(scene)
+
+
+def test_metrics_and_head() -> None:
+    async def scene(node: FakeNode, ask: Ask) -> None:
+        status, headers, body = await ask(get("/metrics"))
+        assert status == 200
+        assert headers["Content-Type"].startswith("text/plain; version=0.0.4")
+        assert "# TYPE ordercast_members gauge" in body
+        status, headers, body = await ask(get("/healthz", "HEAD"))
+        assert (status, body) == (200, "")
+        assert headers["Content-Length"] == "12"
+
+    served(scene)
+
+
+def test_a_node_is_healthy_before_it_is_ready() -> None:
+    async def scene(node: FakeNode, ask: Ask) -> None:
+        assert (await ask(get("/healthz")))[0] == 200
+        assert (await ask(get("/readyz")))[0] == 503
+        node.begin()
+        assert (await ask(get("/readyz")))[::2] == (200, "operational, 1 members\n")
+
+    served(scene, FakeNode())
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status"),
+    [
+        (get("/"), 404),
+        (get("/statusx"), 404),
+        (get("/status", "POST"), 405),
+        (b"hello\r\n\r\n", 400),
+        (b"GET /status SPDY/3\r\n\r\n", 400),
+        (b"GET /status", 400),
+        (b"GET /status HTTP/1.1\r\nX: " + b"a" * 2 * http.REQUEST_SIZE_MAX, 431),
+    ],
+)
+def test_what_is_not_served_is_refused(request_bytes: bytes, status: int) -> None:
+    async def scene(node: FakeNode, ask: Ask) -> None:
+        answered, headers, _ = await ask(request_bytes)
+        assert answered == status
+        assert headers["Connection"] == "close"
+        assert (status == 405) == ("Allow" in headers)
+
+    served(scene)
+
+
+def test_who_says_nothing_is_hung_up_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "REQUEST_TIME_MAX_S", 0.01)
+
+    async def play() -> None:
+        async with StatusServer(FakeNode(), "127.0.0.1", 0) as server:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            assert await reader.read() == b""
+            writer.close()
+
+    asyncio.run(play())
+
+
+def test_a_status_that_fails_is_a_500_and_nothing_ends(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene(node: FakeNode, ask: Ask) -> None:
+        del node.loop_lag_ns
+        assert (await ask(get("/status")))[0] == 500
+        assert (await ask(get("/healthz")))[0] == 200
+
+    served(scene)
+    assert "/status could not be answered" in caplog.text
+
+
+def test_a_port_that_is_taken_and_an_address_that_is_not_ours() -> None:
+    async def play() -> None:
+        async with StatusServer(FakeNode(), "127.0.0.1", 0) as server:
+            with pytest.raises(UsageError, match=r"is taken by another process: choose another with --status-port"):
+                await StatusServer(FakeNode(), "127.0.0.1", server.port).__aenter__()
+        with pytest.raises(UsageError, match=r"192\.0\.2\.77 is not an address of this host"):
+            await StatusServer(FakeNode(), "192.0.2.77", 0).__aenter__()
+
+    asyncio.run(play())
