@@ -60,7 +60,7 @@ class Load:
     async def _receive_batches(self) -> None:
         async for batch in self.node.batches():
             if isinstance(batch, Deliver):
-                for _, _, _, _, payloads in batch.parcels:
+                for _, _, _, _, payloads, _ in batch.parcels:
                     self.delivered += len(payloads)
                     self.hash = zlib.crc32(b"".join([data[:IDENTITY_SIZE] for data in payloads]), self.hash)
             else:

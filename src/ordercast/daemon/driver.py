@@ -126,7 +126,7 @@ class Driver:
         for effect in effects:
             match effect:
                 case Broadcast():
-                    self._sockets.broadcast(effect.packets)
+                    self._sockets.broadcast(effect.bursts)
                 case SendTo():
                     self._sockets.send_to(node_of(effect.process), effect.packet)
                 case Deliver():

@@ -7,17 +7,19 @@ network card, and a receiver gets them joined. That needs no side channel, since
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
 import socket
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 
 from ordercast.daemon.config import LOCAL_NODES_MAX, NodeConfig, Peer, Transport, local_peer
 from ordercast.daemon.counters import SocketCounters
+from ordercast.model.effects import Burst
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import NodeId
 from ordercast.model.inputs import Lane, Packet
@@ -53,29 +55,25 @@ class LaneSocket:
     where: str  # for people
     is_drained: bool = True  # the last look found its end
     counters: SocketCounters = field(default_factory=SocketCounters)
-    _buffer: bytearray = field(default_factory=lambda: bytearray(READ_SIZE))
-    _view: memoryview = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._view = memoryview(self._buffer)
 
     def drain(self) -> list[Packet]:
         """What has arrived, up to a bound."""
         packets: list[Packet] = []
-        counters, buffer, view, lane = self.counters, self._buffer, self._view, self.lane
-        receive = self.socket.recv_into
+        counters, lane = self.counters, self.lane
+        receive = self.socket.recv
         self.is_drained = False
         for _ in range(READS_MAX):
             try:
-                size = receive(buffer)
+                data = receive(READ_SIZE)
             except OSError as error:
                 self.is_drained = True
                 if error.errno not in (errno.EAGAIN, errno.ECONNREFUSED):
                     counters.receive_failures += 1
                 break
-            length = buffer[LENGTH_AT] << 8 | buffer[LENGTH_AT + 1]
+            size = len(data)
+            length = int.from_bytes(data[LENGTH_AT : LENGTH_AT + 2], "big")
             segment = length if HEADER_SIZE <= length < size else size
-            packets.append(Packet(bytes(view[:size]), segment or 1, lane))
+            packets.append(Packet(data, segment or 1, lane))
             counters.reads += 1
             counters.packets_received += -(-size // segment) if segment else 1
             counters.bytes_received += size
@@ -126,14 +124,15 @@ class Sockets:
 
     # Sending
 
-    def broadcast(self, packets: Sequence[bytes]) -> None:
+    def broadcast(self, bursts: Sequence[Burst]) -> None:
         """To everybody else, in order."""
         counters = self.data.counters
-        for burst in _bursts(packets, self._segments_max):
+        for pieces, size in _sends(bursts, self._segments_max):
             for target in self._targets:
-                self._send_burst(burst, target)
-            counters.packets_sent += len(burst)
-            counters.bytes_sent += sum(map(len, burst))
+                self._send(pieces, size, target)
+            total = sum(map(len, pieces))
+            counters.packets_sent += -(-total // size)
+            counters.bytes_sent += total
             counters.sends += 1
 
     def send_to(self, node: NodeId, packet: bytes) -> None:
@@ -154,18 +153,20 @@ class Sockets:
     def _segments_max(self) -> int:
         return SEGMENTS_MAX if self.segmentation else 1
 
-    def _send_burst(self, burst: Sequence[bytes], target: _Address | None) -> None:
-        ancillary = [(socket.SOL_UDP, UDP_SEGMENT, _SEGMENT_SIZE.pack(len(burst[0])))] if len(burst) > 1 else []
+    def _send(self, pieces: Sequence[bytes | memoryview], size: int, target: _Address | None) -> None:
+        """Packets of one size in one call; the kernel cuts them apart."""
+        is_single = sum(map(len, pieces)) <= size
+        ancillary = [] if is_single else [(socket.SOL_UDP, UDP_SEGMENT, _SEGMENT_SIZE.pack(size))]
         try:
             if target is None:
-                self._sender.sendmsg(burst, ancillary)
+                self._sender.sendmsg(pieces, ancillary)
             else:
-                self._sender.sendmsg(burst, ancillary, 0, target)
+                self._sender.sendmsg(pieces, ancillary, 0, target)
         except OSError as error:
             if ancillary and error.errno in (errno.EIO, errno.EINVAL, errno.EMSGSIZE):
                 self.segmentation = False  # the network card cannot, whatever the kernel said
-                for packet in burst:
-                    self._send_burst((packet,), target)
+                for single, length in _sends([(bytes(piece), size) for piece in pieces], 1):
+                    self._send(single, length, target)
             else:
                 self.data.counters.send_failures += 1
 
@@ -217,24 +218,27 @@ class Sockets:
         return True
 
 
-def _bursts(packets: Sequence[bytes], segments_max: int) -> Iterable[Sequence[bytes]]:
-    """Runs of packets that one send can carry: all of one size, the last perhaps shorter."""
-    if segments_max == 1:
-        for packet in packets:
-            yield (packet,)
-        return
-    sizes = [len(packet) for packet in packets]
-    start, count = 0, len(packets)
-    while start < count:
-        size = sizes[start]
-        limit = min(count, start + min(segments_max, SEND_SIZE_MAX // size))
-        end = start + 1
-        while end < limit and sizes[end] == size:
-            end += 1
-        if end < limit and sizes[end] < size:
-            end += 1
-        yield packets[start:end]
-        start = end
+def _sends(bursts: Sequence[Burst], segments_max: int) -> Iterator[tuple[list[bytes | memoryview], int]]:
+    """What one system call can carry each time: packets of one size, the last perhaps shorter."""
+    gathered: list[bytes | memoryview] = []
+    size = room = 0  # of the send being put together: packets of `size`, and how many bytes more it can take
+    for data, its_size in bursts:
+        is_alike = its_size == size or (len(data) < size and its_size < size)
+        if gathered and (not is_alike or len(data) > room):
+            yield gathered, size
+            gathered = []
+        if not gathered:
+            size = its_size
+            room = limit = size * min(segments_max, max(1, SEND_SIZE_MAX // size))
+            if len(data) > limit:
+                view = memoryview(data)
+                for at in range(0, len(data), limit):
+                    yield [view[at : at + limit]], size
+                continue
+        gathered.append(data)
+        room = room - len(data) if len(data) % size == 0 else 0
+    if gathered:
+        yield gathered, size
 
 
 def _claim(config: NodeConfig, opened: list[socket.socket]) -> tuple[NodeConfig, socket.socket]:
@@ -371,10 +375,8 @@ def _drop_echoes(receiver: socket.socket, sender: socket.socket) -> None:
     )
     memory = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("@HP", len(program) // _INSTRUCTION.size, ctypes.addressof(memory))
-    try:
+    with contextlib.suppress(OSError):
         receiver.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, header)
-    except OSError:
-        pass
 
 
 def _ask_for_buffers(udp: socket.socket, size: int) -> None:

@@ -1,7 +1,7 @@
 """What an engine asks its driver to do: a closed union, carried out in the order of the list.
 
-Each effect carries a batch. `Deliver.parcels` has one tuple per packet with its messages in columns: on the data path
-nothing is made, called or looked up per message. Who wants messages one by one iterates over `Deliver.messages()`.
+Each effect carries a batch. `Deliver.parcels` has one tuple per run of packets with the messages in columns: on the data
+path nothing is made, called or looked up per message. Who wants messages one by one iterates over `Deliver.messages()`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ from ordercast.model.ids import MAIN, Attachment, Duration, Position, ProcessId,
 from ordercast.model.notes import Note
 from ordercast.model.view import View
 
-# The messages of one packet: (seq, originator, senders, services, payloads). The process that sent them; for each
-# message the client within that process, the service asked for (a `Service` number) and the bytes. A message's place in
-# the columns is its `slot`.
-Parcel = tuple[Seq, ProcessId, Sequence[int], Sequence[int], Sequence[bytes]]
+# The messages of one packet, or of several in a row with equally many: (seq of the first, originator, senders, services,
+# payloads, messages in each packet). The process that sent them; for each message the client within that process, the
+# service asked for (a `Service` number) and the bytes. A message's place within its packet is its `slot`.
+Parcel = tuple[Seq, ProcessId, Sequence[int], Sequence[int], Sequence[bytes], int]
+
+# Packets in a row: their bytes, and the size of each; the last one may be shorter.
+Burst = tuple[bytes, int]
 
 # One message: (seq, slot, originator, sender, service, data).
 Delivered = tuple[Seq, int, ProcessId, int, int, bytes]
@@ -28,8 +31,13 @@ Delivered = tuple[Seq, int, ProcessId, int, int, bytes]
 class Broadcast:
     """Multicast these packets on the data lane, in order."""
 
-    packets: list[bytes]
+    bursts: list[Burst]
     attachment: Attachment = MAIN
+
+    @property
+    def packets(self) -> list[bytes]:
+        """One by one."""
+        return [data[at : at + size] for data, size in self.bursts for at in range(0, len(data), size)]
 
 
 @dataclass(slots=True)
@@ -53,9 +61,9 @@ class Deliver:
 
     def messages(self) -> Iterator[Delivered]:
         """One by one, in order."""
-        for seq, originator, senders, services, payloads in self.parcels:
-            for slot, sender, service, data in zip(count(), senders, services, payloads, strict=False):
-                yield seq, slot, originator, sender, service, data
+        for seq, originator, senders, services, payloads, each in self.parcels:
+            for place, sender, service, data in zip(count(), senders, services, payloads, strict=False):
+                yield Seq(seq + place // each), place % each, originator, sender, service, data
 
     def __len__(self) -> int:
         """How many messages."""

@@ -38,17 +38,16 @@ class Delivery:
         slots = store.slots
         last = store.aru - store.base
         while index < last:
-            packet = slots[index]
-            assert packet is not None
-            _, is_safe, parcel, part = packet
-            if is_safe and store.base + index >= safe:
-                break
-            if parcel is not None:
-                if part:
-                    self._assemble(parcel, part, parcels)
-                else:
-                    parcels.append(parcel)
-            index += 1
+            run = slots[index]
+            assert run is not None
+            first, end = store.base + index + 1, min(run.last, store.aru)
+            if run.is_safe and end > safe:
+                end = safe
+                if end < first:
+                    break
+            if run.parcel is not None:
+                self._assemble(run.parcel_of(first, end), run.part, parcels)
+            index = end - store.base
         self.delivered = Seq(store.base + index)
         if parcels:
             effects.append(Deliver(self.view, self.ring.id, parcels))
@@ -77,19 +76,20 @@ class Delivery:
         safe = gone = beyond = 0
         gap = False
         expected = self.delivered + 1
-        for seq, (_, is_safe, parcel, part) in self.ring.store.held_after(self.delivered):
+        for seq, run in self.ring.store.held_after(self.delivered):
             gap = gap or seq != expected
             expected = seq + 1
-            if parcel is None:
+            if run.parcel is None:
                 continue
+            parcel = run.parcel_of(seq, seq)
             if gap and parcel[1] not in obligation:
                 gone += len(parcel[4])
                 continue
             before = len(parcels)
-            self._assemble(parcel, part, parcels)
+            self._assemble(parcel, run.part, parcels)
             delivered = sum(len(parcel[4]) for parcel in parcels[before:])
             beyond += delivered if gap else 0
-            safe += delivered if is_safe else 0
+            safe += delivered if run.is_safe else 0
         if parcels:
             effects.append(Deliver(self.view, self.ring.id, parcels))
         counts = (
@@ -105,16 +105,16 @@ class Delivery:
         if part == Part.WHOLE:
             parcels.append(parcel)
             return
-        seq, originator, senders, services, payloads = parcel
+        seq, originator, senders, services, payloads, _ = parcel
         key = originator, senders[0]
-        if part == Part.FIRST:
-            self.partial[key] = [payloads[0]]
-            return
-        if key not in self.partial:
-            return  # its beginning lay beyond a gap that everybody skipped alike
-        self.partial[key].append(payloads[0])
-        if part == Part.LAST:
-            parcels.append((seq, originator, senders, services, (b"".join(self.partial.pop(key)),)))
+        for offset, payload in enumerate(payloads):
+            if part == Part.FIRST:
+                self.partial[key] = [payload]
+            elif key in self.partial:  # or else its beginning lay beyond a gap that everybody skipped alike
+                self.partial[key].append(payload)
+                if part == Part.LAST:
+                    whole = b"".join(self.partial.pop(key))
+                    parcels.append((Seq(seq + offset), originator, senders[:1], services[:1], (whole,), 1))
 
 
 def regular_view(ring: Ring, previous: RingId, transitional: tuple[ProcessId, ...], reason: ChangeReason) -> View:

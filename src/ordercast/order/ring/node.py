@@ -51,11 +51,9 @@ from ordercast.wire.header import (
     TRANSMITTER,
     Entry,
     MessageKind,
-    Parsed,
-    parse_data,
-    parse_run,
 )
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Message, Token, Wake
+from ordercast.wire.run import Run, parse_data, parse_run
 
 PREFIX_SIZE = PREFIX.size
 DATA_KIND = bytes((MessageKind.DATA,))
@@ -224,38 +222,41 @@ class RingNode:
         start, end = 0, len(data)
         while start < end:
             ring = self._state.accepting(step.facts)
-            fresh: list[Parsed] = []
+            fresh: list[Run] = []
             while start < end and ring is not None:
                 store = ring.store
                 if store.aru == store.high:
-                    run, start = parse_run(data, start, size, ring.prefix, Seq(store.aru + 1))
-                    store.extend(run)
-                    fresh += run
-                if start >= end or not self._take(ring, data, start, size, fresh, step):
+                    run = parse_run(data, start, size, ring.prefix, Seq(store.aru + 1))
+                    if run is not None:
+                        store.extend(run)
+                        fresh.append(run)
+                        start += run.count * size
+                        continue
+                if not self._take(ring, data, start, size, fresh, step):
                     break
                 start += size
             if fresh:
                 self._state = self._state.on_data(fresh, step)
                 if self._config.accelerated and ring is not None:
-                    self._choose_lane(ring, fresh[-1][0])
+                    self._choose_lane(ring, fresh[-1])
             if start < end:
                 self._control(data[start : min(start + size, end)], step)
                 start += size
 
-    def _take(self, ring: Ring, data: bytes, start: int, size: int, fresh: list[Parsed], step: Step) -> bool:
+    def _take(self, ring: Ring, data: bytes, start: int, size: int, fresh: list[Run], step: Step) -> bool:
         """A data packet of this ring that is out of order, or a duplicate, or unsound. False when it is another's."""
         if data[start : start + PREFIX_SIZE] != ring.prefix:
             return False
         store = ring.store
         try:
-            _, length, flags, count, originator, seq, *_ = ARRIVAL.unpack_from(data, start)
+            _, length, flags, count, originator, seq = ARRIVAL.unpack_from(data, start)
             end = start + length
             if length > size or end > len(data):
                 raise WireError("a data packet is cut short")
             if store.aru < seq <= store.aru + 2 * self._config.backlog_max and not store.has(seq):
-                parsed = parse_data(data, flags, count, originator, seq, start, end)
-                store.add(seq, parsed)
-                fresh.append(parsed)
+                run = parse_data(data, flags, count, originator, seq, start, end)
+                store.add(seq, run)
+                fresh.append(run)
         except (struct.error, WireError) as error:
             step.note(Dropped(str(error)))
         return True
@@ -313,11 +314,12 @@ class RingNode:
             case _:
                 assert_never(message)
 
-    def _choose_lane(self, ring: Ring, packet: bytes) -> None:
+    def _choose_lane(self, ring: Ring, run: Run) -> None:
         """Accelerated ring: once the predecessor sends packets of a round that I have not seen, its token is near."""
-        if len(ring.members) > 1 and TRANSMITTER.unpack_from(packet)[0] == ring.predecessor:
+        packet = run.at + (run.count - 1) * run.size
+        if len(ring.members) > 1 and TRANSMITTER.unpack_from(run.data, packet)[0] == ring.predecessor:
             nearing = ring.memory.round + (ring.me != ring.representative)  # the representative counts the rounds
-            if ROUND.unpack_from(packet)[0] >= nearing:
+            if ROUND.unpack_from(run.data, packet)[0] >= nearing:
                 self._lane = Lane.TOKEN
 
     def _compare_configuration(self, join: Join, step: Step) -> None:

@@ -11,23 +11,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ordercast.model.effects import Burst
 from ordercast.model.ids import NOBODY, ProcessId, Seq, TokenSeq
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.flow_control import BEHIND_MAX, COUNT_MAX, allowance, fair_share, rotation_budget
 from ordercast.order.ring.ring import Ring
-from ordercast.wire.header import Parsed, whole
 from ordercast.wire.header import retransmitted as sent_again
 from ordercast.wire.messages import Token
+from ordercast.wire.run import Run
 
 # Gives up to `limit` packets: called with (first seq, round, Lamport clock, limit), each packet numbered in turn.
-Source = Callable[[Seq, int, int, int], list[Parsed]]
+Source = Callable[[Seq, int, int, int], list[Run]]
 
 
 @dataclass(slots=True)
 class Visit:
-    before: list[bytes]
+    before: list[Burst]
     token: Token
-    after: list[bytes]
+    after: list[Burst]
     sent: int
     retransmitted: int
     requested: int
@@ -53,12 +54,11 @@ def visit(
     share = fair_share(budget, wanted, waiting)
     allowed = allowance(config.window, config.visit_max, share, token.seq, memory.received_seq, retransmitted)
     fresh = source(Seq(token.seq + 1), token_round, token.timestamp, allowed)
-    if store.aru == store.high == token.seq:
-        store.extend(fresh)
-    else:
-        for offset, packet in enumerate(fresh):
-            store.add(Seq(token.seq + 1 + offset), packet)
-    seq = Seq(token.seq + len(fresh))
+    seq = token.seq
+    for run in fresh:
+        _keep(ring, run)
+        seq = run.last
+    sent = seq - token.seq
 
     aru, aru_id = updated_aru(token, store.aru, seq, ring.me)
     overdue = store.missing(memory.received_seq, config.requests_max)
@@ -77,7 +77,7 @@ def visit(
         waiting=waiting,
         behind=behind,
         exchanging=token.exchanging,
-        timestamp=token.timestamp + len(fresh),
+        timestamp=token.timestamp + sent,
         extension=token.extension,
     )
     quiet = seq == memory.received_seq == aru and not answers and not requests
@@ -92,9 +92,32 @@ def visit(
     memory.wanted = wanted
     memory.was_behind = is_behind
 
-    packets = answers + [whole(packet) for packet in fresh]
-    cut = max(0, len(packets) - config.accelerated_window) if config.accelerated else len(packets)
-    return Visit(packets[:cut], forwarded, packets[cut:], len(fresh), len(answers), len(requests))
+    bursts = [*answers, *(run.burst() for run in fresh)]
+    cut = max(0, len(answers) + sent - config.accelerated_window) if config.accelerated else len(answers) + sent
+    before, after = _divided(bursts, cut)
+    return Visit(before, forwarded, after, sent, len(answers), len(requests))
+
+
+def _keep(ring: Ring, run: Run) -> None:
+    """My own packets, which nobody needs to send me."""
+    store = ring.store
+    if store.aru == store.high == run.seq - 1:
+        store.extend(run)
+    else:
+        for seq in range(run.seq, run.seq + run.count):
+            store.add(Seq(seq), run)
+
+
+def _divided(bursts: list[Burst], count: int) -> tuple[list[Burst], list[Burst]]:
+    """The first `count` packets, and the rest."""
+    for index, (data, size) in enumerate(bursts):
+        packets = -(-len(data) // size)
+        if packets > count:
+            cut = count * size
+            first, rest = [(data[:cut], size)] if count else [], (data[cut:], size)
+            return bursts[:index] + first, [rest, *bursts[index + 1 :]]
+        count -= packets
+    return bursts, []
 
 
 def updated_aru(token: Token, my_aru: Seq, seq: Seq, me: ProcessId) -> tuple[Seq, ProcessId]:
@@ -116,18 +139,18 @@ def held_back_by(ring: Ring, token: Token, limit: int) -> ProcessId | None:
     return aru_id if memory.stuck > limit else None
 
 
-def _answer(ring: Ring, requests: tuple[Seq, ...], limit: int) -> tuple[list[bytes], list[Seq]]:
+def _answer(ring: Ring, requests: tuple[Seq, ...], limit: int) -> tuple[list[Burst], list[Seq]]:
     """Packets to retransmit, and the requests that remain."""
-    answers: list[bytes] = []
+    answers: list[Burst] = []
     unanswered: list[Seq] = []
     for seq in requests:
         if seq <= ring.store.base:
             continue  # everybody has it, or it would not have been discarded
-        packet = ring.store.get(seq) if len(answers) < limit else None
-        if packet is None:
+        run = ring.store.get(seq) if len(answers) < limit else None
+        if run is None:
             unanswered.append(seq)
         else:
-            answers.append(sent_again(whole(packet), ring.me))
+            answers.append((sent_again(run.packet(seq), ring.me), run.size))
     return answers, unanswered
 
 

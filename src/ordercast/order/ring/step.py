@@ -104,7 +104,8 @@ class Step:
         self.facts.timers.arm(timer, self.now + delay)
 
     def broadcast(self, message: Message) -> None:
-        self.effects.append(Broadcast([encode(self.facts.cluster, message)]))
+        packet = encode(self.facts.cluster, message)
+        self.effects.append(Broadcast([(packet, len(packet))]))
 
     def send(self, process: ProcessId, message: Message) -> None:
         self.effects.append(SendTo(process, encode(self.facts.cluster, message)))

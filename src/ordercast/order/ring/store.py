@@ -1,6 +1,7 @@
 """The packets of one ring that this process holds, by seq; what is missing; how far there is no hole.
 
-A list whose first slot is seq `base + 1`: in-order arrival appends, discarding what is safe cuts the front.
+A list whose first slot is seq `base + 1`: in-order arrival appends, discarding what is safe cuts the front. Each slot
+has the run that the packet came in.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ordercast.model.ids import NO_SEQ, Seq
-from ordercast.wire.header import Parsed
+from ordercast.wire.run import Run
 
 
 class Store:
@@ -17,26 +18,26 @@ class Store:
     def __init__(self) -> None:
         self.base: Seq = NO_SEQ  # everything up to here was discarded
         self.aru: Seq = NO_SEQ  # everything up to here was received (`my_aru`)
-        self.slots: list[Parsed | None] = []
+        self.slots: list[Run | None] = []
 
     @property
     def high(self) -> Seq:
         """The highest seq received."""
         return Seq(self.base + len(self.slots))
 
-    def add(self, seq: Seq, packet: Parsed) -> bool:
-        """Keep a packet; False when it is here already or was here once."""
+    def add(self, seq: Seq, run: Run) -> bool:
+        """Keep one packet of a run; False when it is here already or was here once."""
         slots = self.slots
         index = seq - self.base - 1
         if index == len(slots):
-            slots.append(packet)
+            slots.append(run)
         elif index > len(slots):
             slots.extend([None] * (index - len(slots)))
-            slots.append(packet)
+            slots.append(run)
         elif index < 0 or slots[index] is not None:
             return False
         else:
-            slots[index] = packet
+            slots[index] = run
         if seq == self.aru + 1:
             index += 1
             while index < len(slots) and slots[index] is not None:
@@ -44,11 +45,11 @@ class Store:
             self.aru = Seq(self.base + index)
         return True
 
-    def extend(self, run: list[Parsed]) -> None:
+    def extend(self, run: Run) -> None:
         """Keep packets that follow the highest seq held, when there is no hole before it."""
-        assert self.aru == self.base + len(self.slots), "a run continues a store without holes"
-        self.slots += run
-        self.aru = Seq(self.aru + len(run))
+        assert self.aru == self.base + len(self.slots) == run.seq - 1, "a run continues a store without holes"
+        self.slots += [run] * run.count
+        self.aru = Seq(self.aru + run.count)
 
     def has(self, seq: Seq) -> bool:
         """Held, or held once and discarded since."""
@@ -57,7 +58,7 @@ class Store:
         index = seq - self.base - 1
         return index < len(self.slots) and self.slots[index] is not None
 
-    def get(self, seq: Seq) -> Parsed | None:
+    def get(self, seq: Seq) -> Run | None:
         index = seq - self.base - 1
         return self.slots[index] if 0 <= index < len(self.slots) else None
 
@@ -71,12 +72,12 @@ class Store:
                 holes.append(Seq(seq))
         return holes
 
-    def held_after(self, seq: Seq) -> Iterator[tuple[Seq, Parsed]]:
+    def held_after(self, seq: Seq) -> Iterator[tuple[Seq, Run]]:
         """What is held above `seq`, ascending."""
         for index in range(max(seq - self.base, 0), len(self.slots)):
-            packet = self.slots[index]
-            if packet is not None:
-                yield Seq(self.base + index + 1), packet
+            run = self.slots[index]
+            if run is not None:
+                yield Seq(self.base + index + 1), run
 
     def discard(self, through: Seq) -> None:
         """Forget what everybody has."""

@@ -14,8 +14,8 @@ from ordercast.order.ring.states import commit, moves
 from ordercast.order.ring.states.base import State
 from ordercast.order.ring.step import Facts, Step
 from ordercast.order.ring.timers import Timer
-from ordercast.wire.header import Parsed
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Member, Token, Wake
+from ordercast.wire.run import Run
 
 
 @dataclass(slots=True)
@@ -117,7 +117,7 @@ class Gather(State):
     def accepting(self, facts: Facts) -> Ring | None:
         return None if facts.is_frozen else facts.installed
 
-    def on_data(self, fresh: list[Parsed], step: Step) -> State:
+    def on_data(self, fresh: list[Run], step: Step) -> State:
         facts = step.facts
         facts.delivery.advance(facts.installed.memory.safe_seq, step.effects)
         return self

@@ -13,8 +13,8 @@ from ordercast.order.ring.states.base import State
 from ordercast.order.ring.step import Facts, Step
 from ordercast.order.ring.timers import Timer
 from ordercast.wire.codec import encode
-from ordercast.wire.header import Parsed
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
+from ordercast.wire.run import Run
 
 FAREWELLS = 3  # sent at once: nobody is left to repeat a lost one, and losing all costs the others a token loss timeout
 
@@ -29,14 +29,14 @@ class Gone(State):
         step.moved(origin.name, cls.name, ChangeReason.LEFT, "everything of mine is received by all")
         facts.timers.only()
         farewell = encode(facts.cluster, Leave(facts.installed.id, facts.me))
-        step.effects.append(Broadcast([farewell] * FAREWELLS))
+        step.effects.append(Broadcast([(farewell, len(farewell))] * FAREWELLS))
         step.effects.append(Left())
         return cls()
 
     def accepting(self, facts: Facts) -> Ring | None:
         return None
 
-    def on_data(self, fresh: list[Parsed], step: Step) -> State:
+    def on_data(self, fresh: list[Run], step: Step) -> State:
         return self
 
     def on_token(self, token: Token, step: Step) -> State:

@@ -19,8 +19,8 @@ from ordercast.order.ring.states.base import State
 from ordercast.order.ring.states.token_visit import accepted, deaf_member, work
 from ordercast.order.ring.step import Facts, Step
 from ordercast.order.ring.timers import Timer
-from ordercast.wire.header import Parsed, build_data
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
+from ordercast.wire.run import Run, build_runs
 
 QUIET_VISITS = 3  # two for everybody to learn that all is safe, one more so that the representative knows it
 
@@ -54,7 +54,7 @@ class Operational(State):
     def accepting(self, facts: Facts) -> Ring | None:
         return facts.installed
 
-    def on_data(self, fresh: list[Parsed], step: Step) -> State:
+    def on_data(self, fresh: list[Run], step: Step) -> State:
         facts = step.facts
         ring = facts.installed
         if ring.store.high > ring.memory.forwarded_seq:  # the token went on from here
@@ -237,15 +237,11 @@ class Operational(State):
 def outbox_source(facts: Facts) -> Source:
     """New packets come from the outbox."""
 
-    def take(first: Seq, token_round: int, timestamp: int, limit: int) -> list[Parsed]:
+    def take(first: Seq, token_round: int, timestamp: int, limit: int) -> list[Run]:
         loads = facts.outbox.take(limit)
         if loads:
             facts.own_seq = Seq(first + len(loads) - 1)
-        prefix, me = facts.installed.prefix, facts.me
-        return [
-            build_data(prefix, flags, entries, me, Seq(first + offset), token_round, timestamp + 1 + offset)
-            for offset, (flags, entries) in enumerate(loads)
-        ]
+        return build_runs(facts.installed.prefix, loads, facts.me, first, token_round, timestamp + 1)
 
     return take
 

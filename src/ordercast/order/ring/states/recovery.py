@@ -23,8 +23,9 @@ from ordercast.order.ring.states.base import State
 from ordercast.order.ring.states.token_visit import accepted, deaf_member, work
 from ordercast.order.ring.step import Attempt, Facts, Step
 from ordercast.order.ring.timers import Timer
-from ordercast.wire.header import HEADER, Parsed, Part, origin_of, parse_data, recovered, unwrapped, whole
+from ordercast.wire.header import HEADER, origin_of, recovered, unwrapped
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
+from ordercast.wire.run import Run, parse_data
 
 
 @dataclass(slots=True)
@@ -33,9 +34,7 @@ class Recovery(State):
     plan: RecoveryPlan
     reason: ChangeReason  # as the Commit token says: equal at all members
     name: ClassVar[str] = moves.RECOVERY
-    queue: dict[Seq, Parsed] = field(
-        default_factory=dict
-    )  # old-ring packets that I would send (`retrans_message_queue`)
+    queue: dict[Seq, Run] = field(default_factory=dict)  # old-ring packets that I would send (`retrans_message_queue`)
     i_set_flag: bool = False  # `exchanging` on the token is true because of me
     quiet_visits: int = 0  # successive visits with the flag false (`my_retrans_flg_count`)
     install_seq: Seq = NO_SEQ  # the last seq that carries an old-ring packet; known when quiet_visits is 2
@@ -46,7 +45,7 @@ class Recovery(State):
         step.moved(origin.name, cls.name, None, f"ring {ring.id}")
         facts.timers.only()
         plan = plan_from(token.members, facts.me)
-        queue: dict[Seq, Parsed] = {}
+        queue: dict[Seq, Run] = {}
         if must_exchange(token.members, plan):
             facts.attempt.promise = None
             queue = dict(facts.installed.store.held_after(plan.low_aru))
@@ -101,13 +100,14 @@ class Recovery(State):
             return self._install(step)
         return self
 
-    def _take(self, first: Seq, token_round: int, timestamp: int, limit: int) -> list[Parsed]:
+    def _take(self, first: Seq, token_round: int, timestamp: int, limit: int) -> list[Run]:
         """The next old-ring packets that nobody else has sent yet, wrapped. They keep their own timestamps."""
-        packets: list[Parsed] = []
+        packets: list[Run] = []
         for old_seq in list(self.queue)[:limit]:
-            raw = whole(self.queue.pop(old_seq))
-            packet = recovered(raw, self.ring.prefix, self.ring.me, Seq(first + len(packets)), token_round)
-            packets.append((packet, 0, None, Part.WHOLE))
+            seq = Seq(first + len(packets))
+            raw = self.queue.pop(old_seq).packet(old_seq)
+            packet = recovered(raw, self.ring.prefix, self.ring.me, seq, token_round)
+            packets.append(Run(packet, 0, len(packet), seq))
         return packets
 
     def _flag(self, token: Token) -> Token:
@@ -133,20 +133,21 @@ class Recovery(State):
     def accepting(self, facts: Facts) -> Ring | None:
         return self.ring
 
-    def on_data(self, fresh: list[Parsed], step: Step) -> State:
+    def on_data(self, fresh: list[Run], step: Step) -> State:
         facts = step.facts
         if self.ring.store.high > self.ring.memory.forwarded_seq:
             facts.timers.cancel(Timer.TOKEN_RETRANSMIT)
         step.arm(Timer.TOKEN_LOSS, facts.config.token_loss_ns)
         old = facts.installed
-        for packet in fresh:
-            if packet[2] is None:  # a recovered packet
-                ring_id, old_seq = origin_of(packet[0])
+        for run in fresh:
+            if run.parcel is None:  # a recovered packet
+                packet = run.packet(run.seq)
+                ring_id, old_seq = origin_of(packet)
                 if ring_id == old.id:
                     self.queue.pop(old_seq, None)
                     limit = old.store.aru + 2 * facts.config.backlog_max
                     if not facts.is_frozen and old_seq <= limit and not old.store.has(old_seq):
-                        self._keep_old(old, old_seq, packet[0], step)
+                        self._keep_old(old, old_seq, packet, step)
         return self
 
     def _keep_old(self, old: Ring, seq: Seq, packet: bytes, step: Step) -> None:

@@ -13,8 +13,8 @@ from ordercast.order.ring.states import moves, operational
 from ordercast.order.ring.states.base import State
 from ordercast.order.ring.step import Facts, Step
 from ordercast.order.ring.timers import Timer
-from ordercast.wire.header import Parsed
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
+from ordercast.wire.run import Run
 
 _NOT_YET = "not started"
 
@@ -38,7 +38,7 @@ class Starting(State):
     def accepting(self, facts: Facts) -> Ring | None:
         return None
 
-    def on_data(self, fresh: list[Parsed], step: Step) -> State:
+    def on_data(self, fresh: list[Run], step: Step) -> State:
         return self
 
     def on_token(self, token: Token, step: Step) -> State:

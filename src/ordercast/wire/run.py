@@ -1,0 +1,242 @@
+"""Packets in a row: the unit in which data packets are read, kept, delivered and sent.
+
+A run is one or more data packets with consecutive seqs, of one originator and of one shape: each carries as many
+messages as the others, with the same senders, sizes and services. A loaded ring's traffic is made of long runs, which
+cost as much per packet as C code takes to cut them; a packet that is like no other is a run of one.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from functools import lru_cache
+
+from ordercast.model.effects import Burst, Parcel
+from ordercast.model.errors import WireError
+from ordercast.model.ids import ProcessId, Seq
+from ordercast.wire.header import (
+    ARRIVAL,
+    DESCRIPTOR_SIZE,
+    DESCRIPTORS,
+    FIXED,
+    FIXED_SIZE,
+    HEADER_SIZE,
+    NUMBERS,
+    ORIGIN_SIZE,
+    PART_SHIFT,
+    RECOVERED,
+    SAFE,
+    SERVICES,
+    Entry,
+    Part,
+    payloads_from,
+)
+
+
+class Run:
+    __slots__ = ("at", "count", "data", "is_safe", "parcel", "part", "seq", "size")
+
+    def __init__(
+        self,
+        data: bytes,
+        at: int,
+        size: int,
+        seq: Seq,
+        count: int = 1,
+        is_safe: int = 0,
+        part: int = Part.WHOLE,
+        parcel: Parcel | None = None,
+    ) -> None:
+        self.data = data  # somewhere in it, from `at` on, the packets, of `size` bytes each
+        self.at = at
+        self.size = size
+        self.seq = seq  # of the first packet
+        self.count = count  # of packets
+        self.is_safe = is_safe  # safe delivery is asked for
+        self.part = part  # what part of a message each packet has
+        self.parcel = parcel  # the messages; None of a recovered packet, since nobody delivers it on the new ring
+
+    @property
+    def last(self) -> Seq:
+        return Seq(self.seq + self.count - 1)
+
+    def packet(self, seq: Seq) -> bytes:
+        """One packet as it travels."""
+        at = self.at + (seq - self.seq) * self.size
+        return self.data[at : at + self.size]
+
+    def burst(self) -> Burst:
+        """All packets, as they travel."""
+        end = self.at + self.count * self.size
+        return (self.data if end - self.at == len(self.data) else self.data[self.at : end]), self.size
+
+    def parcel_of(self, first: int, last: int) -> Parcel:
+        """The messages of some of the packets."""
+        assert self.parcel is not None
+        if first == self.seq and last == self.seq + self.count - 1:
+            return self.parcel
+        _, originator, senders, services, payloads, each = self.parcel
+        cut = slice((first - self.seq) * each, (last + 1 - self.seq) * each)
+        return Seq(first), originator, senders[cut], services[cut], payloads[cut], each
+
+
+# Reading
+
+
+def parse_run(data: bytes, start: int, size: int, prefix: bytes, expected: Seq) -> Run | None:
+    """Data packets from `start` on, one every `size` bytes, as long as they are of this ring, sound, next in order and
+    alike. None when the first is not: it is left to whoever takes more time."""
+    try:
+        its_prefix, length, flags, count, originator, seq = ARRIVAL.unpack_from(data, start)
+        if its_prefix != prefix or seq != expected or length > size or start + length > len(data):
+            return None
+        run = parse_data(data, flags, count, originator, seq, start, start + length)
+    except (struct.error, WireError):
+        return None
+    if length == size and run.parcel is not None:
+        alike = (len(data) - start) // size
+        if alike > 1:
+            _extend(run, alike)
+    return run
+
+
+def parse_data(
+    data: bytes,
+    flags: int,
+    count: int,
+    originator: ProcessId,
+    seq: Seq,
+    at: int = 0,
+    end: int | None = None,
+) -> Run:
+    """The data packet from `at` to `end`, whose header fields were read with ARRIVAL, as a run of one. Raises WireError
+    and nothing else."""
+    end = len(data) if end is None else end
+    if flags & RECOVERED:
+        if end - at < HEADER_SIZE + ORIGIN_SIZE:
+            raise WireError("a recovered packet without its origin")
+        return Run(data, at, end - at, seq, is_safe=flags & SAFE)
+    start = at + HEADER_SIZE + DESCRIPTOR_SIZE * count
+    if not count or end < start:
+        raise WireError(f"{count} descriptors do not fit in {end - at} bytes")
+    columns = DESCRIPTORS[count].unpack_from(data, at + HEADER_SIZE)
+    services = data[start - count : start]
+    if services.translate(None, SERVICES):
+        raise WireError("a service that does not exist")
+    part = flags >> PART_SHIFT
+    if part > Part.LAST or (part and count != 1):
+        raise WireError("parts that do not exist")
+    payloads = payloads_from(data, start, end, columns[count:])
+    parcel = seq, originator, columns[:count], services, payloads, count
+    return Run(data, at, end - at, seq, 1, flags & SAFE, part, parcel)
+
+
+@lru_cache(maxsize=256)
+def _shape(count: int, length: int) -> struct.Struct:
+    """A packet with so many messages of one length: what is the same in packets that are alike, the seq, and the
+    payloads."""
+    return struct.Struct(f">{FIXED_SIZE}sQ16x{DESCRIPTOR_SIZE * count}s" + f"{length}s" * count)
+
+
+def _extend(run: Run, alike: int) -> None:
+    """Take the packets behind the run's only one into it, as long as they differ in nothing but numbers and bytes."""
+    assert run.parcel is not None
+    seq, originator, senders, services, payloads, each = run.parcel
+    length = len(payloads[0])
+    data, at, size = run.data, run.at, run.size
+    shape = _shape(each, length)
+    if shape.size != size:  # messages of several lengths
+        return
+    gathered = list(payloads)
+    first, expected = data[at : at + FIXED_SIZE], seq + 1
+    descriptors = data[at + HEADER_SIZE : at + HEADER_SIZE + DESCRIPTOR_SIZE * each]
+    with memoryview(data) as view, view[at + size : at + alike * size] as rest:
+        if each == 1:
+            for fixed, its_seq, descriptor, payload in shape.iter_unpack(rest):
+                if its_seq != expected or fixed != first or descriptor != descriptors:
+                    break
+                gathered.append(payload)
+                expected += 1
+        else:
+            for fields in shape.iter_unpack(rest):
+                if fields[1] != expected or fields[0] != first or fields[2] != descriptors:
+                    break
+                gathered += fields[3:]
+                expected += 1
+    run.count = count = expected - seq
+    run.parcel = seq, originator, tuple(senders) * count, bytes(services) * count, gathered, each
+
+
+# Building
+
+
+def build_runs(
+    prefix: bytes,
+    loads: Sequence[tuple[int, Sequence[Entry]]],
+    me: ProcessId,
+    seq: Seq,
+    token_round: int,
+    timestamp: int,
+) -> list[Run]:
+    """New data packets of this process, as others would read them: one for each load of (flags, messages), numbered
+    from `seq` on and stamped from `timestamp` on."""
+    runs: list[Run] = []
+    group: list[Sequence[bytes]] = []
+    shape: tuple[object, ...] = ()
+    for flags, entries in loads:
+        if len(entries) == 1:
+            sender, length, service, payload = entries[0]
+            its_shape: tuple[object, ...] = flags, (sender,), (length,), (service,)
+            payloads: Sequence[bytes] = (payload,)
+        else:
+            senders, lengths, services, payloads = zip(*entries, strict=True)
+            its_shape = flags, senders, lengths, services
+        if its_shape != shape and group:
+            runs.append(_build(prefix, shape, group, me, seq, token_round, timestamp))
+            seq, timestamp = Seq(seq + len(group)), timestamp + len(group)
+            group = []
+        shape = its_shape
+        group.append(payloads)
+    if group:
+        runs.append(_build(prefix, shape, group, me, seq, token_round, timestamp))
+    return runs
+
+
+def build_data(
+    prefix: bytes,
+    flags: int,
+    entries: Sequence[Entry],
+    me: ProcessId,
+    seq: Seq,
+    token_round: int,
+    timestamp: int,
+) -> Run:
+    """One new data packet of this process."""
+    return build_runs(prefix, [(flags, entries)], me, seq, token_round, timestamp)[0]
+
+
+def _build(
+    prefix: bytes,
+    shape: tuple[object, ...],
+    group: list[Sequence[bytes]],
+    me: ProcessId,
+    seq: Seq,
+    token_round: int,
+    timestamp: int,
+) -> Run:
+    flags, senders, lengths, services = shape
+    assert isinstance(flags, int) and isinstance(senders, tuple) and isinstance(lengths, tuple)
+    assert isinstance(services, tuple)
+    each, count = len(senders), len(group)
+    size = HEADER_SIZE + DESCRIPTOR_SIZE * each + sum(lengths)
+    fixed = FIXED.pack(prefix, size, flags, each, me, me)
+    served = bytes(services)
+    descriptors = DESCRIPTORS[each].pack(*senders, *lengths) + served
+    pack = NUMBERS.pack
+    pieces: list[bytes] = []
+    gathered: list[bytes] = []
+    for offset, payloads in enumerate(group):
+        pieces += (fixed, pack(seq + offset, token_round, timestamp + offset), descriptors, *payloads)
+        gathered += payloads
+    parcel = seq, me, senders * count, served * count, gathered, each
+    return Run(b"".join(pieces), 0, size, seq, count, flags & SAFE, flags >> PART_SHIFT, parcel)
