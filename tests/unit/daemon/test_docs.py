@@ -1,0 +1,50 @@
+"""The page on the cluster file lists every key with its default."""
+
+from __future__ import annotations
+
+import json
+import re
+from enum import Enum
+from pathlib import Path
+
+from ordercast.daemon.config import NetworkConfig, StatusConfig, TraceConfig
+from ordercast.daemon.config_file import STATUS_PORT
+from ordercast.daemon.config_keys import NODE, TABLES
+from ordercast.daemon.plan import plan_lines, plan_of
+from tests.unit.daemon.fake_node import FakeNode
+
+DOCS = Path(__file__).parents[3] / "docs"
+MIB = 1 << 20
+
+
+def shown(value: object) -> str:
+    if isinstance(value, Enum):
+        value = value.value
+    if isinstance(value, int) and value >= MIB:
+        value = f"{value // MIB}MiB"
+    return f"`{json.dumps(str(value) if isinstance(value, Path) else value)}`"
+
+
+def expected() -> list[tuple[str, str]]:
+    rows = [("cluster", "required")]
+    for table, defaults in (("network", NetworkConfig()), ("trace", TraceConfig())):
+        rows += [(f"{table}.{key.name}", shown(getattr(defaults, key.field))) for key in TABLES[table]]
+        if table == "network":
+            rows.append(("ring.…", ""))
+    rows += [("status.address", shown(StatusConfig().address)), ("status.port", shown(STATUS_PORT))]
+    rows.append(("state.folder", "none"))
+    follows = {"token_port": "`network.port + 1`", "data_port": "`network.port`", "status_port": "`status.port`"}
+    return rows + [(f"nodes.NAME.{key.name}", follows.get(key.name, "required")) for key in NODE]
+
+
+def test_every_key_of_the_file_is_on_the_page_with_its_default() -> None:
+    page = (DOCS / "reference" / "configuration.md").read_text(encoding="utf-8")
+    section = page.partition("## The cluster file")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `([^`]+)` \| (.*?) ?\| .*\|$", section, flags=re.MULTILINE)
+    assert rows == expected()
+
+
+def test_the_guide_shows_what_config_check_shows() -> None:
+    guide = (DOCS / "guides" / "run-a-cluster.md").read_text(encoding="utf-8")
+    for title, _ in plan_lines(plan_of(FakeNode().config)):
+        assert re.search(rf"^{title} ", guide, flags=re.MULTILINE), title
