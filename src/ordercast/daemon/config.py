@@ -13,7 +13,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import NodeId
+from ordercast.model.ids import SECOND, NodeId
 from ordercast.order.ring.config import RingConfig
 
 LOOPBACK = "127.0.0.1"
@@ -79,6 +79,8 @@ class NodeConfig:
     network: NetworkConfig = field(default_factory=NetworkConfig)
     trace: TraceConfig = field(default_factory=TraceConfig)
     status: StatusConfig = field(default_factory=StatusConfig)
+    inbox_size_max: int = 32 * MIB  # delivered and not taken by the application: beyond it, senders wait
+    stall_ns: int = 30 * SECOND  # an application that takes nothing for so long while all wait is given up
     state_folder: Path | None = None  # stable storage; None: nothing is kept, and every start is a new process
 
     @property

@@ -58,6 +58,7 @@ class Driver:
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0
+        self._is_stopped = False
         self.loop_lag_ns = 0  # how late the last late timer was
 
     def start(self) -> None:
@@ -68,6 +69,7 @@ class Driver:
 
     def stop(self) -> None:
         """Nothing is read, written or timed any more."""
+        self._is_stopped = True
         for lane in (self._sockets.token, self._sockets.data):
             self._loop.remove_reader(lane.socket.fileno())
         if self._timer is not None:
@@ -79,6 +81,15 @@ class Driver:
     def submit(self, submissions: Sequence[Submission]) -> None:
         now = _now()
         self._carry_out(self._engine.submit(submissions, now), now)
+
+    def behind(self, is_behind: bool) -> None:
+        """Told from within an effect too, so not before the effects at hand are carried out."""
+        self._loop.call_soon(self._behind, is_behind)
+
+    def _behind(self, is_behind: bool) -> None:
+        if not self._is_stopped:
+            now = _now()
+            self._protected(lambda: self._carry_out(self._engine.behind(is_behind, now), now))
 
     def leave(self) -> None:
         now = _now()
@@ -106,6 +117,8 @@ class Driver:
         self._protected(lambda: self._carry_out(self._engine.wake(now), now))
 
     def _written(self, key: str, error: OSError | None) -> None:
+        if self._is_stopped:
+            return
         if error is not None:
             self._application.on_failure(error)
             return

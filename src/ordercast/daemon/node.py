@@ -13,20 +13,19 @@ on which it was started; see `thread.py` for a node with a thread of its own.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from time import monotonic_ns
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from ordercast.daemon.config import NodeConfig, TraceConfig, TraceLevel
+from ordercast.daemon.config import NodeConfig, TraceLevel
 from ordercast.daemon.counters import Counters
 from ordercast.daemon.driver import Driver
+from ordercast.daemon.inbox import Batch, Inbox
 from ordercast.daemon.sockets import Sockets
 from ordercast.daemon.storage import FolderStorage, MemoryStorage, Storage
-from ordercast.model.effects import Alarm, Deliver, InstallView
+from ordercast.model.effects import Alarm, AlarmKind, Deliver, InstallView
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant, Position, ProcessId, node_of, process_id_from, process_text
 from ordercast.model.inputs import Submission
@@ -35,8 +34,14 @@ from ordercast.model.service import Service
 from ordercast.model.view import View
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.outbox import OVERHEAD
+from ordercast.trace.records import STAMP_SIZE, STAMPED, Crashed, Departed, Installed, Noted, Started
+from ordercast.trace.records import Event as TraceEvent
+
+if TYPE_CHECKING:
+    from ordercast.daemon.recording import Recording
 
 LEAVE_PATIENCE_S = 5.0  # an orderly leave that takes longer is given up: others will see a failure
+LOOK_EVERY_S = 0.2  # how often the trace is handed to the disk, and the application looked after
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +55,17 @@ class Message:
 
 
 Event = Message | View
-Batch = Deliver | View
 
 
 class NodeFailed(Exception):
-    """The node has ended by itself: the reason is its cause."""
+    """The node has ended by itself. It says why."""
 
 
 class Node:
     """One process on the ring, driven by the event loop on which it is entered."""
 
     def __init__(self, config: NodeConfig | None = None) -> None:
-        config = config or NodeConfig()
-        self.config = config.with_packet_size()
+        self.config = (config or NodeConfig()).with_packet_size()
         self.config.ring.validate()
         self.counters = Counters()
         self.started_at = Instant(0)
@@ -71,11 +74,13 @@ class Node:
         self.process: ProcessId
         self._storage: Storage
         self._driver: Driver | None = None
-        self._batches: deque[Batch] = deque()
-        self._arrived = asyncio.Event()
+        self._recording: Recording | None = None
+        self._inbox = Inbox(self.config.inbox_size_max, self._on_behind)
         self._has_room = asyncio.Event()
         self._ended = asyncio.Event()
-        self._failure: BaseException | None = None
+        self._failure: NodeFailed | None = None
+        self._look: asyncio.TimerHandle | None = None
+        self._behind_since: tuple[Instant, int] | None = None  # and what the application had taken by then
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -89,20 +94,36 @@ class Node:
     # Beginning and end
 
     async def start(self) -> None:
+        """Open everything and begin. What is in the way is told by a UsageError, and nothing is left open."""
         self.sockets = Sockets(self.config)
         self.config = self.sockets.config
+        assert self.config.node is not None
         try:
             folder = self.config.state_folder
             self._storage = MemoryStorage() if folder is None else await asyncio.to_thread(FolderStorage, folder)
+            self.process = process_id_from(self.config.node, self._storage.incarnation)
+            try:
+                self._recording = self._open_recording()
+            except BaseException:
+                self._storage.close()
+                raise
         except BaseException:
             self.sockets.close()
             raise
-        assert self.config.node is not None
-        self.process = process_id_from(self.config.node, self._storage.incarnation)
-        self.engine = RingNode(self.config.node, self.config.ring)
+        is_full = self.config.trace.level is TraceLevel.FULL
+        self.engine = RingNode(self.config.node, self.config.ring, verbose=is_full)
         self._driver = Driver(self.engine, self.sockets, self._storage, self, self.counters)
         self.started_at = self.now()
+        self._record(Started(self.started_at, self.process, self.engine.promises, self._storage.kept))
         self._driver.start()
+        self._look_after()
+
+    def _open_recording(self) -> Recording | None:
+        if self.config.trace.level is TraceLevel.OFF:
+            return None
+        from ordercast.daemon.recording import Recording  # Arrow is large: only who records pays for it
+
+        return Recording(self.config.trace, self.config.name, self.process)
 
     async def leave(self) -> None:
         """Finish what was submitted, tell the others, close. The others see a leave, not a failure."""
@@ -117,13 +138,25 @@ class Node:
         self._close()
 
     def _close(self) -> None:
-        if self._driver is not None:
-            self._driver.stop()
-            self._driver = None
-            self.sockets.close()
-            self._storage.close()
-        self._arrived.set()
+        driver, self._driver = self._driver, None
+        if driver is None:
+            return
+        driver.stop()
+        if self._look is not None:
+            self._look.cancel()
+        self.sockets.close()
+        self._storage.close()
+        if self._recording is not None:
+            self._recording.close()
+        self._inbox.close(self._failure)
         self._has_room.set()
+
+    def _fail(self, why: str, cause: BaseException | None = None) -> None:
+        self._failure = NodeFailed(why)
+        self._failure.__cause__ = cause
+        self._record(Crashed(self.now(), self.process))
+        self._ended.set()
+        self._close()
 
     # Sending
 
@@ -133,56 +166,45 @@ class Node:
 
     async def submit_many(self, payloads: Sequence[bytes], service: Service = Service.AGREED) -> None:
         """Send several at once, which costs far less than one by one."""
-        submissions = [Submission(data, service) for data in payloads]
-        size = sum(map(len, payloads)) + OVERHEAD * len(payloads)
-        if size > self.config.ring.queue_size_max:
-            half = len(submissions) // 2
-            if not half:
-                raise UsageError(f"a message of {len(payloads[0])} bytes is too large: see message_size_max")
+        each = OVERHEAD + (STAMP_SIZE if self._is_stamping else 0)
+        size = sum(map(len, payloads)) + each * len(payloads)
+        if size > self.config.ring.queue_size_max and len(payloads) > 1:
+            half = len(payloads) // 2
             await self.submit_many(payloads[:half], service)
             await self.submit_many(payloads[half:], service)
             return
         driver = self._running()
-        while self.engine.room() < size:
+        while self.engine.room() < min(size, self.config.ring.queue_size_max):
             self._has_room.clear()
             await self._has_room.wait()
             driver = self._running()
+        submissions = [Submission(data, service) for data in payloads]
+        if self._recording is not None and self._is_stamping:
+            submissions = self._recording.submitted(submissions, self.now())
         driver.submit(submissions)
         self.counters.messages_submitted += len(payloads)
-        self.counters.bytes_submitted += size - OVERHEAD * len(payloads)
+        self.counters.bytes_submitted += size - each * len(payloads)
+
+    @property
+    def _is_stamping(self) -> bool:
+        return self._recording is not None and self._recording.is_full
 
     def _running(self) -> Driver:
         if self._failure is not None:
-            raise NodeFailed("the node has ended by itself") from self._failure
+            raise self._failure
         if self._driver is None or self._ended.is_set():
             raise UsageError("the node is not running: use it inside `async with`")
         return self._driver
 
     # Receiving
 
-    async def batches(self) -> AsyncIterator[Batch]:
+    def batches(self) -> AsyncIterator[Batch]:
         """What is delivered, in order, in the engine's own pieces. Ends when the node does. One reader at a time."""
-        batches, arrived = self._batches, self._arrived
-        while True:
-            while batches:
-                yield batches.popleft()
-            if self._failure is not None:
-                raise NodeFailed("the node has ended by itself") from self._failure
-            if self._ended.is_set():
-                return
-            arrived.clear()
-            await arrived.wait()
+        return self._inbox.batches()
 
-    async def stream(self) -> AsyncIterator[Event]:
+    def stream(self) -> AsyncIterator[Event]:
         """What is delivered, message by message, and the views between them."""
-        services = tuple(Service)
-        async for batch in self.batches():
-            if isinstance(batch, View):
-                yield batch
-                continue
-            ring = batch.ring
-            for seq, slot, originator, _, service, data in batch.messages():
-                yield Message(originator, data, services[service], Position(ring, seq, slot))
+        return events_of(self.batches())
 
     # Questions
 
@@ -203,35 +225,93 @@ class Node:
         except UsageError:
             return process_text(process)
 
+    @property
+    def trace_error(self) -> str | None:
+        """Why the recording has ended before its time."""
+        return None if self._recording is None else self._recording.error
+
     # What the driver tells (see `driver.Application`)
 
     def on_deliver(self, deliver: Deliver, at: Instant) -> None:
-        counters = self.counters
-        for parcel in deliver.parcels:
-            payloads = parcel[4]
-            counters.messages_delivered += len(payloads)
-        self._batches.append(deliver)
-        self._arrived.set()
+        if self._recording is not None and self._recording.is_full:
+            self._recording.delivered(deliver, at)
+        stamps = size = 0
+        for _, _, senders, _, payloads, _ in deliver.parcels:
+            stamps |= senders[0] & STAMPED
+            size += sum(map(len, payloads))
+            self.counters.messages_delivered += len(payloads)
+        self.counters.bytes_delivered += size
+        if stamps:
+            from ordercast.daemon.recording import without_stamps
+
+            deliver = without_stamps(deliver)
+        self._inbox.put(deliver, size)
 
     def on_view(self, effect: InstallView, at: Instant) -> None:
-        self._batches.append(effect.view)
-        self._arrived.set()
+        self._record(Installed(at, self.process, effect.view))
+        self._inbox.put(effect.view, 0)
 
     def on_room(self) -> None:
         self._has_room.set()
 
     def on_alarm(self, alarm: Alarm, at: Instant) -> None:
-        pass
+        pass  # the driver has counted it
 
     def on_note(self, note: Note, at: Instant) -> None:
-        pass
+        if self._recording is not None:
+            self._recording.record(Noted(at, self.process, note))
 
     def on_left(self, at: Instant) -> None:
+        self._record(Departed(at, self.process))
         self._ended.set()
-        self._arrived.set()
+        self._inbox.close()
         self._has_room.set()
 
     def on_failure(self, error: BaseException) -> None:
-        self._failure = error
-        self._ended.set()
-        self._close()
+        self._fail(f"the node has ended by itself: {error}", error)
+
+    def _record(self, event: TraceEvent) -> None:
+        if self._recording is not None:
+            self._recording.record(event)
+
+    # The application that takes what is delivered, or does not
+
+    def _on_behind(self, is_behind: bool) -> None:
+        self._behind_since = (self.now(), self._inbox.taken) if is_behind else None
+        if self._driver is not None and not self._ended.is_set():
+            self._driver.behind(is_behind)
+
+    def _look_after(self) -> None:
+        """A few times a second."""
+        now = self.now()
+        if self._recording is not None:
+            self._recording.flush()
+            self._tell_trace_error(now)
+        if self._behind_since is not None:
+            since, taken = self._behind_since
+            if taken != self._inbox.taken:
+                self._behind_since = now, self._inbox.taken
+            elif now - since > self.config.stall_ns:
+                self._fail(
+                    f"the application took none of its deliveries for {self.config.stall_ns / 1e9:.0f} s while "
+                    "everybody waited for it, so this node has ended: read the stream, or raise stall_ns"
+                )
+                return
+        self._look = asyncio.get_running_loop().call_later(LOOK_EVERY_S, self._look_after)
+
+    def _tell_trace_error(self, now: Instant) -> None:
+        error = self.trace_error
+        if error is not None and all(alarm.kind is not AlarmKind.RECORDING_ENDED for _, alarm in self.counters.alarms):
+            self.counters.alarms.append((now, Alarm(AlarmKind.RECORDING_ENDED, error, self.process)))
+
+
+async def events_of(batches: AsyncIterator[Batch]) -> AsyncIterator[Event]:
+    """One by one."""
+    services = tuple(Service)
+    async for batch in batches:
+        if isinstance(batch, View):
+            yield batch
+            continue
+        ring = batch.ring
+        for seq, slot, originator, _, service, data in batch.messages():
+            yield Message(originator, data, services[service], Position(ring, seq, slot))

@@ -384,7 +384,5 @@ def _ask_for_buffers(udp: socket.socket, size: int) -> None:
     for plain, forced in ((socket.SO_RCVBUF, SO_RCVBUFFORCE), (socket.SO_SNDBUF, SO_SNDBUFFORCE)):
         udp.setsockopt(socket.SOL_SOCKET, plain, size)
         if os.geteuid() == 0:
-            try:
+            with contextlib.suppress(OSError):  # root of a container
                 udp.setsockopt(socket.SOL_SOCKET, forced, size)
-            except OSError:
-                pass  # root of a container

@@ -96,6 +96,7 @@ class AlarmKind(Enum):
     CONFIGURATION_MISMATCH = "configuration mismatch"
     FAILED_TO_RECEIVE = "failed to receive"
     BAD_PACKET = "bad packet"
+    RECORDING_ENDED = "recording ended"
 
 
 @dataclass(slots=True)
