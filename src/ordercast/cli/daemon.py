@@ -60,7 +60,7 @@ def daemon(
     try:
         asyncio.run(run_daemon(settings, Notifier()))
     except NodeFailed as error:
-        _log.critical("the node has ended by itself: %s", error.__cause__, exc_info=error.__cause__)
+        _log.critical("%s", error, exc_info=error.__cause__)
         return 1
     return 0
 

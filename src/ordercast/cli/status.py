@@ -106,7 +106,9 @@ def fetch(host: str, port: int) -> dict[str, Any]:
         answer = connection.getresponse()
         text = answer.read(ANSWER_SIZE_MAX)
     except ConnectionRefusedError as error:
-        raise UsageError(f"nothing listens at {place}: start a daemon there, or give the address of its status") from error
+        raise UsageError(
+            f"nothing listens at {place}: start a daemon there, or give the address of its status"
+        ) from error
     except TimeoutError as error:
         raise UsageError(f"{place} does not answer within {TIMEOUT_S:g} s") from error
     except (OSError, http.client.HTTPException) as error:

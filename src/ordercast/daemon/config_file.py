@@ -121,6 +121,7 @@ def read_cluster(path: Path) -> ClusterFile:
         trace=_trace(values["trace"], path.parent),
         status=StatusConfig(**{"port": STATUS_PORT, **values["status"]}),
         state_folder=_below(path.parent, values["state"].get("folder")),
+        **values["inbox"],
     )
     problems += _clashes(config)
     if peers and not any(problem.startswith(("network", "ring", "nodes")) for problem in problems):

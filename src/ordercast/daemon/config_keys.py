@@ -150,6 +150,7 @@ TRACE = (
 )
 STATUS = (Key("address", "address", read_address), Key("port", "port", read_port_or_none))
 STATE = (Key("folder", "folder", read_folder),)
+INBOX = (Key("size_max", "inbox_size_max", read_size), Key("stall", "stall_ns", read_duration))
 NODE = (
     Key("id", "node", partial(read_integer, high=NODE_MAX)),
     Key("address", "address", read_host),
@@ -157,7 +158,7 @@ NODE = (
     Key("data_port", "data_port", read_port),
     Key("status_port", "status_port", read_port_or_none),
 )
-TABLES = {"network": NETWORK, "ring": RING, "trace": TRACE, "status": STATUS, "state": STATE}
+TABLES = {"network": NETWORK, "ring": RING, "trace": TRACE, "status": STATUS, "state": STATE, "inbox": INBOX}
 NODES = "nodes"
 
 

@@ -82,6 +82,8 @@ class ObservedNode(Protocol):
     def started_at(self) -> Instant: ...
     @property
     def loop_lag_ns(self) -> int: ...
+    @property
+    def trace_error(self) -> str | None: ...
     def now(self) -> Instant: ...
     def name_of(self, process: ProcessId) -> str: ...
 
@@ -207,7 +209,7 @@ def _sockets(node: ObservedNode) -> SocketsStatus:
 def _trace(node: ObservedNode) -> TraceStatus:
     trace = node.config.trace
     folder = None if trace.level is TraceLevel.OFF else str(trace.folder)
-    return TraceStatus(trace.level.value, folder, getattr(node, "trace_error", None))
+    return TraceStatus(trace.level.value, folder, node.trace_error)
 
 
 def _views(node: ObservedNode, views: list[tuple[datetime, View]]) -> Iterator[ViewChange]:

@@ -42,6 +42,7 @@ class FakeNode:
         self.started_at = Instant(0)
         self.clock = 100 * SECOND
         self.loop_lag_ns = 3 * MILLISECOND
+        self.trace_error: str | None = None
 
     def begin(self) -> None:
         """The first ring is installed."""

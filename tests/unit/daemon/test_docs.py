@@ -7,10 +7,11 @@ import re
 from enum import Enum
 from pathlib import Path
 
-from ordercast.daemon.config import NetworkConfig, StatusConfig, TraceConfig
+from ordercast.daemon.config import NetworkConfig, NodeConfig, StatusConfig, TraceConfig
 from ordercast.daemon.config_file import STATUS_PORT
 from ordercast.daemon.config_keys import NODE, TABLES
 from ordercast.daemon.plan import plan_lines, plan_of
+from ordercast.model.quantities import duration_text
 from tests.unit.daemon.fake_node import FakeNode
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -33,6 +34,8 @@ def expected() -> list[tuple[str, str]]:
             rows.append(("ring.…", ""))
     rows += [("status.address", shown(StatusConfig().address)), ("status.port", shown(STATUS_PORT))]
     rows.append(("state.folder", "none"))
+    usual = NodeConfig()
+    rows += [("inbox.size_max", shown(usual.inbox_size_max)), ("inbox.stall", shown(duration_text(usual.stall_ns)))]
     follows = {"token_port": "`network.port + 1`", "data_port": "`network.port`", "status_port": "`status.port`"}
     return rows + [(f"nodes.NAME.{key.name}", follows.get(key.name, "required")) for key in NODE]
 

@@ -153,6 +153,8 @@ def test_what_is_not_well_is_said_with_what_to_do(node: FakeNode) -> None:
 def test_a_late_event_loop_and_a_missing_ring_are_noticed() -> None:
     node = FakeNode()
     node.loop_lag_ns = 400 * MILLISECOND
+    node.trace_error = "no space left on device"
     warnings = advised(status_of(node)).warnings
     assert any(warning.startswith("no ring yet, the state is") for warning in warnings)
+    assert "the trace is not written: no space left on device" in warnings
     assert "the event loop was 400 ms late: something else keeps it busy" in warnings
