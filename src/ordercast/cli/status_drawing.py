@@ -21,12 +21,13 @@ Document = dict[str, Any]
 
 
 def status_page(status: Document) -> RenderableType:
-    parts: list[RenderableType] = [_headline(status), _facts(status), _sockets(status), _views(status)]
+    """What is not well comes first: a small window cuts the page off at the bottom."""
+    warnings = [Text(f"! {warning}", style="yellow") for warning in status["warnings"]]
+    well = Text("✓ nothing to complain about", style="green")
+    parts: list[RenderableType] = [_headline(status), *(warnings or [well]), Text()]
+    parts += [_facts(status), _sockets(status), _views(status)]
     if status["alarms"]:
         parts.append(_alarms(status))
-    parts += [Text(f"! {warning}", style="yellow") for warning in status["warnings"]]
-    if not status["warnings"]:
-        parts.append(Text("✓ nothing to complain about", style="green"))
     return Group(*parts)
 
 
@@ -67,6 +68,7 @@ def _facts(status: Document) -> Table:
 def _lines(status: Document) -> Iterator[tuple[str, str | Text]]:
     rates, totals, token, flow, pauses = (status[key] for key in ("rates", "totals", "token", "flow", "pauses"))
     yield "members", _members(status["ring"])
+    yield "listens", "; ".join(f"{lane['name']} at {lane['address']}" for lane in status["sockets"]["lanes"])
     for what in ("submitted", "delivered"):
         messages, size = rates[f"messages_{what}"], size_text(int(rates[f"bytes_{what}"]))
         yield what, f"{_rate(messages)} messages/s, {size}/s; {totals[f'messages_{what}']:,} in all"
@@ -104,20 +106,22 @@ def _members(ring: Document) -> Text:
 
 def _sockets(status: Document) -> Table:
     sockets = status["sockets"]
-    numbers = ("received", "packets/read", "sent", "packets/send", "buffer", "kernel drops")
-    title = f"{sockets['transport']}, segmentation {'on' if sockets['segmentation'] else 'off'}"
-    table = new_table("lane", "address", *numbers, right=numbers, title=title)
+    numbers = ("received", "per read", "sent", "per send", "buffer", "kernel drops")
+    title = (
+        f"sockets: {sockets['transport']}, segmentation {'on' if sockets['segmentation'] else 'off'}, "
+        f"buffers of {size_text(sockets['buffer_asked'])} asked for"
+    )
+    table = new_table("lane", *numbers, right=numbers, title=title)
     for lane in sockets["lanes"]:
         counters = lane["counters"]
         drops = Text(f"{lane['kernel_drops']:,}", style="bold red" if lane["kernel_drops"] else "")
         table.add_row(
             lane["name"],
-            lane["address"],
             f"{counters['packets_received']:,}",
             _ratio(counters["packets_received"], counters["reads"]),
             f"{counters['packets_sent']:,}",
             _ratio(counters["packets_sent"], counters["sends"]),
-            f"{size_text(lane['receive_buffer_size'])} of {size_text(sockets['buffer_asked'])}",
+            size_text(lane["receive_buffer_size"]),
             drops,
         )
     return table

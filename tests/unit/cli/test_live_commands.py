@@ -23,7 +23,9 @@ EXAMPLE = str(Path(__file__).parents[3] / "docs" / "examples" / "cluster.toml")
 
 
 @pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Call:
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
+    monkeypatch.setenv("COLUMNS", "200")
+
     def _call(*arguments: str) -> tuple[int, str, str]:
         status = run(arguments)
         captured = capsys.readouterr()
