@@ -3,6 +3,9 @@
 A violation is something in the history that the promise excludes. A doubt is a conclusion that would rest on absence in
 a record that was cut short or never healed. One violation makes INVALID, else one doubt makes UNKNOWN. A fault of the
 history itself, or an exception in the checker, makes UNKNOWN too.
+
+Live nodes may record no messages, or send some without a stamp. In the first case nothing is said of messages at all;
+in the second the others are judged, and can be INVALID, but never VALID.
 """
 
 from __future__ import annotations
@@ -14,9 +17,9 @@ from typing import ClassVar
 
 from ordercast.checker.history import History
 from ordercast.checker.verdict import Outcome, Verdict, Witness
-from ordercast.model.ids import ProcessId, RingId
+from ordercast.model.ids import ProcessId, RingId, process_text
 from ordercast.model.promises import Promise
-from ordercast.trace.records import Event
+from ordercast.trace.records import Event, Gap
 
 WITNESSES_MAX = 8
 
@@ -26,6 +29,7 @@ class Checker(ABC):
 
     promise: ClassVar[Promise]
     rule: ClassVar[str]  # what held, when it did
+    needs_messages: ClassVar[bool] = True  # it says nothing when some process recorded none
 
     def __init__(self, history: History | None = None) -> None:
         self.history = History() if history is None else history
@@ -51,11 +55,16 @@ class Checker(ABC):
             return Verdict(self.promise, Outcome.UNKNOWN, f"the history cannot be judged: {fault}", (Witness(fault),))
         if not self._is_promised():
             return Verdict(self.promise, Outcome.NOT_PROMISED, "the engine does not promise this")
+        unrecorded = [Witness(gap.why) for gap in self.history.gaps if gap.gap is Gap.MESSAGES]
+        if unrecorded and self.needs_messages:
+            return self._verdict_on(Outcome.UNKNOWN, unrecorded)
         violations, failure = _collected(self.violations)
         if violations:
             return self._verdict_on(Outcome.INVALID, violations)
         doubts, other_failure = _collected(self.doubts)
         doubts = [Witness(failure) for failure in (failure, other_failure) if failure is not None] + doubts
+        if self.needs_messages:
+            doubts += self.unstamped()
         if doubts:
             return self._verdict_on(Outcome.UNKNOWN, doubts)
         return Verdict(self.promise, Outcome.VALID, self.held())
@@ -73,8 +82,19 @@ class Checker(ABC):
         message = None if number is None else self.history.identity(number)
         return Witness(what, process, message, view)
 
+    def unstamped(self) -> list[Witness]:
+        """Messages of live nodes that have no identity are seen by nobody: the doubt of every checker of messages."""
+        return [
+            Witness(f"{process_text(process)} does not record at level full, so its messages carry no identity")
+            for process in self.history.unstamped
+        ]
+
     def cut_short(self) -> Iterator[Witness]:
         """The doubt of every checker that concludes from absence."""
+        endless = [Witness(gap.why) for gap in self.history.gaps if gap.gap is Gap.END]
+        yield from endless
+        if endless:
+            return
         if self.history.ended is None:
             yield Witness("the record has no end, so nothing may be concluded from absence")
         elif not self.history.ended.complete:

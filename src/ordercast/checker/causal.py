@@ -73,6 +73,8 @@ class Causal(Checker):
             ring = rings.get(number)
             if ring is None or columns.services[number] < Service.CAUSAL:
                 continue
+            if self.history.gaps and not self.history.was_submitted(number):
+                continue  # what a killed node sent last has no place among its submissions
             if seen > ring:
                 yield self.witness(f"originated on {ring}, but its submitter had delivered of {seen}", number=number)
             sent = highest.get(columns.streams[number], ring)

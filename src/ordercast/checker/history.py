@@ -5,7 +5,8 @@ for, which message of its sender came before it, and what its submitter had deli
 then costs one dictionary lookup, which at the same time compares identity, digest, service and size with what was
 submitted; what does not fit is kept as an `Oddity` for the checkers to name.
 
-A history that contradicts itself has a `fault`: then nothing can be said of any promise.
+A history that contradicts itself, or lacks events in its middle, has a `fault`: then nothing can be said of any
+promise.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from ordercast.model.ids import NO_RING, ProcessId, RingId, process_text
 from ordercast.model.promises import Promises
 from ordercast.model.service import Service
 from ordercast.trace.records import (
+    UNSTAMPED,
     Crashed,
     DeliveredBatch,
     DeliveredMessage,
     Departed,
     Ended,
     Event,
+    Gap,
     Healed,
     Installed,
     MessageId,
@@ -33,6 +36,7 @@ from ordercast.trace.records import (
     Started,
     Submitted,
     SubmittedMessage,
+    Unrecorded,
 )
 
 NONE = -1  # no message
@@ -89,6 +93,8 @@ class History:
         self.windows: list[Window] = []
         self.healed: Healed | None = None
         self.ended: Ended | None = None
+        self.gaps: list[Unrecorded] = []
+        self.unstamped: dict[ProcessId, DeliveredMessage] = {}  # of each that sends without a stamp, what came first
         self.service_min: int = max(Service)
         self._lives: dict[ProcessId, Life] = {}
         self._exact: dict[tuple[MessageId | None, int, int, int], int] = {}  # submissions, field by field
@@ -109,6 +115,7 @@ class History:
             Healed: self._on_healed,
             Saturated: self._on_saturated,
             Ended: self._on_ended,
+            Unrecorded: self._on_unrecorded,
         }
 
     def observe(self, event: Event) -> None:
@@ -131,6 +138,10 @@ class History:
     @property
     def is_complete(self) -> bool:
         return self.ended is not None and self.ended.complete
+
+    def lacks(self, process: ProcessId, *gaps: Gap) -> bool:
+        """One of these is missing of this process."""
+        return any(gap.process == process and gap.gap in gaps for gap in self.gaps)
 
     def identity(self, number: int) -> MessageId:
         return self.columns.submissions[number].message
@@ -279,6 +290,9 @@ class History:
 
     def _number_of_odd(self, event: DeliveredBatch, delivered: DeliveredMessage) -> int:
         number, expected = NONE, None
+        if delivered.message is not None and delivered.message.counter == UNSTAMPED:
+            self.unstamped.setdefault(delivered.message.process, delivered)
+            return NONE
         if delivered.message is not None:
             known = self._numbers.get(delivered.message)
             if known is None:
@@ -326,3 +340,8 @@ class History:
 
     def _on_ended(self, event: Ended) -> None:
         self.ended = event
+
+    def _on_unrecorded(self, event: Unrecorded) -> None:
+        self.gaps.append(event)
+        if event.gap is Gap.EVENTS:
+            self.add_fault(event.why)

@@ -2,6 +2,9 @@
 
 The identity is read from the delivered bytes, so bytes that carry none were made up or torn. "Before" is meant in the
 order of the history: whoever merges the records of several hosts must put a submission before its deliveries.
+
+Of a process whose record stops too soon, as that of a killed live node does, the last submissions may be missing. What
+it sent after those that are there is in doubt; but all who deliver it must deliver the same.
 """
 
 from __future__ import annotations
@@ -11,8 +14,9 @@ from collections.abc import Iterator
 from ordercast.checker.base import Checker
 from ordercast.checker.history import NONE, Oddity
 from ordercast.checker.verdict import Witness
+from ordercast.model.ids import ProcessId, process_text
 from ordercast.model.promises import Promise
-from ordercast.trace.records import DeliveredMessage, SubmittedMessage
+from ordercast.trace.records import DeliveredMessage, Gap, SubmittedMessage
 
 
 class Integrity(Checker):
@@ -20,8 +24,50 @@ class Integrity(Checker):
     rule = "every delivered message had been submitted, with the same bytes, size and service"
 
     def violations(self) -> Iterator[Witness]:
+        yield from self._missing_stamps()
+        last = self._last_submitted()
         for oddity in self.history.oddities:
-            yield Witness(self._what(oddity), oddity.process, oddity.delivered.message, oddity.view)
+            what = self._what(oddity)
+            if self._may_be_lost(oddity, last):
+                first = self.history.columns.submissions[oddity.number]
+                if oddity.delivered[:4] == first:
+                    continue
+                what = "delivered with other bytes, size or service than elsewhere"
+            yield Witness(what, oddity.process, oddity.delivered.message, oddity.view)
+
+    def doubts(self) -> Iterator[Witness]:
+        last = self._last_submitted()
+        for oddity in self.history.oddities:
+            if self._may_be_lost(oddity, last):
+                what = "delivered, and its submission not recorded, since the record of its submitter stops before it"
+                yield Witness(what, oddity.process, oddity.delivered.message, oddity.view)
+
+    def _missing_stamps(self) -> Iterator[Witness]:
+        """Of processes that stamp all they send."""
+        for process, delivered in self.history.unstamped.items():
+            is_unknown = self.history.life(process) is None and self.history.lacks(process, Gap.END)
+            if not is_unknown and not self.history.lacks(process, Gap.MESSAGES):
+                yield Witness(f"{delivered.size} bytes of {process_text(process)} were delivered without its stamp")
+
+    def _last_submitted(self) -> dict[tuple[ProcessId, int], int]:
+        """Of each sender of a process whose record stops too soon, the last counter that is there."""
+        last: dict[tuple[ProcessId, int], int] = {}
+        for gap in self.history.gaps:
+            life = self.history.life(gap.process)
+            for number in () if life is None else life.submitted:
+                process, sender, counter = self.history.identity(number)
+                last[process, sender] = max(counter, last.get((process, sender), 0))
+        return last
+
+    def _may_be_lost(self, oddity: Oddity, last: dict[tuple[ProcessId, int], int]) -> bool:
+        message = oddity.delivered.message
+        return (
+            message is not None
+            and oddity.expected is None
+            and not self.history.was_submitted(oddity.number)
+            and self.history.lacks(message.process, Gap.TAIL, Gap.END)
+            and message.counter > last.get((message.process, message.sender), 0)
+        )
 
     def _what(self, oddity: Oddity) -> str:
         if oddity.number == NONE:

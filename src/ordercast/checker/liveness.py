@@ -15,23 +15,30 @@ from ordercast.checker.verdict import Witness, view_text
 from ordercast.model.ids import ProcessId, process_text
 from ordercast.model.promises import Promise
 from ordercast.model.service import Service
+from ordercast.trace.records import Gap
 
 
 class Liveness(Checker):
     promise = Promise.LIVENESS
     rule = "after the network healed all who ran came together in one view, and delivered everything in it"
+    needs_messages = False  # of the views it can speak in any case
 
     def violations(self) -> Iterator[Witness]:
         if self.history.is_complete and self.history.healed is not None:
             apart = list(self._apart())
             yield from apart
-            if not apart:
+            if not apart and not self._unseen():
                 yield from self._undelivered()
 
     def doubts(self) -> Iterator[Witness]:
         yield from self.cut_short()
         if self.history.healed is None:
             yield Witness("the network never healed, so nothing is owed yet")
+        yield from self._unseen()
+
+    def _unseen(self) -> list[Witness]:
+        """Why the messages cannot be judged, if they cannot."""
+        return [Witness(gap.why) for gap in self.history.gaps if gap.gap is Gap.MESSAGES] + self.unstamped()
 
     def _apart(self) -> Iterator[Witness]:
         running = self.history.running()

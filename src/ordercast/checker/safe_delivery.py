@@ -18,6 +18,7 @@ from ordercast.checker.verdict import Witness
 from ordercast.model.ids import ProcessId, RingId, process_text
 from ordercast.model.promises import Promise
 from ordercast.model.service import Service
+from ordercast.trace.records import Gap
 
 
 class SafeDelivery(Checker):
@@ -64,7 +65,7 @@ class SafeDelivery(Checker):
         """Why this member should have delivered it, if it should."""
         life = self.history.life(member)
         if life is None:
-            return "never started"
+            return None if self.history.lacks(member, Gap.END) else "never started"
         ring = self.history.placements().rings[number]
         passed = life.regular_after(ring)
         if passed is not None:

@@ -22,6 +22,7 @@ from ordercast.model.view import View, ViewKind
 class TransitionalSets(Checker):
     promise = Promise.TRANSITIONAL_SETS
     rule = "every view told each process exactly who came along from its old ring"
+    needs_messages = False
 
     def violations(self) -> Iterator[Witness]:
         for life in self.history.lives():

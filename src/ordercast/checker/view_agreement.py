@@ -21,6 +21,7 @@ from ordercast.model.view import View, ViewKind
 class ViewAgreement(Checker):
     promise = Promise.VIEW_AGREEMENT
     rule = "all who installed a configuration saw the same one, each in an unbroken chain"
+    needs_messages = False
 
     def violations(self) -> Iterator[Witness]:
         by_id: dict[RingId, tuple[ProcessId, View]] = {}

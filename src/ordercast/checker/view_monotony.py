@@ -19,6 +19,7 @@ from ordercast.model.promises import Promise
 class ViewMonotony(Checker):
     promise = Promise.VIEW_MONOTONY
     rule = "the ids and positions of views rose at every process, and over restarts that kept their storage"
+    needs_messages = False
 
     def violations(self) -> Iterator[Witness]:
         remembered: dict[NodeId, int] = {}  # the highest seq of a ring that the node's storage must hold

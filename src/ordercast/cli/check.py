@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,8 +15,9 @@ from ordercast.checker import Checkers, Outcome, Verdict, combined
 from ordercast.cli.documents import verdict_document, verdict_documents
 from ordercast.cli.drawing import closing_line, draw_witnesses, new_table, outcome_text, verdict_table
 from ordercast.cli.terminal import Meter, output, write_json
-from ordercast.trace.parquet import RunInfo, read_run, runs_in
-from ordercast.trace.records import DeliveredBatch
+from ordercast.trace.folder import read_live, traces_in
+from ordercast.trace.parquet import RunInfo, read_run
+from ordercast.trace.records import DeliveredBatch, Event
 
 EXAMPLE = "Example: ordercast sim --hostile --seed 7 --trace runs; ordercast check runs"
 
@@ -40,15 +42,19 @@ class Judged:
 
 
 def check(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of run-*.parquet files, or one such file.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="Folder of run-*.parquet files, one such file, or folder of live traces."),
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Judge the recorded traces of all runs in a folder.
 
+    The traces of live nodes in a folder, and in those below it, are judged together as one run.
     Shows a verdict per promise, and witnesses for what does not hold.
     Exit status 1 unless every run is VALID.
     """
-    paths = runs_in(folder)
+    paths = traces_in(folder)
     judged: list[Judged] = []
     with Meter("checking", len(paths)) as meter:
         for number, path in enumerate(paths):
@@ -62,12 +68,22 @@ def check(
 
 
 def judge(path: Path) -> Judged:
-    run = read_run(path)
+    info, history = _read(path)
     checkers = Checkers()
-    for event in run.events:
+    events = deliveries = 0
+    for event in history:
         checkers.observe(event)
-    deliveries = sum(len(event.messages) for event in run.events if isinstance(event, DeliveredBatch))
-    return Judged(path, run.info, len(run.events), deliveries, checkers.verdicts())
+        events += 1
+        deliveries += len(event.messages) if isinstance(event, DeliveredBatch) else 0
+    return Judged(path, info, events, deliveries, checkers.verdicts())
+
+
+def _read(path: Path) -> tuple[RunInfo, Iterable[Event]]:
+    if path.is_dir():
+        live = read_live(path)
+        return live.info, live.events()
+    run = read_run(path)
+    return run.info, run.events
 
 
 def _overall(judged: list[Judged]) -> Verdict:
@@ -109,7 +125,7 @@ def _draw(console: Console, judged: list[Judged]) -> None:
         console.print(_run_table(judged))
     for run in judged:
         if not run.is_valid:
-            console.print(Text(f"run {run.info.run} ({run.path})", style="bold"), soft_wrap=True)
+            console.print(Text(f"{_name(run)} ({run.path})", style="bold"), soft_wrap=True)
             draw_witnesses(console, run.verdicts)
             if run.info.command:
                 console.print(Text(f"replay   {run.info.command}\n"), soft_wrap=True)
@@ -119,9 +135,13 @@ def _draw(console: Console, judged: list[Judged]) -> None:
 def _run_table(judged: list[Judged]) -> Any:
     table = new_table("run", "events", "deliveries", "verdict", "why", right=("run", "events", "deliveries"))
     for run in judged:
-        counts = (str(run.info.run), f"{run.events:,}", f"{run.deliveries:,}")
+        counts = (_name(run).removeprefix("run "), f"{run.events:,}", f"{run.deliveries:,}")
         table.add_row(*counts, outcome_text(run.verdict.outcome), Text(_why(run)))
     return table
+
+
+def _name(run: Judged) -> str:
+    return "live" if run.path.is_dir() else f"run {run.info.run}"
 
 
 def _why(run: Judged) -> str:

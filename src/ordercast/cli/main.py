@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from ordercast import __version__
-from ordercast.cli import check, config, daemon, demo, sim, status, swarm
+from ordercast.cli import check, config, daemon, demo, sim, status, swarm, trace
 from ordercast.cli.terminal import complain
 from ordercast.model.errors import UsageError
 
@@ -33,6 +33,7 @@ app = typer.Typer(
 app.command(epilog=sim.EXAMPLE)(sim.sim)
 app.command("swarm", epilog=swarm.EXAMPLE)(swarm.swarm_command)
 app.command(epilog=check.EXAMPLE)(check.check)
+app.add_typer(trace.app)
 app.command(epilog=demo.EXAMPLE)(demo.demo)
 app.command(epilog=daemon.EXAMPLE)(daemon.daemon)
 app.command(epilog=status.EXAMPLE)(status.status)

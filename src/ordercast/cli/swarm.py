@@ -19,7 +19,8 @@ from ordercast.cli.run_options import replay_command
 from ordercast.cli.terminal import Meter, complain, output, write_json
 from ordercast.model.errors import UsageError
 from ordercast.sim.swarm import Outline, expected_rows, hostile_options, swarm
-from ordercast.trace.parquet import TraceError, prepare_folder
+from ordercast.trace.arrow import TraceError
+from ordercast.trace.parquet import prepare_folder
 
 EXAMPLE = "Example: ordercast swarm --seeds 1..500 --trace failures"
 PROCESSES_MAX = 1024

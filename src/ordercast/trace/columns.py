@@ -3,7 +3,8 @@
 A message submitted or delivered is one row; so is every other event. `n` numbers the events of the history: the rows of
 one batch share it, and sorting by (`n`, `idx`) gives the history back exactly. `idx` numbers the rows of one process.
 A column that a kind of row does not use is null. Numbers that are unsigned on the wire are kept as signed ones of the
-same 64 bits, since Spark knows no others. `to_rows.py` and `from_rows.py` translate, `parquet.py` does the files.
+same 64 bits, since Spark knows no others. `to_rows.py` and `from_rows.py` translate, `arrow.py` makes tables of rows,
+`parquet.py` keeps finished runs and `live.py` what live nodes write as they go.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class RowKind(IntEnum):
     IGNORED = 13
     DROPPED = 14
     OCCURRED = 15
+    UNRECORDED = 16
 
 
 class Column(NamedTuple):
@@ -45,7 +47,7 @@ COLUMNS: Mapping[str, Column] = {
     "process": Column("int64", "whose event: node × 2⁴⁸ + incarnation; 0 for events of the whole cluster"),
     "idx": Column("int64", "number of the row among those of its process, from 0"),
     "n": Column("int64", "number of the event in the history, from 0; the rows of one batch share it"),
-    "t": Column("int64", "virtual or monotonic time in nanoseconds"),
+    "t": Column("int64", "nanoseconds: virtual time of a simulation, wall-clock time of a live run"),
     "kind": Column("int8", "what happened: see the kinds of rows", repeats=True),
     "view_seq": Column("int64", "configuration in which it was delivered, or which was installed: seq"),
     "view_rep": Column("int64", "its representative", repeats=True),
@@ -55,7 +57,7 @@ COLUMNS: Mapping[str, Column] = {
     "slot": Column("int32", "place within the packet"),
     "sender_process": Column("int64", "process that stamped the message; null: the bytes carry no stamp", repeats=True),
     "sender": Column("int64", "client within that process"),
-    "counter": Column("int64", "the how-many-eth message of that client, from 1"),
+    "counter": Column("int64", "the how-many-eth message of that client, from 1; 0: sent without a stamp"),
     "digest": Column("int64", "63 bits of a hash of the payload; null in a batch without messages", repeats=True),
     "service": Column("int16", "service asked for: 0 unreliable to 5 safe", repeats=True),
     "size": Column("int32", "bytes of the payload"),
@@ -64,7 +66,7 @@ COLUMNS: Mapping[str, Column] = {
     "previous_seq": Column("int64", "configuration that the view ends: seq"),
     "previous_rep": Column("int64", "its representative", repeats=True),
     "reason": Column("int16", "why the membership changed: a ChangeReason", repeats=True),
-    "name": Column("string", "engine started, state left, message ignored, or occurrence", repeats=True),
+    "name": Column("string", "engine started, state left, message ignored, occurrence, or gap", repeats=True),
     "target": Column("string", "state entered", repeats=True),
     "text": Column("string", "the reason in words; of a start the promises, as JSON", repeats=True),
     "flag": Column("bool", "started: kept its storage; saturated: begins; ended: complete"),

@@ -23,6 +23,7 @@ from ordercast.trace.records import (
     Departed,
     Ended,
     Event,
+    Gap,
     Healed,
     Installed,
     MessageId,
@@ -31,15 +32,16 @@ from ordercast.trace.records import (
     Started,
     Submitted,
     SubmittedMessage,
+    Unrecorded,
 )
 
 
-def events_from(rows: Rows) -> list[Event]:
-    """The history, in order. The messages must come sorted by (n, idx)."""
+def events_from(rows: Rows, first: int = 0) -> list[Event]:
+    """The events in order, from the one numbered `first`. The messages must come sorted by (n, idx)."""
     numbered = [(cells["n"], _event_from(cells)) for cells in rows.control]
     numbered.extend(_batches_from(rows.messages))
     numbered.sort(key=lambda pair: pair[0])
-    if any(number != n for n, (number, _) in enumerate(numbered)):
+    if any(number != n for n, (number, _) in enumerate(numbered, first)):
         raise ValueError("events are missing or numbered twice")
     return [event for _, event in numbered]
 
@@ -110,6 +112,8 @@ def _event_from(cells: Cells) -> Event:
             return Saturated(at, _processes_from(cells["members"]), cells["flag"])
         case RowKind.ENDED:
             return Ended(at, cells["flag"])
+        case RowKind.UNRECORDED:
+            return Unrecorded(at, process, Gap(cells["name"]), cells["text"])
         case kind:
             return Noted(at, process, _note_from(kind, cells))
 

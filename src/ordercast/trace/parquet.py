@@ -12,29 +12,21 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ordercast.model.errors import UsageError
-from ordercast.trace.columns import COLUMNS, MESSAGE_COLUMNS, MESSAGE_KINDS, MessageRow, Rows
+from ordercast.trace.arrow import FORMAT_KEY, TraceError, reason_of, rows_of, schema_with, table_from, version_problem
+from ordercast.trace.columns import COLUMNS
 from ordercast.trace.from_rows import events_from
 from ordercast.trace.records import Event
 from ordercast.trace.to_rows import rows_from
 
-FORMAT_VERSION = 1
 RUN_MAX = (1 << 63) - 1
-_FORMAT_KEY = b"ordercast.format"
 _RUN_KEY = b"ordercast.run"
 _ROW_GROUP_SIZE = 1 << 20
-
-
-class TraceError(UsageError):
-    """A trace cannot be written or read. Names the file, the reason, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,32 +92,16 @@ def write_run(folder: Path, info: RunInfo, events: Iterable[Event]) -> Path:
     path = run_path(folder, info.run)
     unfinished = folder / f".{path.name}.{os.getpid()}.unfinished"
     try:
-        table = _table_from(rows_from(events), info)
+        metadata = {_RUN_KEY: json.dumps(asdict(info), sort_keys=True).encode()}
+        table = table_from(rows_from(events), schema_with(metadata), info.run)
+        table = table.sort_by([("process", "ascending"), ("idx", "ascending")])
         _write_table(table, unfinished)
         unfinished.replace(path)
     except (OSError, pa.ArrowException, OverflowError) as error:
-        raise TraceError(f"{path} cannot be written: {_reason(error)}; make room or choose another folder") from error
+        raise TraceError(f"{path} cannot be written: {reason_of(error)}; make room or choose another folder") from error
     finally:
         unfinished.unlink(missing_ok=True)
     return path
-
-
-def _table_from(rows: Rows, info: RunInfo) -> pa.Table:
-    schema = _schema().with_metadata(
-        {_FORMAT_KEY: str(FORMAT_VERSION).encode(), _RUN_KEY: json.dumps(asdict(info), sort_keys=True).encode()}
-    )
-    control = pa.Table.from_pylist([{**cells, "run": info.run} for cells in rows.control], schema=schema)
-    count = len(rows.messages)
-    columns = dict(zip(MESSAGE_COLUMNS, zip(*rows.messages, strict=True) if count else repeat(()), strict=False))
-    columns["run"] = (info.run,) * count
-    arrays = [
-        pa.array(columns[name], type=schema.field(name).type)
-        if name in columns
-        else pa.nulls(count, schema.field(name).type)
-        for name in COLUMNS
-    ]
-    messages = pa.Table.from_arrays(arrays, schema=schema)
-    return pa.concat_tables([messages, control]).sort_by([("process", "ascending"), ("idx", "ascending")])
 
 
 def _write_table(table: pa.Table, path: Path) -> None:
@@ -152,11 +128,6 @@ def _encodings() -> dict[str, str]:
     return encodings
 
 
-def _schema() -> pa.Schema:
-    types = {"processes": pa.list_(pa.int64()), "bool": pa.bool_(), "string": pa.string()}
-    return pa.schema([(name, types.get(column.type) or getattr(pa, column.type)()) for name, column in COLUMNS.items()])
-
-
 def _plain(options: Mapping[str, Any]) -> Any:
     return json.loads(json.dumps(options))
 
@@ -177,37 +148,20 @@ def read_run(path: Path) -> Run:
     info = read_info(path)
     try:
         table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
-        events = events_from(_rows_from(table))
+        events = events_from(rows_of(table))
     except (OSError, pa.ArrowException) as error:
         raise TraceError(_unreadable(path, error)) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise TraceError(f"{path} is not a sound history ({_reason(error)}): record the run again") from error
+        raise TraceError(f"{path} is not a sound history ({reason_of(error)}): record the run again") from error
     return Run(info, events)
 
 
-def _rows_from(table: pa.Table) -> Rows:
-    wrong = [field.name for field in _schema() if field.name not in table.column_names]
-    if wrong:
-        raise ValueError(f"column {wrong[0]} is missing")
-    is_message = pc.is_in(table["kind"], value_set=pa.array(MESSAGE_KINDS, type=table["kind"].type))
-    messages = (
-        table.filter(is_message).select(list(MESSAGE_COLUMNS)).sort_by([("n", "ascending"), ("idx", "ascending")])
-    )
-    columns = [messages[name].to_pylist() for name in MESSAGE_COLUMNS]
-    return Rows(
-        [MessageRow._make(row) for row in zip(*columns, strict=True)], table.filter(pc.invert(is_message)).to_pylist()
-    )
-
-
 def _info_from(path: Path, metadata: Mapping[bytes, bytes]) -> RunInfo:
-    if _FORMAT_KEY not in metadata or _RUN_KEY not in metadata:
+    if FORMAT_KEY not in metadata or _RUN_KEY not in metadata:
         raise TraceError(f"{path} is a Parquet file but not a trace of Ordercast: remove it from the folder")
-    version = metadata[_FORMAT_KEY].decode(errors="replace")
-    if version != str(FORMAT_VERSION):
-        raise TraceError(
-            f"{path} has trace format {version}, this Ordercast reads format {FORMAT_VERSION}: "
-            "use the version that wrote it, or record the run again"
-        )
+    problem = version_problem(metadata)
+    if problem is not None:
+        raise TraceError(f"{path} {problem}")
     try:
         return RunInfo(**json.loads(metadata[_RUN_KEY]))
     except (ValueError, TypeError) as error:
@@ -217,8 +171,4 @@ def _info_from(path: Path, metadata: Mapping[bytes, bytes]) -> RunInfo:
 def _unreadable(path: Path, error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{path} cannot be read: {error.strerror}; check that it exists and its permissions"
-    return f"{path} cannot be read, it is cut short or not a Parquet file ({_reason(error)}): record the run again"
-
-
-def _reason(error: Exception) -> str:
-    return (getattr(error, "strerror", None) or str(error) or type(error).__name__).split("\n")[0].rstrip(".")
+    return f"{path} cannot be read, it is cut short or not a Parquet file ({reason_of(error)}): record the run again"

@@ -6,6 +6,9 @@ in which each process's own order is kept (live). Every event names the process 
 Identity comes from outside the engine: the application stamps each payload with (process, sender, counter); the
 recorder writes this and a digest of the bytes at submission, and reads both again from the delivered bytes. Ring, seq
 and slot of a delivery are the engine's own statement: evidence to be judged, not identity.
+
+Live nodes stamp at trace level full alone. A stamp is announced to the engine by the bit `STAMPED` of the sender, so
+that nobody takes the bytes of a node that does not stamp for a stamp.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from dataclasses import dataclass
+from enum import Enum
 from typing import NamedTuple
 
 from ordercast.model.ids import Instant, ProcessId, RingId
@@ -21,11 +25,15 @@ from ordercast.model.promises import Promises
 from ordercast.model.view import View
 
 _STAMP = struct.Struct(">QIQ")
+_SIGNED_STAMP = struct.Struct(">qIq")
 STAMP_SIZE = _STAMP.size
+STAMPED = 0x8000_0000  # in the engine's sender number: the payload begins with a stamp
+UNSTAMPED = 0  # a counter that no stamp has
 
 
 class MessageId(NamedTuple):
-    """Who sent it, and the how-many-eth of that sender it is (from 1)."""
+    """Who sent it, and the how-many-eth of that sender it is (from 1). The counter `UNSTAMPED` says that a live node
+    sent it without a stamp: then it is no identity, and process and sender are the engine's word."""
 
     process: ProcessId
     sender: int
@@ -38,8 +46,19 @@ def stamped(message: MessageId, filler: bytes) -> bytes:
 
 
 def message_id_of(data: bytes) -> MessageId | None:
-    """The identity stamped into a payload; None when it is too short to carry one."""
-    return MessageId._make(_STAMP.unpack_from(data)) if len(data) >= STAMP_SIZE else None
+    """The identity stamped into a payload; None when the bytes carry none."""
+    if len(data) < STAMP_SIZE:
+        return None
+    message = MessageId._make(_STAMP.unpack_from(data))
+    return None if message.counter == UNSTAMPED else message
+
+
+def signed_stamp_of(data: bytes) -> tuple[int, int, int] | None:
+    """The same as plain numbers, as a file keeps them: for those who read very many."""
+    if len(data) < STAMP_SIZE:
+        return None
+    stamp: tuple[int, int, int] = _SIGNED_STAMP.unpack_from(data)
+    return stamp if stamp[2] else None
 
 
 def digest_of(data: bytes) -> int:
@@ -150,4 +169,36 @@ class Ended:
     complete: bool = True
 
 
-Event = Started | Submitted | DeliveredBatch | Installed | Crashed | Departed | Noted | Healed | Saturated | Ended
+class Gap(Enum):
+    """What of a process is not in the record. The value is in files."""
+
+    EVENTS = "events"  # some in the middle: nothing can be judged
+    MESSAGES = "messages"  # all of them: it was recorded at level control
+    TAIL = "tail"  # the last before it crashed: they had not reached the disk
+    END = "end"  # all after some moment, and nobody knows whether it goes on
+
+
+@dataclass(frozen=True, slots=True)
+class Unrecorded:
+    """Something of this process is not in the record, so that less may be concluded from absence. `why` is a sentence
+    for people. Only the reader of live traces says so: a simulation records everything."""
+
+    at: Instant
+    process: ProcessId
+    gap: Gap
+    why: str
+
+
+Event = (
+    Started
+    | Submitted
+    | DeliveredBatch
+    | Installed
+    | Crashed
+    | Departed
+    | Noted
+    | Healed
+    | Saturated
+    | Ended
+    | Unrecorded
+)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, assert_never
 
@@ -26,22 +25,26 @@ from ordercast.trace.records import (
     Started,
     Submitted,
     SubmittedMessage,
+    Unrecorded,
 )
 
 
-def rows_from(events: Iterable[Event]) -> Rows:
+def rows_from(events: Iterable[Event], first: int = 0, counts: dict[ProcessId, int] | None = None) -> Rows:
+    """`first` is the number of the first event; `counts` the rows there are of each process, and is kept up to date."""
     rows = Rows()
-    counts: defaultdict[ProcessId, int] = defaultdict(int)
-    for n, event in enumerate(events):
+    counts = {} if counts is None else counts
+    for n, event in enumerate(events, first):
         if isinstance(event, Submitted | DeliveredBatch):
-            batch = list(_message_rows(event, counts[event.process], n))
-            counts[event.process] += len(batch)
+            idx = counts.get(event.process, 0)
+            batch = list(_message_rows(event, idx, n))
+            counts[event.process] = idx + len(batch)
             rows.messages += batch
             continue
         process = NOBODY if isinstance(event, Healed | Saturated | Ended) else event.process
-        base: Cells = {"process": signed(process), "idx": counts[process], "n": n, "t": event.at}
+        idx = counts.get(process, 0)
+        base: Cells = {"process": signed(process), "idx": idx, "n": n, "t": event.at}
         rows.control.append(base | _cells_from(event))
-        counts[process] += 1
+        counts[process] = idx + 1
     return rows
 
 
@@ -83,7 +86,7 @@ def _processes(processes: Sequence[ProcessId]) -> list[int]:
     return [signed(process) for process in processes]
 
 
-ControlEvent = Started | Installed | Crashed | Departed | Noted | Healed | Saturated | Ended
+ControlEvent = Started | Installed | Crashed | Departed | Noted | Healed | Saturated | Ended | Unrecorded
 
 
 def _cells_from(event: ControlEvent) -> Cells:
@@ -105,6 +108,8 @@ def _cells_from(event: ControlEvent) -> Cells:
             return {"kind": RowKind.SATURATED, "members": _processes(event.senders), "flag": event.begins}
         case Ended():
             return {"kind": RowKind.ENDED, "flag": event.complete}
+        case Unrecorded():
+            return {"kind": RowKind.UNRECORDED, "name": event.gap.value, "text": event.why}
         case _:
             assert_never(event)
 

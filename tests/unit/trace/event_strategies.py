@@ -16,6 +16,7 @@ from ordercast.trace.records import (
     Departed,
     Ended,
     Event,
+    Gap,
     Healed,
     Installed,
     MessageId,
@@ -24,6 +25,7 @@ from ordercast.trace.records import (
     Started,
     Submitted,
     SubmittedMessage,
+    Unrecorded,
 )
 
 WORD = st.integers(0, (1 << 64) - 1)
@@ -73,5 +75,6 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.builds(Healed, AT, PROCESSES),
     st.builds(Saturated, AT, PROCESSES, st.booleans()),
     st.builds(Ended, AT, st.booleans()),
+    st.builds(Unrecorded, AT, PROCESS, st.sampled_from(Gap), TEXT),
 )
 HISTORIES = st.lists(EVENTS, max_size=12)

@@ -17,8 +17,9 @@ from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import hostile_options
+from ordercast.trace.arrow import TraceError
 from ordercast.trace.columns import COLUMNS
-from ordercast.trace.parquet import RunInfo, TraceError, read_info, read_run, run_path, runs_in, write_run
+from ordercast.trace.parquet import RunInfo, read_info, read_run, run_path, runs_in, write_run
 from ordercast.trace.records import Ended, Event
 
 from .event_strategies import HISTORIES

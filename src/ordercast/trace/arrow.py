@@ -1,0 +1,83 @@
+"""Rows as Arrow tables, and back: what Parquet files of runs and the streams of live nodes have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ordercast.model.errors import UsageError
+from ordercast.trace.columns import COLUMNS, MESSAGE_COLUMNS, MESSAGE_KINDS, Cells, MessageRow, Rows
+
+FORMAT_VERSION = 1
+FORMAT_KEY = b"ordercast.format"
+
+
+class TraceError(UsageError):
+    """A trace cannot be written or read. Names the file, the reason, and what to do."""
+
+
+def schema_with(metadata: Mapping[bytes, bytes]) -> pa.Schema:
+    types = {"processes": pa.list_(pa.int64()), "bool": pa.bool_(), "string": pa.string()}
+    fields = [(name, types.get(column.type) or getattr(pa, column.type)()) for name, column in COLUMNS.items()]
+    return pa.schema(fields).with_metadata({FORMAT_KEY: str(FORMAT_VERSION).encode(), **metadata})
+
+
+def table_from(rows: Rows, schema: pa.Schema, run: int) -> pa.Table:
+    """The messages, then the other events."""
+    messages = dict(zip(MESSAGE_COLUMNS, zip(*rows.messages, strict=True), strict=False))
+    return table_of(messages, len(rows.messages), rows.control, schema, run)
+
+
+def table_of(
+    messages: Mapping[str, Sequence[Any]], count: int, control: Sequence[Cells], schema: pa.Schema, run: int
+) -> pa.Table:
+    """The same, of messages that come in columns already."""
+    tables = []
+    if control:
+        columns = {name: [cells.get(name) for cells in control] for name in COLUMNS}
+        tables.append(_table(columns, len(control), schema, run))
+    if count or not control:
+        tables.insert(0, _table(messages, count, schema, run))
+    return pa.concat_tables(tables)
+
+
+def _table(columns: Mapping[str, Sequence[Any]], count: int, schema: pa.Schema, run: int) -> pa.Table:
+    columns = {**columns, "run": (run,) * count}
+    arrays = [
+        pa.array(columns[field.name], type=field.type) if field.name in columns else pa.nulls(count, field.type)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def rows_of(table: pa.Table) -> Rows:
+    """ValueError when it is not such a table."""
+    missing = [name for name in COLUMNS if name not in table.column_names]
+    if missing:
+        raise ValueError(f"column {missing[0]} is missing")
+    is_message = pc.is_in(table["kind"], value_set=pa.array(MESSAGE_KINDS, type=table["kind"].type))
+    messages = (
+        table.filter(is_message).select(list(MESSAGE_COLUMNS)).sort_by([("n", "ascending"), ("idx", "ascending")])
+    )
+    columns = [messages[name].to_pylist() for name in MESSAGE_COLUMNS]
+    return Rows(
+        [MessageRow._make(row) for row in zip(*columns, strict=True)], table.filter(pc.invert(is_message)).to_pylist()
+    )
+
+
+def version_problem(metadata: Mapping[bytes, bytes]) -> str | None:
+    """Why files of this metadata cannot be read here, if they cannot."""
+    version = metadata[FORMAT_KEY].decode(errors="replace")
+    if version == str(FORMAT_VERSION):
+        return None
+    return (
+        f"has trace format {version}, this Ordercast reads format {FORMAT_VERSION}: "
+        "use the version that wrote it, or record the run again"
+    )
+
+
+def reason_of(error: Exception) -> str:
+    return (getattr(error, "strerror", None) or str(error) or type(error).__name__).split("\n")[0].rstrip(".")

@@ -1,0 +1,123 @@
+"""What a live node gathered, made into one table: messages in columns, other events as rows. Pure.
+
+A delivery stays as the engine gave it until the writer's thread comes here: the event loop pays nothing per message.
+Digests and stamps are read from the very bytes that were delivered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import Any
+
+from ordercast.model.effects import Deliver, Parcel
+from ordercast.model.ids import Instant, ProcessId
+from ordercast.trace.columns import MESSAGE_COLUMNS, Cells, MessageRow, RowKind, signed
+from ordercast.trace.records import (
+    STAMPED,
+    UNSTAMPED,
+    DeliveredBatch,
+    Event,
+    Submitted,
+    digest_of,
+    signed_stamp_of,
+)
+from ordercast.trace.to_rows import rows_from
+
+# One message that the engine accepted: (sender, counter, service, stamped payload).
+Submission = tuple[int, int, int, bytes]
+Item = Event | tuple[Instant, Sequence[Submission]] | tuple[Instant, Deliver]
+
+_NO_IDENTITY = (None, None, None)
+
+
+class Gathered:
+    """Rows of one process, numbered on from the table before."""
+
+    def __init__(self, process: ProcessId) -> None:
+        self._process = process
+        self._counts: dict[ProcessId, int] = {process: 0}  # rows so far
+        self._n = 0  # events so far
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin the next table."""
+        self.count = 0  # messages in columns
+        self.columns: dict[str, list[Any]] = {name: [] for name in MESSAGE_COLUMNS}
+        self.control: list[Cells] = []
+
+    def add(self, items: Iterable[Item]) -> None:
+        for item in items:
+            if not isinstance(item, tuple):
+                self._add_event(item)
+            elif isinstance(item[1], Deliver):
+                self._add_delivered(item[0], item[1])
+            else:
+                self._add_submitted(item[0], item[1])
+            self._n += 1
+
+    def _add_event(self, event: Event) -> None:
+        rows = rows_from((event,), self._n, self._counts)
+        self.control += rows.control
+        for row in rows.messages:
+            for name, value in zip(MESSAGE_COLUMNS, row, strict=True):
+                self.columns[name].append(value)
+        self.count += len(rows.messages)
+
+    def _add_submitted(self, at: Instant, messages: Sequence[Submission]) -> None:
+        if not messages:
+            self._add_event(Submitted(at, self._process, ()))
+            return
+        senders, counters, services, payloads = zip(*messages, strict=True)
+        columns, count = self.columns, len(messages)
+        self._add_common(MessageRow(self._process, 0, self._n, at, int(RowKind.SUBMITTED)), count)
+        columns["seq"] += repeat(None, count)
+        columns["slot"] += repeat(None, count)
+        columns["sender_process"] += repeat(signed(self._process), count)
+        columns["sender"] += senders
+        columns["counter"] += counters
+        self._add_payloads(services, payloads)
+
+    def _add_delivered(self, at: Instant, deliver: Deliver) -> None:
+        count = len(deliver)
+        if not count:
+            self._add_event(DeliveredBatch(at, self._process, deliver.view, deliver.ring, ()))
+            return
+        view, ring = map(signed, deliver.view), map(signed, deliver.ring)
+        self._add_common(MessageRow(self._process, 0, self._n, at, int(RowKind.DELIVERED), *view, *ring), count)
+        columns, parcels = self.columns, deliver.parcels
+        identities = [identity for parcel in parcels for identity in _identities(parcel)]
+        processes, senders, counters = zip(*identities, strict=True)
+        places = [(seq, place, each) for seq, _, _, _, data, each in parcels for place in range(len(data))]
+        columns["seq"] += [signed(seq + place // each) for seq, place, each in places]
+        columns["slot"] += [place % each for _, place, each in places]
+        columns["sender_process"] += processes
+        columns["sender"] += senders
+        columns["counter"] += counters
+        services = [service for parcel in parcels for service in parcel[3]]
+        self._add_payloads(services, [data for parcel in parcels for data in parcel[4]])
+
+    def _add_common(self, row: MessageRow, count: int) -> None:
+        """What is the same for all messages of a batch, and their `idx`."""
+        columns, idx = self.columns, self._counts[self._process]
+        for name in ("process", "n", "t", "kind", "view_seq", "view_rep", "ring_seq", "ring_rep"):
+            columns[name] += repeat(getattr(row, name), count)
+        columns["idx"] += range(idx, idx + count)
+        self._counts[self._process] = idx + count
+        self.count += count
+
+    def _add_payloads(self, services: Sequence[int], payloads: Sequence[bytes]) -> None:
+        columns = self.columns
+        columns["digest"] += map(digest_of, payloads)
+        columns["service"] += map(int, services)
+        columns["size"] += map(len, payloads)
+
+
+def _identities(parcel: Parcel) -> Iterator[tuple[int | None, int | None, int | None]]:
+    """Of each message: process, sender and counter."""
+    _, originator, senders, _, payloads, _ = parcel
+    for sender, data in zip(senders, payloads, strict=True):
+        if sender & STAMPED:
+            yield signed_stamp_of(data) or _NO_IDENTITY
+        else:
+            yield signed(originator), sender, UNSTAMPED

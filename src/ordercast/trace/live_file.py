@@ -1,0 +1,137 @@
+"""One file of a live trace: its name, what it says of itself, and the batches that can be read of it.
+
+`live-<node name>-<incarnation>-<number>.arrows` is an Arrow IPC stream with the columns of `columns.py`. Each batch
+holds whole events, and was written in one go; a process that is killed leaves whole batches and perhaps a piece of one,
+which is no part of the trace. `n` and `idx` number the events and rows of this process alone, over all its files; `t`
+is the monotonic clock of its host. `live.py` writes such files, `folder.py` puts them together.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from ordercast.model.ids import ProcessId
+from ordercast.trace.arrow import FORMAT_KEY, TraceError, reason_of, schema_with, version_problem
+
+_LIVE_KEY = b"ordercast.live"
+_NAME = re.compile(r"live-(?P<name>.+)-(?P<incarnation>\d+)-(?P<number>\d+)\.arrows")
+_END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
+FULL, CONTROL = "full", "control"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveInfo:
+    """What a file says of itself."""
+
+    name: str  # of the node
+    process: ProcessId
+    level: str  # FULL or CONTROL
+    number: int  # of the file among those of its process, from 1
+    wall_offset_ns: int  # wall clock less monotonic clock when the file was begun
+
+    def schema(self) -> pa.Schema:
+        return schema_with({_LIVE_KEY: json.dumps(asdict(self), sort_keys=True).encode()})
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FileName:
+    """What the name alone says; sorted by age within a node."""
+
+    name: str
+    incarnation: int
+    number: int
+
+    def __str__(self) -> str:
+        return f"live-{self.name}-{self.incarnation}-{self.number}.arrows"
+
+
+def file_name_from(path: Path) -> FileName | None:
+    """None when it is not the name of a live trace."""
+    match = _NAME.fullmatch(path.name)
+    return None if match is None else FileName(match["name"], int(match["incarnation"]), int(match["number"]))
+
+
+def read_info(path: Path) -> LiveInfo | None:
+    """None when the file was cut before it could say anything."""
+    with _opened(path) as file:
+        schema = _schema_of(path, file)
+    return None if schema is None else _info_from(path, schema)
+
+
+def read_batches(path: Path) -> Iterator[pa.RecordBatch]:
+    """Every whole batch."""
+    with _opened(path) as file:
+        schema = _schema_of(path, file)
+        while schema is not None:
+            message = _next_message(file)
+            if message is None:
+                return
+            try:
+                yield pa.ipc.read_record_batch(message, schema)
+            except (pa.ArrowException, OSError) as error:
+                raise TraceError(
+                    f"{path} is damaged ({reason_of(error)}): remove it, then what it held counts as missing"
+                ) from error
+
+
+def is_finished(path: Path) -> bool:
+    """Its writer closed it: nothing is cut off. (A batch cannot end in these bytes: its body is padded with zeros and
+    its length is a multiple of eight.)"""
+    with _opened(path) as file:
+        size = file.size()
+        if size < len(_END_OF_STREAM):
+            return False
+        file.seek(size - len(_END_OF_STREAM))
+        return bool(file.read() == _END_OF_STREAM)
+
+
+def _opened(path: Path) -> pa.NativeFile:
+    try:
+        return pa.OSFile(str(path))
+    except OSError as error:
+        raise TraceError(f"{path} cannot be read: {reason_of(error)}; check its permissions") from error
+
+
+def _next_message(file: pa.NativeFile) -> pa.Message | None:
+    """None at the end, be it that of the stream or that of a torn batch."""
+    try:
+        return pa.ipc.read_message(file)
+    except (EOFError, pa.ArrowException, OSError):
+        return None
+
+
+def _schema_of(path: Path, file: pa.NativeFile) -> pa.Schema | None:
+    message = _next_message(file)
+    if message is None:
+        if file.size() and not _is_torn_head(path):
+            raise TraceError(f"{path} is no Arrow stream: remove it from the folder")
+        return None
+    try:
+        return pa.ipc.read_schema(message)
+    except (pa.ArrowException, OSError) as error:
+        raise TraceError(f"{path} is no Arrow stream ({reason_of(error)}): remove it from the folder") from error
+
+
+def _is_torn_head(path: Path) -> bool:
+    """A file that begins as every stream does, and ends too soon."""
+    with path.open("rb") as file:
+        return _END_OF_STREAM.startswith(file.read(4))
+
+
+def _info_from(path: Path, schema: pa.Schema) -> LiveInfo:
+    metadata = schema.metadata or {}
+    if FORMAT_KEY not in metadata or _LIVE_KEY not in metadata:
+        raise TraceError(f"{path} is an Arrow stream but not a trace of Ordercast: remove it from the folder")
+    problem = version_problem(metadata)
+    if problem is not None:
+        raise TraceError(f"{path} {problem}")
+    try:
+        return LiveInfo(**json.loads(metadata[_LIVE_KEY]))
+    except (ValueError, TypeError) as error:
+        raise TraceError(f"{path} has a damaged description of itself: remove it from the folder") from error

@@ -1,0 +1,127 @@
+"""One process of a live trace: its files in order, what they hold, and what they lack.
+
+The files are read twice: `survey_of` looks at whole columns to learn how the life ended and what is missing,
+`events_of` gives the events, with wall-clock times. Neither holds more than one batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ordercast.model.ids import ProcessId, node_of, process_text
+from ordercast.trace.arrow import TraceError, reason_of, rows_of
+from ordercast.trace.columns import RowKind
+from ordercast.trace.from_rows import events_from
+from ordercast.trace.live_file import FULL, is_finished, read_batches, read_info
+from ordercast.trace.merge import START, Stream
+from ordercast.trace.records import Ended, Event
+
+_VIEWS = (int(RowKind.REGULAR_VIEW), int(RowKind.TRANSITIONAL_VIEW))
+
+
+@dataclass(slots=True)
+class LiveLife:
+    """What is known of a process without having read its events one by one. Times are those of the wall clock."""
+
+    name: str
+    process: ProcessId
+    is_full: bool
+    files: list[tuple[Path, int]]  # each with the offset of its wall clock
+    missing: str | None = None  # what of its middle is not there
+    started_at: int | None = None  # None: it never came so far as to record anything
+    last_at: int = 0
+    has_departed: bool = False
+    is_ended: bool | None = None  # the writer's last word: closed (True), gave up (False), none
+    members: set[ProcessId] = field(default_factory=set)  # of its views
+    submitted: dict[Stream, int] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """`n2`, or `n2 (berlin)` when that is its name."""
+        text = process_text(self.process)
+        return text if self.name == f"n{node_of(self.process)}" else f"{text} ({self.name})"
+
+
+def survey_of(paths: dict[int, Path]) -> LiveLife | None:
+    """Of the files of one process, by number. None when not one of them came so far as to say whose it is."""
+    numbers = sorted(paths)
+    infos = {number: info for number in numbers if (info := read_info(paths[number])) is not None}
+    if not infos:
+        return None
+    info = next(iter(infos.values()))
+    for other in infos.values():
+        if (other.process, other.name, other.level) != (info.process, info.name, info.level):
+            raise TraceError(f"{paths[other.number]} is of another process than its name says: remove it")
+    files = [(paths[number], known.wall_offset_ns) for number, known in infos.items()]
+    life = LiveLife(info.name, info.process, info.level == FULL, files)
+    life.missing = _missing_file(paths, numbers)
+    n = 0
+    for path, offset in files:
+        for batch in read_batches(path):
+            n = _survey_batch(life, batch, offset, n)
+    return life
+
+
+def _missing_file(paths: dict[int, Path], numbers: list[int]) -> str | None:
+    for expected, number in enumerate(numbers, 1):
+        if number != expected:
+            return f"file {expected} of it is not there (files_max removes the oldest)"
+    for number in numbers[:-1]:
+        if not is_finished(paths[number]):
+            return f"file {number} of it is cut off"
+    return None
+
+
+def _survey_batch(life: LiveLife, batch: pa.RecordBatch, offset: int, n: int) -> int:
+    """Returns the number that the next event must have."""
+    kinds = set(batch["kind"].unique().to_pylist())
+    first, last = pc.min_max(batch["n"]).as_py().values()
+    if first != n and life.missing is None:
+        life.missing = f"events {n} to {first - 1} of it are not there"
+    times = pc.min_max(batch["t"]).as_py()
+    if RowKind.STARTED in kinds:
+        life.started_at = times["min"] + offset
+        life.submitted[life.process, START] = 1
+    life.last_at = max(life.last_at, times["max"] + offset)
+    life.has_departed |= RowKind.DEPARTED in kinds
+    if RowKind.ENDED in kinds:
+        life.is_ended = batch.filter(pc.equal(batch["kind"], int(RowKind.ENDED)))["flag"][0].as_py()
+    if kinds.intersection(_VIEWS):
+        views = batch.filter(pc.is_in(batch["kind"], pa.array(_VIEWS, pa.int8())))
+        life.members.update(map(ProcessId, pc.unique(pc.list_flatten(views["members"])).to_pylist()))
+    if RowKind.SUBMITTED in kinds:
+        _survey_submitted(life, pa.table(batch.filter(pc.equal(batch["kind"], int(RowKind.SUBMITTED)))))
+    return int(last) + 1
+
+
+def _survey_submitted(life: LiveLife, table: pa.Table) -> None:
+    highest = table.select(["sender", "counter"]).group_by("sender").aggregate([("counter", "max")])
+    for sender, counter in zip(highest["sender"].to_pylist(), highest["counter_max"].to_pylist(), strict=True):
+        if sender is not None:
+            stream = (life.process, sender)
+            life.submitted[stream] = max(counter, life.submitted.get(stream, 0))
+
+
+def events_of(life: LiveLife) -> Iterator[Event]:
+    """In its own order. The end of the writer's work is no event of the cluster and is left out."""
+    for path, offset in life.files:
+        for batch in read_batches(path):
+            for event in _events_from(path, batch, offset):
+                if not isinstance(event, Ended):
+                    yield event
+
+
+def _events_from(path: Path, batch: pa.RecordBatch, offset: int) -> list[Event]:
+    try:
+        times = pc.add(batch["t"], pa.scalar(offset, pa.int64()))
+        table = pa.table(batch).set_column(batch.schema.get_field_index("t"), "t", times)
+        return events_from(rows_of(table), pc.min(batch["n"]).as_py())
+    except (ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
+        raise TraceError(
+            f"{path} is not a sound trace ({reason_of(error)}): remove it, then it counts as missing"
+        ) from error

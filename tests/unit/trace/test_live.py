@@ -1,0 +1,355 @@
+"""What a live node records is read back exactly, whatever becomes of the node, its files and its disk."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event as Signal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from ordercast.model.effects import Deliver
+from ordercast.model.ids import Incarnation, Instant, NodeId, RingId, Seq, process_id_from
+from ordercast.model.notes import Occurred, Occurrence, Visited
+from ordercast.model.promises import Promise, Promises
+from ordercast.model.service import Service
+from ordercast.trace import arrow, live
+from ordercast.trace.arrow import TraceError
+from ordercast.trace.folder import read_live
+from ordercast.trace.live import LiveTrace
+from ordercast.trace.live_columns import Gathered
+from ordercast.trace.live_file import is_finished, read_batches, read_info
+from ordercast.trace.records import (
+    STAMPED,
+    UNSTAMPED,
+    DeliveredBatch,
+    DeliveredMessage,
+    Departed,
+    Ended,
+    Event,
+    MessageId,
+    Noted,
+    Started,
+    Submitted,
+    SubmittedMessage,
+    Unrecorded,
+    digest_of,
+    message_id_of,
+    stamped,
+)
+
+from .live_traces import BEGIN, ends_of_batches, files_of, killed, new_trace, set_clocks
+
+ME = process_id_from(NodeId(1), Incarnation(5))
+OTHER = process_id_from(NodeId(2), Incarnation(6))
+RING = RingId(4, ME)
+PROMISES = Promises("story", frozenset(Promise), frozenset(Service), 1 << 24)
+STARTED = Started(Instant(1), ME, PROMISES)
+
+
+@pytest.fixture(autouse=True)
+def _clocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_clocks(monkeypatch)
+
+
+def visited(at: int) -> Noted:
+    return Noted(Instant(at), ME, Visited(RING, at, at, at, at, 1, 0, 0))
+
+
+def told(folder: Path) -> list[Event]:
+    """What the folder says, at the monotonic times of the recorder, without gaps and the end."""
+    events: list[Event] = [event for event in read_live(folder).events() if not isinstance(event, Unrecorded | Ended)]
+    for event in events:
+        object.__setattr__(event, "at", event.at - BEGIN)
+    return events
+
+
+def rows_in(folder: Path) -> int:
+    return sum(batch.num_rows for path in files_of(folder, ME) for batch in read_batches(path))
+
+
+# Levels and columns
+
+
+def test_messages_are_recorded_from_the_bytes_that_were_delivered(tmp_path: Path) -> None:
+    trace = new_trace(tmp_path, ME)
+    mine, lie = stamped(MessageId(ME, 3, 1), b"a"), stamped(MessageId(OTHER, 0, 9), b"bb")
+    zero = stamped(MessageId(ME, 3, 0), b"")
+    payloads = [mine, lie, b"short", zero, b"no stamp at all, but long enough"]
+    senders = [3 | STAMPED, 1 | STAMPED, STAMPED, STAMPED, 7]
+    trace.record(STARTED)
+    trace.submitted(Instant(2), [(3, 1, 4, mine)])
+    trace.submitted(Instant(2), [])
+    last = [(Seq(4), ME, [3 | STAMPED], [4], [mine], 1), (Seq(5), ME, [], [], [], 1)]
+    deliver = Deliver(RING, RING, [(Seq(1), OTHER, senders, [4, 5, 0, 1, 2], payloads, 2), *last])
+    trace.delivered(Instant(3), deliver)
+    trace.delivered(Instant(4), Deliver(RING, RING, []))
+    trace.record(Departed(Instant(5), ME))
+    trace.close()
+    identities = [
+        MessageId(ME, 3, 1),
+        MessageId(OTHER, 0, 9),
+        None,
+        None,
+        MessageId(OTHER, 7, UNSTAMPED),
+        MessageId(ME, 3, 1),
+    ]
+    delivered = [
+        DeliveredMessage(identity, digest_of(data), service, len(data), seq, slot)
+        for identity, (seq, slot, _, _, service, data) in zip(identities, deliver.messages(), strict=True)
+    ]
+    assert told(tmp_path) == [
+        STARTED,
+        Submitted(Instant(2), ME, (SubmittedMessage(MessageId(ME, 3, 1), digest_of(mine), 4, len(mine)),)),
+        Submitted(Instant(2), ME, ()),
+        DeliveredBatch(Instant(3), ME, RING, RING, tuple(delivered)),
+        DeliveredBatch(Instant(4), ME, RING, RING, ()),
+        Departed(Instant(5), ME),
+    ]
+    assert trace.error is None
+
+
+def test_a_stamp_without_a_counter_is_no_stamp() -> None:
+    assert message_id_of(bytes(40)) is None
+
+
+def test_level_control_leaves_out_messages_and_visits(tmp_path: Path) -> None:
+    trace = new_trace(tmp_path, ME, full=False)
+    occurred = Noted(Instant(2), ME, Occurred(Occurrence.TOKEN_RESTED))
+    trace.record(STARTED)
+    trace.record(visited(1))
+    trace.record(Submitted(Instant(1), ME, ()))
+    trace.submitted(Instant(1), [(0, 1, 4, stamped(MessageId(ME, 0, 1), b""))])
+    trace.delivered(Instant(1), Deliver(RING, RING, [(Seq(1), ME, [0], [4], [b"x"], 1)]))
+    trace.record(occurred)
+    trace.record(Departed(Instant(5), ME))
+    trace.close()
+    assert told(tmp_path) == [STARTED, occurred, Departed(Instant(5), ME)]
+    (path,) = files_of(tmp_path, ME)
+    info = read_info(path)
+    assert info is not None
+    assert (info.name, info.process, info.level, info.number, info.wall_offset_ns) == ("n1", ME, "control", 1, BEGIN)
+    assert path.name == "live-n1-5-1.arrows"
+
+
+# Files that are cut off
+
+
+def _three_batches(folder: Path) -> Path:
+    trace = new_trace(folder, ME)
+    trace.record(STARTED)
+    for at in range(2, 6):
+        trace.record(visited(at))
+        trace.flush()
+    trace.record(Departed(Instant(6), ME))
+    trace.close()
+    return files_of(folder, ME)[0]
+
+
+def test_a_file_cut_anywhere_gives_back_its_whole_batches(tmp_path: Path) -> None:
+    path = _three_batches(tmp_path)
+    data, ends = path.read_bytes(), ends_of_batches(path)
+    counts = [batch.num_rows for batch in read_batches(path)]
+    assert is_finished(path) and ends[-1] + 8 == len(data)
+    for size in [*range(0, len(data), 7), *ends, *(end + 1 for end in ends), *(end - 1 for end in ends), len(data) - 1]:
+        path.write_bytes(data[:size])
+        whole = sum(end <= size for end in ends)
+        assert [batch.num_rows for batch in read_batches(path)] == counts[: max(0, whole - 1)], size
+        assert (read_info(path) is None) == (whole == 0)
+        assert not is_finished(path)
+
+
+def test_a_process_killed_while_writing_leaves_what_it_had_flushed(tmp_path: Path) -> None:
+    script = f"""
+import os, signal, time
+from pathlib import Path
+from ordercast.model.ids import Instant, RingId
+from ordercast.model.notes import Visited
+from ordercast.model.promises import Promises
+from ordercast.trace.live import LiveTrace
+from ordercast.trace.live_columns import Gathered
+from ordercast.trace.records import Noted, Started
+trace = LiveTrace(Path({str(tmp_path)!r}), "n1", {ME}, full=True, file_size_max=20_000, files_max=0)
+trace.record(Started(Instant(0), {ME}, Promises("story", frozenset(), frozenset(), 1)))
+for at in range(1, 100_000):
+    trace.record(Noted(Instant(at), {ME}, Visited(RingId(4, {ME}), at, at, at, at, 0, 0, 0)))
+    if at % 50 == 0:
+        trace.flush()
+    if len(list(Path({str(tmp_path)!r}).iterdir())) > 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", script], check=False, timeout=60)
+    assert done.returncode == -9
+    rounds = [
+        event.note.round for event in told(tmp_path) if isinstance(event, Noted) and isinstance(event.note, Visited)
+    ]
+    assert len(rounds) > 50 and rounds == list(range(1, len(rounds) + 1))
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda data: b"hello, this is no stream at all", "is no Arrow stream"),
+        (lambda data: data.replace(b"ordercast.live", b"ordercast.dead"), "not a trace of Ordercast"),
+        (lambda data: data.replace(b'"level"', b'"devil"'), "damaged description"),
+    ],
+)
+def test_what_is_no_trace_is_named(damage: Callable[[bytes], bytes], words: str, tmp_path: Path) -> None:
+    path = _three_batches(tmp_path)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(TraceError, match=words) as caught:
+        read_live(tmp_path)
+    assert str(path) in str(caught.value)
+
+
+# Rotation
+
+
+def test_files_rotate_and_nothing_is_lost(tmp_path: Path) -> None:
+    trace = new_trace(tmp_path, ME, file_size_max=30_000)
+    trace.record(STARTED)
+    for at in range(2, 60):
+        trace.record(visited(at))
+        trace.flush()
+    trace.record(Departed(Instant(60), ME))
+    trace.close()
+    paths = files_of(tmp_path, ME)
+    assert len(paths) > 3 and all(is_finished(path) for path in paths)
+    infos = [read_info(path) for path in paths]
+    assert [info.number for info in infos if info is not None] == list(range(1, len(paths) + 1))
+    assert told(tmp_path) == [STARTED, *(visited(at) for at in range(2, 60)), Departed(Instant(60), ME)]
+
+
+def test_the_oldest_files_of_the_node_are_removed_those_of_others_stay(tmp_path: Path) -> None:
+    earlier, other = process_id_from(NodeId(1), Incarnation(4)), OTHER
+    for process in (earlier, other):
+        new_trace(tmp_path, process).close()
+    trace = new_trace(tmp_path, ME, file_size_max=1, files_max=3)
+    trace.record(STARTED)
+    for at in range(2, 8):
+        trace.record(visited(at))
+        trace.flush()
+    trace.close()
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["live-n1-5-6.arrows", "live-n1-5-7.arrows", "live-n1-5-8.arrows", "live-n2-6-1.arrows"]
+
+
+# What goes wrong
+
+
+def test_a_folder_that_cannot_be_used_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TraceError, match=r"file/below: Not a directory; check its permissions or choose another"):
+        new_trace(tmp_path / "file" / "below", ME)
+    with pytest.raises(TraceError, match=r"file is not a folder: choose another folder"):
+        new_trace(tmp_path / "file", ME)
+    new_trace(tmp_path, ME).close()
+    with pytest.raises(TraceError, match=r"has a trace of node 'n1' of this very start"):
+        new_trace(tmp_path, ME)
+    with pytest.raises(TraceError, match=r"the name must fit a file name"):
+        LiveTrace(tmp_path, "a/b", ME, full=True, file_size_max=1, files_max=0)
+
+
+def test_a_full_disk_ends_the_recording_and_not_the_node(tmp_path: Path) -> None:
+    script = f"""
+import resource, time
+from pathlib import Path
+from ordercast.model.ids import Instant, RingId
+from ordercast.model.notes import Visited
+from ordercast.model.promises import Promises
+from ordercast.trace.live import LiveTrace
+from ordercast.trace.live_columns import Gathered
+from ordercast.trace.records import Noted, Started
+resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+trace = LiveTrace(Path({str(tmp_path)!r}), "n1", {ME}, full=True, file_size_max=1_000_000, files_max=0)
+trace.record(Started(Instant(0), {ME}, Promises("story", frozenset(), frozenset(), 1)))
+for at in range(1, 1000):
+    trace.record(Noted(Instant(at), {ME}, Visited(RingId(4, {ME}), at, at, at, at, 0, 0, 0)))
+    if at % 50 == 0:
+        trace.flush()
+trace.close()
+print(trace.error)
+"""
+    done = subprocess.run([sys.executable, "-c", script], check=True, timeout=60, capture_output=True, text=True)
+    assert done.stdout == (
+        f"the trace in {tmp_path} cannot be written to: File too large; "
+        "the recording has ended: make room or choose another folder\n"
+    )
+    notes = [event for event in told(tmp_path) if isinstance(event, Noted)]
+    assert 50 <= len(notes) < 999 and len(notes) % 50 == 0
+    assert not is_finished(files_of(tmp_path, ME)[0])
+
+
+def test_a_fault_in_the_writer_ends_the_recording_and_not_the_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = new_trace(tmp_path, ME)
+    monkeypatch.setattr(live, "table_of", lambda *_: 1 / 0)
+    trace.record(STARTED)
+    trace.close()
+    assert trace.error is not None and "ZeroDivisionError" in trace.error
+
+
+def test_a_writer_too_far_behind_ends_the_recording_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = Signal()
+    right: Any = Gathered.add
+
+    def slow(self: Gathered, items: Any) -> None:
+        assert go_on.wait(60)
+        right(self, items)
+
+    monkeypatch.setattr(Gathered, "add", slow)
+    trace = new_trace(tmp_path, ME)
+    trace.record(STARTED)
+    deliver = Deliver(RING, RING, [(Seq(1), ME, [STAMPED], [4], [bytes(8 << 20)], 1)])
+    for at in range(2, 20):
+        trace.delivered(Instant(at), deliver)
+    assert trace.error is not None and "too slow for the trace, over 64 MiB wait" in trace.error
+    trace.record(visited(30))  # ignored
+    go_on.set()
+    trace.close()
+    events = list(read_live(tmp_path).events())
+    assert 8 <= sum(isinstance(event, DeliveredBatch) for event in events) <= 10
+    assert not any(isinstance(event, Noted) for event in events)
+    gaps = [event.why for event in events if isinstance(event, Unrecorded)]
+    assert gaps == ["the trace of n1'5 was given up by its writer, whose disk did not keep up"]
+    assert events[-1] == Ended(events[-1].at, complete=False)
+
+
+def test_much_is_handed_over_without_being_asked(tmp_path: Path) -> None:
+    trace = new_trace(tmp_path, ME)
+    trace.record(STARTED)
+    deliver = Deliver(RING, RING, [(Seq(1), ME, [STAMPED], [4], [bytes(3 << 20)], 1)])
+    for at in range(2, 6):
+        trace.delivered(Instant(at), deliver)
+    trace.close()
+    (path,) = files_of(tmp_path, ME)
+    assert [batch.num_rows for batch in read_batches(path)] == [1, 3, 2]
+
+
+def test_a_killed_process_ends_where_its_file_does(tmp_path: Path) -> None:
+    path = _three_batches(tmp_path)
+    killed(path)
+    killed_events = told(tmp_path)
+    assert killed_events == [STARTED, *(visited(at) for at in range(2, 6))]
+
+
+def test_batches_are_compressed(tmp_path: Path) -> None:
+    path = _three_batches(tmp_path)
+    assert b"\x28\xb5\x2f\xfd" in path.read_bytes()  # the magic of zstd
+    assert isinstance(next(read_batches(path)), pa.RecordBatch)
+    assert rows_in(tmp_path) == 7
+
+
+def test_a_file_of_another_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrow, "FORMAT_VERSION", 2)
+    _three_batches(tmp_path)
+    monkeypatch.undo()
+    with pytest.raises(TraceError, match="has trace format 2, this Ordercast reads format 1"):
+        read_live(tmp_path)
