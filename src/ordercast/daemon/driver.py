@@ -26,11 +26,13 @@ from ordercast.model.effects import (
     Room,
     SendTo,
 )
-from ordercast.model.ids import Instant, node_of
-from ordercast.model.inputs import Lane, Submission
+from ordercast.model.ids import SECOND, Instant, node_of
+from ordercast.model.inputs import Lane, Submission, Submissions
 from ordercast.model.notes import Dropped, Moved, Note, Occurred
 from ordercast.order.engine import Engine
 
+REASONS_MAX = 100  # for refusing a packet: a stranger must not fill our memory with them
+LAG_KEPT_NS = 60 * SECOND
 LAG_MIN_NS = 5_000_000  # a timer this late says something about the event loop
 
 
@@ -59,7 +61,13 @@ class Driver:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0
         self._is_stopped = False
-        self.loop_lag_ns = 0  # how late the last late timer was
+        self._lag = (0, 0)  # the longest of late: how late a timer was, and when
+
+    @property
+    def loop_lag_ns(self) -> int:
+        """How late the latest timer of the last minute was: how long something else kept the event loop."""
+        late, at = self._lag
+        return late if _now() - at < LAG_KEPT_NS else 0
 
     def start(self) -> None:
         for lane in (self._sockets.token, self._sockets.data):
@@ -78,7 +86,7 @@ class Driver:
 
     # Inputs
 
-    def submit(self, submissions: Sequence[Submission]) -> None:
+    def submit(self, submissions: Sequence[Submission | Submissions]) -> None:
         now = _now()
         self._carry_out(self._engine.submit(submissions, now), now)
 
@@ -111,8 +119,8 @@ class Driver:
     def _wake(self) -> None:
         now = _now()
         late = now - self._timer_at
-        if late > LAG_MIN_NS:
-            self.loop_lag_ns = late
+        if late > max(LAG_MIN_NS, self.loop_lag_ns):
+            self._lag = late, now
         self._timer = None
         self._protected(lambda: self._carry_out(self._engine.wake(now), now))
 
@@ -182,7 +190,8 @@ class Driver:
 
     def _count(self, note: Note) -> None:
         if isinstance(note, Dropped):
-            self._counters.refused[note.why] += 1
+            refused = self._counters.refused
+            refused[note.why if note.why in refused or len(refused) < REASONS_MAX else "other reasons"] += 1
         elif isinstance(note, Occurred):
             self._counters.occurred[note.what.value] += note.count
         elif isinstance(note, Moved):

@@ -28,7 +28,7 @@ from ordercast.daemon.storage import FolderStorage, MemoryStorage, Storage
 from ordercast.model.effects import Alarm, AlarmKind, Deliver, InstallView
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant, Position, ProcessId, node_of, process_id_from, process_text
-from ordercast.model.inputs import Submission
+from ordercast.model.inputs import Submissions
 from ordercast.model.notes import Note
 from ordercast.model.service import Service
 from ordercast.model.view import View
@@ -75,7 +75,7 @@ class Node:
         self._storage: Storage
         self._driver: Driver | None = None
         self._recording: Recording | None = None
-        self._inbox = Inbox(self.config.inbox_size_max, self._on_behind)
+        self.inbox = Inbox(self.config.inbox_size_max, self._on_behind)
         self._has_room = asyncio.Event()
         self._ended = asyncio.Event()
         self._failure: NodeFailed | None = None
@@ -148,7 +148,7 @@ class Node:
         self._storage.close()
         if self._recording is not None:
             self._recording.close()
-        self._inbox.close(self._failure)
+        self.inbox.close(self._failure)
         self._has_room.set()
 
     def _fail(self, why: str, cause: BaseException | None = None) -> None:
@@ -178,10 +178,10 @@ class Node:
             self._has_room.clear()
             await self._has_room.wait()
             driver = self._running()
-        submissions = [Submission(data, service) for data in payloads]
         if self._recording is not None and self._is_stamping:
-            submissions = self._recording.submitted(submissions, self.now())
-        driver.submit(submissions)
+            driver.submit([self._recording.submitted(Submissions(payloads, service), self.now())])
+        else:
+            driver.submit([Submissions(payloads, service)])
         self.counters.messages_submitted += len(payloads)
         self.counters.bytes_submitted += size - each * len(payloads)
 
@@ -200,7 +200,7 @@ class Node:
 
     def batches(self) -> AsyncIterator[Batch]:
         """What is delivered, in order, in the engine's own pieces. Ends when the node does. One reader at a time."""
-        return self._inbox.batches()
+        return self.inbox.batches()
 
     def stream(self) -> AsyncIterator[Event]:
         """What is delivered, message by message, and the views between them."""
@@ -245,11 +245,11 @@ class Node:
             from ordercast.daemon.recording import without_stamps
 
             deliver = without_stamps(deliver)
-        self._inbox.put(deliver, size)
+        self.inbox.put(deliver, size)
 
     def on_view(self, effect: InstallView, at: Instant) -> None:
         self._record(Installed(at, self.process, effect.view))
-        self._inbox.put(effect.view, 0)
+        self.inbox.put(effect.view, 0)
 
     def on_room(self) -> None:
         self._has_room.set()
@@ -264,7 +264,7 @@ class Node:
     def on_left(self, at: Instant) -> None:
         self._record(Departed(at, self.process))
         self._ended.set()
-        self._inbox.close()
+        self.inbox.close()
         self._has_room.set()
 
     def on_failure(self, error: BaseException) -> None:
@@ -277,7 +277,7 @@ class Node:
     # The application that takes what is delivered, or does not
 
     def _on_behind(self, is_behind: bool) -> None:
-        self._behind_since = (self.now(), self._inbox.taken) if is_behind else None
+        self._behind_since = (self.now(), self.inbox.taken) if is_behind else None
         if self._driver is not None and not self._ended.is_set():
             self._driver.behind(is_behind)
 
@@ -289,8 +289,8 @@ class Node:
             self._tell_trace_error(now)
         if self._behind_since is not None:
             since, taken = self._behind_since
-            if taken != self._inbox.taken:
-                self._behind_since = now, self._inbox.taken
+            if taken != self.inbox.taken:
+                self._behind_since = now, self.inbox.taken
             elif now - since > self.config.stall_ns:
                 self._fail(
                     f"the application took none of its deliveries for {self.config.stall_ns / 1e9:.0f} s while "

@@ -7,13 +7,10 @@ number says that there is a stamp, so that nodes which record and nodes which do
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import count
-
 from ordercast.daemon.config import TraceConfig, TraceLevel
 from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.ids import Instant, ProcessId
-from ordercast.model.inputs import Submission
+from ordercast.model.inputs import Submissions
 from ordercast.trace.live import LiveTrace
 from ordercast.trace.records import STAMP_SIZE, STAMPED, Event, MessageId, stamped
 
@@ -23,7 +20,7 @@ class Recording:
         """Opens the first file; TraceError says what is in the way."""
         self.is_full = config.level is TraceLevel.FULL
         self._process = process
-        self._counters: dict[int, count[int]] = {}
+        self._counters: dict[int, int] = {}  # messages submitted, by sender
         self._trace = LiveTrace(
             config.folder,
             name,
@@ -40,18 +37,17 @@ class Recording:
     def record(self, event: Event) -> None:
         self._trace.record(event)
 
-    def submitted(self, submissions: Sequence[Submission], at: Instant) -> list[Submission]:
+    def submitted(self, submissions: Submissions, at: Instant) -> Submissions:
         """The same, stamped."""
-        marked: list[Submission] = []
-        rows: list[tuple[int, int, int, bytes]] = []
-        for submission in submissions:
-            sender, service = submission.sender, submission.service
-            number = next(self._counters.setdefault(sender, count(1)))
-            data = stamped(MessageId(self._process, sender, number), submission.data)
-            rows.append((sender, number, int(service), data))
-            marked.append(Submission(data, service, sender | STAMPED, submission.destinations))
-        self._trace.submitted(at, rows)
-        return marked
+        sender, service = submissions.sender, submissions.service
+        first = self._counters.get(sender, 0) + 1
+        self._counters[sender] = first + len(submissions.payloads) - 1
+        payloads = [
+            stamped(MessageId(self._process, sender, number), data)
+            for number, data in enumerate(submissions.payloads, first)
+        ]
+        self._trace.submitted(at, [(sender, number, int(service), data) for number, data in enumerate(payloads, first)])
+        return Submissions(payloads, service, sender | STAMPED, submissions.destinations)
 
     def delivered(self, deliver: Deliver, at: Instant) -> None:
         self._trace.delivered(at, deliver)

@@ -55,6 +55,7 @@ class LaneSocket:
     where: str  # for people
     is_drained: bool = True  # the last look found its end
     counters: SocketCounters = field(default_factory=SocketCounters)
+    drops_echoes: bool = False  # the kernel drops what comes back of our own, and counts each send as a drop
 
     def drain(self) -> list[Packet]:
         """What has arrived, up to a bound."""
@@ -93,7 +94,8 @@ class LaneSocket:
             memory = self.socket.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, 4 * SK_MEMINFO_COUNT)
         except OSError:
             return 0
-        return int(struct.unpack(f"={SK_MEMINFO_COUNT}I", memory)[SK_MEMINFO_DROPS])
+        drops = int(struct.unpack(f"={SK_MEMINFO_COUNT}I", memory)[SK_MEMINFO_DROPS])
+        return max(0, drops - self.counters.sends) if self.drops_echoes else drops
 
 
 class Sockets:
@@ -190,7 +192,7 @@ class Sockets:
         if self.transport is Transport.MULTICAST:
             _route_multicast(opened, me.address, self.config.network.ttl, loop=self._has_neighbours(me))
             if self._has_neighbours(me):
-                _drop_echoes(self.data.socket, opened)
+                self.data.drops_echoes = _drop_echoes(self.data.socket, opened)
             try:
                 opened.connect(_address(self.config.network.group, self.config.network.port, me.address))
             except OSError as error:
@@ -356,11 +358,11 @@ _NETWORK_HEADER = -0x100000 & 0xFFFFFFFF
 _SOURCE_ADDRESS_AT = 12  # in an IPv4 header
 
 
-def _drop_echoes(receiver: socket.socket, sender: socket.socket) -> None:
+def _drop_echoes(receiver: socket.socket, sender: socket.socket) -> bool:
     """Multicast that is looped back for our neighbours comes back to us too: let the kernel drop it. Without this the
     engine would, as duplicates."""
     if receiver.family != socket.AF_INET:
-        return
+        return False
     address, port = sender.getsockname()
     program = b"".join(
         _INSTRUCTION.pack(*instruction)
@@ -375,8 +377,11 @@ def _drop_echoes(receiver: socket.socket, sender: socket.socket) -> None:
     )
     memory = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("@HP", len(program) // _INSTRUCTION.size, ctypes.addressof(memory))
-    with contextlib.suppress(OSError):
+    try:
         receiver.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, header)
+    except OSError:
+        return False
+    return True
 
 
 def _ask_for_buffers(udp: socket.socket, size: int) -> None:

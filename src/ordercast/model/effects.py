@@ -1,7 +1,8 @@
 """What an engine asks its driver to do: a closed union, carried out in the order of the list.
 
-Each effect carries a batch. `Deliver.parcels` has one tuple per run of packets with the messages in columns: on the data
-path nothing is made, called or looked up per message. Who wants messages one by one iterates over `Deliver.messages()`.
+Each effect carries a batch. `Deliver.parcels` has one tuple per run of packets with the messages in columns: on the
+data path nothing is made, called or looked up per message. Who wants messages one by one iterates over
+`Deliver.messages()`.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from ordercast.model.ids import MAIN, Attachment, Duration, Position, ProcessId,
 from ordercast.model.notes import Note
 from ordercast.model.view import View
 
-# The messages of one packet, or of several in a row with equally many: (seq of the first, originator, senders, services,
-# payloads, messages in each packet). The process that sent them; for each message the client within that process, the
-# service asked for (a `Service` number) and the bytes. A message's place within its packet is its `slot`.
+# The messages of one packet, or of several in a row with equally many: (seq of the first, originator, senders,
+# services, payloads, messages in each packet). The process that sent them; for each message the client within that
+# process, the service asked for (a `Service` number) and the bytes. Its place within its packet is its `slot`.
 Parcel = tuple[Seq, ProcessId, Sequence[int], Sequence[int], Sequence[bytes], int]
 
 # Packets in a row: their bytes, and the size of each; the last one may be shorter.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
@@ -36,6 +36,16 @@ class Submission:
     service: Service = Service.AGREED
     sender: int = 0
     destinations: tuple[str, ...] = ()  # group names, for engines that route by them
+
+
+@dataclass(slots=True)
+class Submissions:
+    """Messages of one sender to be sent in this order: cheaper than as many submissions."""
+
+    payloads: Sequence[bytes]
+    service: Service = Service.AGREED
+    sender: int = 0
+    destinations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

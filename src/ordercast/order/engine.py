@@ -12,7 +12,7 @@ from typing import Protocol
 
 from ordercast.model.effects import Effect
 from ordercast.model.ids import Incarnation, Instant
-from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission
+from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.promises import Promises
 
 
@@ -24,7 +24,7 @@ class Engine(Protocol):
     def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:
         """Begin a life. Called once, before anything else."""
 
-    def submit(self, submissions: Sequence[Submission], now: Instant) -> list[Effect]:
+    def submit(self, submissions: Sequence[Submission | Submissions], now: Instant) -> list[Effect]:
         """Send messages. All or none are taken: UsageError when they exceed `room()` or cannot be served."""
 
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:

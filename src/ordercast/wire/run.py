@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import groupby
 
 from ordercast.model.effects import Burst, Parcel
 from ordercast.model.errors import WireError
@@ -31,6 +32,12 @@ from ordercast.wire.header import (
     Part,
     payloads_from,
 )
+
+# Of the packets of a run: flags, and of each message in one packet sender, length and service.
+Shape = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+
+# What is to be put into packets of one shape: the shape, and the payloads of each packet.
+Load = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], Sequence[Sequence[bytes]]]
 
 
 class Run:
@@ -171,34 +178,15 @@ def _extend(run: Run, alike: int) -> None:
 
 
 def build_runs(
-    prefix: bytes,
-    loads: Sequence[tuple[int, Sequence[Entry]]],
-    me: ProcessId,
-    seq: Seq,
-    token_round: int,
-    timestamp: int,
+    prefix: bytes, loads: Sequence[Load], me: ProcessId, seq: Seq, token_round: int, timestamp: int
 ) -> list[Run]:
-    """New data packets of this process, as others would read them: one for each load of (flags, messages), numbered
-    from `seq` on and stamped from `timestamp` on."""
+    """New data packets of this process, as others would read them, numbered from `seq` on and stamped from `timestamp`
+    on."""
     runs: list[Run] = []
-    group: list[Sequence[bytes]] = []
-    shape: tuple[object, ...] = ()
-    for flags, entries in loads:
-        if len(entries) == 1:
-            sender, length, service, payload = entries[0]
-            its_shape: tuple[object, ...] = flags, (sender,), (length,), (service,)
-            payloads: Sequence[bytes] = (payload,)
-        else:
-            senders, lengths, services, payloads = zip(*entries, strict=True)
-            its_shape = flags, senders, lengths, services
-        if its_shape != shape and group:
-            runs.append(_build(prefix, shape, group, me, seq, token_round, timestamp))
-            seq, timestamp = Seq(seq + len(group)), timestamp + len(group)
-            group = []
-        shape = its_shape
-        group.append(payloads)
-    if group:
-        runs.append(_build(prefix, shape, group, me, seq, token_round, timestamp))
+    for shape, alike in groupby(loads, _shape_of):
+        groups = [group for load in alike for group in load[4]]
+        runs.append(_build(prefix, shape, groups, me, seq, token_round, timestamp))
+        seq, timestamp = Seq(seq + len(groups)), timestamp + len(groups)
     return runs
 
 
@@ -212,22 +200,26 @@ def build_data(
     timestamp: int,
 ) -> Run:
     """One new data packet of this process."""
-    return build_runs(prefix, [(flags, entries)], me, seq, token_round, timestamp)[0]
+    senders, lengths, services, payloads = zip(*entries, strict=True)
+    shape = flags, senders, lengths, services
+    return _build(prefix, shape, [payloads], me, seq, token_round, timestamp)
+
+
+def _shape_of(load: Load) -> Shape:
+    return load[:4]
 
 
 def _build(
     prefix: bytes,
-    shape: tuple[object, ...],
-    group: list[Sequence[bytes]],
+    shape: Shape,
+    groups: Sequence[Sequence[bytes]],
     me: ProcessId,
     seq: Seq,
     token_round: int,
     timestamp: int,
 ) -> Run:
     flags, senders, lengths, services = shape
-    assert isinstance(flags, int) and isinstance(senders, tuple) and isinstance(lengths, tuple)
-    assert isinstance(services, tuple)
-    each, count = len(senders), len(group)
+    each, count = len(senders), len(groups)
     size = HEADER_SIZE + DESCRIPTOR_SIZE * each + sum(lengths)
     fixed = FIXED.pack(prefix, size, flags, each, me, me)
     served = bytes(services)
@@ -235,7 +227,7 @@ def _build(
     pack = NUMBERS.pack
     pieces: list[bytes] = []
     gathered: list[bytes] = []
-    for offset, payloads in enumerate(group):
+    for offset, payloads in enumerate(groups):
         pieces += (fixed, pack(seq + offset, token_round, timestamp + offset), descriptors, *payloads)
         gathered += payloads
     parcel = seq, me, senders * count, served * count, gathered, each

@@ -25,7 +25,7 @@ from ordercast.model.ids import (
     process_id_from,
     process_text,
 )
-from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission
+from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.notes import Dropped, Occurrence
 from ordercast.model.promises import Promise, Promises
 from ordercast.model.service import Service
@@ -33,7 +33,7 @@ from ordercast.order.ring.config import RING_RELEVANT, RingConfig
 from ordercast.order.ring.consensus import Proposal
 from ordercast.order.ring.delivery import Delivery
 from ordercast.order.ring.hearing import Hearing
-from ordercast.order.ring.outbox import Outbox, cost
+from ordercast.order.ring.outbox import Lot, Outbox, cost, lots_from
 from ordercast.order.ring.ring import Ring, TokenMemory
 from ordercast.order.ring.states import moves
 from ordercast.order.ring.states.base import State
@@ -49,7 +49,6 @@ from ordercast.wire.header import (
     PREFIX,
     ROUND,
     TRANSMITTER,
-    Entry,
     MessageKind,
 )
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Message, Token, Wake
@@ -152,14 +151,14 @@ class RingNode:
         self._state = Starting.enter(step)
         return step.effects
 
-    def submit(self, submissions: Sequence[Submission], now: Instant) -> list[Effect]:
+    def submit(self, submissions: Sequence[Submission | Submissions], now: Instant) -> list[Effect]:
         step = self._begin(now)
-        entries = self._entries_from(submissions)
-        size = cost(entries)
+        lots = self._lots_from(submissions)
+        size = cost(lots)
         if size > self.room():
             self._wanted = max(self._wanted, min(size, self._config.queue_size_max))
             raise UsageError(f"no room for {size} bytes; wait for a Room effect")
-        step.facts.outbox.add(entries, size)
+        step.facts.outbox.add(lots, size)
         if self.room() < self._config.queue_size_max // 4:
             self._wanted = max(self._wanted, self._config.queue_size_max // 2)
         self._state = self._state.on_submission(step)
@@ -364,23 +363,26 @@ class RingNode:
             step.effects.append(Room(self.room()))
         return step.effects
 
-    def _entries_from(self, submissions: Sequence[Submission]) -> list[Entry]:
+    def _lots_from(self, submissions: Sequence[Submission | Submissions]) -> list[Lot]:
         """What the outbox takes; UsageError for what cannot be served."""
         if self._running.leaving:
             raise UsageError("this process is leaving: it sends nothing more")
         size_max = self._config.message_size_max
-        entries: list[Entry] = []
+        lots: list[Lot] = []
         for submission in submissions:
-            data, sender = submission.data, submission.sender
-            service = _SERVED[submission.service]
+            sender, service = submission.sender, _SERVED[submission.service]
             if service is None:
                 raise UsageError(f"the ring does not serve {Service(submission.service).name} messages")
-            if len(data) > size_max:
-                raise UsageError(f"a message of {len(data)} bytes exceeds message_size_max = {size_max}")
             if not 0 <= sender <= SENDER_MAX:
                 raise UsageError(f"sender {sender} is not a 32-bit number")
-            entries.append((sender, len(data), service, data))
-        return entries
+            if isinstance(submission, Submission):
+                lots.append(Lot(sender, len(submission.data), service, [submission.data]))
+            else:
+                lots += lots_from(submission.payloads, service, sender)
+        for lot in lots:
+            if lot.length > size_max:
+                raise UsageError(f"a message of {lot.length} bytes exceeds message_size_max = {size_max}")
+        return lots
 
     def check_invariants(self, *, thorough: bool = True) -> None:
         facts = self._running

@@ -4,33 +4,59 @@ Small messages share a packet as long as they ask for the same delivery class (s
 deliverable or not. A message that does not fit is sent in parts, and packets of other senders go in between. Order
 is kept per sender: whatever a sender submits after a large message waits until its last part has been numbered, so
 that at most one message of each sender is in parts at any time, and (originator, sender) names it.
+
+Messages wait in lots: those in a row that are alike. Whole packets are cut from a lot at once, so that many small
+messages cost hardly more than their bytes.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import groupby
 
 from ordercast.model.service import Service
-from ordercast.wire.header import COUNT_MAX, DESCRIPTOR_SIZE, PART_SHIFT, SAFE, Entry, Part
+from ordercast.wire.header import COUNT_MAX, DESCRIPTOR_SIZE, PART_SHIFT, SAFE, Part
+from ordercast.wire.run import Load
 
 OVERHEAD = 64  # what a queued message costs beside its bytes, so that empty ones are bounded too
+GONE_MAX = 1024  # messages of a lot that are gone and still held
 _SAFE_SERVICE = int(Service.SAFE)
 
 
-# The body of a packet that has no number yet: its flags and its messages.
-Load = tuple[int, Sequence[Entry]]
+@dataclass(slots=True)
+class Lot:
+    """Messages of one sender, one length and one service, in order."""
+
+    sender: int
+    length: int
+    service: int
+    payloads: list[bytes]
+    at: int = 0  # those before it are gone
+
+    @property
+    def left(self) -> int:
+        return len(self.payloads) - self.at
+
+
+    def is_like(self, other: Lot) -> bool:
+        return (self.length, self.sender, self.service) == (other.length, other.sender, other.service)
+
+
+def lots_from(payloads: Iterable[bytes], service: int, sender: int) -> list[Lot]:
+    """Of messages that were submitted together."""
+    return [Lot(sender, length, service, list(group)) for length, group in groupby(payloads, len)]
 
 
 @dataclass(slots=True)
 class _Large:
     """A message that is being sent in parts."""
 
-    entry: Entry
+    data: bytes
+    service: int
     sent: int = 0
-    waiting: list[Entry] = field(default_factory=list)  # later ones of the same sender
+    waiting: list[Lot] = field(default_factory=list)  # later ones of the same sender
 
 
 class Outbox:
@@ -39,7 +65,7 @@ class Outbox:
     def __init__(self, body_size_max: int) -> None:
         self._body_max = body_size_max
         self._whole_max = min(body_size_max - DESCRIPTOR_SIZE, 0xFFFF)
-        self._queue: deque[Entry] = deque()
+        self._queue: deque[Lot] = deque()
         self._large: dict[int, _Large] = {}  # by sender, in turn
         self._turn_of_large = True
         self.size = 0  # bytes held, overhead included
@@ -47,9 +73,14 @@ class Outbox:
     def __bool__(self) -> bool:
         return bool(self._queue or self._large)
 
-    def add(self, entries: Sequence[Entry], size: int) -> None:
+    def add(self, lots: Sequence[Lot], size: int) -> None:
         """Take messages whose `cost` is `size`."""
-        self._queue.extend(entries)
+        queue = self._queue
+        for lot in lots:
+            if queue and queue[-1].is_like(lot):
+                queue[-1].payloads += lot.payloads
+            else:
+                queue.append(lot)
         self.size += size
 
     def packets(self) -> int:
@@ -59,15 +90,18 @@ class Outbox:
     def take(self, limit: int) -> list[Load]:
         """Up to `limit` packets. What is taken is gone, except that a large message stays until its last part."""
         loads: list[Load] = []
-        while len(loads) < limit and self:
+        while limit > 0 and self:
             if self._large and (self._turn_of_large or not self._queue):
-                loads.append(self._next_part())
+                load = self._next_parts(limit if len(self._large) == 1 and not self._queue else 1)
                 self._turn_of_large = False
-                continue
-            self._turn_of_large = True
-            self._set_aside()
-            if self._queue and self._queue[0][1] <= self._whole_max:
-                loads.append(self._next_small())
+            else:
+                self._turn_of_large = True
+                self._set_aside()
+                if not self._queue:
+                    continue
+                load = self._next_small(1 if self._large else limit)
+            loads.append(load)
+            limit -= len(load[4])
         return loads
 
     def start_over(self) -> int:
@@ -81,45 +115,73 @@ class Outbox:
         """Begin a large message at the head of the queue; move what must wait for a large one behind it."""
         queue = self._queue
         while queue:
-            entry = queue[0]
-            if self._large and entry[0] in self._large:
-                self._large[entry[0]].waiting.append(queue.popleft())
-            elif entry[1] > self._whole_max:
-                self._large[entry[0]] = _Large(queue.popleft())
+            lot = queue[0]
+            if lot.sender in self._large:
+                self._large[lot.sender].waiting.append(queue.popleft())
+            elif lot.length > self._whole_max:
+                self._large[lot.sender] = _Large(lot.payloads[lot.at], lot.service)
+                self._pass(lot, 1)
             else:
                 return
 
-    def _next_small(self) -> Load:
-        """One packet of whole messages; the first in the queue is one."""
-        queue, large = self._queue, self._large
-        room = self._body_max
-        safe = queue[0][2] == _SAFE_SERVICE
-        if 2 * queue[0][1] > room:  # hardly anything fits beside it
-            entry = queue.popleft()
-            self.size -= entry[1] + OVERHEAD
-            return SAFE if safe else 0, (entry,)
-        count = 0
-        for sender, length, service, _ in islice(queue, COUNT_MAX):
-            room -= length + DESCRIPTOR_SIZE
-            if room < 0 or (service == _SAFE_SERVICE) is not safe or (large and sender in large):
-                break
-            count += 1
-        entries = list(islice(queue, count))
-        if count == len(queue):
-            queue.clear()
-        else:
-            for _ in range(count):
-                queue.popleft()
-        self.size -= cost(entries)
-        return SAFE if safe else 0, entries
+    def _pass(self, lot: Lot, count: int) -> None:
+        """These messages of the first lot are gone."""
+        lot.at += count
+        if lot.at == len(lot.payloads):
+            self._queue.popleft()
+        elif lot.at > GONE_MAX:
+            del lot.payloads[: lot.at]
+            lot.at = 0
 
-    def _next_part(self) -> Load:
+    def _next_small(self, limit: int) -> Load:
+        """Packets of whole messages; the first lot has some."""
+        lot = self._queue[0]
+        each = min(COUNT_MAX, self._body_max // (lot.length + DESCRIPTOR_SIZE))
+        count = min(limit, lot.left // each)
+        if not count:
+            return self._mixed()
+        first, end = lot.at, lot.at + count * each
+        payloads = lot.payloads
+        groups = [payloads[at : at + each] for at in range(first, end, each)]
+        self.size -= count * each * (lot.length + OVERHEAD)
+        flags = SAFE if lot.service == _SAFE_SERVICE else 0
+        load = flags, (lot.sender,) * each, (lot.length,) * each, (lot.service,) * each, groups
+        self._pass(lot, count * each)
+        return load
+
+    def _mixed(self) -> Load:
+        """One packet, filled from several lots."""
+        queue, room = self._queue, self._body_max
+        safe = queue[0].service == _SAFE_SERVICE
+        senders: list[int] = []
+        lengths: list[int] = []
+        services: list[int] = []
+        payloads: list[bytes] = []
+        while queue and len(payloads) < COUNT_MAX:
+            lot = queue[0]
+            count = min(lot.left, room // (lot.length + DESCRIPTOR_SIZE), COUNT_MAX - len(payloads))
+            if not count or (lot.service == _SAFE_SERVICE) is not safe or lot.sender in self._large:
+                break
+            room -= count * (lot.length + DESCRIPTOR_SIZE)
+            senders += (lot.sender,) * count
+            lengths += (lot.length,) * count
+            services += (lot.service,) * count
+            payloads += lot.payloads[lot.at : lot.at + count]
+            self._pass(lot, count)
+        self.size -= sum(lengths) + OVERHEAD * len(payloads)
+        return SAFE if safe else 0, tuple(senders), tuple(lengths), tuple(services), [payloads]
+
+    def _next_parts(self, limit: int) -> Load:
+        """The next part of the large message whose turn it is, or several in the middle of it."""
         sender, large = next(iter(self._large.items()))
         del self._large[sender]
-        _, length, service, data = large.entry
-        chunk = data[large.sent : large.sent + self._whole_max]
+        size, length = self._whole_max, len(large.data)
         first = large.sent == 0
-        large.sent += len(chunk)
+        middle = (length - large.sent - 1) // size  # parts before the last one
+        count = 1 if first or not middle else min(limit, middle)
+        starts = range(large.sent, large.sent + count * size, size)
+        groups = [(large.data[at : at + size],) for at in starts]
+        large.sent += sum(len(chunk) for (chunk,) in groups)
         last = large.sent == length
         if last:
             self.size -= length + OVERHEAD
@@ -127,9 +189,9 @@ class Outbox:
         else:
             self._large[sender] = large  # behind the others: they take turns
         part = Part.LAST if last else Part.FIRST if first else Part.MIDDLE
-        flags = part << PART_SHIFT | (SAFE if service == _SAFE_SERVICE else 0)
-        return flags, [(sender, len(chunk), service, chunk)]
+        flags = part << PART_SHIFT | (SAFE if large.service == _SAFE_SERVICE else 0)
+        return flags, (sender,), (len(groups[0][0]),), (large.service,), groups
 
 
-def cost(entries: Sequence[Entry]) -> int:
-    return sum([entry[1] for entry in entries]) + OVERHEAD * len(entries)
+def cost(lots: Iterable[Lot]) -> int:
+    return sum((lot.length + OVERHEAD) * lot.left for lot in lots)

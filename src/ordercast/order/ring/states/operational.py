@@ -240,7 +240,7 @@ def outbox_source(facts: Facts) -> Source:
     def take(first: Seq, token_round: int, timestamp: int, limit: int) -> list[Run]:
         loads = facts.outbox.take(limit)
         if loads:
-            facts.own_seq = Seq(first + len(loads) - 1)
+            facts.own_seq = Seq(first + sum(len(load[4]) for load in loads) - 1)
         return build_runs(facts.installed.prefix, loads, facts.me, first, token_round, timestamp + 1)
 
     return take
