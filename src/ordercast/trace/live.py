@@ -1,10 +1,10 @@
 """Recording a live node: what happens is gathered on its event loop and written by a thread.
 
-`LiveTrace` is called on the loop. It appends to a list, keeps the payloads as they are, and never waits for a disk.
-`flush` hands the list over; the thread computes digests, makes one Arrow batch of it and writes that in one go, so that
-a process that is killed loses what it had not handed over and nothing else. Nothing is dropped in silence: when the
-disk fails, or falls so far behind that memory would fill, the recording ends, `error` says why, and the trace says that
-it has no end.
+`LiveTrace` is called on the loop. It appends to a list, keeps deliveries as they are, and never waits for a disk. `flush`
+hands the list over; the thread computes digests, makes one Arrow batch of it and writes that in one go. A process that
+is killed loses what it had not handed over, except its submissions, which are in its journal. Nothing is dropped in
+silence: when the disk fails, or falls so far behind that memory would fill, the recording ends, `error` says why, and
+the trace says that it has no end.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from ordercast.model.effects import Deliver
 from ordercast.model.ids import Instant, ProcessId, incarnation_of
 from ordercast.model.notes import Visited
 from ordercast.trace.arrow import TraceError, reason_of, table_of
-from ordercast.trace.live_columns import Gathered, Item, Submission
-from ordercast.trace.live_file import CONTROL, FULL, FileName, LiveInfo, file_name_from
-from ordercast.trace.records import DeliveredBatch, Ended, Event, Noted, Started, Submitted
+from ordercast.trace.journal import Journal, Row
+from ordercast.trace.live_columns import Gathered, Item
+from ordercast.trace.live_file import CONTROL, FULL, FileName, LiveInfo, file_name_from, journal_path
+from ordercast.trace.records import DeliveredBatch, Ended, Event, Noted, Started, Submitted, digest_of
 
 MIB = 1 << 20
 FLUSH_SIZE = 8 * MIB  # gathered so much, it is handed over without being asked
@@ -33,6 +34,9 @@ BEHIND_SIZE_MAX = 64 * MIB  # what may wait for the writer
 EVENT_SIZE = 200  # bytes that an event is taken to hold
 MESSAGE_SIZE = 100  # and a message beside its payload
 CLOSE_PATIENCE_S = 10.0
+
+# One message that the engine is given: (sender, counter, service, stamped payload).
+Submission = tuple[int, int, int, bytes]
 
 
 class LiveTrace:
@@ -63,15 +67,23 @@ class LiveTrace:
         size = EVENT_SIZE
         if isinstance(event, Submitted | DeliveredBatch):
             size += MESSAGE_SIZE * len(event.messages)
+        if isinstance(event, Submitted):
+            rows = [(sent.message[1], sent.message[2], sent.service, sent.size, sent.digest) for sent in event.messages]
+            self._remember(event.at, rows)
         self._add(event, size)
         if isinstance(event, Started):  # from now on the folder knows that this process exists
             self.flush()
 
     def submitted(self, at: Instant, messages: Sequence[Submission]) -> None:
-        """The engine is about to be given these, in this order: (sender, counter, service, stamped payload). The
-        stamp has the same sender and counter; `STAMPED` is for the engine alone."""
+        """The engine is about to be given these, in this order: call it before, so that nothing is sent that a kill
+        could make unknown. The stamp has the same sender and counter; `STAMPED` is for the engine alone."""
         if self.is_full:
-            self._add((at, messages), EVENT_SIZE + sum(MESSAGE_SIZE + len(message[3]) for message in messages))
+            rows = [
+                (sender, counter, int(service), len(data), digest_of(data))
+                for sender, counter, service, data in messages
+            ]
+            self._remember(at, rows)
+            self._add((at, rows), EVENT_SIZE + MESSAGE_SIZE * len(rows))
 
     def delivered(self, at: Instant, deliver: Deliver) -> None:
         """The engine delivered this; it must not be changed afterwards."""
@@ -106,6 +118,10 @@ class LiveTrace:
         if self._given_size - self._writer.taken_size > BEHIND_SIZE_MAX:
             self._give_up()
 
+    def _remember(self, at: Instant, rows: list[Row]) -> None:
+        if self._is_recording and self._writer.journal is not None:
+            self._writer.journal.put(at, rows)
+
     def _give_up(self) -> None:
         self._is_recording = False
         self._error = (
@@ -129,6 +145,7 @@ class _Writer:
         self.folder = files.folder
         self.error: str | None = None
         self.taken_size = 0
+        self.journal = files.journal
         self._files = files
         self._gathered = Gathered(files.info.process)
         self._queue: SimpleQueue[tuple[list[Item], int] | None] = SimpleQueue()
@@ -157,7 +174,7 @@ class _Writer:
             return
         try:
             if items is None:
-                self._files.close()
+                self._files.finish()
             else:
                 self._write(items)
         except OSError as error:
@@ -185,6 +202,7 @@ class _Files:
         self._file_size_max, self._files_max = file_size_max, files_max
         self._file: BinaryIO | None = None
         self._stream: pa.ipc.RecordBatchStreamWriter | None = None
+        self.journal: Journal | None = None
         if "/" in info.name or not info.name or file_size_max < 1 or files_max < 0:
             raise TraceError(
                 f"a trace of node '{info.name}' with files of {file_size_max} bytes, {files_max} of them, cannot be "
@@ -193,10 +211,13 @@ class _Files:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._open()
+            if info.level == FULL:
+                self.journal = Journal(journal_path(folder, info.name, info.process))
         except FileExistsError as error:
             what = "is not a folder" if not folder.is_dir() else f"has a trace of node '{info.name}' of this very start"
             raise TraceError(f"{folder} {what}: choose another folder") from error
         except OSError as error:
+            self.abandon()
             raise TraceError(
                 f"the trace cannot be written to {folder}: {reason_of(error)}; check its permissions or choose another"
             ) from error
@@ -213,6 +234,12 @@ class _Files:
         self._file.flush()
         if self._file.tell() >= self._file_size_max:
             self.close()
+
+    def finish(self) -> None:
+        """Everything is written."""
+        self.close()
+        if self.journal is not None:
+            self.journal.remove()
 
     def close(self) -> None:
         if self._file is not None and self._stream is not None:
@@ -242,5 +269,7 @@ class _Files:
         if self._files_max:
             named = [(name, path) for path in self.folder.iterdir() if (name := file_name_from(path)) is not None]
             mine = sorted(pair for pair in named if pair[0].name == self.info.name)
-            for _, path in mine[: -self._files_max]:
+            for name, path in mine[: -self._files_max]:
                 path.unlink(missing_ok=True)
+                if name.incarnation != incarnation_of(self.info.process):
+                    path.with_name(name.journal).unlink(missing_ok=True)

@@ -13,6 +13,7 @@ from typing import Any
 from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.ids import Instant, ProcessId
 from ordercast.trace.columns import MESSAGE_COLUMNS, Cells, MessageRow, RowKind, signed
+from ordercast.trace.journal import Row
 from ordercast.trace.records import (
     STAMPED,
     UNSTAMPED,
@@ -24,9 +25,7 @@ from ordercast.trace.records import (
 )
 from ordercast.trace.to_rows import rows_from
 
-# One message that the engine accepted: (sender, counter, service, stamped payload).
-Submission = tuple[int, int, int, bytes]
-Item = Event | tuple[Instant, Sequence[Submission]] | tuple[Instant, Deliver]
+Item = Event | tuple[Instant, Sequence[Row]] | tuple[Instant, Deliver]
 
 _NO_IDENTITY = (None, None, None)
 
@@ -64,19 +63,19 @@ class Gathered:
                 self.columns[name].append(value)
         self.count += len(rows.messages)
 
-    def _add_submitted(self, at: Instant, messages: Sequence[Submission]) -> None:
-        if not messages:
+    def _add_submitted(self, at: Instant, rows: Sequence[Row]) -> None:
+        if not rows:
             self._add_event(Submitted(at, self._process, ()))
             return
-        senders, counters, services, payloads = zip(*messages, strict=True)
-        columns, count = self.columns, len(messages)
+        columns, count = self.columns, len(rows)
         self._add_common(MessageRow(self._process, 0, self._n, at, int(RowKind.SUBMITTED)), count)
         columns["seq"] += repeat(None, count)
         columns["slot"] += repeat(None, count)
         columns["sender_process"] += repeat(signed(self._process), count)
-        columns["sender"] += senders
-        columns["counter"] += counters
-        self._add_payloads(services, payloads)
+        for name, column in zip(
+            ("sender", "counter", "service", "size", "digest"), zip(*rows, strict=True), strict=True
+        ):
+            columns[name] += column
 
     def _add_delivered(self, at: Instant, deliver: Deliver) -> None:
         count = len(deliver)
@@ -94,8 +93,9 @@ class Gathered:
         columns["sender_process"] += processes
         columns["sender"] += senders
         columns["counter"] += counters
-        services = [service for parcel in parcels for service in parcel[3]]
-        self._add_payloads(services, [data for parcel in parcels for data in parcel[4]])
+        columns["service"] += [int(service) for parcel in parcels for service in parcel[3]]
+        columns["size"] += [len(data) for parcel in parcels for data in parcel[4]]
+        columns["digest"] += [digest_of(data) for parcel in parcels for data in parcel[4]]
 
     def _add_common(self, row: MessageRow, count: int) -> None:
         """What is the same for all messages of a batch, and their `idx`."""
@@ -105,12 +105,6 @@ class Gathered:
         columns["idx"] += range(idx, idx + count)
         self._counts[self._process] = idx + count
         self.count += count
-
-    def _add_payloads(self, services: Sequence[int], payloads: Sequence[bytes]) -> None:
-        columns = self.columns
-        columns["digest"] += map(digest_of, payloads)
-        columns["service"] += map(int, services)
-        columns["size"] += map(len, payloads)
 
 
 def _identities(parcel: Parcel) -> Iterator[tuple[int | None, int | None, int | None]]:

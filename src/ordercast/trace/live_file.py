@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ordercast.model.ids import ProcessId
+from ordercast.model.ids import ProcessId, incarnation_of
 from ordercast.trace.arrow import FORMAT_KEY, TraceError, reason_of, schema_with, version_problem
 
 _LIVE_KEY = b"ordercast.live"
@@ -50,11 +50,20 @@ class FileName:
     def __str__(self) -> str:
         return f"live-{self.name}-{self.incarnation}-{self.number}.arrows"
 
+    @property
+    def journal(self) -> str:
+        """Name of the file of the process's last submissions (`journal.py`), which lies beside."""
+        return f"live-{self.name}-{self.incarnation}.submitted"
+
 
 def file_name_from(path: Path) -> FileName | None:
     """None when it is not the name of a live trace."""
     match = _NAME.fullmatch(path.name)
     return None if match is None else FileName(match["name"], int(match["incarnation"]), int(match["number"]))
+
+
+def journal_path(folder: Path, name: str, process: ProcessId) -> Path:
+    return folder / FileName(name, incarnation_of(process), 0).journal
 
 
 def read_info(path: Path) -> LiveInfo | None:

@@ -7,19 +7,20 @@ The files are read twice: `survey_of` looks at whole columns to learn how the li
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ordercast.model.ids import ProcessId, node_of, process_text
+from ordercast.model.ids import Instant, ProcessId, node_of, process_text
 from ordercast.trace.arrow import TraceError, reason_of, rows_of
 from ordercast.trace.columns import RowKind
 from ordercast.trace.from_rows import events_from
-from ordercast.trace.live_file import FULL, is_finished, read_batches, read_info
+from ordercast.trace.journal import submissions_after
+from ordercast.trace.live_file import FULL, is_finished, journal_path, read_batches, read_info
 from ordercast.trace.merge import START, Stream
-from ordercast.trace.records import Ended, Event
+from ordercast.trace.records import Ended, Event, Submitted
 
 _VIEWS = (int(RowKind.REGULAR_VIEW), int(RowKind.TRANSITIONAL_VIEW))
 
@@ -39,6 +40,8 @@ class LiveLife:
     is_ended: bool | None = None  # the writer's last word: closed (True), gave up (False), none
     members: set[ProcessId] = field(default_factory=set)  # of its views
     submitted: dict[Stream, int] = field(default_factory=dict)
+    submitted_count: int = 0
+    rescued: list[Submitted] = field(default_factory=list)  # submissions that are in its journal alone
 
     @property
     def text(self) -> str:
@@ -64,7 +67,19 @@ def survey_of(paths: dict[int, Path]) -> LiveLife | None:
     for path, offset in files:
         for batch in read_batches(path):
             n = _survey_batch(life, batch, offset, n)
+    _rescue(life)
     return life
+
+
+def _rescue(life: LiveLife) -> None:
+    """What its journal has beyond its files, if it was killed."""
+    path, offset = life.files[-1]
+    journal = journal_path(path.parent, life.name, life.process)
+    for found in submissions_after(journal, life.process, life.submitted_count):
+        life.rescued.append(replace(found, at=Instant(found.at + offset)))
+        life.last_at = max(life.last_at, life.rescued[-1].at)
+        _, sender, counter = found.messages[0].message
+        life.submitted[life.process, sender] = counter
 
 
 def _missing_file(paths: dict[int, Path], numbers: list[int]) -> str | None:
@@ -100,6 +115,7 @@ def _survey_batch(life: LiveLife, batch: pa.RecordBatch, offset: int, n: int) ->
 
 
 def _survey_submitted(life: LiveLife, table: pa.Table) -> None:
+    life.submitted_count += len(table) - table["digest"].null_count
     highest = table.select(["sender", "counter"]).group_by("sender").aggregate([("counter", "max")])
     for sender, counter in zip(highest["sender"].to_pylist(), highest["counter_max"].to_pylist(), strict=True):
         if sender is not None:
@@ -114,6 +130,7 @@ def events_of(life: LiveLife) -> Iterator[Event]:
             for event in _events_from(path, batch, offset):
                 if not isinstance(event, Ended):
                     yield event
+    yield from life.rescued
 
 
 def _events_from(path: Path, batch: pa.RecordBatch, offset: int) -> list[Event]:

@@ -170,6 +170,30 @@ def test_what_a_killed_process_sent_last_is_in_doubt_and_nothing_else_is(write: 
     assert others == {Outcome.VALID}
 
 
+def test_its_journal_dispels_the_doubt(write: Write, tmp_path: Path) -> None:
+    told = story()
+    told.crash(1)
+    told.change(0, 2)
+    events = told.finished()
+    known = _without_last(events, 1)
+    write([event for event in known if getattr(event, "process", None) != process(1) or isinstance(event, Crashed)])
+    trace = new_trace(tmp_path / "one", process(1))
+    for event in events:
+        if getattr(event, "process", None) == process(1) and event in known and not isinstance(event, Crashed):
+            trace.record(event)
+    trace.flush()
+    lost = [event for event in events if isinstance(event, Submitted) and event not in known]
+    trace.record(lost[0])
+    (journal,) = (tmp_path / "one").glob("*.submitted")
+    kept = journal.read_bytes()
+    trace.close()
+    killed(files_of(tmp_path / "one", process(1))[0])
+    journal.write_bytes(kept)
+    for path in files_of(tmp_path / "n1", process(1)):
+        path.unlink()
+    assert set(outcomes_on(history_of(tmp_path)).values()) == {Outcome.VALID}
+
+
 def test_but_all_must_deliver_it_alike(write: Write, tmp_path: Path) -> None:
     def altered(event: Event) -> Event:
         if isinstance(event, DeliveredBatch) and event.process == process(2):

@@ -171,12 +171,12 @@ from ordercast.model.ids import Instant, RingId
 from ordercast.model.notes import Visited
 from ordercast.model.promises import Promises
 from ordercast.trace.live import LiveTrace
-from ordercast.trace.live_columns import Gathered
 from ordercast.trace.records import Noted, Started
 trace = LiveTrace(Path({str(tmp_path)!r}), "n1", {ME}, full=True, file_size_max=20_000, files_max=0)
 trace.record(Started(Instant(0), {ME}, Promises("story", frozenset(), frozenset(), 1)))
 for at in range(1, 100_000):
     trace.record(Noted(Instant(at), {ME}, Visited(RingId(4, {ME}), at, at, at, at, 0, 0, 0)))
+    trace.submitted(Instant(at), [(7, at, 4, b"x" * 30)])
     if at % 50 == 0:
         trace.flush()
     if len(list(Path({str(tmp_path)!r}).iterdir())) > 3:
@@ -188,6 +188,8 @@ for at in range(1, 100_000):
         event.note.round for event in told(tmp_path) if isinstance(event, Noted) and isinstance(event.note, Visited)
     ]
     assert len(rounds) > 50 and rounds == list(range(1, len(rounds) + 1))
+    sent = [event.messages[0].message.counter for event in told(tmp_path) if isinstance(event, Submitted)]
+    assert sent == list(range(1, len(sent) + 1)) and len(sent) > len(rounds)  # the journal has what no batch has
 
 
 @pytest.mark.parametrize(
@@ -204,6 +206,46 @@ def test_what_is_no_trace_is_named(damage: Callable[[bytes], bytes], words: str,
     with pytest.raises(TraceError, match=words) as caught:
         read_live(tmp_path)
     assert str(path) in str(caught.value)
+
+
+# The journal
+
+
+def test_submissions_after_the_last_batch_are_in_the_journal(tmp_path: Path) -> None:
+    trace = new_trace(tmp_path, ME)
+    trace.record(STARTED)
+    payloads = {counter: stamped(MessageId(ME, 3, counter), bytes(counter)) for counter in range(1, 6)}
+    trace.submitted(Instant(2), [(3, counter, 5, payloads[counter]) for counter in (1, 2)])
+    trace.flush()
+    trace.submitted(Instant(3), [(3, counter, 5, payloads[counter]) for counter in (3, 4)])
+    trace.record(Submitted(Instant(4), ME, (SubmittedMessage(MessageId(ME, 3, 5), digest_of(payloads[5]), 5, 25),)))
+    (journal,) = tmp_path.glob("*.submitted")
+    kept = journal.read_bytes()
+    trace.close()
+    assert not journal.exists()
+    killed(files_of(tmp_path, ME)[0])
+    journal.write_bytes(kept)
+    submitted = [message for event in told(tmp_path) if isinstance(event, Submitted) for message in event.messages]
+    assert submitted == [
+        SubmittedMessage(MessageId(ME, 3, counter), digest_of(data), 5, len(data)) for counter, data in payloads.items()
+    ]
+    for size in range(0, len(kept), len(kept) // 9):  # whatever is left of it, nothing is made up
+        journal.write_bytes(kept[:size])
+        found = [message for event in told(tmp_path) if isinstance(event, Submitted) for message in event.messages]
+        assert found == submitted[: len(found)] and len(found) >= 2
+
+
+def test_a_journal_that_was_overrun_is_not_used(tmp_path: Path) -> None:
+    trace = new_trace(tmp_path, ME)
+    trace.record(STARTED)
+    data = stamped(MessageId(ME, 3, 1), b"")
+    trace.submitted(Instant(2), [(3, counter, 5, data) for counter in range(1, 70_000)])
+    (journal,) = tmp_path.glob("*.submitted")
+    kept = journal.read_bytes()
+    trace.close()
+    killed(files_of(tmp_path, ME)[0])
+    journal.write_bytes(kept)
+    assert told(tmp_path) == [STARTED]
 
 
 # Rotation
@@ -262,10 +304,9 @@ from ordercast.model.ids import Instant, RingId
 from ordercast.model.notes import Visited
 from ordercast.model.promises import Promises
 from ordercast.trace.live import LiveTrace
-from ordercast.trace.live_columns import Gathered
 from ordercast.trace.records import Noted, Started
-resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
 trace = LiveTrace(Path({str(tmp_path)!r}), "n1", {ME}, full=True, file_size_max=1_000_000, files_max=0)
+resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
 trace.record(Started(Instant(0), {ME}, Promises("story", frozenset(), frozenset(), 1)))
 for at in range(1, 1000):
     trace.record(Noted(Instant(at), {ME}, Visited(RingId(4, {ME}), at, at, at, at, 0, 0, 0)))
