@@ -90,8 +90,8 @@ def read_batches(path: Path) -> Iterator[pa.RecordBatch]:
 
 
 def is_finished(path: Path) -> bool:
-    """Its writer closed it: nothing is cut off. (A batch ends in these bytes by chance, once in billions; the numbers of
-    the events would still show that some are missing.)"""
+    """Its writer closed it: nothing is cut off. (A batch ends in these bytes by chance, once in billions; then the
+    numbers of the events still show that some are missing.)"""
     with _opened(path) as file:
         size = file.size()
         if size < len(_END_OF_STREAM):
