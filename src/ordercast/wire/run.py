@@ -61,7 +61,7 @@ class Run:
         self.count = count  # of packets
         self.is_safe = is_safe  # safe delivery is asked for
         self.part = part  # what part of a message each packet has
-        self.parcel = parcel  # the messages; None of a recovered packet, since nobody delivers it on the new ring
+        self.parcel = parcel  # the messages; None once delivered, and of a recovered packet, which is not delivered
 
     @property
     def last(self) -> Seq:
@@ -149,11 +149,10 @@ def _extend(run: Run, alike: int) -> None:
     """Take the packets behind the run's only one into it, as long as they differ in nothing but numbers and bytes."""
     assert run.parcel is not None
     seq, originator, senders, services, payloads, each = run.parcel
-    length = len(payloads[0])
-    data, at, size = run.data, run.at, run.size
-    shape = _shape(each, length)
-    if shape.size != size:  # messages of several lengths
+    if len(set(map(len, payloads))) > 1:  # messages of several lengths
         return
+    data, at, size = run.data, run.at, run.size
+    shape = _shape(each, len(payloads[0]))
     gathered = list(payloads)
     first, expected = data[at : at + FIXED_SIZE], seq + 1
     descriptors = data[at + HEADER_SIZE : at + HEADER_SIZE + DESCRIPTOR_SIZE * each]

@@ -47,6 +47,8 @@ class Delivery:
                     break
             if run.parcel is not None:
                 self._assemble(run.parcel_of(first, end), run.part, parcels)
+                if end == run.last:
+                    run.parcel = None  # whoever still needs the packet takes it from the bytes
             index = end - store.base
         self.delivered = Seq(store.base + index)
         if parcels:
