@@ -1,10 +1,10 @@
 """Recording a live node: what happens is gathered on its event loop and written by a thread.
 
 `LiveTrace` is called on the loop. It appends to a list, keeps deliveries as they are, and never waits for a disk.
-`flush` hands the list over; the thread reads stamps and digests, makes one Arrow batch of it and writes that in one go. A
-process that is killed loses what it had not handed over, except its submissions, which are in its journal. Nothing is dropped in
-silence: when the disk fails, or falls so far behind that memory would fill, the recording ends, `error` says why, and
-the trace says that it has no end.
+`flush` hands the list over; the thread reads stamps and digests, makes one Arrow batch and writes it in one go. A
+process that is killed loses what it had not handed over, except its submissions, which are in its journal. Nothing is
+dropped in silence: when the disk fails, or falls so far behind that memory would fill, the recording ends, `error` says
+why, and the trace says that it has no end.
 """
 
 from __future__ import annotations
