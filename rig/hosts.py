@@ -102,7 +102,7 @@ class Hosts(Sequence[Host]):
         self._hosts = [Host(number, f"{self._prefix}h{number}") for number in range(1, count + 1)]
         self._fabrics: list[Fabric] = []
         self._faults = [Faults() for _ in range(networks)]
-        self._is_switch = switch
+        self.is_switch = switch
         self._seed = seed
 
     @overload
@@ -133,12 +133,12 @@ class Hosts(Sequence[Host]):
     def _make(self) -> None:
         middle = f"{self._prefix}b"
         names = [host.namespace for host in self._hosts]
-        namespaces.create(names if self._is_switch else [middle, *names])
+        namespaces.create(names if self.is_switch else [middle, *names])
         for name in names:
             with namespaces.inside(name):
                 _skip_address_checks()
         for network in range(len(self._faults)):
-            if self._is_switch:
+            if self.is_switch:
                 self._fabrics.append(SwitchClient(network, names, self._seed + network))
             else:
                 self._fabrics.append(Bridge(network, names, middle))
@@ -222,7 +222,7 @@ class Hosts(Sequence[Host]):
         Off: it is cut into packets on leaving the host, as on a real wire. Loss tests need that, or whole sends are
         lost. With a switch it is always off.
         """
-        if self._is_switch:
+        if self.is_switch:
             return
         for host in self._hosts:
             for network in range(len(self._faults)):

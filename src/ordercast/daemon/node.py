@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic_ns
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ordercast.daemon.recording import Recording
 
 LEAVE_PATIENCE_S = 5.0  # an orderly leave that takes longer is given up: others will see a failure
+WINDOW_MIN = 24  # packets: smaller buffers than this need other help
 LOOK_EVERY_S = 0.2  # how often the trace is handed to the disk, and the application looked after
 
 
@@ -96,7 +97,7 @@ class Node:
     async def start(self) -> None:
         """Open everything and begin. What is in the way is told by a UsageError, and nothing is left open."""
         self.sockets = Sockets(self.config)
-        self.config = self.sockets.config
+        self.config = self._within_buffers(self.sockets.config)
         assert self.config.node is not None
         try:
             folder = self.config.state_folder
@@ -117,6 +118,21 @@ class Node:
         self._record(Started(self.started_at, self.process, self.engine.promises, self._storage.kept))
         self._driver.start()
         self._look_after()
+
+    def _within_buffers(self, config: NodeConfig) -> NodeConfig:
+        """A rotation must fit in the receive buffer that the kernel granted, or a busy moment loses packets."""
+        ring = config.ring
+        held = max(WINDOW_MIN, self.sockets.packets_held(ring.packet_size_max))
+        if ring.window + ring.visit_max <= held:
+            return config
+        visit_max = min(ring.visit_max, held // 3)
+        window = min(ring.window, held - visit_max)
+        text = (
+            f"the kernel grants a receive buffer of {self.sockets.data.receive_buffer_size:,} bytes, so the window is "
+            f"{window} packets instead of {ring.window}: raise net.core.rmem_max to {config.network.buffer_size}"
+        )
+        self.counters.alarms.append((self.now(), Alarm(AlarmKind.SMALL_BUFFER, text)))
+        return replace(config, ring=replace(ring, window=window, visit_max=visit_max))
 
     def _open_recording(self) -> Recording | None:
         if self.config.trace.level is TraceLevel.OFF:

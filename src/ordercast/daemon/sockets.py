@@ -40,6 +40,7 @@ SEND_SIZE_MAX = 65507  # bytes of one segmented send: what one datagram could ca
 SEGMENTS_MAX = 64  # packets of one segmented send
 READ_SIZE = 1 << 16
 READS_MAX = 32  # of a lane, before the engine sees what they brought
+KERNEL_OVERHEAD = 832  # bytes that the kernel spends on a received packet beside its own, more or less
 SEND_PATIENCE_US = 20_000  # how long a send may wait for the network card, which is what paces a fast sender
 
 _SEGMENT_SIZE = struct.Struct("=H")
@@ -119,6 +120,10 @@ class Sockets:
             self.close()
             raise
         self._token_addresses: dict[NodeId, _Address] = {}
+
+    def packets_held(self, packet_size: int) -> int:
+        """How many packets the receive buffer holds for sure: the kernel counts the memory that it spends on each."""
+        return self.data.receive_buffer_size // (packet_size + KERNEL_OVERHEAD)
 
     def close(self) -> None:
         for opened in self._opened:

@@ -98,6 +98,7 @@ class AlarmKind(Enum):
     FAILED_TO_RECEIVE = "failed to receive"
     BAD_PACKET = "bad packet"
     RECORDING_ENDED = "recording ended"
+    SMALL_BUFFER = "small buffer"
 
 
 @dataclass(slots=True)

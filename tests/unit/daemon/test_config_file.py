@@ -188,7 +188,7 @@ HEAD = 'cluster = "x"\n'
         ),
         (
             HEAD + "[network]\nbuffer_size = 1000" + NODE_A,
-            "network.buffer_size: 1000 does not hold a rotation: write at least 471040",
+            "network.buffer_size: 1000 does not hold a rotation: write at least 1324800",
         ),
         (
             HEAD + '[nodes.a]\nid = 1\naddress = "fd00::1"',
@@ -226,12 +226,12 @@ def test_what_two_nodes_cannot_both_have(file: Path) -> None:
 
 
 def test_the_rules_of_the_ring_speak_of_the_keys_of_the_file(file: Path) -> None:
-    found = problems(file, HEAD + '[ring]\ntoken_loss = "300ms"\nvisit_max = 300' + NODE_A)
+    found = problems(file, HEAD + '[ring]\ntoken_loss = "300ms"\nvisit_max = 800' + NODE_A)
     assert found == [
         "[ring] rest and token_retransmit together must be at most a third of token_loss "
         "(token_retransmit is 40ms, token_loss is 300ms, rest is 100ms)",
         "[ring] pause must be at most half of token_loss (token_loss is 300ms, pause is 250ms)",
-        "[ring] visit_max must be at most window (window is 256, visit_max is 300)",
+        "[ring] visit_max must be at most window (window is 720, visit_max is 800)",
     ]
     assert not any("_ns" in sentence for sentence in found)
 

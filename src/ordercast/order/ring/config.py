@@ -37,9 +37,9 @@ class RingConfig:
     message_size_max: int = 16 << 20
     queue_size_max: int = 64 << 20  # bytes accepted by submit and not yet numbered
 
-    window: int = 256  # packets that all members together may send in a rotation (`window_size`)
-    visit_max: int = 64  # packets that one member may send in a visit (`each_time`)
-    backlog_max: int = 2048  # packets sent and not yet known to be received by all: bounds everybody's store
+    window: int = 720  # packets that all members together may send in a rotation (`window_size`)
+    visit_max: int = 180  # packets that one member may send in a visit (`each_time`)
+    backlog_max: int = 4096  # packets sent and not yet known to be received by all: bounds everybody's store
     requests_max: int = 512  # retransmission requests on a token
 
     token_retransmit_ns: int = 40 * MILLISECOND  # no sign of life after forwarding: forward again

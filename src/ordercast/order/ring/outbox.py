@@ -39,7 +39,6 @@ class Lot:
     def left(self) -> int:
         return len(self.payloads) - self.at
 
-
     def is_like(self, other: Lot) -> bool:
         return (self.length, self.sender, self.service) == (other.length, other.sender, other.service)
 

@@ -49,8 +49,8 @@ BROKEN = [
     ({"join_ns": 60, "consensus_ns": 119}, "join_ns must be at most half of consensus_ns"),
     ({"token_retransmit_ns": 300_000_000}, "token_retransmit_ns must be at most a third of token_loss_ns"),
     ({"rest_ns": 400_000_000}, "rest_ns and token_retransmit_ns together must be at most a third of token_loss_ns"),
-    ({"window": 63}, "visit_max must be at most window"),
-    ({"backlog_max": 319}, "backlog_max must be at least window + visit_max"),
+    ({"window": 179}, "visit_max must be at most window"),
+    ({"backlog_max": 899}, "backlog_max must be at least window + visit_max"),
     ({"queue_size_max": (16 << 20) + 63}, "queue_size_max must exceed message_size_max by at least 64 bytes"),
 ]
 
@@ -67,8 +67,8 @@ KEPT = [
     {"packet_size_max": 65507},
     {"members_max": 1000},
     {"join_ns": 60, "consensus_ns": 120},
-    {"window": 64},
-    {"backlog_max": 320},
+    {"window": 180},
+    {"backlog_max": 900},
     {"queue_size_max": (16 << 20) + 64},
 ]
 

@@ -1,0 +1,264 @@
+"""One node in a process of its own, which does what it is told: the program behind `cluster.py`.
+
+Started as `python -m rig.worker '<task>'`, where the task is one JSON object (see `Task`). Orders come as JSON lines on
+standard input, `{"do": …}`; what happens goes out as JSON lines, `{"event": …}`: started, view, alarm, answer, left,
+failed. An order with an `id` is answered when it is done. When standard input ends, so does the program.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from ordercast.daemon.config import MIB, NetworkConfig, NodeConfig, Peer, TraceConfig, TraceLevel, Transport
+from ordercast.daemon.node import Node, NodeFailed
+from ordercast.model.effects import Alarm, Deliver, InstallView
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import Instant, NodeId, ProcessId, node_of
+from ordercast.model.service import Service
+from ordercast.order.ring.config import RingConfig
+
+TICK_S = 0.02  # a sender at a rate wakes up so often
+LOOK_S = 0.02  # who waits for a quiet node looks so often
+QUEUE_SIZE = 1 * MIB  # short, so that what is sent is soon in the order
+MESSAGE_SIZE_MAX = 512 << 10
+
+Order = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker is given when it starts."""
+
+    node: int
+    addresses: list[str]  # of all nodes, from node 1
+    trace: str
+    state: str | None
+    cluster: str = "chaos"
+    transport: str = "multicast"
+    group: str = "239.192.79.67"
+    segmentation: bool = True
+    inbox_size_max: int = 32 * MIB
+    stall_ns: int = 30_000_000_000
+    ring: dict[str, Any] = field(default_factory=dict)  # keys of RingConfig that are not as usual
+
+    def config(self) -> NodeConfig:
+        peers = tuple(Peer(NodeId(number), f"n{number}", address) for number, address in enumerate(self.addresses, 1))
+        ring = {"queue_size_max": QUEUE_SIZE, "message_size_max": MESSAGE_SIZE_MAX, **self.ring}
+        return NodeConfig(
+            name=f"n{self.node}",
+            node=NodeId(self.node),
+            peers=peers,
+            ring=RingConfig(cluster=self.cluster, **ring),
+            network=NetworkConfig(Transport(self.transport), self.group, segmentation=self.segmentation),
+            trace=TraceConfig(TraceLevel.FULL, Path(self.trace)),
+            inbox_size_max=self.inbox_size_max,
+            stall_ns=self.stall_ns,
+            state_folder=None if self.state is None else Path(self.state),
+        )
+
+    def text(self) -> str:
+        return json.dumps(asdict(self))
+
+
+def tell(event: str, **details: Any) -> None:
+    """One line, in one write."""
+    os.write(sys.stdout.fileno(), f"{json.dumps({'event': event, **details})}\n".encode())
+
+
+class ToldNode(Node):
+    """Tells of views and alarms when they happen, whatever the application does."""
+
+    def on_view(self, effect: InstallView, at: Instant) -> None:
+        super().on_view(effect, at)
+        view = effect.view
+        tell("view", kind=view.kind.value, id=str(view.id), members=_nodes(view.members), reason=view.reason.name)
+
+    def on_alarm(self, alarm: Alarm, at: Instant) -> None:
+        super().on_alarm(alarm, at)
+        about = None if alarm.process is None else node_of(alarm.process)
+        tell("alarm", kind=alarm.kind.name, text=alarm.text, about=about)
+
+
+def _nodes(processes: tuple[ProcessId, ...]) -> list[int]:
+    return sorted(node_of(process) for process in processes)
+
+
+class Worker:
+    def __init__(self, task: Task) -> None:
+        self.node = ToldNode(task.config())
+        self._rng = Random(task.node)
+        self._senders: set[asyncio.Task[None]] = set()
+        self._may_read = asyncio.Event()
+        self._may_read.set()
+        self._is_reading = False  # something that was delivered is being taken
+        self._delivered = 0
+        self._sent = 0
+
+    # Orders
+
+    async def obey(self, order: Order) -> bool:
+        """False when that was the last one."""
+        match order["do"]:
+            case "send":
+                sender = asyncio.create_task(self._send(order))
+                self._senders.add(sender)
+                sender.add_done_callback(self._on_sent)
+            case "hush":
+                for sender in self._senders:
+                    sender.cancel()
+            case "report" | "ping":
+                pass
+            case "drain":
+                await self._drained()
+            case "hear":
+                await self._delivers(order["messages"])
+            case "block":
+                time.sleep(order["seconds"])  # noqa: ASYNC251 (that is the fault)
+            case "read":
+                self._may_read.set() if order["on"] else self._may_read.clear()
+            case "leave":
+                for sender in self._senders:
+                    sender.cancel()
+                await asyncio.gather(*self._senders, return_exceptions=True)
+                await self.node.leave()
+                tell("left")
+                return False
+            case unknown:
+                raise ValueError(f"what is {unknown}?")
+        if "id" in order:
+            tell("answer", to=order["id"], report=self._report())
+        return True
+
+    def _report(self) -> dict[str, Any]:
+        node, counters = self.node, self.node.counters
+        lanes = (node.sockets.data, node.sockets.token)
+        return {
+            "state": node.engine.state_name,
+            "ring": str(node.engine.ring.id),
+            "members": _nodes(node.members),
+            "sending": len(self._senders),
+            "idle": node.engine.is_idle() and not self._has_unread(),
+            "room": node.engine.room(),
+            "submitted": counters.messages_submitted,
+            "delivered": counters.messages_delivered,
+            "taken": self._delivered,
+            "views": len(counters.views),
+            "pauses": counters.pauses,
+            "longest_pause_ns": counters.longest_pause_ns,
+            "refused": dict(counters.refused),
+            "occurred": dict(counters.occurred),
+            "kernel_drops": sum(lane.kernel_drops() for lane in lanes),
+            "packets_received": sum(lane.counters.packets_received for lane in lanes),
+            "retransmitted": node.engine.stats.packets_retransmitted,
+            "segmentation": node.sockets.segmentation,
+            "trace_error": node.trace_error,
+        }
+
+    # The application
+
+    async def receive(self) -> None:
+        async for batch in self.node.batches():
+            await self._may_read.wait()
+            if isinstance(batch, Deliver):
+                self._delivered += len(batch)
+
+    def _has_unread(self) -> bool:
+        return self._delivered < self.node.counters.messages_delivered
+
+    async def _send(self, order: Order) -> None:
+        """`count` messages (None: without end), `rate` in a second (None: as fast as they are accepted)."""
+        left, rate = order["count"], order["rate"]
+        began, sent = time.monotonic(), 0
+        while left is None or left > 0:
+            due = order["batch"] if rate is None else int((time.monotonic() - began) * rate) - sent
+            due = due if left is None else min(due, left)
+            # One service at a time: a batch has one.
+            service = Service[self._rng.choice(order["services"])]
+            payloads = [self._payload(self._rng.choice(order["sizes"])) for _ in range(min(due, order["batch"]))]
+            if payloads:
+                await self.node.submit_many(payloads, service)
+                sent += len(payloads)
+                left = None if left is None else left - len(payloads)
+            await asyncio.sleep(TICK_S if rate is not None else 0)
+
+    def _on_sent(self, sender: asyncio.Task[None]) -> None:
+        self._senders.discard(sender)
+        if not sender.cancelled() and (error := sender.exception()) is not None:
+            tell("failed", why=f"sending: {error}")
+
+    def _payload(self, size: int) -> bytes:
+        self._sent += 1
+        return self._sent.to_bytes(8, "big").ljust(size, b"\xa5")[:size]
+
+    async def _drained(self) -> None:
+        """All that was submitted is delivered, and taken; nothing is under way."""
+        while self._senders or not self._report()["idle"]:
+            await asyncio.sleep(LOOK_S)
+
+    async def _delivers(self, messages: int) -> None:
+        """So many more than now."""
+        goal = self.node.counters.messages_delivered + messages
+        while self.node.counters.messages_delivered < goal:
+            await asyncio.sleep(LOOK_S)
+
+    # The program
+
+    async def run(self) -> None:
+        lines = asyncio.StreamReader()
+        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+        await self.node.start()
+        tell("started", process=self.node.process, pid=os.getpid())
+        receiving = asyncio.create_task(self.receive())
+        obeying = asyncio.create_task(self._obey_all(lines))
+        await asyncio.wait((receiving, obeying), return_when=asyncio.FIRST_COMPLETED)
+        if receiving.done() and not receiving.cancelled() and receiving.exception() is not None:
+            receiving.result()
+        await obeying
+        self._may_read.set()
+        await self.node.leave()
+        await receiving
+
+    async def _obey_all(self, lines: asyncio.StreamReader) -> None:
+        """One after the other but for those that wait: they do not hold up the next."""
+        waiting: set[asyncio.Task[bool]] = set()
+        while line := await lines.readline():
+            order = json.loads(line)
+            if order["do"] in ("drain", "hear"):
+                task = asyncio.create_task(self.obey(order))
+                waiting.add(task)
+                task.add_done_callback(waiting.discard)
+            elif not await self.obey(order):
+                break
+        for task in waiting:
+            task.cancel()
+
+
+def main() -> int:
+    worker_task = Task(**json.loads(sys.argv[1]))
+
+    async def work() -> None:
+        await Worker(worker_task).run()
+
+    return _protected(work)
+
+
+def _protected(work: Callable[[], Coroutine[Any, Any, None]]) -> int:
+    try:
+        asyncio.run(work())
+    except (UsageError, NodeFailed) as error:
+        tell("failed", why=str(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
