@@ -8,9 +8,9 @@
         cluster.settle()
         assert cluster.verdict().outcome is Outcome.VALID
 
-Nodes record into `folder/n1`, `folder/n2`, …, and what only the harness knows goes to `folder/cluster.jsonl`: the folder
-can be given to `ordercast check`. Nothing here sleeps: a thread for each worker reads what it says, and whoever waits is
-woken by that, or gives up with what everybody said last.
+Nodes record into `traces/n1`, `traces/n2`, … of the folder, and what only the harness knows goes to
+`traces/cluster.jsonl`: give `traces` to `ordercast check`. A thread for each worker reads what it says, and whoever
+waits is woken by that, or gives up with what everybody said last.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from ordercast.checker import Checkers, Verdict, combined
 from ordercast.model.ids import MILLISECOND, ProcessId, incarnation_of
 from ordercast.trace.cluster import append_cluster_event
 from ordercast.trace.folder import read_live
-from rig.fabric import Link
 from rig.hosts import Host, Hosts
+from rig.switch import Link
 from rig.worker import Task
 
 PATIENCE_S = 60.0
@@ -297,7 +297,9 @@ class LiveCluster:
         """Returns its report when the order is carried out."""
         return self._answers([host], what, PATIENCE_S, **details)[host]
 
-    def _answers(self, hosts: Sequence[Host], what: str, patience_s: float, **details: Any) -> dict[Host, dict[str, Any]]:
+    def _answers(
+        self, hosts: Sequence[Host], what: str, patience_s: float, **details: Any
+    ) -> dict[Host, dict[str, Any]]:
         numbers = {host: next(self._numbers) for host in hosts}
         for host, number in numbers.items():
             self._order(self.lives[host], what, id=number, **details)
@@ -345,7 +347,9 @@ class LiveCluster:
         def is_there() -> bool:
             views = [life.view for life in watched]
             first = views[0]
-            return first is not None and first.is_regular and first.members == wanted and views.count(first) == len(views)
+            return (
+                first is not None and first.is_regular and first.members == wanted and views.count(first) == len(views)
+            )
 
         self.wait(is_there, f"{[life.name for life in watched]} are in a view of {list(wanted)}", patience_s)
         with self._changed:
@@ -353,9 +357,11 @@ class LiveCluster:
             assert view is not None
             return view
 
-    def wait_for_more(self, host: Host, messages: int, patience_s: float = PATIENCE_S) -> None:
-        """Until a host has delivered so many more messages than now: traffic flows."""
-        self._answers([host], "hear", patience_s, messages=messages)
+    def wait_for_more(
+        self, messages: int, hosts: Host | Iterable[Host] | None = None, patience_s: float = PATIENCE_S
+    ) -> None:
+        """Until each of the hosts (None: all alive) has delivered so many more messages than now: traffic flows."""
+        self._answers(self._several(hosts), "hear", patience_s, messages=messages)
 
     def wait_for_report(self, host: Host, is_so: Callable[[dict[str, Any]], bool], what: str) -> dict[str, Any]:
         """Asks a host until its report is as wanted."""

@@ -118,9 +118,10 @@ class Worker:
             case "report" | "ping":
                 pass
             case "drain":
-                await self._drained()
+                await self._until(self._is_drained)
             case "hear":
-                await self._delivers(order["messages"])
+                goal = self.node.counters.messages_delivered + order["messages"]
+                await self._until(lambda: self.node.counters.messages_delivered >= goal)
             case "block":
                 time.sleep(order["seconds"])  # noqa: ASYNC251 (that is the fault)
             case "read":
@@ -199,15 +200,13 @@ class Worker:
         self._sent += 1
         return self._sent.to_bytes(8, "big").ljust(size, b"\xa5")[:size]
 
-    async def _drained(self) -> None:
+    def _is_drained(self) -> bool:
         """All that was submitted is delivered, and taken; nothing is under way."""
-        while self._senders or not self._report()["idle"]:
-            await asyncio.sleep(LOOK_S)
+        return not self._senders and bool(self._report()["idle"])
 
-    async def _delivers(self, messages: int) -> None:
-        """So many more than now."""
-        goal = self.node.counters.messages_delivered + messages
-        while self.node.counters.messages_delivered < goal:
+    async def _until(self, is_so: Callable[[], bool]) -> None:
+        """The engine tells nobody that it has become quiet, so it is looked at."""
+        while not is_so():  # noqa: ASYNC110
             await asyncio.sleep(LOOK_S)
 
     # The program
