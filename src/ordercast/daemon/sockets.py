@@ -230,7 +230,7 @@ def _sends(bursts: Sequence[Burst], segments_max: int) -> Iterator[tuple[list[by
     gathered: list[bytes | memoryview] = []
     size = room = 0  # of the send being put together: packets of `size`, and how many bytes more it can take
     for data, its_size in bursts:
-        is_alike = its_size == size or (len(data) < size and its_size < size)
+        is_alike = its_size == size or len(data) <= its_size < size  # one shorter packet may be the last
         if gathered and (not is_alike or len(data) > room):
             yield gathered, size
             gathered = []

@@ -20,10 +20,10 @@ def _sent(bursts: list[Burst], segments_max: int = SEGMENTS_MAX) -> list[Send]:
     return sends
 
 
-def _burst(size: int, count: int, last: int = 0) -> Burst:
-    """Packets that all differ, the last one perhaps shorter."""
-    packets = [bytes([number % 251]) * size for number in range(count)]
-    return b"".join(packets) + bytes([250]) * last, size
+def _burst(size: int, count: int, last: int = 0, first: int = 0) -> Burst:
+    """Neighbours differ; the last one is perhaps shorter."""
+    packets = [bytes([number % 251]) * size for number in range(first, first + count)]
+    return b"".join(packets) + bytes([(first + count) % 251]) * last, size
 
 
 sizes = st.one_of(st.integers(1, 12), st.sampled_from((72, 79, 1000, 1472, 9000, 32753, 32754, 65507)))
@@ -34,11 +34,12 @@ def burst_lists(draw: st.DrawFn) -> list[Burst]:
     """Of a few sizes, so that neighbours are often of one size, or the next one is a little shorter."""
     pool = draw(st.lists(sizes, min_size=1, max_size=3))
     bursts: list[Burst] = []
-    for _ in range(draw(st.integers(1, 8))):
+    for number in range(draw(st.integers(1, 8))):
         size = draw(st.sampled_from(pool))
         most = min(150, 200_000 // size)
         count = draw(st.one_of(st.integers(1, 4), st.integers(1, max(1, most)), st.just(min(most, SEGMENTS_MAX))))
-        bursts.append(_burst(size, count, draw(st.one_of(st.just(0), st.integers(0, size - 1)))))
+        last = draw(st.one_of(st.just(0), st.integers(0, size - 1)))
+        bursts.append(_burst(size, count, last, first=37 * number))
     return bursts
 
 
