@@ -252,7 +252,7 @@ def _claim(config: NodeConfig, opened: list[socket.socket]) -> tuple[NodeConfig,
     """The socket for tokens. On one machine its port stands for the node id, and who has the port has the id."""
     if config.node is not None:
         me = config.me()
-        return config, _open(me.address, me.token_port, opened, "tokens")
+        return replace(config, name=config.name or me.name), _open(me.address, me.token_port, opened, "tokens")
     for number in range(1, LOCAL_NODES_MAX + 1):
         peer = local_peer(NodeId(number), config.network.port)
         try:
