@@ -7,6 +7,7 @@ never was before.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import time
@@ -78,7 +79,7 @@ class FolderStorage:
     def write(self, key: str, value: bytes, done: Callable[[OSError | None], None]) -> None:
         def finished(future: Future[None]) -> None:
             error = future.exception()
-            done(error if isinstance(error, OSError) else None)
+            done(error if isinstance(error, OSError | None) else OSError(f"{type(error).__name__}: {error}"))
 
         self._thread.submit(self._write, key, value).add_done_callback(finished)
 
@@ -92,7 +93,8 @@ class FolderStorage:
         fresh = path.with_suffix(".new")
         file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
-            os.write(file, value)
+            if os.write(file, value) < len(value):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(file)
         finally:
             os.close(file)
