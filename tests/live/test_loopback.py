@@ -1,0 +1,251 @@
+"""Nodes on the loopback interface of this machine: no namespaces, no privileges, several nodes in one process.
+
+Each test has a cluster name of its own, so that other tests on the same machine are strangers to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AsyncExitStack
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ordercast import Message, Node, NodeConfig, NodeFailed, Service, ThreadedNode, UsageError, View
+from ordercast.checker import Checkers, Outcome
+from ordercast.daemon.config import NetworkConfig, Peer, TraceConfig, TraceLevel
+from ordercast.daemon.node import Event
+from ordercast.daemon.storage import FolderStorage
+from ordercast.model.ids import MILLISECOND, NodeId, ProcessId
+from ordercast.model.view import ChangeReason, ViewKind
+from ordercast.order.ring.config import RingConfig
+from ordercast.trace.cluster import append_cluster_event
+from ordercast.trace.folder import read_live
+
+PATIENCE_S = 60.0
+_NUMBERS = count(1)
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(work, PATIENCE_S))
+
+
+def quick_ring() -> RingConfig:
+    return RingConfig(cluster=f"test {os.getpid()} {next(_NUMBERS)}", consensus_ns=100 * MILLISECOND)
+
+
+def local(ring: RingConfig, **options: Any) -> NodeConfig:
+    """Any free place on this machine, away from the usual ports."""
+    return NodeConfig(ring=ring, network=NetworkConfig(port=20_000 + os.getpid() % 100 * 100), **options)
+
+
+async def view_of(stream: AsyncIterator[Event], *members: ProcessId) -> View:
+    """The next regular view that has all of these."""
+    async for event in stream:
+        if isinstance(event, View) and event.kind is ViewKind.REGULAR and set(members) <= set(event.members):
+            return event
+    raise AssertionError("the stream has ended")
+
+
+async def messages_of(stream: AsyncIterator[Event], wanted: int) -> list[Message]:
+    found: list[Message] = []
+    while len(found) < wanted:
+        event = await anext(stream)
+        if isinstance(event, Message):
+            found.append(event)
+    return found
+
+
+async def started(stack: AsyncExitStack, *configs: NodeConfig | None) -> tuple[list[Node], list[AsyncIterator[Event]]]:
+    """Nodes that have come together, and their streams from there on."""
+    nodes = [await stack.enter_async_context(Node(config)) for config in configs]
+    streams = [node.stream() for node in nodes]
+    everybody = [node.process for node in nodes]
+    await asyncio.gather(*(view_of(stream, *everybody) for stream in streams))
+    return nodes, streams
+
+
+# What must work at once
+
+
+def test_three_nodes_without_configuration() -> None:
+    """Others may run on this machine without configuration, too: they are in the same ring."""
+
+    async def work() -> None:
+        async with AsyncExitStack() as stack:
+            nodes, streams = await started(stack, None, None, None)
+            mine = {b"from %d" % node.process for node in nodes}
+            for node in nodes:
+                await node.submit(b"from %d" % node.process, Service.SAFE)
+            seen = []
+            for stream in streams:
+                found: list[Message] = []
+                while len(found) < 3:
+                    found += [message for message in await messages_of(stream, 1) if message.data in mine]
+                seen.append(found)
+            assert seen[0] == seen[1] == seen[2]
+            assert {message.sender for message in seen[0]} == {node.process for node in nodes}
+
+    run(work())
+
+
+def test_threaded_nodes_go_on_while_the_program_is_busy() -> None:
+    async def work() -> None:
+        ring = quick_ring()
+        async with ThreadedNode(local(ring)) as one, ThreadedNode(local(ring)) as two:
+            streams = [one.stream(), two.stream()]
+            for stream in streams:
+                await view_of(stream, one.node.process, two.node.process)
+            before = two.node.counters.messages_delivered
+            await one.submit_many([b"%d" % number for number in range(100)])
+            # Nothing runs on this loop until the other node has delivered all of it.
+            end = time.monotonic() + PATIENCE_S
+            while two.node.counters.messages_delivered < before + 100:
+                assert time.monotonic() < end
+                time.sleep(0.001)  # noqa: ASYNC251
+            for stream in streams:
+                assert [message.data for message in await messages_of(stream, 100)] == [b"%d" % n for n in range(100)]
+
+    run(work())
+
+
+def test_a_leave_is_told_from_a_failure() -> None:
+    async def work() -> None:
+        ring = quick_ring()
+        async with AsyncExitStack() as stack:
+            nodes, streams = await started(stack, local(ring), local(ring), local(ring))
+            await nodes[2].submit(b"last words")
+            await nodes[2].leave()
+            for stream in streams[:2]:
+                assert (await messages_of(stream, 1))[0].data == b"last words"
+                view = await view_of(stream)
+                assert view.reason is ChangeReason.LEFT
+                assert set(view.members) == {node.process for node in nodes[:2]}
+            with pytest.raises(UsageError, match="not running"):
+                await nodes[2].submit(b"too late")
+            assert [event.data async for event in streams[2] if isinstance(event, Message)] == [b"last words"]
+
+    run(work())
+
+
+def test_traces_of_nodes_in_one_process_are_judged(tmp_path: Path) -> None:
+    async def work() -> None:
+        ring, trace = quick_ring(), TraceConfig(TraceLevel.FULL, tmp_path)
+        async with AsyncExitStack() as stack:
+            nodes, streams = await started(stack, *(local(ring, trace=trace) for _ in range(3)))
+            for number in range(50):
+                for node in nodes:
+                    await node.submit(b"%d" % number, Service.SAFE if number % 2 else Service.AGREED)
+            for stream in streams:
+                await messages_of(stream, 150)
+            append_cluster_event(tmp_path, "healed")
+            append_cluster_event(tmp_path, "ended")
+
+    run(work())
+    checkers = Checkers()
+    for event in read_live(tmp_path).events():
+        checkers.observe(event)
+    assert [(each.promise, each.sentence) for each in checkers.verdicts() if each.outcome is not Outcome.VALID] == []
+
+
+# What is in the way is said, and nothing is left behind
+
+
+async def refused(config: NodeConfig, sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        await Node(config).start()
+
+
+def test_a_port_that_is_taken() -> None:
+    async def work() -> None:
+        config = local(quick_ring(), node=NodeId(40))
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+            taken.bind(("127.0.0.1", config.me().token_port))
+            await refused(config, f"port {config.me().token_port} .* is taken by another process")
+        async with Node(config):
+            pass
+
+    run(work())
+
+
+def test_an_address_that_is_not_ours() -> None:
+    async def work() -> None:
+        config = local(quick_ring(), node=NodeId(1), peers=(Peer(NodeId(1), "n1", "192.0.2.1"),))
+        await refused(config, r"192\.0\.2\.1 is not an address of this host")
+
+    run(work())
+
+
+def test_a_state_folder_that_cannot_be_used(tmp_path: Path) -> None:
+    async def work() -> None:
+        (tmp_path / "file").write_text("not a folder")
+        ring = quick_ring()
+        await refused(local(ring, node=NodeId(41), state_folder=tmp_path / "file"), "cannot be used")
+        async with Node(local(ring, node=NodeId(41), state_folder=tmp_path / "folder")):
+            await refused(local(ring, node=NodeId(42), state_folder=tmp_path / "folder"), "in use by another node")
+        async with Node(local(ring, node=NodeId(42), state_folder=tmp_path / "folder")):
+            pass
+
+    run(work())
+
+
+def test_a_trace_folder_that_cannot_be_used(tmp_path: Path) -> None:
+    async def work() -> None:
+        (tmp_path / "file").write_text("not a folder")
+        config = local(quick_ring(), node=NodeId(43), state_folder=tmp_path / "state")
+        trace = TraceConfig(TraceLevel.FULL, tmp_path / "file")
+        await refused(local(config.ring, node=NodeId(43), state_folder=tmp_path / "state", trace=trace), "not a folder")
+        async with Node(config):
+            pass
+
+    run(work())
+
+
+# A node that ends by itself says why
+
+
+def test_a_disk_that_fails_ends_the_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        ring = quick_ring()
+        async with Node(local(ring, state_folder=tmp_path)) as node:
+            stream = node.stream()
+            await view_of(stream, node.process)
+
+            def fails(*_: object) -> None:
+                raise OSError(28, "No space left on device")
+
+            monkeypatch.setattr(FolderStorage, "_write", fails)
+            # Another node comes, so the next ring's number must be stored.
+            async with Node(local(ring)):
+                with pytest.raises(NodeFailed, match="No space left on device"):
+                    async for _ in stream:
+                        pass
+                with pytest.raises(NodeFailed, match="No space left on device"):
+                    await node.submit(b"nobody will hear this")
+
+    run(work())
+
+
+def test_an_application_that_takes_nothing_is_given_up() -> None:
+    async def work() -> None:
+        async with Node(local(quick_ring(), inbox_size_max=100, stall_ns=100 * MILLISECOND)) as node:
+            stream = node.stream()
+            await view_of(stream, node.process)
+            await node.submit(bytes(1000))
+            with pytest.raises(NodeFailed, match="took none of its deliveries"):
+                while True:
+                    await node.submit(b"is anybody there?")
+                    await asyncio.sleep(0.01)
+            # What was delivered before can still be read.
+            assert (await messages_of(stream, 1))[0].data == bytes(1000)
+            with pytest.raises(NodeFailed, match="took none of its deliveries"):
+                async for _ in stream:
+                    pass
+
+    run(work())
