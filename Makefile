@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check format setup swarm bench-core bench-memory bench-model clean
+.PHONY: demo test check format setup swarm chaos bench-core bench-memory bench-model clean
 
 demo: $(READY)  ## a simulated cluster loses a member, splits and merges, drawn as it happens
 	@$(BIN)/ordercast demo
@@ -24,6 +24,9 @@ format: $(READY)
 
 swarm: $(READY)  ## the long hunt: SEEDS=A..B
 	$(BIN)/ordercast swarm --seeds $(or $(SEEDS),0..9999)
+
+chaos: $(READY)  ## live nodes on hosts of their own while everything fails: SEED=N SECONDS=T, as root
+	$(BIN)/python -m rig.chaos --seed $(or $(SEED),1) --seconds $(or $(SECONDS),60)
 
 bench-core: $(READY)  ## CPU time of the engine per packet and per message
 	$(BIN)/python bench/core.py

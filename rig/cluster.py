@@ -241,7 +241,7 @@ class LiveCluster:
         """Orderly. Returns when they have left and their programs have ended."""
         for host in hosts:
             self.lives[host].may_end = True
-            self._order(self.lives[host], "leave")
+            self.order(host, "leave")
         for host in hosts:
             life = self.lives[host]
             self.wait(lambda life=life: life.has_ended, f"{life.name} leaves")  # type: ignore[misc]
@@ -266,8 +266,8 @@ class LiveCluster:
         """Each of the hosts (None: all alive) begins to send: `total` messages or without end, `rate` in a second or
         as many as are accepted."""
         for host in self._several(hosts):
-            self._order(
-                self.lives[host],
+            self.order(
+                host,
                 "send",
                 count=total,
                 rate=rate,
@@ -279,7 +279,7 @@ class LiveCluster:
     def hush(self, hosts: Host | Iterable[Host] | None = None) -> None:
         """They send nothing more. What was submitted is not taken back."""
         for host in self._several(hosts):
-            self._order(self.lives[host], "hush")
+            self.order(host, "hush")
 
     def block(self, host: Host, seconds: float) -> None:
         """Its event loop does nothing for so long. Returns when that is over."""
@@ -302,7 +302,7 @@ class LiveCluster:
     ) -> dict[Host, dict[str, Any]]:
         numbers = {host: next(self._numbers) for host in hosts}
         for host, number in numbers.items():
-            self._order(self.lives[host], what, id=number, **details)
+            self.order(host, what, id=number, **details)
 
         def is_answered() -> bool:
             return all(self.lives[host].has_ended or n in self.lives[host].answers for host, n in numbers.items())
@@ -313,7 +313,9 @@ class LiveCluster:
                 raise Impatient(f"asked to {what}, it ended: {self.lives[host]}")
         return {host: self.lives[host].answers.pop(number) for host, number in numbers.items()}
 
-    def _order(self, life: Life, what: str, **details: Any) -> None:
+    def order(self, host: Host, what: str, **details: Any) -> None:
+        """Tells it to do something, see `worker.Worker`, and does not wait."""
+        life = self.lives[host]
         assert life.program.stdin is not None
         with suppress(BrokenPipeError):  # whoever waits for an answer will be told
             life.program.stdin.write(f"{json.dumps({'do': what, **details})}\n".encode())
@@ -356,6 +358,12 @@ class LiveCluster:
             view = watched[0].view
             assert view is not None
             return view
+
+    def watch(self, seconds: float) -> None:
+        """Time passes. A worker that fails meanwhile is an error."""
+        with self._changed:
+            if self._changed.wait_for(lambda: self._failed() is not None, seconds):
+                raise Impatient(f"a worker failed: {self._failed()}\n{self.text()}")
 
     def wait_for_more(
         self, messages: int, hosts: Host | Iterable[Host] | None = None, patience_s: float = PATIENCE_S
