@@ -117,8 +117,11 @@ def test_one_wake_is_enough_for_several_submissions() -> None:
 def test_on_a_busy_ring_nobody_is_woken() -> None:
     solo = Solo(TWO).to_operational()
     solo.give_packets(packet_of(1))
-    solo.pass_token(seq=1, aru=1)
+    solo.pass_token(seq=1, aru=0, aru_id=THREE)
     assert sent(solo.submit("a"), Wake) == []
+    solo.pass_token(aru=1)
+    solo.give_packets(packet_of(2))  # sent after the token was here: it comes again
+    assert sent(solo.submit("b"), Wake) == []
 
 
 def test_the_token_of_a_quiet_ring_is_not_sent_again_while_it_may_rest() -> None:

@@ -33,11 +33,11 @@ from ordercast.order.ring.config import RING_RELEVANT, RingConfig
 from ordercast.order.ring.consensus import Proposal
 from ordercast.order.ring.delivery import Delivery
 from ordercast.order.ring.hearing import Hearing
+from ordercast.order.ring.ordering import QUIET_VISITS
 from ordercast.order.ring.outbox import Lot, Outbox, cost, lots_from
 from ordercast.order.ring.ring import Ring, TokenMemory
 from ordercast.order.ring.states import moves
 from ordercast.order.ring.states.base import State
-from ordercast.order.ring.states.operational import QUIET_VISITS
 from ordercast.order.ring.states.starting import Starting
 from ordercast.order.ring.stats import RingStats
 from ordercast.order.ring.step import RING_SEQ_KEY, Facts, Step, Storage

@@ -12,7 +12,7 @@ from typing import ClassVar
 from ordercast.model.ids import NO_SEQ, NOBODY, ProcessId, Seq, TokenSeq
 from ordercast.model.notes import Occurrence
 from ordercast.model.view import ChangeReason
-from ordercast.order.ring.ordering import Source
+from ordercast.order.ring.ordering import QUIET_VISITS, Source
 from ordercast.order.ring.ring import Ring
 from ordercast.order.ring.states import gather, gone, moves
 from ordercast.order.ring.states.base import State
@@ -21,8 +21,6 @@ from ordercast.order.ring.step import Facts, Step
 from ordercast.order.ring.timers import Timer
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
 from ordercast.wire.run import Run, build_runs
-
-QUIET_VISITS = 3  # two for everybody to learn that all is safe, one more so that the representative knows it
 
 
 @dataclass(slots=True)
@@ -83,11 +81,14 @@ class Operational(State):
         return self._work(token, step)
 
     def _may_rest(self, token: Token, facts: Facts) -> bool:
-        ring = facts.installed
+        """At the representative, when a whole rotation found nothing to do. If safe messages were sent, everybody must
+        have learnt first that all have them."""
+        ring, memory = facts.installed, facts.installed.memory
         return (
             ring.me == ring.representative
-            and ring.memory.quiet >= QUIET_VISITS
-            and token.seq == ring.memory.received_seq == token.aru
+            and token.seq == memory.forwarded_seq == memory.forwarded_aru == token.aru
+            and (memory.quiet >= QUIET_VISITS or facts.delivery.safe_passed <= memory.settled_seq)
+            and facts.delivery.delivered == token.seq
             and not (token.requests or self.woken or _has_news(facts))
             and not (facts.outbox and not token.behind)
         )
@@ -213,7 +214,8 @@ class Operational(State):
         facts = step.facts
         ring = facts.installed
         has_reason = facts.outbox or facts.leaving or _has_news(facts)
-        if not ring.memory.quiet or ring.representative == facts.me or not has_reason:
+        comes_again = not ring.memory.may_rest or ring.store.high > ring.memory.forwarded_seq
+        if comes_again or ring.representative == facts.me or not has_reason:
             return
         step.send(ring.representative, Wake(ring.id, facts.me))
         step.arm(Timer.WAKE, facts.config.token_retransmit_ns)

@@ -93,7 +93,7 @@ class Recovery(State):
             facts.proposal.fail([deaf])
             facts.attempt.blamed = deaf
             return self._fail(ChangeReason.FAILED_TO_RECEIVE, step)
-        config = replace(facts.config, accelerated=False)
+        config = replace(facts.config, accelerated=False, rest_ns=0)
         forwarded = work(ring, token, len(self.queue), self._take, step, config, self._flag)
         self._count(forwarded, step)
         if self.quiet_visits >= 3 and ring.memory.safe_seq >= self.install_seq:

@@ -59,7 +59,7 @@ def work(
     if done.before:
         step.effects.append(Broadcast(done.before))
     # A quiet ring's token may be resting at the representative: that is no reason to send it again.
-    step.forward(ring, forwarded, config.rest_ns if ring.memory.quiet else 0)
+    step.forward(ring, forwarded, config.rest_ns if ring.memory.may_rest else 0)
     if done.after:
         step.effects.append(Broadcast(done.after))
     facts.stats.visited(step.now, done, wanted, is_resting=bool(ring.memory.quiet))
