@@ -26,7 +26,7 @@ _last_incarnation = 0
 class Storage(Protocol):
     stored: dict[str, bytes]
     incarnation: Incarnation
-    kept: bool  # an earlier life left something
+    kept: bool  # an earlier life left something for the engine
 
     def write(self, key: str, value: bytes, done: Callable[[OSError | None], None]) -> None:
         """Calls `done` from any thread, once the value is safe or has failed to become so."""
@@ -68,7 +68,7 @@ class FolderStorage:
         try:
             self.stored = {path.stem: path.read_bytes() for path in folder.glob("*.kept")}
             last = int.from_bytes(self.stored.pop(_INCARNATION, b""), "big")
-            self.kept = last > 0
+            self.kept = bool(self.stored)  # a life that was killed before it stored anything is as good as none
             self.incarnation = _incarnation_after(last)
             self._write(_INCARNATION, self.incarnation.to_bytes(8, "big"))
         except OSError as error:
