@@ -386,6 +386,11 @@ class LiveCluster:
 
     # The end
 
+    def saturated(self, begins: bool) -> None:
+        """Tells the judge that all who live have more to send than they can, from now on or up to now."""
+        senders = [self._process_text(host) for host in self.alive()]
+        append_cluster_event(self.folder, "saturated", senders=senders, begins=begins)
+
     def calm(self) -> None:
         """Everything that the rig did to the network, and pauses of processes, are over."""
         self.go_on(*(host for host in self.alive() if self.lives[host].is_stopped))

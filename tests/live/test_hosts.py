@@ -135,6 +135,19 @@ def test_unicast(tmp_path: Path) -> None:
         cluster.wait_for_view(hosts)
 
 
+def test_all_who_have_much_to_send_get_their_share(tmp_path: Path) -> None:
+    with live(tmp_path, ring=USUAL) as cluster:
+        cluster.send(rate=None, sizes=(8000,))
+        for host in cluster.hosts:
+            cluster.wait_for_report(host, lambda report: report["room"] < 100_000, "it has more than it can send")
+        cluster.saturated(True)
+        cluster.wait_for_more(600)
+        cluster.saturated(False)
+        cluster.hush()
+    (fairness,) = (each for each in cluster.verdicts if each.promise is Promise.FAIRNESS)
+    assert "not exercised" not in fairness.sentence
+
+
 # The processes
 
 
