@@ -1,8 +1,9 @@
 """What the engine itself costs: N rings' members in one process, joined by function calls, no sockets, all sending.
 
-Every member always has something to send. The broadcast of a visit reaches each other member as one read, as
-segmentation offload would bring it. Reported are CPU times: at a receiver (everything that `receive` does with data:
-header, store, order, delivery as batches), and all in (sending, packing, token, harness too) per packet and member.
+Every member always has something to send. Packets of one size that a visit broadcasts reach each other member as one
+read, as segmentation offload would bring them. Reported are CPU times: at a receiver (everything that `receive` does
+with data: header, store, order, delivery as batches), and all in (sending, packing, token, harness too) per packet and
+member.
 
     python bench/core.py [--json] [--seconds S] [--nodes 4,8,16,32,64]
 """
@@ -78,7 +79,7 @@ class Cluster:
     def carry_out(self, node: int, effects: list[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, Broadcast):
-                self.broadcast(node, effect.packets)
+                self.broadcast(node, effect)
             elif isinstance(effect, SendTo):
                 self.tokens.append((node_of(effect.process), effect.packet))
             elif isinstance(effect, Deliver):
@@ -86,17 +87,17 @@ class Cluster:
             elif isinstance(effect, Persist):
                 self.carry_out(node, self.members[node].persisted(effect.key, self.now))
 
-    def broadcast(self, source: int, packets: list[bytes]) -> None:
-        same = len({len(packet) for packet in packets}) == 1
-        reads = [b"".join(packets)] if same else packets
-        read = [Packet(data, len(packets[0]) if same else len(data)) for data in reads]
-        self.packets += len(packets)
-        for node, member in enumerate(self.members):
-            if node != source:
-                start = time.process_time_ns()
-                effects = member.receive(read, self.now)
-                self.receive_ns += time.process_time_ns() - start
-                self.carry_out(node, effects)
+    def reached(self, source: int) -> list[int]:
+        return [node for node in range(len(self.members)) if node != source]
+
+    def broadcast(self, source: int, effect: Broadcast) -> None:
+        reads = [Packet(data, size) for data, size in effect.bursts]
+        self.packets += sum(-(-len(data) // size) for data, size in effect.bursts)
+        for node in self.reached(source):
+            start = time.process_time_ns()
+            effects = self.members[node].receive(reads, self.now)
+            self.receive_ns += time.process_time_ns() - start
+            self.carry_out(node, effects)
 
 
 def measure(nodes: int, size: int, seconds: float, *, accelerated: bool = False) -> Measured:

@@ -17,8 +17,9 @@ import time
 from collections import deque
 from pathlib import Path
 
-from core import Cluster
-
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from bench.core import Cluster
+from ordercast.model.effects import Broadcast
 from ordercast.model.inputs import Lane, Packet, Submission
 from ordercast.order.ring.config import RingConfig
 
@@ -39,17 +40,17 @@ class SlowCluster(Cluster):
         self.is_slow = False
         super().__init__(MEMBERS, SIZE, config)
 
-    def broadcast(self, source: int, packets: list[bytes]) -> None:
-        if not self.is_slow:
-            super().broadcast(source, packets)
-            return
-        for node, member in enumerate(self.members):
-            if node == SLOW and source != SLOW:
-                room = BUFFER - len(self.buffer)
-                self.buffer.extend(packets[:room])
-                self.lost += max(0, len(packets) - room)
-            elif node != source:
-                self.carry_out(node, member.receive([Packet(packet, len(packet)) for packet in packets], self.now))
+    def reached(self, source: int) -> list[int]:
+        """Not the slow one: it finds what comes in its buffer."""
+        return [node for node in super().reached(source) if node != SLOW or not self.is_slow]
+
+    def broadcast(self, source: int, effect: Broadcast) -> None:
+        if self.is_slow and source != SLOW:
+            packets = effect.packets
+            room = BUFFER - len(self.buffer)
+            self.buffer.extend(packets[:room])
+            self.lost += max(0, len(packets) - room)
+        super().broadcast(source, effect)
 
     def pass_tokens(self, limit: int) -> None:
         for _ in range(limit):

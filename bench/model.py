@@ -25,7 +25,7 @@ from ordercast.sim.options import SIM_RING, SimOptions
 from ordercast.sim.run import simulate
 from ordercast.sim.world import World
 from ordercast.trace.records import STAMP_SIZE, DeliveredBatch, Event, MessageId, Noted, Submitted
-from ordercast.wire.header import HEADER_SIZE, SINGLE_SIZE
+from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE
 
 BANDWIDTH = 100_000_000
 SIZE = 1000
@@ -44,7 +44,7 @@ class Case:
     @property
     def message_ns(self) -> float:
         """a: how long one message occupies the medium."""
-        return (SINGLE_SIZE + SIZE) * 8 * SECOND / BANDWIDTH
+        return (HEADER_SIZE + DESCRIPTOR_SIZE + SIZE) * 8 * SECOND / BANDWIDTH
 
     @property
     def ratio(self) -> float:

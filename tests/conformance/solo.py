@@ -32,8 +32,9 @@ from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.step import RING_SEQ_KEY
 from ordercast.wire.codec import cluster_id_from, decode, encode
-from ordercast.wire.header import HEADER, SAFE, MessageKind, build_data, prefix_of, recovered, whole
+from ordercast.wire.header import HEADER, SAFE, MessageKind, prefix_of, recovered
 from ordercast.wire.messages import Announcement, CommitToken, Join, Member, Message, Token
+from ordercast.wire.run import build_data
 
 CLUSTER = cluster_id_from("ordercast")
 SMALL = RingConfig(window=8, visit_max=4, backlog_max=32, fail_to_receive_rotations=5)
@@ -57,7 +58,8 @@ def packet_of(
     data = (text or str(seq)).encode()
     flags = SAFE if service is Service.SAFE else 0
     prefix = prefix_of(MessageKind.DATA, CLUSTER, ring)
-    return whole(build_data(prefix, flags, [(0, len(data), int(service), data)], originator, Seq(seq), 1, seq))
+    entry = (0, len(data), int(service), data)
+    return build_data(prefix, flags, [entry], originator, Seq(seq), 1, seq).packet(Seq(seq))
 
 
 def wrapped(packet: bytes, seq: int, ring: RingId, transmitter: ProcessId) -> bytes:

@@ -58,13 +58,12 @@ from ordercast.wire.header import (
     RETRANSMITTED,
     SAFE,
     MessageKind,
-    build_data,
     origin_of,
     prefix_of,
     recovered,
-    whole,
 )
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Member, Message, Token, Wake
+from ordercast.wire.run import build_data
 
 CLUSTER = cluster_id_from("ordercast")
 
@@ -199,12 +198,13 @@ def member_from(word: str) -> Member:
 
 
 def data_from(words: list[str]) -> bytes:
-    ring, seq, sender, text = words[:4]
+    ring, number, sender, text = words[:4]
+    seq = Seq(int(number))
     service = Service.SAFE if "safe" in words[4:] else Service.AGREED
     prefix = prefix_of(MessageKind.DATA, CLUSTER, ring_from(ring))
     entry = (0, len(text), int(service), text.encode())
     flags = SAFE if service is Service.SAFE else 0
-    return whole(build_data(prefix, flags, [entry], process_from(sender), Seq(int(seq)), 1, int(seq)))
+    return build_data(prefix, flags, [entry], process_from(sender), seq, 1, seq).packet(seq)
 
 
 def wrapped_from(words: list[str]) -> bytes:
@@ -222,8 +222,8 @@ def listed(processes: tuple[ProcessId, ...]) -> str:
 
 def lines_of(effect: Effect) -> list[str]:
     match effect:
-        case Broadcast(packets):
-            return [f"broadcast {packet_text(packet)}" for packet in packets]
+        case Broadcast():
+            return [f"broadcast {packet_text(packet)}" for packet in effect.packets]
         case SendTo(process, packet):
             return [f"to {process_text(process)}: {packet_text(packet)}"]
         case Deliver():

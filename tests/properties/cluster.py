@@ -57,9 +57,9 @@ class Cluster:
     def carry_out(self, me: ProcessId, effects: list[Effect]) -> None:
         for effect in effects:
             match effect:
-                case Broadcast(packets):
+                case Broadcast():
                     others = [process for process in self.nodes if process != me]
-                    self.work.extend((process, packet) for packet in packets for process in others)
+                    self.work.extend((process, packet) for packet in effect.packets for process in others)
                 case SendTo(process, packet):
                     self.work.append((process, packet))
                 case Persist(key, _):

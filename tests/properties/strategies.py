@@ -14,10 +14,8 @@ from ordercast.wire.header import (
     SAFE,
     MessageKind,
     Part,
-    build_data,
     prefix_of,
     recovered,
-    whole,
 )
 from ordercast.wire.messages import (
     EXTENSION_SIZE_MAX,
@@ -30,6 +28,7 @@ from ordercast.wire.messages import (
     Token,
     Wake,
 )
+from ordercast.wire.run import build_data
 
 CLUSTER = cluster_id_from("properties")
 
@@ -144,7 +143,8 @@ def data_packets(draw: st.DrawFn, ring: RingId | None = None) -> bytes:
     flags |= draw(st.sampled_from((0, RETRANSMITTED)))
     listed = [(sender, len(data), int(service), data) for sender, service, data in entries]
     prefix = prefix_of(MessageKind.DATA, CLUSTER, its_ring)
-    return whole(build_data(prefix, flags, listed, draw(processes), Seq(draw(u64)), 3, 4))
+    seq = Seq(draw(u64))
+    return build_data(prefix, flags, listed, draw(processes), seq, 3, 4).packet(seq)
 
 
 @st.composite

@@ -7,6 +7,7 @@ from contextlib import suppress
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ordercast.model.effects import Parcel
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ProcessId, RingId, Seq
 from ordercast.wire.codec import decode, encode, kind_of
@@ -19,15 +20,13 @@ from ordercast.wire.header import (
     RETRANSMITTED,
     SAFE,
     MessageKind,
-    Parsed,
-    parse_data,
-    parse_run,
     prefix_of,
     recovered,
     retransmitted,
     unwrapped,
 )
 from ordercast.wire.messages import Message
+from ordercast.wire.run import parse_data
 
 from .strategies import (
     CLUSTER,
@@ -52,19 +51,15 @@ garbage = st.one_of(
 )
 
 
-def _plain(parsed: Parsed) -> Parsed:
-    """Columns may be any sequences: as tuples they can be compared."""
-    packet, is_safe, parcel, part = parsed
-    if parcel is None:
-        return parsed
-    seq, originator, senders, services, payloads = parcel
-    return packet, is_safe, (seq, originator, tuple(senders), tuple(services), tuple(payloads)), part
-
-
-def _parsed(packet: bytes) -> Parsed:
+def _said(packet: bytes) -> tuple[Parcel | None, int]:
+    """The messages, and what part they are. Columns may be any sequences: as tuples they can be compared."""
     _, _, flags, count, _, originator, seq, _, _ = HEADER.unpack_from(packet)
-    parsed = parse_data(packet, flags, count, originator, seq)
-    return _plain(parsed)
+    run = parse_data(packet, flags, count, originator, seq)
+    assert (run.packet(seq), run.seq, run.count, run.is_safe) == (packet, seq, 1, flags & SAFE)
+    if run.parcel is None:
+        return None, run.part
+    seq, originator, senders, services, payloads, each = run.parcel
+    return (seq, originator, tuple(senders), tuple(services), tuple(payloads), each), run.part
 
 
 @given(messages)
@@ -82,7 +77,7 @@ def test_retransmission_changes_the_transmitter_and_one_flag_only(packet: bytes,
     assert after[2] == before[2] | RETRANSMITTED and after[4] == me
     before[2], before[4] = after[2], after[4]
     assert after == before and again[HEADER_SIZE:] == packet[HEADER_SIZE:]
-    assert _parsed(again)[2:] == _parsed(packet)[2:]
+    assert _said(again) == _said(packet)
 
 
 @given(data_packets(), rings, processes, u64)
@@ -91,9 +86,9 @@ def test_an_old_packet_survives_being_wrapped_for_a_new_ring(
 ) -> None:
     wrapped = recovered(packet, prefix_of(MessageKind.DATA, CLUSTER, ring), me, Seq(seq), 9)
     assert kind_of(wrapped, CLUSTER) == (MessageKind.DATA, ring)
-    assert _parsed(wrapped)[2:] == (None, 0)
+    assert _said(wrapped) == (None, 0)
     raw = unwrapped(wrapped, packet[: PREFIX.size])
-    assert _parsed(raw)[2:] == _parsed(packet)[2:]
+    assert _said(raw) == _said(packet)
     assert HEADER.unpack_from(raw)[5:7] == HEADER.unpack_from(packet)[5:7]
 
 
@@ -134,7 +129,7 @@ def test_parsing_data_with_its_own_header_raises_wire_error_and_nothing_else(dat
     if len(data) < HEADER_SIZE:
         return
     with suppress(WireError):
-        _parsed(data)
+        _said(data)
 
 
 @given(st.binary(min_size=HEADER_SIZE, max_size=HEADER_SIZE + 64), u8, st.one_of(st.integers(0, 8), u8))
@@ -142,33 +137,10 @@ def test_parsing_data_with_any_flags_and_count_raises_wire_error_and_nothing_els
     data: bytes, flags: int, count: int
 ) -> None:
     with suppress(WireError):
-        packet, is_safe, parcel, part = parse_data(data, flags, count, ProcessId(1), Seq(1))
-        assert (packet, is_safe) == (data, flags & SAFE)
-        assert (parcel is None) == bool(flags & RECOVERED)
-        if parcel is not None:
-            assert part == flags >> PART_SHIFT
-            assert [len(column) for column in parcel[2:]] == [count] * 3
-
-
-@given(st.lists(data_packets(RingId(8, ProcessId(1))), min_size=1, max_size=6), st.integers(0, 3), st.data())
-def test_a_run_is_what_its_packets_are_one_by_one(drawn: list[bytes], skipped: int, data: st.DataObject) -> None:
-    prefix = prefix_of(MessageKind.DATA, CLUSTER, RingId(8, ProcessId(1)))
-    size = max(map(len, drawn))
-    numbered = [_numbered(packet, 5 + at) for at, packet in enumerate(drawn)]
-    read = b"".join(packet.ljust(size, b"\0") for packet in numbered[:-1]) + numbered[-1]
-    first = min(skipped, len(numbered) - 1)
-    run, end = parse_run(read, first * size, size, prefix, Seq(5 + first))
-    assert [_plain(parsed) for parsed in run] == [_parsed(packet) for packet in numbered[first:]]
-    assert end >= len(read)
-    wrong = data.draw(st.sampled_from([prefix[:-1] + b"\xff", prefix]))
-    assert parse_run(read, 0, size, wrong, Seq(5 if wrong != prefix else 6)) == ([], 0)
-
-
-@given(with_one_byte_changed(data_packets(RingId(8, ProcessId(1)))), st.integers(1, 400))
-def test_reading_a_run_never_raises(packet: bytes, size: int) -> None:
-    prefix = prefix_of(MessageKind.DATA, CLUSTER, RingId(8, ProcessId(1)))
-    parse_run(packet, 0, size, prefix, HEADER.unpack_from(packet)[6])
-
-
-def _numbered(packet: bytes, seq: int) -> bytes:
-    return packet[:48] + seq.to_bytes(8, "big") + packet[56:]
+        run = parse_data(data, flags, count, ProcessId(1), Seq(1))
+        assert (run.packet(Seq(1)), run.is_safe) == (data, flags & SAFE)
+        assert (run.parcel is None) == bool(flags & RECOVERED)
+        if run.parcel is not None:
+            assert run.part == flags >> PART_SHIFT
+            assert [len(column) for column in run.parcel[2:5]] == [count] * 3
+            assert run.parcel[5] == count

@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ordercast.model.effects import Deliver, Effect, Persist
+from ordercast.model.effects import Deliver, Delivered, Effect, Persist
 from ordercast.model.ids import Incarnation, Instant, NodeId, RingId, Seq
 from ordercast.model.inputs import Packet, Submission
 from ordercast.model.service import Service
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.wire.codec import decode, encode
-from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE, SAFE, MessageKind, build_data, prefix_of, whole
+from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE, SAFE, MessageKind, prefix_of
 from ordercast.wire.messages import Message, Token
+from ordercast.wire.run import build_data
 
 from .cluster import CLUSTER, Cluster, Moment, moments
 from .strategies import messages
@@ -117,7 +118,7 @@ SIZE = 120  # of every packet in a read of several: the network card cuts them e
 def numbered(draw: st.DrawFn, node: RingNode) -> bytes:
     """A data packet that the ring may number next, or soon; some of them are another ring's, some are damaged."""
     ring = node.ring
-    seq = max(1, ring.store.high + draw(st.integers(-1, 6)))
+    seq = Seq(max(1, ring.store.high + draw(st.integers(-1, 6))))
     size = SIZE - HEADER_SIZE - draw(st.sampled_from((DESCRIPTOR_SIZE, 2 * DESCRIPTOR_SIZE)))
     service = draw(st.sampled_from((Service.AGREED, Service.SAFE)))
     entries = [(1, size, int(service), f"{seq}".encode().ljust(size))]
@@ -125,11 +126,23 @@ def numbered(draw: st.DrawFn, node: RingNode) -> bytes:
         entries.append((2, 0, int(service), b""))
     flags = SAFE if service is Service.SAFE else 0
     prefix = ring.prefix if draw(st.integers(0, 9)) else prefix_of(MessageKind.DATA, CLUSTER, RingId(4, node.process))
-    packet = whole(build_data(prefix, flags, entries, ring.members[-1], Seq(seq), 1, 1))
+    packet = build_data(prefix, flags, entries, ring.members[-1], seq, 1, 1).packet(seq)
     return packet if draw(st.integers(0, 9)) else _changed(packet, 72 + 5, b"\xff")
 
 
-def _deliveries(effects: list[Effect]) -> list[object]:
+def _held(node: RingNode) -> list[object]:
+    """Each packet in the store, and what was understood of it."""
+    return [(seq, run.packet(seq), run.is_safe, run.part) for seq, run in node.ring.store.held_after(Seq(0))]
+
+
+def _waiting(node: RingNode, delivered: Seq) -> list[object]:
+    """The messages of packets that were not delivered yet."""
+    held = node.ring.store.held_after(delivered)
+    parcels = [run.parcel_of(seq, seq) for seq, run in held if run.parcel is not None]
+    return list(Deliver(node.ring.id, node.ring.id, parcels).messages())
+
+
+def _deliveries(effects: list[Effect]) -> list[Delivered]:
     return [message for effect in effects if isinstance(effect, Deliver) for message in effect.messages()]
 
 
@@ -145,7 +158,9 @@ def test_packets_in_one_read_are_the_same_as_packets_one_by_one(data: st.DataObj
     for node in (together, one_by_one):
         node.check_invariants()
     assert _deliveries(effects) == _deliveries(single)
-    assert together.ring.store.slots == one_by_one.ring.store.slots
+    assert _held(together) == _held(one_by_one)
+    delivered = max((message[0] for message in _deliveries(effects)), default=moment.node.ring.store.aru)
+    assert _waiting(together, delivered) == _waiting(one_by_one, delivered)
     assert together.ring.store.aru == one_by_one.ring.store.aru
     assert together.next_deadline() == one_by_one.next_deadline()
 

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import pairwise
+from collections.abc import Iterable
+from itertools import groupby, pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ordercast.model.effects import Broadcast
 from ordercast.model.ids import ProcessId, Seq
 from ordercast.model.service import Service
 from ordercast.order.ring.config import RingConfig
-from ordercast.order.ring.outbox import Load, Outbox, cost
+from ordercast.order.ring.outbox import Lot, Outbox, cost, lots_from
 from ordercast.wire.header import (
     COUNT_MAX,
     DESCRIPTOR_SIZE,
+    HEADER,
     HEADER_SIZE,
     PART_SHIFT,
     Entry,
     Part,
-    build_data,
-    parse_data,
-    whole,
 )
+from ordercast.wire.run import Load, build_runs, parse_data
 
 ME = ProcessId(1)
 PREFIX = bytes(28)
@@ -42,22 +43,38 @@ def _entry(data: bytes, service: Service = Service.AGREED, sender: int = 0) -> E
     return sender, len(data), int(service), data
 
 
-def _part(load: Load) -> Part:
-    flags, _ = load
-    return Part(flags >> PART_SHIFT)
+def _parts(loads: list[Load]) -> list[Part]:
+    """Of each packet."""
+    return [Part(load[0] >> PART_SHIFT) for load in loads for _ in load[4]]
+
+
+def _count(loads: list[Load]) -> int:
+    """Of packets."""
+    return sum(len(groups) for *_, groups in loads)
+
+
+def _lots(entries: Iterable[Entry]) -> list[Lot]:
+    """As they are made when all that is alike and comes in a row is submitted at once."""
+    lots: list[Lot] = []
+    for (sender, service), alike in groupby(entries, lambda entry: (entry[0], entry[2])):
+        lots += lots_from([data for *_, data in alike], service, sender)
+    return lots
 
 
 def _add(outbox: Outbox, *entries: Entry) -> None:
-    outbox.add(entries, cost(entries))
+    lots = _lots(entries)
+    outbox.add(lots, cost(lots))
 
 
 @st.composite
 def submissions(draw: st.DrawFn) -> list[Entry]:
-    """Each message begins with its number where it can, so that no two large ones are alike."""
-    drawn = draw(st.lists(st.tuples(sizes, services, st.integers(0, 3)), max_size=30))
+    """Each message begins with its number where it can, so that no two large ones are alike. Some come in rows."""
+    row = st.tuples(sizes, services, st.integers(0, 3))
+    drawn = draw(st.lists(st.tuples(row, st.one_of(st.just(1), st.integers(2, 40))), max_size=20))
+    each = [message for message, count in drawn for _ in range(count if message[0] <= WHOLE else min(count, 2))]
     return [
         _entry((f"{number}:".encode() + bytes(size))[:size], service, sender)
-        for number, (size, service, sender) in enumerate(drawn)
+        for number, (size, service, sender) in enumerate(each)
     ]
 
 
@@ -68,20 +85,24 @@ class Receiver:
         self.body_size_max = body_size_max
         self.whole: dict[int, list[tuple[Service, bytes]]] = defaultdict(list)
         self.partial: dict[int, bytes] = {}
-        self.seq = 0
+        self.seq = Seq(0)
 
     def take(self, loads: list[Load]) -> None:
-        for load in loads:
-            self.seq += 1
-            flags, entries = load
-            packet = whole(build_data(PREFIX, flags, entries, ME, Seq(self.seq), 1, 1))
-            _, is_safe, parcel, part = parse_data(packet, flags, len(entries), ME, Seq(self.seq))
-            assert parcel is not None
+        assert all(groups for *_, groups in loads)
+        packets = Broadcast([run.burst() for run in build_runs(PREFIX, loads, ME, Seq(self.seq + 1), 1, 1)]).packets
+        assert len(packets) == _count(loads)
+        for packet in packets:
+            self.seq = Seq(self.seq + 1)
+            _, length, flags, count, _, _, seq, _, _ = HEADER.unpack_from(packet)
+            assert (length, seq) == (len(packet), self.seq)
+            run = parse_data(packet, flags, count, ME, seq)
+            parcel = run.parcel
+            assert parcel is not None and parcel[5] == count
             assert len(packet) <= HEADER_SIZE + self.body_size_max
-            assert 1 <= len(entries) <= COUNT_MAX
-            assert {service == Service.SAFE for service in parcel[3]} == {bool(is_safe)}
-            for sender, service, data in zip(*parcel[2:], strict=True):
-                self._message(sender, Service(service), data, Part(part))
+            assert 1 <= count <= COUNT_MAX
+            assert {service == Service.SAFE for service in parcel[3]} == {bool(run.is_safe)}
+            for sender, service, data in zip(*parcel[2:5], strict=True):
+                self._message(sender, Service(service), data, Part(run.part))
 
     def _message(self, sender: int, service: Service, data: bytes, part: Part) -> None:
         if part in (Part.WHOLE, Part.FIRST):
@@ -114,10 +135,10 @@ def test_whatever_goes_in_comes_out_in_the_order_of_its_sender(
         now, waiting = waiting[:batch], waiting[batch:]
         before = outbox.size
         _add(outbox, *now)
-        assert outbox.size == before + cost(now)
+        assert outbox.size == before + cost(_lots(now))
         limit = limits[turn % len(limits)]
         loads = outbox.take(limit)
-        assert len(loads) == limit or not outbox
+        assert _count(loads) == limit or (_count(loads) < limit and not outbox)
         receiver.take(loads)
         turn += 1
     assert receiver.whole == _by_sender(drawn) and not receiver.partial
@@ -144,7 +165,7 @@ def test_small_messages_go_between_the_parts_of_a_large_one(small: int, parts: i
     outbox = Outbox(BODY)
     _add(outbox, _entry(bytes(parts * WHOLE), sender=1))
     _add(outbox, *[_entry(bytes(WHOLE), sender=2)] * small)
-    kinds = [bool(_part(load)) for load in outbox.take(small + parts)]
+    kinds = [bool(part) for part in _parts(outbox.take(small + parts))]
     assert kinds.count(True) == parts and kinds.count(False) == small
     both = 2 * min(small, parts - 1)
     assert all(one != other for one, other in pairwise(kinds[:both]))
@@ -159,9 +180,16 @@ def test_messages_of_any_size_survive_packets_of_any_size(size: int, packet_size
     _add(outbox, _entry(data[:size], Service.SAFE, 3))
     loads = outbox.take(1 << 20)
     assert not outbox and outbox.size == 0
-    assert all(sum(length + DESCRIPTOR_SIZE for _, length, *_ in entries) <= body for _, entries in loads)
-    assert b"".join(chunk for _, entries in loads for *_, chunk in entries) == data[:size]
-    parts = [_part(load) for load in loads]
+    assert all(sum(length + DESCRIPTOR_SIZE for length in lengths) <= body for _, _, lengths, _, _ in loads)
+    chunks = [
+        (length, chunk)
+        for _, _, lengths, _, groups in loads
+        for group in groups
+        for length, chunk in zip(lengths, group, strict=True)
+    ]
+    assert all(length == len(chunk) for length, chunk in chunks)
+    assert b"".join(chunk for _, chunk in chunks) == data[:size]
+    parts = _parts(loads)
     if len(parts) == 1:
         assert parts == [Part.WHOLE] and size <= body - DESCRIPTOR_SIZE
     else:
@@ -173,4 +201,5 @@ def test_empty_messages_fill_packets_up_to_the_count(count: int) -> None:
     outbox = Outbox(RingConfig(packet_size_max=65507).body_size_max)
     _add(outbox, *[_entry(b"")] * count)
     full, rest = divmod(count, COUNT_MAX)
-    assert [len(entries) for _, entries in outbox.take(10)] == [COUNT_MAX] * full + [rest] * bool(rest)
+    counts = [len(group) for *_, groups in outbox.take(10) for group in groups]
+    assert counts == [COUNT_MAX] * full + [rest] * bool(rest)

@@ -8,20 +8,26 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from ordercast.model.ids import Seq
 from ordercast.order.ring.store import Store
-from ordercast.wire.header import Parsed
+from ordercast.wire.run import Run
 
 seqs = st.integers(1, 40).map(Seq)
 
 
-def _packet(number: int) -> Parsed:
-    return number.to_bytes(4, "big"), 0, None, 0
+def _run(seq: int, *numbers: int) -> Run:
+    """Packets from `seq` on that say their numbers, behind something else that came in the same read."""
+    data = b"before" + b"".join(map(_packet, numbers))
+    return Run(data, 6, 4, Seq(seq), len(numbers))
+
+
+def _packet(number: int) -> bytes:
+    return number.to_bytes(4, "big")
 
 
 class StoreMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.store = Store()
-        self.held: dict[int, Parsed] = {}
+        self.held: dict[int, bytes] = {}
         self.discarded = 0
         self.highest = 0
         self.number = 0
@@ -36,25 +42,36 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(seq=seqs)
     def add(self, seq: Seq) -> None:
         self.number += 1
-        packet = _packet(self.number)
+        self._add(seq, _run(seq, self.number), self.number)
+
+    def _add(self, seq: Seq, run: Run, number: int) -> None:
         is_new = seq > self.discarded and seq not in self.held
-        assert self.store.add(seq, packet) is is_new
+        assert self.store.add(seq, run) is is_new
         if is_new:
-            self.held[seq] = packet
+            self.held[seq] = _packet(number)
             self.highest = max(self.highest, seq)
+
+    @rule(first=seqs, count=st.integers(2, 5))
+    def add_a_run(self, first: Seq, count: int) -> None:
+        """Packet by packet, as after a hole; some of them may be here already."""
+        numbers = range(self.number + 1, self.number + 1 + count)
+        self.number += count
+        run = _run(first, *numbers)
+        for seq, number in enumerate(numbers, first):
+            self._add(Seq(seq), run, number)
 
     @rule()
     def add_the_next(self) -> None:
         self.add(Seq(self.aru + 1))
 
     @precondition(lambda self: self.store.aru == self.store.high)
-    @rule(count=st.integers(0, 5))
+    @rule(count=st.integers(1, 5))
     def extend(self, count: int) -> None:
         first = self.aru + 1
-        run = [_packet(self.number + 1 + offset) for offset in range(count)]
+        numbers = range(self.number + 1, self.number + 1 + count)
         self.number += count
-        self.store.extend(run)
-        self.held.update(zip(range(first, first + count), run, strict=True))
+        self.store.extend(_run(first, *numbers))
+        self.held.update((seq, _packet(number)) for seq, number in enumerate(numbers, first))
         self.highest = max(self.highest, first + count - 1)
 
     @rule(data=st.data())
@@ -71,7 +88,8 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(seq=st.integers(0, 45).map(Seq))
     def walk(self, seq: Seq) -> None:
-        assert list(self.store.held_after(seq)) == sorted((at, held) for at, held in self.held.items() if at > seq)
+        held = [(at, run.packet(at)) for at, run in self.store.held_after(seq)]
+        assert held == sorted((at, packet) for at, packet in self.held.items() if at > seq)
 
     @invariant()
     def agrees_with_the_model(self) -> None:
@@ -81,7 +99,8 @@ class StoreMachine(RuleBasedStateMachine):
         for number in range(1, self.highest + 3):
             seq = Seq(number)
             assert self.store.has(seq) == (number <= self.discarded or number in self.held)
-            assert self.store.get(seq) == self.held.get(number)
+            run = self.store.get(seq)
+            assert (run and run.packet(seq)) == self.held.get(number)
 
 
 TestStore = StoreMachine.TestCase

@@ -30,6 +30,7 @@ from ordercast.order.ring.states.gather import Gather
 from ordercast.order.ring.states.recovery import Recovery
 from ordercast.order.ring.step import Facts, Step
 from ordercast.wire.messages import CommitToken, Member, Token
+from ordercast.wire.run import Run
 
 from .scenes import Gap, LatePacket, Promised, Scene
 
@@ -89,9 +90,10 @@ def _only_obligation_in_transitional(patch: pytest.MonkeyPatch) -> None:
 
     def wrong(self: Delivery, obligation: Collection[ProcessId], effects: list[Effect]) -> None:
         store = self.ring.store
-        for seq, packet in list(store.held_after(self.delivered)):
-            if packet[2] is not None and packet[2][1] not in obligation:
-                store.slots[seq - store.base - 1] = (packet[0], packet[1], None, 0)
+        for seq, run in list(store.held_after(self.delivered)):
+            if run.parcel is not None and run.parcel[1] not in obligation:
+                packet = run.packet(seq)
+                store.slots[seq - store.base - 1] = Run(packet, 0, len(packet), seq, 1, run.is_safe)
         right(self, obligation, effects)
 
     patch.setattr(Delivery, "_deliver_rest", wrong)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ordercast.model.errors import WireError
-from ordercast.model.ids import RingId, Seq
+from ordercast.model.ids import Seq
 from ordercast.model.service import Service
 from ordercast.wire.header import (
     HEADER,
@@ -14,18 +14,14 @@ from ordercast.wire.header import (
     RETRANSMITTED,
     SAFE,
     MessageKind,
-    Parsed,
     Part,
-    build_data,
     origin_of,
-    parse_data,
-    parse_run,
     prefix_of,
     recovered,
     retransmitted,
     unwrapped,
-    whole,
 )
+from ordercast.wire.run import Run, build_data, parse_data
 
 from .vectors import CLUSTER, NEW_RING, RING, process
 
@@ -37,22 +33,23 @@ AGREED = int(Service.AGREED)
 
 def _packet(*texts: bytes, seq: int = 5, flags: int = 0) -> bytes:
     entries = [(7, len(text), AGREED, text) for text in texts]
-    return whole(build_data(PREFIX, flags, entries, ME, Seq(seq), 3, 99))
+    return build_data(PREFIX, flags, entries, ME, Seq(seq), 3, 99).packet(Seq(seq))
 
 
-def _messages(parsed: Parsed) -> list[tuple[int, int, bytes]]:
+def _messages(run: Run) -> list[tuple[int, int, bytes]]:
     """Sender, service and data of each."""
-    _, _, parcel, _ = parsed
-    assert parcel is not None and parcel[:2] == (5, ME)
-    return list(zip(*parcel[2:], strict=True))
+    parcel = run.parcel
+    assert parcel is not None and parcel[:2] == (5, ME) and len(parcel[4]) == parcel[5]
+    return list(zip(*parcel[2:5], strict=True))
 
 
 def test_what_is_built_is_what_is_read() -> None:
     entries = [(1, 1, AGREED, b"a"), (2, 0, int(Service.FIFO), b"")]
     built = build_data(PREFIX, SAFE, entries, ME, Seq(5), 3, 99)
-    read = parse_data(whole(built), SAFE, 2, ME, Seq(5))
+    read = parse_data(built.packet(Seq(5)), SAFE, 2, ME, Seq(5))
     assert _messages(built) == _messages(read) == [(1, AGREED, b"a"), (2, Service.FIFO, b"")]
-    assert (built[1], built[3]) == (read[1], read[3]) == (SAFE, Part.WHOLE)
+    assert (built.is_safe, built.part) == (read.is_safe, read.part) == (SAFE, Part.WHOLE)
+    assert (read.seq, read.count) == (built.seq, built.count) == (5, 1)
 
 
 def test_payloads_of_equal_length_are_cut_like_any_others() -> None:
@@ -63,7 +60,7 @@ def test_payloads_of_equal_length_are_cut_like_any_others() -> None:
 @pytest.mark.parametrize("part", [Part.FIRST, Part.MIDDLE, Part.LAST])
 def test_a_part_is_alone_in_its_packet(part: Part) -> None:
     flags = part << PART_SHIFT | SAFE
-    assert parse_data(_packet(b"abc", flags=flags), flags, 1, ME, Seq(5))[3] == part
+    assert parse_data(_packet(b"abc", flags=flags), flags, 1, ME, Seq(5)).part == part
     with pytest.raises(WireError, match="parts that do not exist"):
         parse_data(_packet(b"abc", b"def"), flags, 2, ME, Seq(5))
 
@@ -111,7 +108,8 @@ def test_a_recovered_packet_has_the_new_ring_outside_and_the_old_one_inside() ->
     assert (flags, count) == (SAFE | RECOVERED, 1)
     assert (transmitter, originator, seq, token_round, timestamp) == (OTHER, ME, 2, 8, 99)
     assert origin_of(wrapped) == (RING, 5)
-    assert parse_data(wrapped, flags, count, ME, Seq(2)) == (wrapped, SAFE, None, Part.WHOLE)
+    run = parse_data(wrapped, flags, count, ME, Seq(2))
+    assert (run.packet(Seq(2)), run.is_safe, run.parcel, run.part) == (wrapped, SAFE, None, Part.WHOLE)
 
 
 def test_an_unwrapped_packet_says_what_the_old_one_said() -> None:
@@ -124,14 +122,3 @@ def test_an_unwrapped_packet_says_what_the_old_one_said() -> None:
 def test_a_recovered_packet_without_its_origin_is_refused() -> None:
     with pytest.raises(WireError, match="without its origin"):
         parse_data(_packet(b"abc"), RECOVERED, 1, ME, Seq(5))
-
-
-def test_a_run_ends_before_the_first_packet_that_is_not_next_or_not_sound() -> None:
-    good = [_packet(b"abc", seq=seq) for seq in (5, 6, 7)]
-    size = len(good[0])
-    elsewhere = prefix_of(MessageKind.DATA, CLUSTER, RingId(9, ME)) + good[2][28:]
-    for bad in (_packet(b"abc", seq=8), good[2][:-1], elsewhere, good[2][:78] + b"\x06" + good[2][79:]):
-        run, end = parse_run(b"".join((good[0], good[1], bad)), 0, size, PREFIX, Seq(5))
-        assert ([whole(packet) for packet in run], end) == (good[:2], 2 * size)
-    run, end = parse_run(b"".join(good), size, size, PREFIX, Seq(6))
-    assert ([whole(packet) for packet in run], end) == (good[1:], 3 * size)

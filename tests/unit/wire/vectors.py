@@ -34,16 +34,14 @@ from ordercast.wire.header import (
     SAFE,
     MessageKind,
     Part,
-    build_data,
     origin_of,
-    parse_data,
     prefix_of,
     recovered,
     retransmitted,
     unwrapped,
-    whole,
 )
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Member, Message, Token, Wake
+from ordercast.wire.run import build_data, parse_data
 
 CLUSTER = cluster_id_from("vectors")
 LINE = 16
@@ -192,7 +190,7 @@ def _built(packet: DataPacket) -> bytes:
     prefix = prefix_of(MessageKind.DATA, CLUSTER, packet.ring)
     flags = packet.flags & ~RETRANSMITTED
     me = packet.originator
-    return whole(build_data(prefix, flags, entries, me, packet.seq, packet.round, packet.timestamp))
+    return build_data(prefix, flags, entries, me, packet.seq, packet.round, packet.timestamp).packet(packet.seq)
 
 
 def read_data(packet: bytes) -> DataPacket:
@@ -202,15 +200,17 @@ def read_data(packet: bytes) -> DataPacket:
     old_ring = old_seq = None
     body, body_flags = packet, flags
     if flags & RECOVERED:
-        assert parse_data(packet, flags, count, originator, seq) == (packet, flags & SAFE, None, Part.WHOLE)
+        outer = parse_data(packet, flags, count, originator, seq)
+        assert (outer.packet(seq), outer.is_safe, outer.parcel, outer.part) == (packet, flags & SAFE, None, Part.WHOLE)
         old_ring, old_seq = origin_of(packet)
         body = unwrapped(packet, prefix_of(MessageKind.DATA, CLUSTER, old_ring))
         body_flags = flags & ~RECOVERED
         assert len(body) == len(packet) - ORIGIN_SIZE
-    _, is_safe, parcel, part = parse_data(body, body_flags, count, originator, seq)
-    assert (bool(is_safe), part) == (bool(flags & SAFE), flags >> PART_SHIFT)
-    assert parcel is not None and parcel[:2] == (seq, originator)
-    entries = tuple(Entry(sender, Service(service), data) for sender, service, data in zip(*parcel[2:], strict=True))
+    run = parse_data(body, body_flags, count, originator, seq)
+    parcel = run.parcel
+    assert (bool(run.is_safe), run.part) == (bool(flags & SAFE), flags >> PART_SHIFT)
+    assert parcel is not None and (*parcel[:2], parcel[5]) == (seq, originator, count)
+    entries = tuple(Entry(sender, Service(service), data) for sender, service, data in zip(*parcel[2:5], strict=True))
     return DataPacket(ring, flags, transmitter, originator, seq, token_round, timestamp, entries, old_ring, old_seq)
 
 

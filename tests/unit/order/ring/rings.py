@@ -6,8 +6,9 @@ from ordercast.model.ids import NOBODY, Incarnation, NodeId, ProcessId, RingId, 
 from ordercast.model.service import Service
 from ordercast.order.ring.ring import Ring, TokenMemory
 from ordercast.wire.codec import cluster_id_from
-from ordercast.wire.header import PART_SHIFT, SAFE, Entry, Parsed, Part, build_data
+from ordercast.wire.header import PART_SHIFT, SAFE, Entry, Part
 from ordercast.wire.messages import Token
+from ordercast.wire.run import Run, build_data, build_runs
 
 CLUSTER = cluster_id_from("unit")
 
@@ -34,11 +35,27 @@ def make_packet(
     service: Service = Service.AGREED,
     sender: int = 0,
     part: Part = Part.WHOLE,
-) -> Parsed:
+) -> Run:
     """A packet of the ring as its store keeps it; it says its own seq when nothing else is given."""
     entries = [make_entry(text.encode(), service, sender) for text in texts or (str(seq),)]
     flags = (SAFE if service is Service.SAFE else 0) | part << PART_SHIFT
     return build_data(make_ring().prefix, flags, entries, originator, Seq(seq), 1, seq)
+
+
+def make_run(
+    seq: int,
+    *texts: str,
+    originator: ProcessId = ONE,
+    service: Service = Service.AGREED,
+    sender: int = 0,
+    part: Part = Part.WHOLE,
+) -> Run:
+    """Packets in a row, one for each text; all texts are equally long."""
+    flags = (SAFE if service is Service.SAFE else 0) | part << PART_SHIFT
+    payloads = [(text.encode(),) for text in texts]
+    load = flags, (sender,), (len(texts[0]),), (int(service),), payloads
+    (run,) = build_runs(make_ring().prefix, [load], originator, Seq(seq), 1, seq)
+    return run
 
 
 def make_entry(data: bytes, service: Service = Service.AGREED, sender: int = 0) -> Entry:

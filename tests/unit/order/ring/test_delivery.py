@@ -9,27 +9,28 @@ from ordercast.model.service import Service
 from ordercast.model.view import ChangeReason, ViewKind
 from ordercast.order.ring.delivery import Delivery, first_view
 from ordercast.order.ring.recovery_plan import RecoveryPlan
-from ordercast.wire.header import Parsed, Part
+from ordercast.wire.header import Part
+from ordercast.wire.run import Run
 
-from .rings import NEXT_RING_ID, ONE, RING_ID, THREE, TWO, make_packet, make_ring
+from .rings import NEXT_RING_ID, ONE, RING_ID, THREE, TWO, make_packet, make_ring, make_run
 
 
-def _delivery(*packets: tuple[int, Parsed]) -> Delivery:
+def _delivery(*packets: tuple[int, Run]) -> Delivery:
     ring = make_ring(ONE)
     for seq, packet in packets:
         ring.store.add(Seq(seq), packet)
     return Delivery(ring, ring.id)
 
 
-def _agreed(seq: int, originator: ProcessId = ONE) -> tuple[int, Parsed]:
+def _agreed(seq: int, originator: ProcessId = ONE) -> tuple[int, Run]:
     return seq, make_packet(seq, originator=originator)
 
 
-def _safe(seq: int) -> tuple[int, Parsed]:
+def _safe(seq: int) -> tuple[int, Run]:
     return seq, make_packet(seq, service=Service.SAFE)
 
 
-def _part(seq: int, part: Part, text: str, sender: int = 0) -> tuple[int, Parsed]:
+def _part(seq: int, part: Part, text: str, sender: int = 0) -> tuple[int, Run]:
     return seq, make_packet(seq, text, part=part, sender=sender)
 
 
@@ -108,6 +109,53 @@ def test_a_message_begun_again_is_delivered_from_its_new_beginning() -> None:
 def test_parts_whose_beginning_is_unknown_are_not_delivered() -> None:
     delivery = _delivery(_part(1, Part.MIDDLE, "b"), _part(2, Part.LAST, "c"), _agreed(3))
     assert _advance(delivery) == ["3"]
+
+
+# Packets in runs
+
+
+def test_of_a_run_what_is_safe_is_delivered_and_the_rest_later() -> None:
+    delivery = _delivery()
+    delivery.ring.store.extend(make_run(1, "1", "2", "3", "4", service=Service.SAFE))
+    delivery.ring.store.extend(make_run(5, "5", "6"))
+    assert _advance(delivery, safe=2) == ["1", "2"]
+    assert delivery.delivered == 2
+    assert _advance(delivery, safe=2) == []
+    delivery.ring.store.discard(Seq(1))
+    assert _advance(delivery, safe=3) == ["3"]
+    assert _advance(delivery, safe=4) == ["4", "5", "6"]
+
+
+def test_a_run_that_begins_or_ends_at_a_hole_is_delivered_to_the_hole_and_from_it_on() -> None:
+    delivery = _delivery()
+    store = delivery.ring.store
+    store.extend(make_run(1, "1", "2"))
+    beyond = make_run(4, "4", "5", "6")
+    for seq in (4, 6):
+        store.add(Seq(seq), beyond)
+    assert _advance(delivery) == ["1", "2"]
+    store.add(Seq(3), make_packet(3))
+    assert _advance(delivery) == ["3", "4"]
+    store.add(Seq(5), beyond)
+    assert _advance(delivery) == ["5", "6"]
+
+
+def test_a_run_of_parts_is_put_together_with_what_is_around_it() -> None:
+    delivery = _delivery(_part(1, Part.FIRST, "a"))
+    delivery.ring.store.extend(make_run(2, "b", "c", "d", part=Part.MIDDLE))
+    delivery.ring.store.extend(make_packet(5, "e", part=Part.LAST))
+    assert _advance(delivery) == ["abcde"]
+
+
+def test_of_a_run_beyond_the_gap_every_packet_is_judged() -> None:
+    delivery = _delivery(_agreed(1))
+    store = delivery.ring.store
+    for run in (make_run(3, "3", "4", originator=THREE), make_run(5, "5", "6", originator=TWO)):
+        for seq in range(run.seq, run.last + 1):
+            store.add(Seq(seq), run)
+    effects = _finish(delivery, _plan(ONE, TWO))
+    assert _texts(effects) == ["1", "5", "6"]
+    assert _occurrences(effects) == {Occurrence.GAP_DROPPED: 2, Occurrence.BEYOND_GAP_DELIVERED: 2}
 
 
 # The end of the ring
@@ -192,7 +240,7 @@ def test_a_large_message_cut_by_the_end_is_dropped_and_told() -> None:
 
 
 def test_recovered_packets_have_nothing_to_deliver() -> None:
-    delivery = _delivery((1, (b"", 0, None, 0)), _agreed(2))
+    delivery = _delivery((1, Run(b"", 0, 0, Seq(1))), _agreed(2))
     assert _advance(delivery) == ["2"]
 
 

@@ -6,23 +6,26 @@ from dataclasses import replace
 
 import pytest
 
+from ordercast.model.effects import Broadcast, Burst
 from ordercast.model.ids import NOBODY, Seq
+from ordercast.model.service import Service
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.ordering import Source, held_back_by, updated_aru, visit
 from ordercast.wire.codec import decode, encode
-from ordercast.wire.header import HEADER, RETRANSMITTED, Parsed
+from ordercast.wire.header import HEADER, RETRANSMITTED
+from ordercast.wire.run import Run
 
-from .rings import CLUSTER, ONE, THREE, TWO, fill, make_packet, make_ring, make_token
+from .rings import CLUSTER, ONE, THREE, TWO, fill, make_packet, make_ring, make_run, make_token
 
 CONFIG = RingConfig(window=8, visit_max=4, backlog_max=12, requests_max=5)
 ACCELERATED = replace(CONFIG, accelerated=True, accelerated_window=2)
 
 
-def _nothing(first: Seq, token_round: int, timestamp: int, limit: int) -> list[Parsed]:
+def _nothing(first: Seq, token_round: int, timestamp: int, limit: int) -> list[Run]:
     return []
 
 
-def _plenty(first: Seq, token_round: int, timestamp: int, limit: int) -> list[Parsed]:
+def _plenty(first: Seq, token_round: int, timestamp: int, limit: int) -> list[Run]:
     return [make_packet(first + offset, originator=TWO) for offset in range(limit)]
 
 
@@ -30,8 +33,8 @@ def _few(count: int) -> Source:
     return lambda first, token_round, timestamp, limit: _plenty(first, token_round, timestamp, min(count, limit))
 
 
-def _seq_of(packet: bytes) -> int:
-    return int(HEADER.unpack_from(packet)[6])
+def _seqs(bursts: list[Burst]) -> list[int]:
+    return [int(HEADER.unpack_from(packet)[6]) for packet in Broadcast(bursts).packets]
 
 
 # The aru rule
@@ -67,7 +70,7 @@ def test_new_packets_take_the_next_numbers_and_are_received_at_once() -> None:
     ring = make_ring()
     fill(ring, 1, 2, 3)
     done = visit(ring, make_token(seq=3, aru=3), 2, _few(2), CONFIG)
-    assert [_seq_of(packet) for packet in done.before] == [4, 5]
+    assert _seqs(done.before) == [4, 5]
     assert (done.token.seq, done.token.aru, done.token.aru_id) == (5, 5, NOBODY)
     assert (done.sent, ring.store.aru) == (2, 5)
     assert not done.after
@@ -109,8 +112,8 @@ def test_requests_that_can_be_answered_are_answered_and_removed() -> None:
     fill(ring, 1, 2, 4)
     ring.memory.received_seq = Seq(5)
     done = visit(ring, make_token(seq=5, aru=1, aru_id=ONE, requests=(2, 3, 4)), 0, _nothing, CONFIG)
-    assert [_seq_of(packet) for packet in done.before] == [2, 4]
-    for packet in done.before:
+    assert _seqs(done.before) == [2, 4]
+    for packet in Broadcast(done.before).packets:
         _, _, flags, _, transmitter, originator, *_ = HEADER.unpack_from(packet)
         assert (flags & RETRANSMITTED, transmitter, originator) == (RETRANSMITTED, TWO, ONE)
     assert done.token.requests == (3, 5)
@@ -121,21 +124,21 @@ def test_answers_go_before_new_packets_and_leave_me_my_share() -> None:
     ring = make_ring()
     fill(ring, 1, 2, 3)
     done = visit(ring, make_token(seq=3, aru=1, aru_id=ONE, requests=(2, 3)), 99, _plenty, CONFIG)
-    assert [_seq_of(packet) for packet in done.before] == [2, 3, 4, 5, 6, 7]
+    assert _seqs(done.before) == [2, 3, 4, 5, 6, 7]
 
 
 def test_answers_count_against_the_rotation() -> None:
     ring = make_ring()
     fill(ring, *range(1, 8))
     done = visit(ring, make_token(seq=7, aru=1, aru_id=ONE, requests=(2, 3, 4)), 99, _plenty, CONFIG)
-    assert [_seq_of(packet) for packet in done.before] == [2, 3, 4, 8, 9]  # window 8 + visit 4 - sent 7 - answered 3
+    assert _seqs(done.before) == [2, 3, 4, 8, 9]  # window 8 + visit 4 - sent 7 - answered 3
 
 
 def test_no_more_than_one_visit_is_answered_and_the_rest_stays_asked_for() -> None:
     ring = make_ring()
     fill(ring, *range(1, 7))
     done = visit(ring, make_token(seq=6, aru=1, aru_id=ONE, requests=(2, 3, 4, 5, 6)), 0, _nothing, CONFIG)
-    assert [_seq_of(packet) for packet in done.before] == [2, 3, 4, 5]
+    assert _seqs(done.before) == [2, 3, 4, 5]
     assert done.token.requests == (6,)
 
 
@@ -236,10 +239,48 @@ def test_quiet_visits_are_counted_and_any_packet_ends_them() -> None:
 
 def test_the_last_packets_follow_the_token() -> None:
     done = visit(make_ring(), make_token(), 99, _plenty, ACCELERATED)
-    assert [_seq_of(packet) for packet in done.before] == [1, 2]
-    assert [_seq_of(packet) for packet in done.after] == [3, 4]
+    assert _seqs(done.before) == [1, 2]
+    assert _seqs(done.after) == [3, 4]
+
+
+def test_a_run_is_cut_in_two_where_the_token_leaves() -> None:
+    ring = make_ring()
+    fill(ring, 1)
+    run = make_run(2, "2", "3", "4", originator=TWO)
+    done = visit(ring, make_token(seq=1, aru=1, requests=(1,)), 9, lambda *_: [run], ACCELERATED)
+    assert (_seqs(done.before), _seqs(done.after)) == ([1, 2], [3, 4])
+    assert (len(done.before), len(done.after)) == (2, 1)
+    assert (ring.store.aru, done.token.seq, done.token.timestamp) == (4, 4, 103)
+
+
+def test_a_whole_run_goes_before_the_token_or_after_it() -> None:
+    runs = [make_run(1, "1", "2", originator=TWO), make_run(3, "3", "4", originator=TWO, service=Service.SAFE)]
+    done = visit(make_ring(), make_token(), 9, lambda *_: runs, ACCELERATED)
+    assert (done.before, done.after) == ([runs[0].burst()], [runs[1].burst()])
+    plain = visit(make_ring(), make_token(), 9, lambda *_: runs, CONFIG)
+    assert (plain.before, plain.after) == ([run.burst() for run in runs], [])
+
+
+def test_own_runs_are_kept_behind_a_hole() -> None:
+    ring = make_ring()
+    fill(ring, 1, 3)
+    run = make_run(4, "4", "5", originator=TWO)
+    done = visit(ring, make_token(seq=3, aru=3), 9, lambda *_: [run], CONFIG)
+    assert (done.token.seq, done.token.aru, done.token.aru_id) == (5, 1, TWO)
+    assert [seq for seq, _ in ring.store.held_after(Seq(0))] == [1, 3, 4, 5]
+    fill(ring, 2)
+    assert ring.store.aru == 5
+
+
+def test_any_packet_of_a_run_can_be_sent_again() -> None:
+    ring = make_ring()
+    run = make_run(1, "a", "b", "c")
+    ring.store.extend(run)
+    done = visit(ring, make_token(seq=3, aru=1, aru_id=ONE, requests=(2, 3)), 0, _nothing, CONFIG)
+    assert _seqs(done.before) == [2, 3]
+    assert [packet[-1:] for packet in Broadcast(done.before).packets] == [b"b", b"c"]
 
 
 def test_few_packets_all_follow_the_token() -> None:
     done = visit(make_ring(), make_token(), 1, _few(1), ACCELERATED)
-    assert (len(done.before), len(done.after)) == (0, 1)
+    assert (_seqs(done.before), _seqs(done.after)) == ([], [1])

@@ -5,7 +5,7 @@ import pytest
 from ordercast.model.ids import Seq
 from ordercast.order.ring.store import Store
 
-from .rings import make_packet
+from .rings import make_packet, make_run
 
 
 def _store(*seqs: int) -> Store:
@@ -14,6 +14,15 @@ def _store(*seqs: int) -> Store:
         assert store.add(Seq(seq), make_packet(seq))
     store.check_invariants()
     return store
+
+
+def _held(store: Store, after: int = 0) -> list[tuple[int, bytes]]:
+    """Each packet as it travels."""
+    return [(seq, run.packet(seq)) for seq, run in store.held_after(Seq(after))]
+
+
+def _packets(*seqs: int) -> list[tuple[int, bytes]]:
+    return [(seq, make_packet(seq).packet(Seq(seq))) for seq in seqs]
 
 
 def test_an_empty_store_has_received_nothing() -> None:
@@ -34,7 +43,7 @@ def test_a_duplicate_is_refused_and_the_first_copy_kept() -> None:
     store = _store(1, 3)
     for seq in (1, 3):
         assert not store.add(Seq(seq), make_packet(seq, "another"))
-        assert store.get(Seq(seq)) == make_packet(seq)
+    assert _held(store) == _packets(1, 3)
 
 
 def test_the_lowest_missing_are_named_up_to_a_limit() -> None:
@@ -48,7 +57,7 @@ def test_the_lowest_missing_are_named_up_to_a_limit() -> None:
 
 def test_what_is_held_above_a_seq_comes_ascending() -> None:
     store = _store(5, 1, 3)
-    assert list(store.held_after(Seq(1))) == [(3, make_packet(3)), (5, make_packet(5))]
+    assert _held(store, after=1) == _packets(3, 5)
 
 
 def test_discarded_packets_count_as_received_and_are_not_taken_again() -> None:
@@ -75,7 +84,45 @@ def test_what_was_not_received_may_not_be_discarded() -> None:
 
 def test_a_run_continues_a_store_without_holes_only() -> None:
     store = _store(1)
-    store.extend([make_packet(2), make_packet(3)])
-    assert (store.aru, store.high) == (3, 3) and store.get(Seq(3)) == make_packet(3)
-    with pytest.raises(AssertionError, match="without holes"):
-        _store(1, 3).extend([make_packet(4)])
+    store.extend(make_run(2, "2", "3"))
+    store.check_invariants()
+    assert (store.aru, store.high) == (3, 3)
+    assert _held(store) == _packets(1, 2, 3)
+    for run in (make_packet(4), make_packet(2)):
+        with pytest.raises(AssertionError, match="without holes"):
+            _store(1, 3).extend(run)
+    for run in (make_packet(3), make_packet(5)):
+        with pytest.raises(AssertionError, match="without holes"):
+            store.extend(run)
+
+
+def test_every_packet_of_a_run_is_found_by_its_seq() -> None:
+    store = Store()
+    run = make_run(1, "1", "2", "3")
+    store.extend(run)
+    assert [store.get(Seq(seq)) for seq in (1, 2, 3, 4)] == [run, run, run, None]
+    assert store.missing(Seq(5), 10) == [4, 5]
+    assert not any(store.add(Seq(seq), make_packet(seq, "another")) for seq in (1, 2, 3))
+
+
+def test_discarding_in_the_middle_of_a_run_keeps_the_rest_of_it() -> None:
+    store = Store()
+    store.extend(make_run(1, "1", "2", "3", "4"))
+    store.discard(Seq(2))
+    store.check_invariants()
+    assert (store.base, store.aru, store.high) == (2, 4, 4)
+    assert _held(store) == _packets(3, 4)
+    assert store.has(Seq(1)) and store.get(Seq(2)) is None
+    store.extend(make_run(5, "5", "6"))
+    assert _held(store) == _packets(3, 4, 5, 6)
+
+
+def test_a_run_beyond_a_hole_is_kept_packet_by_packet_and_its_place_is_right_once_the_hole_is_filled() -> None:
+    store = _store(1, 2)
+    run = make_run(4, "4", "5", "6")
+    assert all(store.add(Seq(seq), run) for seq in (4, 5, 6))
+    assert (store.aru, store.high) == (2, 6)
+    assert store.add(Seq(3), make_packet(3))
+    store.check_invariants()
+    assert (store.aru, store.high) == (6, 6)
+    assert _held(store) == _packets(1, 2, 3, 4, 5, 6)
