@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check format setup swarm chaos bench-core bench-memory bench-model clean
+.PHONY: demo test check format setup swarm chaos bench-core bench-memory bench-live bench-model clean
 
 demo: $(READY)  ## a simulated cluster loses a member, splits and merges, drawn as it happens
 	@$(BIN)/ordercast demo
@@ -33,6 +33,10 @@ bench-core: $(READY)  ## CPU time of the engine per packet and per message
 
 bench-memory: $(READY)  ## memory over ten million messages, one member slow
 	$(BIN)/python bench/memory.py
+
+bench-live: $(READY)  ## live nodes in namespaces beside Corosync and the raw limit (root); ARGS=--quick for a short one
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(BIN)/python -m bench.live --json bench-live.json --plot bench-live.svg $(ARGS)
 
 bench-model: $(READY)  ## the paper's model of rotation time and latency against the simulator
 	$(BIN)/python bench/model.py

@@ -24,7 +24,7 @@ from ordercast.daemon.node import Node
 from ordercast.model.effects import Deliver
 from ordercast.model.ids import NodeId
 from ordercast.model.service import Service
-from ordercast.model.view import View
+from ordercast.model.view import View, ViewKind
 from ordercast.order.ring.config import RingConfig
 
 STAMP = struct.Struct("=IIq")  # sender, counter, monotonic time in ns
@@ -44,7 +44,10 @@ class Load:
         self.last = 0.0
         self.latencies: list[int] = []
         self.counter = 0
-        self.views: list[tuple[float, int, str]] = []
+        self.views: list[tuple[float, int, bool]] = []  # when, how many members, regular or transitional
+        self.changed = asyncio.Event()
+        self.total = -1  # how many there will be in the end, once that is known
+        self.complete = asyncio.Event()
         self.stop = asyncio.Event()
 
     # Receiving
@@ -63,6 +66,8 @@ class Load:
                 for _, _, _, _, payloads, _ in batch.parcels:
                     self.delivered += len(payloads)
                     self.hash = zlib.crc32(b"".join([data[:IDENTITY_SIZE] for data in payloads]), self.hash)
+                if self.delivered == self.total:
+                    self.complete.set()
             else:
                 self._on_view(batch)
 
@@ -73,11 +78,20 @@ class Load:
                 continue
             self.delivered += 1
             self.hash = zlib.crc32(event.data[:IDENTITY_SIZE], self.hash)
+            if self.delivered == self.total:
+                self.complete.set()
             if measured:
                 self.latencies.append(time.monotonic_ns() - STAMP.unpack_from(event.data)[2])
 
     def _on_view(self, view: View) -> None:
-        self.views.append((time.monotonic(), len(view.members), view.reason.name))
+        self.views.append((time.monotonic(), len(view.members), view.kind is ViewKind.REGULAR))
+        self.changed.set()
+
+    async def delivers(self, total: int) -> None:
+        """Waits until so many were delivered."""
+        self.total = total
+        if self.delivered < total:
+            await self.complete.wait()
 
     # Sending
 
@@ -140,9 +154,12 @@ async def work(task: dict[str, Any]) -> None:
     load = Load(task, node)
     receiving = asyncio.create_task(load.receive())
     while len(node.members) < int(task["members"]):
-        await asyncio.sleep(0.01)
+        load.changed.clear()
+        await load.changed.wait()
     tell({"ready": task["node"]})
-    await lines.readline()  # go
+    if (await lines.readline()).strip() == b"watch":
+        await watch(load, node)
+    views = len(load.views)
     sending = asyncio.create_task(load.send())
     await asyncio.sleep(0.5)  # until everybody is at it
     before, began, cpu = load.delivered, time.monotonic(), time.process_time()
@@ -157,8 +174,7 @@ async def work(task: dict[str, Any]) -> None:
     await sending
     tell({"stopped": load.counter})
     total = int((await lines.readline()).decode())  # everybody has stopped: so many were sent
-    while load.delivered < total:
-        await asyncio.sleep(0.01)
+    await load.delivers(total)
     sockets, stats = node.sockets, node.engine.stats
     tell(
         {
@@ -170,7 +186,7 @@ async def work(task: dict[str, Any]) -> None:
             "hash": load.hash,
             "total": load.delivered,
             "latencies": sorted(load.latencies),
-            "views": len(load.views),
+            "new_views": len(load.views) - views,
             "retransmitted": stats.packets_retransmitted,
             "visits": stats.visits,
             "limited": stats.limited_visits,
@@ -186,6 +202,18 @@ async def work(task: dict[str, Any]) -> None:
     await lines.readline()  # all have told
     await node.leave()
     await receiving
+
+
+async def watch(load: Load, node: Node) -> None:
+    """Send a little, and tell every view as it comes, until killed."""
+    sending = asyncio.create_task(load.send())
+    load.views.clear()
+    while not sending.done():
+        load.changed.clear()
+        for at, members, regular in load.views:
+            tell({"at": at, "members": members, "regular": regular})
+        load.views.clear()
+        await load.changed.wait()
 
 
 def tell(document: dict[str, Any]) -> None:

@@ -1,0 +1,420 @@
+"""Live nodes on real sockets: throughput, latency, CPU, view changes, beside the machine's own limit and Corosync.
+
+Every node is a process in a network namespace of its own; the namespaces are joined by a bridge. One thing is varied at
+a time. Corosync and the raw limit are measured in the same run, because these machines differ from hour to hour: read
+ratios, not numbers.
+
+    python -m bench.live [--quick] [--seconds S] [--json FILE] [--plot FILE] [--only WORD] [--python PATH]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from rig.hosts import Hosts, why_not
+
+from bench import corosync_peer, raw_udp
+
+ROOT = Path(__file__).resolve().parent.parent
+SIZES = (100, 1350, 8192, 65536)
+PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row. The defaults are the row that all others differ from in one thing."""
+
+    size: int = 1350
+    senders: int = 0  # 0: everybody
+    nodes: int = 4
+    service: str = "agreed"
+    delivery: str = "batches"
+    trace: str = "off"
+    segmentation: bool = True  # of the node: many packets per system call
+    wire: bool = True  # of the network: a large send crosses it in one piece
+    accelerated: bool = False
+    rate: float = 0.0  # messages a second of all senders together; 0: as many as flow control lets through
+    ring: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def name(self) -> str:
+        default = Case()
+        words = [f"{self.size} B", f"{self.nodes} nodes" if self.nodes != default.nodes else ""]
+        words.append({0: "all send", 1: "one sends"}.get(self.senders, f"{self.senders} send"))
+        words += [self.service if self.service != default.service else ""]
+        words += ["one by one" if self.delivery != default.delivery else ""]
+        words += [f"trace {self.trace}" if self.trace != default.trace else ""]
+        words += ["" if self.segmentation else "no offload", "" if self.wire else "single datagrams on the wire"]
+        words += ["accelerated" if self.accelerated else "", f"{self.rate:,.0f}/s" if self.rate else ""]
+        words += [f"{key}={value}" for key, value in self.ring]
+        return ", ".join(word for word in words if word)
+
+
+@dataclass
+class Outcome:
+    case: Case
+    per_s: float = 0.0  # messages delivered at the slowest node
+    mbit: float = 0.0
+    cpu_us: float = 0.0  # of one node, for each message it delivered
+    cores: float = 0.0  # of all nodes together
+    p50_us: float = 0.0
+    p90_us: float = 0.0
+    p99_us: float = 0.0
+    same_order: bool = False
+    retransmitted: int = 0
+    views: int = 0  # that came during the run
+    rotation_us: float = 0.0
+    refused: dict[str, int] = field(default_factory=dict)
+    rss_mib: float = 0.0
+
+
+class Nodes:
+    """The processes of one case, told what to do line by line."""
+
+    def __init__(self, hosts: Hosts, case: Case, seconds: float, python: str, folder: Path) -> None:
+        self.programs: list[subprocess.Popen[str]] = []
+        senders = case.senders or case.nodes
+        for host in hosts[: case.nodes]:
+            task = {
+                "node": host.number,
+                "members": case.nodes,
+                "addresses": [other.address() for other in hosts[: case.nodes]],
+                "size": case.size,
+                "service": case.service,
+                "delivery": case.delivery,
+                "rate": case.rate / senders,
+                "sends": host.number <= senders,
+                "accelerated": case.accelerated,
+                "segmentation": case.segmentation,
+                "seconds": seconds,
+                "trace": case.trace,
+                "trace_folder": str(folder / f"n{host.number}") if case.trace != "off" else "",
+                "ring": dict(case.ring),
+            }
+            program = host.run(
+                [python, str(ROOT / "bench" / "live_node.py")],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+            )
+            self.programs.append(program)
+            self.say(json.dumps(task), [program])
+
+    def say(self, line: str, to: Sequence[subprocess.Popen[str]] | None = None) -> None:
+        for program in self.programs if to is None else to:
+            assert program.stdin is not None
+            program.stdin.write(line + "\n")
+            program.stdin.flush()
+
+    def hear(self, who: Sequence[subprocess.Popen[str]] | None = None) -> list[dict[str, Any]]:
+        return [self.line(program) for program in (self.programs if who is None else who)]
+
+    @staticmethod
+    def line(program: subprocess.Popen[str]) -> dict[str, Any]:
+        assert program.stdout is not None
+        text = program.stdout.readline()
+        if not text:
+            sys.exit("a node has ended before its time; its complaint is above")
+        document: dict[str, Any] = json.loads(text)
+        return document
+
+    def end(self) -> None:
+        for program in self.programs:
+            if program.poll() is None:
+                program.kill()
+            program.wait()
+
+
+@contextmanager
+def nodes_of(hosts: Hosts, case: Case, seconds: float, python: str) -> Iterator[Nodes]:
+    folder = Path(tempfile.mkdtemp(prefix="ordercast-bench-"))
+    nodes = Nodes(hosts, case, seconds, python, folder)
+    try:
+        yield nodes
+    finally:
+        nodes.end()
+        shutil.rmtree(folder)
+
+
+def measure(hosts: Hosts, case: Case, seconds: float, python: str) -> Outcome:
+    hosts.segmentation(case.wire)
+    with nodes_of(hosts, case, seconds, python) as nodes:
+        nodes.hear()
+        nodes.say("go")
+        nodes.hear()
+        nodes.say("stop")
+        total = sum(answer["stopped"] for answer in nodes.hear())
+        nodes.say(str(total))
+        answers = nodes.hear()
+        nodes.say("end")
+        for program in nodes.programs:
+            program.wait(PATIENCE_S)
+    return outcome_of(case, answers)
+
+
+def outcome_of(case: Case, answers: list[dict[str, Any]]) -> Outcome:
+    per_s = min(answer["delivered"] / answer["seconds"] for answer in answers)
+    delivered = sum(answer["delivered"] for answer in answers)
+    cpu = sum(answer["cpu"] for answer in answers)
+    latencies = sorted(value for answer in answers for value in answer["latencies"])
+
+    def percentile(share: float) -> float:
+        return latencies[min(len(latencies) - 1, int(share * len(latencies)))] / 1e3 if latencies else 0.0
+
+    return Outcome(
+        case,
+        per_s,
+        per_s * case.size * 8 / 1e6,
+        cpu * 1e6 / delivered if delivered else 0.0,
+        cpu / answers[0]["seconds"],
+        percentile(0.5),
+        percentile(0.9),
+        percentile(0.99),
+        len({(answer["hash"], answer["total"]) for answer in answers}) == 1,
+        sum(answer["retransmitted"] for answer in answers),
+        sum(answer["new_views"] for answer in answers),
+        answers[0]["rotation_ns"] / 1e3,
+        {why: count for answer in answers for why, count in answer["refused"].items()},
+        max(answer["rss_kib"] for answer in answers) / 1024,
+    )
+
+
+# View changes
+
+
+def failure_and_heal(hosts: Hosts, python: str) -> dict[str, float]:
+    """Seconds from kill -9 to the new view at the last of the others, and from heal to the merged view."""
+    hosts.segmentation(True)
+    case = Case(nodes=4, rate=400.0)
+    with nodes_of(hosts, case, 3600.0, python) as nodes:
+        nodes.hear()
+        nodes.say("watch")
+        time.sleep(1.0)
+        victim, others = nodes.programs[3], nodes.programs[:3]
+        began = time.monotonic()
+        victim.send_signal(signal.SIGKILL)
+        failure = max(_until_members(program, 3, began) for program in others) - began
+        time.sleep(1.0)
+        hosts.cut(hosts[0], hosts[1:3])
+        for program in others[1:]:
+            _until_members(program, 2, time.monotonic())
+        _until_members(others[0], 1, time.monotonic() - 5)
+        time.sleep(3.0)  # longer than a flapping member is held down
+        began = time.monotonic()
+        hosts.heal()
+        heal = max(_until_members(program, 3, began) for program in others) - began
+    return {"kill_to_view_s": failure, "heal_to_view_s": heal}
+
+
+def _until_members(program: subprocess.Popen[str], members: int, since: float) -> float:
+    while True:
+        told = Nodes.line(program)
+        if told.get("members") == members and told["regular"] and told["at"] >= since:
+            return float(told["at"])
+
+
+def idle_cores(hosts: Hosts, python: str, seconds: float = 5.0) -> float:
+    with nodes_of(hosts, Case(), 3600.0, python) as nodes:
+        nodes.hear()
+        time.sleep(1.0)
+        before = sum(_cpu_s(program.pid) for program in nodes.programs)
+        time.sleep(seconds)
+        return (sum(_cpu_s(program.pid) for program in nodes.programs) - before) / seconds
+
+
+def _cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+GARBAGE = """
+import os, socket, sys
+udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+udp.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(sys.argv[1]))
+targets = [(address, int(port)) for address, port in (word.split(":") for word in sys.argv[2:])]
+lengths = [0, 1, 71, 72, 100, 500, 1472]
+number = 0
+while True:
+    for target in targets:
+        number += 1
+        data = os.urandom(lengths[number % len(lengths)])
+        udp.sendto(data if number % 3 else b"oC\\x01" + data, target)
+"""
+
+
+def garbage(hosts: Hosts, seconds: float, python: str) -> Outcome:
+    """The usual load while a stranger floods every open port."""
+    targets = [f"{host.address()}:4701" for host in hosts[:4]] + ["239.192.79.67:4700"]
+    stranger = hosts[4].run([python, "-c", GARBAGE, hosts[4].address(), *targets])
+    try:
+        return measure(hosts, Case(), seconds, python)
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+# The whole
+
+
+def cases(quick: bool) -> list[Case]:
+    rows = [Case(size, senders) for size in SIZES for senders in (0, 1)]
+    if quick:
+        return [row for row in rows if row.size <= 1350]
+    for size in (1350, 100):
+        base = Case(size)
+        rows += [
+            replace(base, delivery="messages"),
+            replace(base, service="safe"),
+            replace(base, accelerated=True),
+            replace(base, wire=False),
+            replace(base, segmentation=False),
+            replace(base, trace="control"),
+            replace(base, trace="full"),
+            replace(base, nodes=8),
+        ]
+    return rows
+
+
+def interpreter(python: str) -> str:
+    program = (
+        "import platform, sysconfig; flags = sysconfig.get_config_var('CONFIG_ARGS') or ''; "
+        "print(platform.python_implementation(), platform.python_version(), "
+        "'with' if 'enable-optimizations' in flags else 'without', 'profile-guided optimisation')"
+    )
+    return subprocess.run([python, "-c", program], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def line(outcome: Outcome) -> str:
+    words = f"{outcome.case.name:58} {outcome.per_s:10,.0f} msg/s {outcome.mbit:7,.0f} Mbit/s {outcome.cpu_us:7.2f} us"
+    words += f" {outcome.cores:5.2f} cores"
+    if outcome.p50_us:
+        words += f"  p50 {outcome.p50_us:,.0f} p90 {outcome.p90_us:,.0f} p99 {outcome.p99_us:,.0f} us"
+    if outcome.retransmitted:
+        words += f"  {outcome.retransmitted} sent again"
+    if outcome.views:
+        words += f"  {outcome.views} VIEW CHANGES"
+    return words + ("" if outcome.same_order else "  ORDER DIFFERS")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="two sizes, a minute in all")
+    parser.add_argument("--seconds", type=float, default=4.0, help="of each row")
+    parser.add_argument("--json", type=Path, help="write the results here too")
+    parser.add_argument("--plot", type=Path, help="draw the comparison here (needs matplotlib)")
+    parser.add_argument("--only", default="", help="rows whose name has this in it; no peers, no view changes")
+    parser.add_argument("--python", default=sys.executable, help="another interpreter for the nodes")
+    arguments = parser.parse_args()
+    problem = why_not()
+    if problem:
+        sys.exit(f"the benchmark needs hosts of its own: {problem}")
+    document: dict[str, Any] = {"machine": platform.machine(), "cores": os.cpu_count()}
+    document["interpreter"] = interpreter(arguments.python)
+    print(f"{document['interpreter']}, {platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}")
+    with Hosts(8) as hosts:
+        outcomes = _throughput(hosts, arguments)
+        if not arguments.only:
+            outcomes += _latency(hosts, arguments, outcomes)
+            document |= _rest(hosts, arguments)
+    document["outcomes"] = [asdict(outcome) for outcome in outcomes]
+    if not arguments.only:
+        document["corosync"] = _corosync(arguments)
+        _compare(document, outcomes)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(document, indent=1))
+    if arguments.plot:
+        from bench.live_plot import draw
+
+        draw(document, arguments.plot)
+
+
+def _throughput(hosts: Hosts, arguments: argparse.Namespace) -> list[Outcome]:
+    outcomes = []
+    for case in cases(arguments.quick):
+        if arguments.only in case.name:
+            outcomes.append(measure(hosts, case, arguments.seconds, arguments.python))
+            print(line(outcomes[-1]), flush=True)
+    return outcomes
+
+
+def _latency(hosts: Hosts, arguments: argparse.Namespace, before: list[Outcome]) -> list[Outcome]:
+    outcomes = []
+    for size in (100, 1350):
+        full = next(outcome.per_s for outcome in before if outcome.case == Case(size))
+        for rate in (100.0, full / 2):
+            case = Case(size, 1 if rate == 100.0 else 0, delivery="messages", rate=rate)
+            outcomes.append(measure(hosts, case, arguments.seconds, arguments.python))
+            print(line(outcomes[-1]), flush=True)
+    return outcomes
+
+
+def _rest(hosts: Hosts, arguments: argparse.Namespace) -> dict[str, Any]:
+    document: dict[str, Any] = {"idle_cores": idle_cores(hosts, arguments.python)}
+    print(f"four idle nodes: {document['idle_cores']:.3f} cores")
+    document |= failure_and_heal(hosts, arguments.python)
+    print(f"kill -9 to the new view: {document['kill_to_view_s']:.3f} s", end="; ")
+    print(f"heal to the merged view: {document['heal_to_view_s']:.3f} s")
+    flooded = garbage(hosts, arguments.seconds, arguments.python)
+    document["garbage"] = asdict(flooded)
+    print(f"under a flood of garbage: {line(flooded)}; refused {sum(flooded.refused.values()):,}")
+    document["raw"] = []
+    for segments in (1, 48):
+        raw = raw_udp.measure(hosts, segments=segments, seconds=2.0)
+        document["raw"].append(asdict(raw))
+        print(
+            f"raw UDP multicast, {segments} datagrams a call: {raw.delivered_per_s:,.0f}/s, "
+            f"{raw.mbit_per_s:,.0f} Mbit/s"
+        )
+    return document
+
+
+def _corosync(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    problem = corosync_peer.why_not()
+    if problem:
+        print(f"Corosync was not measured: {problem}")
+        return []
+    loads = [
+        corosync_peer.Load(size, senders) for size in ((100, 1350) if arguments.quick else SIZES) for senders in (1, 4)
+    ]
+    loads += [corosync_peer.Load(size, 1, 100.0) for size in (100, 1350)]
+    results = list(corosync_peer.measure(4, arguments.seconds, loads=loads))
+    for result in results:
+        print(corosync_peer.line(result), flush=True)
+    return [asdict(result) for result in results]
+
+
+def _compare(document: dict[str, Any], outcomes: list[Outcome]) -> None:
+    """Our everybody-sends against the best that Corosync did in this run."""
+    document["ratios"] = {}
+    for size in SIZES:
+        theirs = [
+            result["delivered_per_s"]
+            for result in document["corosync"]
+            if result["load"]["size"] == size and not result["load"]["rate"] and not result["problem"]
+        ]
+        ours = [
+            outcome for outcome in outcomes if outcome.case.size == size and outcome.case in (Case(size), Case(size, 1))
+        ]
+        if theirs and ours:
+            ratio = max(outcome.per_s for outcome in ours) / max(theirs)
+            document["ratios"][str(size)] = ratio
+            print(f"{size} B: {ratio:.1f} times the best Corosync of this run ({max(theirs):,.0f} msg/s)")
+
+
+if __name__ == "__main__":
+    main()
