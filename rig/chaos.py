@@ -78,6 +78,7 @@ class Chaos:
                     self._begin(self.faults.draw())
         self.tell("settling", "no more faults")
         self._end_all()
+        self._come_together()
         self.cluster.settle(SETTLE_PATIENCE_S)
 
     def _begin(self, fault: Fault) -> None:
@@ -99,9 +100,14 @@ class Chaos:
                 return
 
     def _calm(self) -> None:
-        self.tell("calm", "all come together")
+        self.tell("calm", "all faults end")
         self._end_all()
-        self.cluster.wait_for_view(self.cluster.hosts, patience_s=SETTLE_PATIENCE_S)
+        self._come_together()
+
+    def _come_together(self) -> None:
+        began = time.monotonic()
+        view = self.cluster.wait_for_view(self.cluster.hosts, patience_s=SETTLE_PATIENCE_S)
+        self.tell("together", f"view {view.id} after {time.monotonic() - began:.1f} s")
 
     def _end_all(self) -> None:
         for _, fault in self.active:

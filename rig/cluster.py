@@ -146,6 +146,7 @@ class LiveCluster:
         self.folder = folder / "traces"
         self.lives: dict[Host, Life] = {}  # the present, or last, one of each host
         self.verdicts: list[Verdict] = []
+        self.reports: dict[Host, dict[str, Any]] = {}  # the last ones, when all is settled
         self._state = folder / "state"
         self._task = {"ring": QUICK, **task}
         self._addresses = [host.address6() if ipv6 else host.address() for host in hosts]
@@ -163,11 +164,11 @@ class LiveCluster:
         for life in self.lives.values():
             if life.program.poll() is None:
                 life.program.kill()
+        for reader in self._readers:
+            reader.join()  # at the end of what the worker said
         for life in self.lives.values():
             life.program.wait()
             _close(life.program)
-        for reader in self._readers:
-            reader.join()
 
     # Lives
 
@@ -242,9 +243,9 @@ class LiveCluster:
         for host in hosts:
             self.lives[host].may_end = True
             self.order(host, "leave")
-        for host in hosts:
-            life = self.lives[host]
-            self.wait(lambda life=life: life.has_ended, f"{life.name} leaves")  # type: ignore[misc]
+        leaving = [self.lives[host] for host in hosts]
+        self.wait(lambda: all(life.has_ended for life in leaving), f"{[life.name for life in leaving]} leave")
+        for life in leaving:
             life.program.wait(PATIENCE_S)
             _close(life.program)
 
