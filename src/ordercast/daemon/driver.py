@@ -11,7 +11,7 @@ from time import monotonic_ns
 from typing import Protocol, assert_never
 
 from ordercast.daemon.counters import Counters
-from ordercast.daemon.sockets import Sockets
+from ordercast.daemon.sockets import READS_MAX, Sockets
 from ordercast.daemon.storage import Storage
 from ordercast.model.effects import (
     Alarm,
@@ -27,11 +27,12 @@ from ordercast.model.effects import (
     SendTo,
 )
 from ordercast.model.ids import SECOND, Instant, node_of
-from ordercast.model.inputs import Lane, Submission, Submissions
+from ordercast.model.inputs import Lane, Packet, Submission, Submissions
 from ordercast.model.notes import Dropped, Moved, Note, Occurred
 from ordercast.order.engine import Engine
 
 REASONS_MAX = 100  # for refusing a packet: a stranger must not fill our memory with them
+LONE_NS = 1_000_000  # a packet after so long a silence is likely to be alone
 LAG_KEPT_NS = 60 * SECOND
 LAG_MIN_NS = 5_000_000  # a timer this late says something about the event loop
 
@@ -61,6 +62,8 @@ class Driver:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0
         self._is_stopped = False
+        self._read_at = 0  # when something last came
+        self._brought_lone = False  # and it was a lone packet, not yet seen by the application
         self._lag = (0, 0)  # the longest of late: how late a timer was, and when
 
     @property
@@ -70,8 +73,8 @@ class Driver:
         return late if _now() - at < LAG_KEPT_NS else 0
 
     def start(self) -> None:
-        for lane in (self._sockets.token, self._sockets.data):
-            self._loop.add_reader(lane.socket.fileno(), self._readable)
+        self._loop.add_reader(self._sockets.data.socket.fileno(), self._data_readable)
+        self._loop.add_reader(self._sockets.token.socket.fileno(), self._token_readable)
         now = _now()
         self._carry_out(self._engine.start(dict(self._storage.stored), self._storage.incarnation, now), now)
 
@@ -103,17 +106,32 @@ class Driver:
         now = _now()
         self._carry_out(self._engine.leave(now), now)
 
-    def _readable(self) -> None:
-        """Both lanes, in the order that the engine asks for. A token is not read ahead of data that came before it."""
-        sockets = self._sockets
-        if self._engine.first_lane() is Lane.TOKEN:
-            packets = sockets.token.drain() + sockets.data.drain()
-        else:
-            packets = sockets.data.drain()
-            if sockets.data.is_drained:
-                packets += sockets.token.drain()
+    def _data_readable(self) -> None:
+        now = _now()
+        is_lone = now - self._read_at > LONE_NS  # nothing came for a while: there is no second packet to look for
+        self._read_at = now
+        packets = self._sockets.data.drain(1 if is_lone else READS_MAX)
         if packets:
-            now = _now()
+            self._protected(lambda: self._carry_out(self._engine.receive(packets, now), now))
+            self._brought_lone = is_lone
+
+    def _token_readable(self) -> None:
+        """A token is not read ahead of data that came before it, unless the engine asks for that."""
+        if self._brought_lone:  # first let the application have what has just come
+            self._brought_lone = False
+            self._loop.call_soon(self._token_readable)
+            return
+        sockets, packets = self._sockets, []
+        if self._engine.first_lane() is Lane.DATA:
+            packets = sockets.data.drain()
+            if packets and not sockets.data.is_drained:
+                self._receive(packets)
+                return
+        self._receive(packets + sockets.token.drain(1))
+
+    def _receive(self, packets: list[Packet]) -> None:
+        if packets and not self._is_stopped:
+            now = self._read_at = _now()
             self._protected(lambda: self._carry_out(self._engine.receive(packets, now), now))
 
     def _wake(self) -> None:

@@ -24,7 +24,7 @@ class Inbox:
         self._size_max = size_max
         self._on_behind = on_behind
         self._waiting: deque[tuple[Batch, int]] = deque()
-        self._arrived = asyncio.Event()
+        self._reader: asyncio.Future[None] | None = None  # waits for something to come
         self._failure: BaseException | None = None
         self._is_closed = False
 
@@ -34,16 +34,21 @@ class Inbox:
         if self.size > self._size_max and not self.is_behind:
             self.is_behind = True
             self._on_behind(True)
-        self._arrived.set()
+        self._wake()
 
     def close(self, failure: BaseException | None = None) -> None:
         """Nothing more will come. The reader gets what is here, then the end or the failure."""
         self._is_closed = True
         self._failure = self._failure or failure
-        self._arrived.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        reader, self._reader = self._reader, None
+        if reader is not None and not reader.done():
+            reader.set_result(None)
 
     async def batches(self) -> AsyncIterator[Batch]:
-        waiting, arrived = self._waiting, self._arrived
+        waiting = self._waiting
         while True:
             while waiting:
                 batch, size = waiting.popleft()
@@ -57,5 +62,5 @@ class Inbox:
                 raise self._failure
             if self._is_closed:
                 return
-            arrived.clear()
-            await arrived.wait()
+            self._reader = asyncio.get_running_loop().create_future()
+            await self._reader

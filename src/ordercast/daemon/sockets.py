@@ -58,13 +58,13 @@ class LaneSocket:
     counters: SocketCounters = field(default_factory=SocketCounters)
     drops_echoes: bool = False  # the kernel drops what comes back of our own, and counts each send as a drop
 
-    def drain(self) -> list[Packet]:
-        """What has arrived, up to a bound."""
+    def drain(self, reads_max: int = READS_MAX) -> list[Packet]:
+        """What has arrived, up to a bound. `is_drained` tells whether the end was seen."""
         packets: list[Packet] = []
         counters, lane = self.counters, self.lane
         receive = self.socket.recv
         self.is_drained = False
-        for _ in range(READS_MAX):
+        for _ in range(reads_max):
             try:
                 data = receive(READ_SIZE)
             except OSError as error:
