@@ -33,7 +33,7 @@ from ordercast.wire.header import (
 from ordercast.wire.messages import Token
 from ordercast.wire.run import Load, Run, Shape, build_data, build_runs, parse_data, parse_run
 
-from .strategies import CLUSTER, data_packets, recovered_packets, u32, with_one_byte_changed
+from .strategies import CLUSTER, cut_short, data_packets, recovered_packets, u32, with_one_byte_changed
 
 ME, OTHER, THIRD = ProcessId(1), ProcessId(1 << 48 | 1), ProcessId(2 << 48 | 1)
 RING_ID, NEXT_RING_ID = RingId(8, ME), RingId(12, ME)
@@ -272,6 +272,13 @@ def test_a_run_ends_before_a_packet_that_was_cut_short(packets: list[bytes], dat
         assert _packets([run]) == packets[: cut // size]
         rest = parse_run(read[:cut], run.count * size, size, PREFIX, Seq(run.last + 1))
         assert rest is None
+
+
+@given(cut_short(data_packets(RING_ID)), st.integers(0, 40))
+def test_a_packet_of_any_shape_that_was_cut_short_is_no_run(packet: bytes, more: int) -> None:
+    expected = Seq(int.from_bytes(packet[SEQ_AT:ROUND_AT], "big"))
+    length = int.from_bytes(packet[28:30], "big")
+    assert parse_run(packet, 0, max(length, len(packet)) + more, PREFIX, expected) is None
 
 
 @given(st.lists(data_packets(RING_ID), min_size=1, max_size=6), st.integers(0, 3), st.sampled_from((PREFIX, b"x" * 28)))

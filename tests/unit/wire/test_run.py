@@ -161,6 +161,12 @@ def test_a_packet_longer_than_its_piece_of_the_read_is_left_alone(size: int) -> 
     assert parse_run(b"".join(GOOD), 0, size, PREFIX, Seq(5)) is None
 
 
+def test_of_packets_in_one_piece_of_a_read_only_the_first_is_there() -> None:
+    """Nobody sends several as one datagram."""
+    run = _read(b"".join((*GOOD, _packet(8))), size=2 * SIZE)
+    assert _packets(run) == GOOD[:1]
+
+
 def test_behind_the_end_there_is_no_run() -> None:
     for start in (3 * SIZE, 3 * SIZE + 1, 9 * SIZE):
         assert parse_run(b"".join(GOOD), start, SIZE, PREFIX, Seq(5)) is None
