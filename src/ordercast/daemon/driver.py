@@ -100,7 +100,7 @@ class Driver:
     def _behind(self, is_behind: bool) -> None:
         if not self._is_stopped:
             now = _now()
-            self._protected(lambda: self._carry_out(self._engine.behind(is_behind, now), now))
+            self._protected(lambda: self._engine.behind(is_behind, now), now)
 
     def leave(self) -> None:
         now = _now()
@@ -109,11 +109,9 @@ class Driver:
     def _data_readable(self) -> None:
         now = _now()
         is_lone = now - self._read_at > LONE_NS  # nothing came for a while: there is no second packet to look for
-        self._read_at = now
         packets = self._sockets.data.drain(1 if is_lone else READS_MAX)
-        if packets:
-            self._protected(lambda: self._carry_out(self._engine.receive(packets, now), now))
-            self._brought_lone = is_lone
+        self._receive(packets, now)
+        self._brought_lone = is_lone
 
     def _token_readable(self) -> None:
         """A token is not read ahead of data that came before it, unless the engine asks for that."""
@@ -124,15 +122,14 @@ class Driver:
         sockets, packets = self._sockets, []
         if self._engine.first_lane() is Lane.DATA:
             packets = sockets.data.drain()
-            if packets and not sockets.data.is_drained:
-                self._receive(packets)
-                return
-        self._receive(packets + sockets.token.drain(1))
+        if not packets or sockets.data.is_drained:
+            packets += sockets.token.drain(1)
+        self._receive(packets, _now())
 
-    def _receive(self, packets: list[Packet]) -> None:
+    def _receive(self, packets: list[Packet], now: Instant) -> None:
         if packets and not self._is_stopped:
-            now = self._read_at = _now()
-            self._protected(lambda: self._carry_out(self._engine.receive(packets, now), now))
+            self._read_at = now
+            self._protected(lambda: self._engine.receive(packets, now), now)
 
     def _wake(self) -> None:
         now = _now()
@@ -140,7 +137,7 @@ class Driver:
         if late > max(LAG_MIN_NS, self.loop_lag_ns):
             self._lag = late, now
         self._timer = None
-        self._protected(lambda: self._carry_out(self._engine.wake(now), now))
+        self._protected(lambda: self._engine.wake(now), now)
 
     def _written(self, key: str, error: OSError | None) -> None:
         if self._is_stopped:
@@ -149,12 +146,12 @@ class Driver:
             self._application.on_failure(error)
             return
         now = _now()
-        self._protected(lambda: self._carry_out(self._engine.persisted(key, now), now))
+        self._protected(lambda: self._engine.persisted(key, now), now)
 
-    def _protected(self, step: Callable[[], None]) -> None:
+    def _protected(self, step: Callable[[], list[Effect]], now: Instant) -> None:
         """A step that fails ends the node: an engine that broke in the middle must not go on."""
         try:
-            step()
+            self._carry_out(step(), now)
         except Exception as error:
             self._application.on_failure(error)
 

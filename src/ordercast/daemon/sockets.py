@@ -16,6 +16,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
+from itertools import groupby
 
 from ordercast.daemon.config import LOCAL_NODES_MAX, NodeConfig, Peer, Transport, local_peer
 from ordercast.daemon.counters import SocketCounters
@@ -60,25 +61,36 @@ class LaneSocket:
 
     def drain(self, reads_max: int = READS_MAX) -> list[Packet]:
         """What has arrived, up to a bound. `is_drained` tells whether the end was seen."""
-        packets: list[Packet] = []
-        counters, lane = self.counters, self.lane
+        reads: list[bytes] = []
         receive = self.socket.recv
         self.is_drained = False
         for _ in range(reads_max):
             try:
-                data = receive(READ_SIZE)
+                reads.append(receive(READ_SIZE))
             except OSError as error:
                 self.is_drained = True
                 if error.errno not in (errno.EAGAIN, errno.ECONNREFUSED):
-                    counters.receive_failures += 1
+                    self.counters.receive_failures += 1
                 break
-            size = len(data)
-            length = int.from_bytes(data[LENGTH_AT : LENGTH_AT + 2], "big")
-            segment = length if HEADER_SIZE <= length < size else size
-            packets.append(Packet(data, segment or 1, lane))
-            counters.reads += 1
-            counters.packets_received += -(-size // segment) if segment else 1
-            counters.bytes_received += size
+        return self._packets_from(reads) if reads else []
+
+    def _packets_from(self, reads: list[bytes]) -> list[Packet]:
+        """Single datagrams of one size are put together, as the kernel would have done with UDP_GRO: a reader of long
+        runs is a fast reader."""
+        packets: list[Packet] = []
+        counters = self.counters
+        counters.reads += len(reads)
+        for size, group in groupby(reads, len):
+            alike = list(group)
+            length = int.from_bytes(alike[0][LENGTH_AT : LENGTH_AT + 2], "big")
+            counters.bytes_received += size * len(alike)
+            if HEADER_SIZE <= length < size:  # several packets in one read
+                packets += [Packet(data, length, self.lane) for data in alike]
+                counters.packets_received += len(alike) * -(-size // length)
+            else:
+                data = alike[0] if len(alike) == 1 else b"".join(alike)
+                packets.append(Packet(data, size or 1, self.lane))
+                counters.packets_received += len(alike)
         return packets
 
     @property
@@ -134,13 +146,14 @@ class Sockets:
     def broadcast(self, bursts: Sequence[Burst]) -> None:
         """To everybody else, in order."""
         counters = self.data.counters
-        for pieces, size in _sends(bursts, self._segments_max):
+        sends = _sends(bursts, SEGMENTS_MAX) if self.segmentation else _singles(bursts)
+        for pieces, size in sends:
             for target in self._targets:
                 self._send(pieces, size, target)
-            total = sum(map(len, pieces))
-            counters.packets_sent += -(-total // size)
-            counters.bytes_sent += total
             counters.sends += 1
+        total = sum(len(data) for data, _ in bursts)
+        counters.bytes_sent += total
+        counters.packets_sent += sum(-(-len(data) // size) for data, size in bursts)
 
     def send_to(self, node: NodeId, packet: bytes) -> None:
         address = self._token_addresses.get(node)
@@ -156,23 +169,21 @@ class Sockets:
         except OSError:
             counters.send_failures += 1  # the token is sent again, and a peer that cannot be reached has failed
 
-    @property
-    def _segments_max(self) -> int:
-        return SEGMENTS_MAX if self.segmentation else 1
-
     def _send(self, pieces: Sequence[bytes | memoryview], size: int, target: _Address | None) -> None:
         """Packets of one size in one call; the kernel cuts them apart."""
-        is_single = sum(map(len, pieces)) <= size
-        ancillary = [] if is_single else [(socket.SOL_UDP, UDP_SEGMENT, _SEGMENT_SIZE.pack(size))]
+        is_single = len(pieces) == 1 and len(pieces[0]) <= size
+        ancillary = () if is_single else ((socket.SOL_UDP, UDP_SEGMENT, _SEGMENT_SIZE.pack(size)),)
         try:
-            if target is None:
-                self._sender.sendmsg(pieces, ancillary)
-            else:
+            if target is not None:
                 self._sender.sendmsg(pieces, ancillary, 0, target)
+            elif is_single:
+                self._sender.send(pieces[0])
+            else:
+                self._sender.sendmsg(pieces, ancillary)
         except OSError as error:
             if ancillary and error.errno in (errno.EIO, errno.EINVAL, errno.EMSGSIZE):
                 self.segmentation = False  # the network card cannot, whatever the kernel said
-                for single, length in _sends([(bytes(piece), size) for piece in pieces], 1):
+                for single, length in _singles([(bytes(piece), size) for piece in pieces]):
                     self._send(single, length, target)
             else:
                 self.data.counters.send_failures += 1
@@ -246,6 +257,14 @@ def _sends(bursts: Sequence[Burst], segments_max: int) -> Iterator[tuple[list[by
         room = room - len(data) if len(data) % size == 0 else 0
     if gathered:
         yield gathered, size
+
+
+def _singles(bursts: Sequence[Burst]) -> Iterator[tuple[tuple[memoryview], int]]:
+    """One packet for each system call."""
+    for data, size in bursts:
+        view = memoryview(data)
+        for at in range(0, len(data), size):
+            yield (view[at : at + size],), size
 
 
 def _claim(config: NodeConfig, opened: list[socket.socket]) -> tuple[NodeConfig, socket.socket]:
