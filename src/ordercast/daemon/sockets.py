@@ -80,9 +80,9 @@ class LaneSocket:
         packets: list[Packet] = []
         counters = self.counters
         counters.reads += len(reads)
-        for size, group in groupby(reads, len):
+        for (size, stated), group in groupby(reads, lambda data: (len(data), data[LENGTH_AT : LENGTH_AT + 2])):
             alike = list(group)
-            length = int.from_bytes(alike[0][LENGTH_AT : LENGTH_AT + 2], "big")
+            length = int.from_bytes(stated, "big")
             counters.bytes_received += size * len(alike)
             if HEADER_SIZE <= length < size:  # several packets in one read
                 packets += [Packet(data, length, self.lane) for data in alike]

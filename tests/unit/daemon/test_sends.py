@@ -1,12 +1,20 @@
-"""What one system call carries: the kernel cuts it every so many bytes, and nothing else tells packets apart."""
+"""What one system call carries: the kernel cuts or joins every so many bytes, and nothing else tells packets apart."""
 
 from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ordercast.daemon.sockets import SEGMENTS_MAX, SEND_SIZE_MAX, _sends
+from ordercast.daemon.sockets import SEGMENTS_MAX, SEND_SIZE_MAX, LaneSocket, _sends
 from ordercast.model.effects import Broadcast, Burst
+from ordercast.model.ids import ProcessId, RingId, Seq
+from ordercast.model.inputs import Lane
+from ordercast.wire.header import MessageKind, prefix_of
+from ordercast.wire.run import build_data
 
 Send = tuple[list[bytes], int]
 
@@ -84,3 +92,69 @@ def test_nothing_follows_a_shorter_packet_in_its_send() -> None:
 
 def test_no_packets_are_no_send() -> None:
     assert _sent([]) == []
+
+
+# And what one look at a socket brings
+
+
+class Arrived:
+    """A socket in which these reads wait."""
+
+    def __init__(self, reads: list[bytes]) -> None:
+        self.reads: Iterator[bytes] = iter(reads)
+
+    def recv(self, size: int) -> bytes:
+        try:
+            return next(self.reads)
+        except StopIteration:
+            raise BlockingIOError(11, "nothing more") from None
+
+
+def _packet(size: int, seq: int) -> bytes:
+    """Of so many bytes."""
+    data = bytes([seq % 251]) * (size - 79)
+    prefix = prefix_of(MessageKind.DATA, bytes(8), RingId(8, ProcessId(1)))
+    entry = 0, len(data), 4, data
+    return build_data(prefix, 0, [entry], ProcessId(1), Seq(seq), 1, 1).packet(Seq(seq))
+
+
+def _drained(reads: list[bytes]) -> list[bytes]:
+    """Packet by packet, as a reader cuts them."""
+    lane = LaneSocket(Lane.DATA, cast(socket.socket, Arrived(reads)), "here")
+    bursts = [(bytes(packet.data), packet.segment_size) for packet in lane.drain()]
+    packets = Broadcast(bursts).packets
+    counters = lane.counters
+    assert lane.is_drained and counters.reads == len(reads)
+    assert (counters.packets_received, counters.bytes_received) == (len(packets), sum(map(len, packets)))
+    return packets
+
+
+packet_sizes = st.sampled_from((80, 100, 120, 160, 200, 240, 400, 480))  # many are multiples of others
+
+
+@given(st.lists(st.tuples(packet_sizes, st.integers(1, 6), st.integers(0, 79)), max_size=12))
+def test_reads_are_cut_into_the_packets_that_were_sent(drawn: list[tuple[int, int, int]]) -> None:
+    """Each read has one packet, or several of one size, as the kernel joined them."""
+    seq = 0
+    packets: list[bytes] = []
+    reads: list[bytes] = []
+    for size, count, shorter in drawn:
+        joined = [_packet(size, seq + at) for at in range(count)]
+        if count > 1 and size - shorter >= 80:
+            joined[-1] = _packet(size - shorter, seq + count - 1)
+        seq += count
+        packets += joined
+        reads.append(b"".join(joined))
+    assert _drained(reads) == packets
+
+
+def test_reads_of_one_size_with_packets_of_several_sizes_are_told_apart() -> None:
+    several, one = [_packet(100, seq) for seq in (1, 2, 3)], _packet(300, 4)
+    assert _drained([b"".join(several), one]) == [*several, one]
+    assert _drained([one, b"".join(several)]) == [one, *several]
+
+
+def test_single_packets_of_one_size_become_one_read() -> None:
+    packets = [_packet(100, seq) for seq in (1, 2, 3)]
+    lane = LaneSocket(Lane.DATA, cast(socket.socket, Arrived([*packets, _packet(90, 4)])), "here")
+    assert [(len(packet.data), packet.segment_size) for packet in lane.drain()] == [(300, 100), (90, 90)]
