@@ -96,6 +96,9 @@ class Solo:
         submissions = [Submission(text.encode().ljust(size, b"."), service) for text in texts]
         return self._keep(self.node.submit(submissions, self.now))
 
+    def behind(self, is_behind: bool) -> list[Effect]:
+        return self._keep(self.node.behind(is_behind, self.now))
+
     def leave(self) -> list[Effect]:
         return self._keep(self.node.leave(self.now))
 

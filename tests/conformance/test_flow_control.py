@@ -181,11 +181,11 @@ def test_while_an_application_is_behind_nobody_sends() -> None:
 def test_a_process_says_once_that_it_is_behind_and_once_that_it_is_not() -> None:
     """Deviation (behind): each member adds itself once and takes itself away once."""
     solo = Solo().to_operational()
-    solo.node.behind(True, solo.now)
+    solo.behind(True)
     solo.pass_token(behind=1)
     assert solo.token_forwarded.behind == 2
     solo.pass_token()
     assert solo.token_forwarded.behind == 2
-    solo.node.behind(False, solo.now)
+    solo.behind(False)
     solo.pass_token()
     assert solo.token_forwarded.behind == 1

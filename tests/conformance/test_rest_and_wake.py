@@ -11,6 +11,7 @@ import pytest
 from ordercast.model.effects import SendTo
 from ordercast.model.ids import MILLISECOND
 from ordercast.model.notes import Occurrence
+from ordercast.model.service import Service
 from ordercast.sim.options import SIM_RING
 from ordercast.trace.records import DeliveredBatch
 from ordercast.wire.header import MessageKind
@@ -65,7 +66,28 @@ def test_a_submission_at_the_holder_ends_the_rest_at_once() -> None:
     solo = resting()
     effects = solo.submit("now")
     assert seqs(effects) == [1]
-    assert len(sent(effects, Token)) == 1
+    assert sent(effects, Token) == []
+    assert seqs(solo.submit("and now")) == [2]
+    (token,) = sent(solo.wait(SMALL.linger_ns), Token)
+    assert (token.seq, token.aru) == (2, 2)
+
+
+def test_what_needs_the_token_to_go_round_sends_it_at_once() -> None:
+    """Safe messages, more than one visit may send, and an application that has fallen behind do not wait."""
+    assert len(sent(resting().submit("safe", service=Service.SAFE), Token)) == 1
+    many = resting().submit(*map(str, range(40)), size=SMALL.whole_size_max)
+    assert (len(seqs(many)), len(sent(many, Token))) == (SMALL.visit_max, 1)
+    (token,) = sent(resting().behind(True), Token)
+    assert (token.behind, token.budget) == (1, 0)
+
+
+def test_adding_to_a_resting_token_makes_nothing_safe() -> None:
+    """What was known of the others when the token came is all that is known while it rests."""
+    solo = resting()
+    safe = solo.node.ring.memory.safe_seq
+    solo.submit("one")
+    solo.submit("two")
+    assert solo.node.ring.memory.safe_seq == safe
 
 
 def test_a_wake_ends_the_rest_at_once() -> None:

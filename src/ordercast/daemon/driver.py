@@ -11,7 +11,7 @@ from time import monotonic_ns
 from typing import Protocol, assert_never
 
 from ordercast.daemon.counters import Counters
-from ordercast.daemon.sockets import READS_MAX, Sockets
+from ordercast.daemon.sockets import Sockets
 from ordercast.daemon.storage import Storage
 from ordercast.model.effects import (
     Alarm,
@@ -109,7 +109,7 @@ class Driver:
     def _data_readable(self) -> None:
         now = _now()
         is_lone = now - self._read_at > LONE_NS  # nothing came for a while: there is no second packet to look for
-        packets = self._sockets.data.drain(1 if is_lone else READS_MAX)
+        packets = self._sockets.data.read_one() if is_lone else self._sockets.data.drain()
         self._receive(packets, now)
         self._brought_lone = is_lone
 
@@ -123,7 +123,7 @@ class Driver:
         if self._engine.first_lane() is Lane.DATA:
             packets = sockets.data.drain()
         if not packets or sockets.data.is_drained:
-            packets += sockets.token.drain(1)
+            packets += sockets.token.read_one()
         self._receive(packets, _now())
 
     def _receive(self, packets: list[Packet], now: Instant) -> None:

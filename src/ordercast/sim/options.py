@@ -24,6 +24,7 @@ SIM_RING = RingConfig(
     consensus_ns=40 * MILLISECOND,
     announce_ns=25 * MILLISECOND,
     rest_ns=10 * MILLISECOND,
+    linger_ns=MILLISECOND,
     hold_down_ns=60 * MILLISECOND,
     pause_ns=25 * MILLISECOND,
     fail_to_receive_rotations=30,

@@ -16,8 +16,8 @@ MEMBERS_MAX = 1000
 
 @dataclass(slots=True)
 class Token:
-    """The right to send on a ring, and what is known of who received what. Never changed once made; not frozen because
-    one is read and one is built at every visit, and frozen ones take three times as long to build."""
+    """The right to send on a ring, and what is known of who received what. Changed only by who rests with it; not
+    frozen because one is read and one is built at every visit, and frozen ones take three times as long to build."""
 
     ring: RingId  # the ring it circulates on
     sender: ProcessId  # who forwarded it

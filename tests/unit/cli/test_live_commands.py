@@ -78,7 +78,7 @@ def test_a_sound_file_says_what_the_node_would_do(call: Call) -> None:
         "10.0.0.2 port 4701",
         "group 239.192.79.67 port 4700, on the interface of 10.0.0.2",
         "a crash is noticed after 800ms of silence; a view without the member follows after about 1.05s",
-        "460 KiB needed for a rotation, 32 MiB asked for",
+        "1.3 MiB needed for a rotation, 32 MiB asked for",
         "10.0.0.2 is not an address of this host",
     ):
         assert words in out, words

@@ -10,8 +10,8 @@ DELIVER = Deliver(
     VIEW,
     RING,
     [
-        (Seq(8), ProcessId(2), (0,), bytes([AGREED]), (b"one",)),
-        (Seq(9), ProcessId(1), (5, 0), bytes([AGREED, AGREED]), [b"two", b""]),
+        (Seq(8), ProcessId(2), (0,), bytes([AGREED]), (b"one",), 1),
+        (Seq(9), ProcessId(1), (5, 0), bytes([AGREED, AGREED]), [b"two", b""], 2),
     ],
 )
 

@@ -48,6 +48,7 @@ class RingConfig:
     consensus_ns: int = 250 * MILLISECOND  # who has not agreed by then has failed
     announce_ns: int = 200 * MILLISECOND  # tell other rings that we are here
     rest_ns: int = 100 * MILLISECOND  # how long an idle ring's token rests at the representative
+    linger_ns: int = 2 * MILLISECOND  # how long it rests on when something was added to it
     hold_down_ns: int = 1000 * MILLISECOND  # first pause before a process that failed us is merged again; doubles
     pause_ns: int = 250 * MILLISECOND  # a timer this late means that we were paused, not that others failed
     fail_to_receive_rotations: int = 100  # how often the aru may stand still before its holder is expelled
@@ -99,6 +100,7 @@ class RingConfig:
                 3 * (self.rest_ns + self.token_retransmit_ns) <= self.token_loss_ns,
                 "rest_ns and token_retransmit_ns together must be at most a third of token_loss_ns",
             ),
+            (self.linger_ns <= self.rest_ns, "linger_ns must be at most rest_ns"),
             (2 * self.pause_ns <= self.token_loss_ns, "pause_ns must be at most half of token_loss_ns"),
             (self.visit_max <= self.window, "visit_max must be at most window"),
             (self.window + self.visit_max <= self.backlog_max, "backlog_max must be at least window + visit_max"),

@@ -9,7 +9,7 @@ rotation after a loss, and without loss nothing is ever sent twice.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ordercast.model.effects import Burst
 from ordercast.model.ids import NOBODY, ProcessId, Seq, TokenSeq
@@ -101,6 +101,38 @@ def visit(
     cut = max(0, len(answers) + sent - config.accelerated_window) if config.accelerated else len(answers) + sent
     before, after = _divided(bursts, cut)
     return Visit(before, forwarded, after, sent, len(answers), len(requests))
+
+
+def add_to_visit(ring: Ring, token: Token, wanted: int, source: Source, config: RingConfig, clock: int) -> list[Burst]:
+    """More packets in a visit that is done, before its token goes on; the token is changed in place. What was found out
+    about the others stays as it is, so nothing becomes safe by it."""
+    memory = ring.memory
+    limit = min(config.visit_max, token.budget) - (token.seq - memory.received_seq)
+    token.timestamp = max(token.timestamp, clock)
+    fresh = source(Seq(token.seq + 1), token.round, token.timestamp, limit) if limit > 0 else []
+    for run in fresh:
+        _keep(ring, run)
+        token.seq = run.last
+        token.timestamp += run.count
+    token.aru, token.aru_id = updated_aru(token, ring.store.aru, token.seq, ring.me)
+    wanted = min(wanted, config.visit_max)
+    token.waiting = min(max(0, token.waiting - memory.wanted) + wanted, COUNT_MAX)
+    memory.wanted = wanted
+    memory.forwarded_seq = token.seq
+    memory.forwarded_aru = token.aru
+    if fresh:
+        memory.quiet = 0
+    return [run.burst() for run in fresh]
+
+
+def with_news(ring: Ring, token: Token, *, is_behind: bool) -> Token:
+    """The token as it goes on, if my application fell behind or caught up while it rested."""
+    memory = ring.memory
+    if memory.was_behind == is_behind:
+        return token
+    behind = min(max(0, token.behind - memory.was_behind) + is_behind, BEHIND_MAX)
+    memory.was_behind = is_behind
+    return replace(token, behind=behind, budget=0 if behind else token.budget)
 
 
 def _keep(ring: Ring, run: Run) -> None:

@@ -12,11 +12,11 @@ from typing import ClassVar
 from ordercast.model.ids import NO_SEQ, NOBODY, ProcessId, Seq, TokenSeq
 from ordercast.model.notes import Occurrence
 from ordercast.model.view import ChangeReason
-from ordercast.order.ring.ordering import QUIET_VISITS, Source
+from ordercast.order.ring.ordering import QUIET_VISITS, Source, with_news
 from ordercast.order.ring.ring import Ring
 from ordercast.order.ring.states import gather, gone, moves
 from ordercast.order.ring.states.base import State
-from ordercast.order.ring.states.token_visit import accepted, deaf_member, work
+from ordercast.order.ring.states.token_visit import accepted, deaf_member, more, work
 from ordercast.order.ring.step import Facts, Step
 from ordercast.order.ring.timers import Timer
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
@@ -26,7 +26,7 @@ from ordercast.wire.run import Run, build_runs
 @dataclass(slots=True)
 class Operational(State):
     name: ClassVar[str] = moves.OPERATIONAL
-    held: Token | None = None  # the token, resting here
+    resting: Token | None = None  # my visit is done, the token has not gone on: I may still add to it
     woken: bool = False  # somebody asked for the token before it came: do not let it rest
 
     @classmethod
@@ -45,8 +45,8 @@ class Operational(State):
         """Start-up: the ring of one, its token at rest."""
         state = cls.enter(origin, step, "the first view of this life")
         if isinstance(state, cls):
-            state._rest(_first_token(step.facts.installed), step)
-            return state.on_submission(step)
+            token = _first_token(step.facts.installed)
+            return state._work(token, step) if step.facts.outbox else state._rest(token, step)
         return state
 
     def accepting(self, facts: Facts) -> Ring | None:
@@ -64,7 +64,7 @@ class Operational(State):
     def on_token(self, token: Token, step: Step) -> State:
         facts = step.facts
         ring = facts.installed
-        if self.held is not None and token.ring == ring.id:
+        if self.resting is not None and token.ring == ring.id:
             step.occurred(Occurrence.DUPLICATE_TOKEN)
             return self
         if not accepted(ring, token, step):
@@ -75,9 +75,8 @@ class Operational(State):
             facts.proposal.fail([deaf])
             return gather.Gather.leave_ring(self, ChangeReason.FAILED_TO_RECEIVE, step, blamed=deaf)
         if self._may_rest(token, facts):
-            self._rest(token, step)
             step.occurred(Occurrence.TOKEN_RESTED)
-            return self
+            return self._rest(token, step)
         return self._work(token, step)
 
     def _may_rest(self, token: Token, facts: Facts) -> bool:
@@ -93,30 +92,53 @@ class Operational(State):
             and not (facts.outbox and not token.behind)
         )
 
-    def _rest(self, token: Token, step: Step) -> None:
-        self.held = token
-        step.arm(Timer.REST, step.facts.config.rest_ns)
-        if len(step.facts.installed.members) == 1:
-            step.facts.timers.cancel(Timer.REST, Timer.TOKEN_LOSS)  # nobody waits for a sign of life
+    def _rest(self, token: Token, step: Step) -> State:
+        """The visit is made now, so that a submission finds nothing left to do but to be sent."""
+        facts = step.facts
+        self.resting = self._visit(token, step)
+        step.arm(Timer.REST, facts.config.rest_ns)
+        if len(facts.installed.members) == 1:
+            facts.timers.cancel(Timer.REST, Timer.TOKEN_LOSS)  # nobody waits for a sign of life
+        return self._leave_if_done(step)
 
     def _work(self, token: Token, step: Step) -> State:
-        facts = step.facts
-        self.held = None
         self.woken = False
-        facts.timers.cancel(Timer.REST)
+        self._visit(token, step, passes_on=True)
+        return self._leave_if_done(step)
+
+    def _visit(self, token: Token, step: Step, *, passes_on: bool = False) -> Token:
+        facts = step.facts
         if facts.clock > token.timestamp:
             token = replace(token, timestamp=facts.clock)
-        work(
-            facts.installed,
-            token,
-            facts.outbox.packets(),
-            outbox_source(facts),
-            step,
-            facts.config,
-            is_behind=facts.is_behind,
+        source, wanted = outbox_source(facts), facts.outbox.packets()
+        visited = work(
+            facts.installed, token, wanted, source, step, facts.config, is_behind=facts.is_behind, passes_on=passes_on
         )
         facts.delivery.advance(facts.installed.memory.safe_seq, step.effects)
         facts.installed.store.discard(facts.installed.memory.safe_seq)
+        return visited
+
+    def _add(self, token: Token, step: Step) -> State:
+        """Send more in the visit whose token rests here. The token goes on soon, so that losses are noticed; at once,
+        if somebody waits for it."""
+        facts = step.facts
+        ring, config = facts.installed, facts.config
+        more(ring, token, facts.outbox.packets(), outbox_source(facts), step)
+        facts.delivery.advance(ring.memory.safe_seq, step.effects)
+        is_patient = facts.delivery.delivered == ring.store.high and not (facts.outbox or facts.leaving)
+        deadline = facts.timers.deadline(Timer.REST)
+        if not is_patient or _has_news(facts) or deadline is None:
+            return self._pass_on(step)
+        facts.timers.arm(Timer.REST, min(deadline, step.now + config.linger_ns))
+        return self
+
+    def _pass_on(self, step: Step) -> State:
+        facts = step.facts
+        token, self.resting = self.resting, None
+        assert token is not None
+        self.woken = False
+        facts.timers.cancel(Timer.REST)
+        step.forward(facts.installed, with_news(facts.installed, token, is_behind=facts.is_behind))
         return self._leave_if_done(step)
 
     def on_commit(self, token: CommitToken, step: Step) -> State:
@@ -154,11 +176,11 @@ class Operational(State):
         if wake.ring != step.facts.installed.id:
             step.ignored(wake, "another ring's")
             return self
-        if self.held is None:
+        if self.resting is None:
             self.woken = True
             return self
         step.occurred(Occurrence.RING_WOKEN)
-        return self._work(self.held, step)
+        return self._pass_on(step)
 
     def on_leave(self, leave: Leave, step: Step) -> State:
         facts = step.facts
@@ -174,8 +196,8 @@ class Operational(State):
             return gather.Gather.leave_ring(self, ChangeReason.TOKEN_LOST, step)
         if timer is Timer.TOKEN_RETRANSMIT:
             step.forward_again(facts.installed)
-        elif timer is Timer.REST and self.held is not None:
-            return self._work(self.held, step)
+        elif timer is Timer.REST and self.resting is not None:
+            return self._pass_on(step)
         elif timer is Timer.WAKE:
             self._wake_holder(step)
         elif timer is Timer.ANNOUNCE:
@@ -202,8 +224,8 @@ class Operational(State):
 
     def on_submission(self, step: Step) -> State:
         facts = step.facts
-        if self.held is not None and (facts.outbox or facts.leaving or _has_news(facts)):
-            return self._work(self.held, step)
+        if self.resting is not None and (facts.outbox or facts.leaving or _has_news(facts)):
+            return self._add(self.resting, step)
         state = self._leave_if_done(step)
         if state is self and not facts.timers.is_armed(Timer.WAKE):
             self._wake_holder(step)

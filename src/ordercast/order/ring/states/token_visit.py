@@ -8,7 +8,7 @@ from ordercast.model.effects import Alarm, AlarmKind, Broadcast
 from ordercast.model.ids import ProcessId, process_text
 from ordercast.model.notes import Occurrence, Visited
 from ordercast.order.ring.config import RingConfig
-from ordercast.order.ring.ordering import Source, held_back_by, visit
+from ordercast.order.ring.ordering import Source, add_to_visit, held_back_by, visit
 from ordercast.order.ring.ring import Ring
 from ordercast.order.ring.step import Step
 from ordercast.order.ring.timers import Timer
@@ -50,30 +50,38 @@ def work(
     amend: Callable[[Token], Token] = lambda token: token,
     *,
     is_behind: bool = False,
+    passes_on: bool = True,
 ) -> Token:
-    """A whole visit: packets, the token (amended, in recovery), the packets that may follow it."""
+    """A whole visit: packets, the token (amended, in recovery; kept, if it is to rest), the packets that may follow."""
     facts = step.facts
     done = visit(ring, token, wanted, source, config, is_behind=is_behind)
     forwarded = amend(done.token)
     facts.clock = forwarded.timestamp
     if done.before:
         step.effects.append(Broadcast(done.before))
-    # A quiet ring's token may be resting at the representative: that is no reason to send it again.
-    step.forward(ring, forwarded, config.rest_ns if ring.memory.may_rest else 0)
+    if passes_on:
+        # A quiet ring's token may be resting at the representative: that is no reason to send it again.
+        step.forward(ring, forwarded, config.rest_ns if ring.memory.may_rest else 0)
     if done.after:
         step.effects.append(Broadcast(done.after))
     facts.stats.visited(step.now, done, wanted, is_resting=bool(ring.memory.quiet))
     if facts.verbose:
-        step.note(
-            Visited(
-                ring.id,
-                forwarded.round,
-                forwarded.seq,
-                forwarded.aru,
-                ring.store.aru,
-                done.sent,
-                done.retransmitted,
-                done.requested,
-            )
-        )
+        step.note(_visited(ring, forwarded, done.sent, done.retransmitted, done.requested))
     return forwarded
+
+
+def more(ring: Ring, token: Token, wanted: int, source: Source, step: Step) -> None:
+    """Packets that are added to a visit whose token has not gone on, as far as the visit's own limits allow."""
+    facts, before = step.facts, token.seq
+    bursts = add_to_visit(ring, token, wanted, source, facts.config, facts.clock)
+    if bursts:
+        sent = token.seq - before
+        facts.clock = token.timestamp
+        facts.stats.packets_sent += sent
+        step.effects.append(Broadcast(bursts))
+        if facts.verbose:
+            step.note(_visited(ring, token, sent, 0, 0))
+
+
+def _visited(ring: Ring, token: Token, sent: int, retransmitted: int, requested: int) -> Visited:
+    return Visited(ring.id, token.round, token.seq, token.aru, ring.store.aru, sent, retransmitted, requested)
