@@ -210,10 +210,10 @@ def failure_and_heal(hosts: Hosts, python: str) -> dict[str, float]:
         victim.send_signal(signal.SIGKILL)
         failure = max(_until_members(program, 3, began) for program in others) - began
         time.sleep(1.0)
+        began = time.monotonic()
         hosts.cut(hosts[0], hosts[1:3])
-        for program in others[1:]:
-            _until_members(program, 2, time.monotonic())
-        _until_members(others[0], 1, time.monotonic() - 5)
+        for program, members in zip(others, (1, 2, 2), strict=True):
+            _until_members(program, members, began)
         time.sleep(3.0)  # longer than a flapping member is held down
         began = time.monotonic()
         hosts.heal()
@@ -357,7 +357,7 @@ def _latency(hosts: Hosts, arguments: argparse.Namespace, before: list[Outcome])
     for size in (100, 1350):
         full = next(outcome.per_s for outcome in before if outcome.case == Case(size))
         for rate in (100.0, full / 2):
-            case = Case(size, 1 if rate == 100.0 else 0, delivery="messages", rate=rate)
+            case = Case(size, 1, delivery="messages", rate=rate) if rate == 100.0 else Case(size, rate=rate)
             outcomes.append(measure(hosts, case, arguments.seconds, arguments.python))
             print(line(outcomes[-1]), flush=True)
     return outcomes

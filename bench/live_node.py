@@ -53,19 +53,20 @@ class Load:
     # Receiving
 
     async def receive(self) -> None:
-        one_by_one = self.task["delivery"] == "messages"
         measured = bool(self.task["rate"])
-        if one_by_one or measured:
+        if self.task["delivery"] == "messages":
             await self._receive_messages(measured)
         else:
-            await self._receive_batches()
+            await self._receive_batches(measured)
 
-    async def _receive_batches(self) -> None:
+    async def _receive_batches(self, measured: bool) -> None:
         async for batch in self.node.batches():
             if isinstance(batch, Deliver):
                 for _, _, _, _, payloads, _ in batch.parcels:
                     self.delivered += len(payloads)
                     self.hash = zlib.crc32(b"".join([data[:IDENTITY_SIZE] for data in payloads]), self.hash)
+                    if measured:  # the first of each run has waited longest
+                        self.latencies.append(time.monotonic_ns() - STAMP.unpack_from(payloads[0])[2])
                 if self.delivered == self.total:
                     self.complete.set()
             else:

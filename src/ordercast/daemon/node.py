@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import monotonic_ns
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from ordercast.daemon.config import NodeConfig, TraceLevel
 from ordercast.daemon.counters import Counters
@@ -27,7 +27,7 @@ from ordercast.daemon.sockets import Sockets
 from ordercast.daemon.storage import FolderStorage, MemoryStorage, Storage
 from ordercast.model.effects import Alarm, AlarmKind, Deliver, InstallView
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import Instant, Position, ProcessId, node_of, process_id_from, process_text
+from ordercast.model.ids import Instant, Position, ProcessId, Seq, node_of, process_id_from, process_text
 from ordercast.model.inputs import Submissions
 from ordercast.model.notes import Note
 from ordercast.model.service import Service
@@ -45,8 +45,7 @@ WINDOW_MIN = 24  # packets: smaller buffers than this need other help
 LOOK_EVERY_S = 0.2  # how often the trace is handed to the disk, and the application looked after
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """One delivered message. Its position is the same at everybody who delivers it."""
 
     sender: ProcessId
@@ -329,5 +328,7 @@ async def events_of(batches: AsyncIterator[Batch]) -> AsyncIterator[Event]:
             yield batch
             continue
         ring = batch.ring
-        for seq, slot, originator, _, service, data in batch.messages():
-            yield Message(originator, data, services[service], Position(ring, seq, slot))
+        for seq, originator, _, asked, payloads, each in batch.parcels:
+            for place, data in enumerate(payloads):
+                position = Position(ring, Seq(seq + place // each), place % each)
+                yield Message(originator, data, services[asked[place]], position)

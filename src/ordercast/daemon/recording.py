@@ -7,6 +7,8 @@ number says that there is a stamp, so that nodes which record and nodes which do
 
 from __future__ import annotations
 
+import sys
+
 from ordercast.daemon.config import TraceConfig, TraceLevel
 from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.ids import Instant, ProcessId
@@ -14,11 +16,15 @@ from ordercast.model.inputs import Submissions
 from ordercast.trace.live import LiveTrace
 from ordercast.trace.records import STAMP_SIZE, STAMPED, Event, MessageId, stamped
 
+SWITCH_INTERVAL_S = 0.0002  # of Python's threads; the usual one, 5 ms, is many rotations
+
 
 class Recording:
     def __init__(self, config: TraceConfig, name: str, process: ProcessId) -> None:
         """Opens the first file; TraceError says what is in the way."""
         self.is_full = config.level is TraceLevel.FULL
+        if self.is_full:  # the writer works while the event loop waits: the loop must not wait long to go on
+            sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_INTERVAL_S))
         self._process = process
         self._counters: dict[int, int] = {}  # messages submitted, by sender
         self._trace = LiveTrace(

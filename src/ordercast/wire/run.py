@@ -133,7 +133,8 @@ def parse_data(
     part = flags >> PART_SHIFT
     if part > Part.LAST or (part and count != 1):
         raise WireError("parts that do not exist")
-    payloads = payloads_from(data, start, end, columns[count:])
+    filled = min(end, start + columns[1]) if part == Part.LAST else end  # the last part may be padded
+    payloads = payloads_from(data, start, filled, columns[count:])
     parcel = seq, originator, columns[:count], services, payloads, count
     return Run(data, at, end - at, seq, 1, flags & SAFE, part, parcel)
 
@@ -149,10 +150,11 @@ def _extend(run: Run, alike: int) -> None:
     """Take the packets behind the run's only one into it, as long as they differ in nothing but numbers and bytes."""
     assert run.parcel is not None
     seq, originator, senders, services, payloads, each = run.parcel
-    if len(set(map(len, payloads))) > 1:  # messages of several lengths
-        return
+    length = len(payloads[0])
     data, at, size = run.data, run.at, run.size
-    shape = _shape(each, len(payloads[0]))
+    shape = _shape(each, length)
+    if shape.size != size or any(len(payload) != length for payload in payloads):  # padded, or of several lengths
+        return
     gathered = list(payloads)
     first, expected = data[at : at + FIXED_SIZE], seq + 1
     descriptors = data[at + HEADER_SIZE : at + HEADER_SIZE + DESCRIPTOR_SIZE * each]
@@ -219,7 +221,7 @@ def _build(
 ) -> Run:
     flags, senders, lengths, services = shape
     each, count = len(senders), len(groups)
-    size = HEADER_SIZE + DESCRIPTOR_SIZE * each + sum(lengths)
+    size = HEADER_SIZE + DESCRIPTOR_SIZE * each + sum(map(len, groups[0]))
     fixed = FIXED.pack(prefix, size, flags, each, me, me)
     served = bytes(services)
     descriptors = DESCRIPTORS[each].pack(*senders, *lengths) + served
@@ -229,5 +231,7 @@ def _build(
     for offset, payloads in enumerate(groups):
         pieces += (fixed, pack(seq + offset, token_round, timestamp + offset), descriptors, *payloads)
         gathered += payloads
+    if flags >> PART_SHIFT == Part.LAST:  # it may be padded
+        gathered = [payload[: lengths[0]] for payload in gathered]
     parcel = seq, me, senders * count, served * count, gathered, each
     return Run(b"".join(pieces), 0, size, seq, count, flags & SAFE, flags >> PART_SHIFT, parcel)

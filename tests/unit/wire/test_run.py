@@ -277,3 +277,19 @@ def test_a_load_that_is_not_like_the_one_before_it_begins_a_run(other: Load) -> 
 
 def test_nothing_to_send_is_no_run() -> None:
     assert build_runs(PREFIX, [], ME, Seq(5), 3, 99) == []
+
+
+def test_a_last_part_may_be_padded_and_no_other_packet_may() -> None:
+    for part in Part:
+        load = part << PART_SHIFT, (1,), (3,), (4,), [(b"abc\0\0",)]
+        (run,) = build_runs(PREFIX, [load], ME, Seq(5), 3, 99)
+        packet = run.packet(Seq(5))
+        if part is Part.LAST:
+            read = parse_data(packet, part << PART_SHIFT, 1, ME, Seq(5))
+            assert read.parcel is not None and run.parcel is not None
+            assert (list(read.parcel[4]), list(run.parcel[4]), read.packet(Seq(5))) == ([b"abc"], [b"abc"], packet)
+            alone = parse_run(packet + packet, 0, len(packet), PREFIX, Seq(5))
+            assert alone is not None and alone.count == 1
+        else:
+            with pytest.raises(WireError):
+                parse_data(packet, part << PART_SHIFT, 1, ME, Seq(5))

@@ -166,8 +166,10 @@ class RingNode:
 
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
         step = self._begin(now)
+        fresh: list[Run] = []
         for packet in packets:
-            self._read(packet, step)
+            self._read(packet, fresh, step)
+        self._heed(fresh, step)
         return self._end(step)
 
     def persisted(self, key: str, now: Instant) -> list[Effect]:
@@ -210,19 +212,19 @@ class RingNode:
 
     # Reading packets
 
-    def _read(self, packet: Packet, step: Step) -> None:
-        """All datagrams of one read. Data packets in order go straight to the store; the state hears of each batch."""
+    def _read(self, packet: Packet, fresh: list[Run], step: Step) -> None:
+        """All datagrams of one read. Data packets in order go straight to the store and to `fresh`; the state hears of
+        them before anything else is looked at, or when all is read."""
         data, size = bytes(packet.data), packet.segment_size  # a memoryview is copied once, not piece by piece
         if not data:
             step.note(Dropped("an empty datagram"))
             return
         if size < 1:
             raise UsageError("segment_size must be at least 1")
+        ring = self._state.accepting(step.facts)
         start, end = 0, len(data)
         while start < end:
-            ring = self._state.accepting(step.facts)
-            fresh: list[Run] = []
-            while start < end and ring is not None:
+            if ring is not None:
                 store = ring.store
                 if store.aru == store.high:
                     run = parse_run(data, start, size, ring.prefix, Seq(store.aru + 1))
@@ -231,16 +233,23 @@ class RingNode:
                         fresh.append(run)
                         start += run.count * size
                         continue
-                if not self._take(ring, data, start, size, fresh, step):
-                    break
-                start += size
-            if fresh:
-                self._state = self._state.on_data(fresh, step)
-                if self._config.accelerated and ring is not None:
-                    self._choose_lane(ring, fresh[-1])
-            if start < end:
-                self._control(data[start : min(start + size, end)], step)
-                start += size
+                if self._take(ring, data, start, size, fresh, step):
+                    start += size
+                    continue
+            self._heed(fresh, step)
+            self._control(data[start : min(start + size, end)], step)
+            ring = self._state.accepting(step.facts)
+            start += size
+
+    def _heed(self, fresh: list[Run], step: Step) -> None:
+        """The state hears of packets that are in the store of the ring that it accepts."""
+        if not fresh:
+            return
+        ring = self._state.accepting(step.facts)
+        self._state = self._state.on_data(list(fresh), step)
+        if self._config.accelerated and ring is not None:
+            self._choose_lane(ring, fresh[-1])
+        fresh.clear()
 
     def _take(self, ring: Ring, data: bytes, start: int, size: int, fresh: list[Run], step: Step) -> bool:
         """A data packet of this ring that is out of order, or a duplicate, or unsound. False when it is another's."""

@@ -171,25 +171,27 @@ class Outbox:
         return SAFE if safe else 0, tuple(senders), tuple(lengths), tuple(services), [payloads]
 
     def _next_parts(self, limit: int) -> Load:
-        """The next part of the large message whose turn it is, or several in the middle of it."""
+        """The next part of the large message whose turn it is, or several in the middle of it. All are equally long,
+        the last one by padding, so that they travel well together."""
         sender, large = next(iter(self._large.items()))
         del self._large[sender]
-        size, length = self._whole_max, len(large.data)
-        first = large.sent == 0
-        middle = (length - large.sent - 1) // size  # parts before the last one
-        count = 1 if first or not middle else min(limit, middle)
-        starts = range(large.sent, large.sent + count * size, size)
-        groups = [(large.data[at : at + size],) for at in starts]
-        large.sent += sum(len(chunk) for (chunk,) in groups)
-        last = large.sent == length
-        if last:
+        length = len(large.data)
+        parts = -(-length // self._whole_max)
+        size = -(-length // parts)
+        at = large.sent // size
+        is_last = at == parts - 1
+        count = 1 if at == 0 or is_last else min(limit, parts - 1 - at)
+        chunks = [large.data[start : start + size] for start in range(at * size, (at + count) * size, size)]
+        large.sent += sum(map(len, chunks))
+        if is_last:
             self.size -= length + OVERHEAD
             self._queue.extendleft(reversed(large.waiting))
         else:
             self._large[sender] = large  # behind the others: they take turns
-        part = Part.LAST if last else Part.FIRST if first else Part.MIDDLE
+        part = Part.LAST if is_last else Part.FIRST if at == 0 else Part.MIDDLE
         flags = part << PART_SHIFT | (SAFE if large.service == _SAFE_SERVICE else 0)
-        return flags, (sender,), (len(groups[0][0]),), (large.service,), groups
+        groups = [(chunk.ljust(size, b"\0"),) for chunk in chunks]
+        return flags, (sender,), (len(chunks[0]),), (large.service,), groups
 
 
 def cost(lots: Iterable[Lot]) -> int:

@@ -83,7 +83,7 @@ def test_the_largest_whole_message_is_not_cut_and_one_byte_more_is() -> None:
     first, last = _take(_outbox(make_entry(bytes(101), Service.SAFE)), 5)
     assert first[0] & SAFE and last[0] & SAFE
     assert (_part(first), _part(last)) == (Part.FIRST, Part.LAST)
-    assert (_payloads(first), _payloads(last)) == ([bytes(100)], [bytes(1)])
+    assert (_payloads(first), _payloads(last)) == ([bytes(51)], [bytes(51)]), "equally long, the last by padding"
 
 
 def test_another_senders_messages_go_between_the_parts() -> None:
