@@ -76,8 +76,27 @@ def load_lists(draw: st.DrawFn, flags_too: bool = True) -> list[Load]:
         for _ in range(count):
             number += 1
             groups.append(tuple(_payload(number, slot, length) for slot, length in enumerate(its_lengths)))
-        loads.append((flags, its_senders, its_lengths, its_services, groups))
+        loads.append(_load(flags, its_senders, its_lengths, its_services, groups))
     return loads
+
+
+def _load(
+    flags: int,
+    its_senders: tuple[int, ...],
+    its_lengths: tuple[int, ...],
+    its_services: tuple[int, ...],
+    groups: Sequence[Sequence[bytes]],
+) -> Load:
+    part = Part(flags >> PART_SHIFT)
+    kept = flags & (1 << PART_SHIFT) - 1
+    return kept, its_senders, its_lengths, its_services, groups, [part] * len(groups) if part else []
+
+
+def _unload(
+    load: Load,
+) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], Sequence[Sequence[bytes]]]:
+    flags, its_senders, its_lengths, its_services, groups, parts = load
+    return flags | (parts[0] << PART_SHIFT if parts else 0), its_senders, its_lengths, its_services, groups
 
 
 def _payload(number: int, slot: int, length: int) -> bytes:
@@ -92,7 +111,8 @@ def _one_by_one(loads: Sequence[Load], me: ProcessId = ME, seq: Seq = FIRST) -> 
     """The same packets, each a run of its own."""
     single = [
         (flags, list(zip(its_senders, its_lengths, its_services, group, strict=True)))
-        for flags, its_senders, its_lengths, its_services, groups in loads
+        for load in loads
+        for flags, its_senders, its_lengths, its_services, groups in [_unload(load)]
         for group in groups
     ]
     return [
@@ -110,7 +130,7 @@ def _messages(runs: Sequence[Run]) -> list[Delivered]:
 
 def _submitted(loads: Sequence[Load], me: ProcessId = ME, seq: Seq = FIRST) -> list[Delivered]:
     groups = [
-        (its_senders, its_services, group) for _, its_senders, _, its_services, loaded in loads for group in loaded
+        (its_senders, its_services, group) for _, its_senders, _, its_services, loaded, _ in loads for group in loaded
     ]
     return [
         (Seq(seq + at), slot, me, sender, service, data)
@@ -145,9 +165,11 @@ def _read(data: bytes, size: int, expected: Seq) -> list[Run]:
 
 
 def _shape(packet: bytes) -> bytes:
-    """All but seq, round, timestamp and payloads."""
-    count = packet[31]
-    return packet[:SEQ_AT] + packet[HEADER_SIZE : HEADER_SIZE + DESCRIPTOR_SIZE * count]
+    """All but seq, round, timestamp and payloads; of parts, which part it is does not matter either."""
+    flags, count = packet[30], packet[31]
+    is_part = flags >> PART_SHIFT > 0
+    shown = bytes((flags & (1 << PART_SHIFT) - 1, is_part))
+    return packet[:30] + shown + packet[31:SEQ_AT] + packet[HEADER_SIZE : HEADER_SIZE + DESCRIPTOR_SIZE * count]
 
 
 def _is_even(packet: bytes) -> bool:
@@ -166,7 +188,8 @@ def test_runs_are_built_as_their_packets_would_be_one_by_one(loads: list[Load]) 
     assert [run.seq for run in runs[1:]] == [run.last + 1 for run in runs[:-1]]
     for run in runs:
         flags = {packet[30] for packet in _packets([run])}
-        assert {bits & SAFE for bits in flags} == {run.is_safe} and {bits >> PART_SHIFT for bits in flags} == {run.part}
+        assert {bits & SAFE for bits in flags} == {run.is_safe}
+        assert {bits >> PART_SHIFT for bits in flags} == (set(run.parts) or {Part.WHOLE})
     for one, other in pairwise(runs):
         assert _shape(_packets([one])[0]) != _shape(_packets([other])[0]), "packets in a row that are alike are one run"
 
@@ -192,9 +215,11 @@ def test_runs_are_read_as_they_were_built(rows: list[tuple[ProcessId, list[Load]
         expected = Seq(found[-1].last + 1)
     assert _packets(found) == _packets(built)
     assert _messages(found) == submitted
-    flags = [flags for _, loads in rows for flags, *_, groups in loads for _ in groups]
-    read = [(run.is_safe, run.part) for run in found for _ in range(run.count)]
-    assert read == [(bits & SAFE, bits >> PART_SHIFT) for bits in flags]
+    loaded = [
+        (load[0] & SAFE, part) for _, loads in rows for load in loads for part in load[5] or [Part.WHOLE] * len(load[4])
+    ]
+    read = [(run.is_safe, part) for run in found for part in run.parts or [Part.WHOLE] * run.count]
+    assert read == loaded
 
 
 @given(load_lists(), st.data())
@@ -217,13 +242,15 @@ def test_some_packets_of_a_run_have_the_messages_that_they_have_one_by_one(
 
 @st.composite
 def alike(draw: st.DrawFn) -> list[bytes]:
+    """Of whole messages; parts are in tests/unit/wire/test_run.py."""
     flags, its_senders, its_lengths, its_services = draw(shapes())
+    flags &= (1 << PART_SHIFT) - 1
     count = draw(st.integers(2, 8))
     groups = [
         tuple(_payload(number, slot, its_lengths[0]) for slot in range(len(its_senders))) for number in range(count)
     ]
     even = (its_lengths[0],) * len(its_senders)
-    return _packets(_built([(flags, its_senders, even, its_services, groups)]))
+    return _packets(_built([_load(flags, its_senders, even, its_services, groups)]))
 
 
 @given(alike(), st.data())
@@ -422,7 +449,7 @@ def test_packets_kept_in_runs_are_delivered_as_if_kept_one_by_one(
 @given(load_lists(flags_too=False), st.data())
 def test_what_is_not_yet_safe_waits_from_the_middle_of_a_run_on(loads: list[Load], data: st.DataObject) -> None:
     """All ask for safe delivery and are whole: exactly what is safe is delivered, once, in order."""
-    safe_loads = [(SAFE, *load[1:]) for load in loads]
+    safe_loads: list[Load] = [(SAFE, *load[1:5], ()) for load in loads]
     holder = Holder()
     for run in _built(safe_loads, seq=Seq(1)):
         holder.keep(run)

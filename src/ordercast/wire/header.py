@@ -25,6 +25,7 @@ from ordercast.model.service import SERVICE_MAX
 MAGIC = b"oC"
 VERSION = 1
 KIND_AT = 3  # where the prefix says what the packet is
+FLAGS_AT = 30  # where its flags are
 LENGTH_AT = 28  # where the header says how long the packet is
 CLUSTER_SIZE = 8
 PACKET_SIZE_MAX = 65507  # what one UDP datagram can carry

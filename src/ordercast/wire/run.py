@@ -21,6 +21,7 @@ from ordercast.wire.header import (
     DESCRIPTORS,
     FIXED,
     FIXED_SIZE,
+    FLAGS_AT,
     HEADER_SIZE,
     NUMBERS,
     ORIGIN_SIZE,
@@ -36,12 +37,13 @@ from ordercast.wire.header import (
 # Of the packets of a run: flags, and of each message in one packet sender, length and service.
 Shape = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
-# What is to be put into packets of one shape: the shape, and the payloads of each packet.
-Load = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], Sequence[Sequence[bytes]]]
+# What is to be put into packets of one shape: the shape, the payloads of each packet, and which part of its message
+# each is (nothing, if they are whole messages). The last part of a message may be shorter than the shape says.
+Load = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], Sequence[Sequence[bytes]], Sequence[Part]]
 
 
 class Run:
-    __slots__ = ("at", "count", "data", "is_safe", "parcel", "part", "seq", "size")
+    __slots__ = ("at", "count", "data", "is_safe", "parcel", "parts", "seq", "size")
 
     def __init__(
         self,
@@ -51,7 +53,7 @@ class Run:
         seq: Seq,
         count: int = 1,
         is_safe: int = 0,
-        part: int = Part.WHOLE,
+        parts: Sequence[int] = (),
         parcel: Parcel | None = None,
     ) -> None:
         self.data = data  # somewhere in it, from `at` on, the packets, of `size` bytes each
@@ -60,12 +62,17 @@ class Run:
         self.seq = seq  # of the first packet
         self.count = count  # of packets
         self.is_safe = is_safe  # safe delivery is asked for
-        self.part = part  # what part of a message each packet has
+        self.parts = parts  # which part of a message each packet has; nothing: whole messages
         self.parcel = parcel  # the messages; None once delivered, and of a recovered packet, which is not delivered
 
     @property
     def last(self) -> Seq:
         return Seq(self.seq + self.count - 1)
+
+    @property
+    def part(self) -> int:
+        """Which part of a message the first packet has."""
+        return self.parts[0] if self.parts else Part.WHOLE
 
     def packet(self, seq: Seq) -> bytes:
         """One packet as it travels."""
@@ -103,7 +110,7 @@ def parse_run(data: bytes, start: int, size: int, prefix: bytes, expected: Seq) 
     if length == size and run.parcel is not None:
         alike = (len(data) - start) // size
         if alike > 1:
-            _extend(run, alike)
+            _extend_parts(run, alike) if run.parts else _extend(run, alike)
     return run
 
 
@@ -136,7 +143,7 @@ def parse_data(
     filled = min(end, start + columns[1]) if part == Part.LAST else end  # the last part may be padded
     payloads = payloads_from(data, start, filled, columns[count:])
     parcel = seq, originator, columns[:count], services, payloads, count
-    return Run(data, at, end - at, seq, 1, flags & SAFE, part, parcel)
+    return Run(data, at, end - at, seq, 1, flags & SAFE, (part,) if part else (), parcel)
 
 
 @lru_cache(maxsize=256)
@@ -175,6 +182,41 @@ def _extend(run: Run, alike: int) -> None:
     run.parcel = seq, originator, tuple(senders) * count, bytes(services) * count, gathered, each
 
 
+@lru_cache(maxsize=256)
+def _part_shape(length: int) -> struct.Struct:
+    """A packet with a part of so many bytes: all that must be equal, apart from flags, seq, length and payload."""
+    return struct.Struct(f">{FLAGS_AT}sB{FIXED_SIZE - FLAGS_AT - 1}sQ16xIHB{length}s")
+
+
+def _extend_parts(run: Run, alike: int) -> None:
+    """The same for parts of messages of one sender: they differ in which part they are, too, and the last of each
+    message may be padded."""
+    assert run.parcel is not None
+    seq, originator, (sender,), (service,), payloads, _ = run.parcel
+    data, at, size = run.data, run.at, run.size
+    shape = _part_shape(size - HEADER_SIZE - DESCRIPTOR_SIZE)
+    parts, gathered, expected = list(run.parts), list(payloads), seq + 1
+    before, flags, behind, *_ = shape.unpack_from(data, at)
+    kept = flags & (1 << PART_SHIFT) - 1
+    with memoryview(data) as view, view[at + size : at + alike * size] as rest:
+        for fields in shape.iter_unpack(rest):
+            its_before, its_flags, its_behind, its_seq, its_sender, length, its_service, payload = fields
+            part = its_flags >> PART_SHIFT
+            is_sound = length == len(payload) if part in (Part.FIRST, Part.MIDDLE) else part == Part.LAST
+            if its_seq != expected or its_before != before or its_behind != behind or not is_sound:
+                break
+            if its_sender != sender or its_service != service or its_flags & (1 << PART_SHIFT) - 1 != kept:
+                break
+            if length > len(payload):
+                break
+            gathered.append(payload if length == len(payload) else payload[:length])
+            parts.append(part)
+            expected += 1
+    run.count = count = expected - seq
+    run.parts = parts
+    run.parcel = seq, originator, (sender,) * count, bytes((service,)) * count, gathered, 1
+
+
 # Building
 
 
@@ -184,9 +226,12 @@ def build_runs(
     """New data packets of this process, as others would read them, numbered from `seq` on and stamped from `timestamp`
     on."""
     runs: list[Run] = []
-    for shape, alike in groupby(loads, _shape_of):
-        groups = [group for load in alike for group in load[4]]
-        runs.append(_build(prefix, shape, groups, me, seq, token_round, timestamp))
+    for (flags, senders, lengths, services, _), group in groupby(loads, _shape_of):
+        alike = list(group)
+        groups = [payloads for load in alike for payloads in load[4]]
+        parts = [part for load in alike for part in load[5]]
+        shape = flags, senders, lengths, services
+        runs.append(_build(prefix, shape, groups, parts, me, seq, token_round, timestamp))
         seq, timestamp = Seq(seq + len(groups)), timestamp + len(groups)
     return runs
 
@@ -202,18 +247,20 @@ def build_data(
 ) -> Run:
     """One new data packet of this process."""
     senders, lengths, services, payloads = zip(*entries, strict=True)
-    shape = flags, senders, lengths, services
-    return _build(prefix, shape, [payloads], me, seq, token_round, timestamp)
+    part = flags >> PART_SHIFT
+    shape = flags & (1 << PART_SHIFT) - 1, senders, lengths, services
+    return _build(prefix, shape, [payloads], [Part(part)] if part else [], me, seq, token_round, timestamp)
 
 
-def _shape_of(load: Load) -> Shape:
-    return load[:4]
+def _shape_of(load: Load) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], bool]:
+    return load[0], load[1], load[2], load[3], bool(load[5])
 
 
 def _build(
     prefix: bytes,
     shape: Shape,
     groups: Sequence[Sequence[bytes]],
+    parts: Sequence[Part],
     me: ProcessId,
     seq: Seq,
     token_round: int,
@@ -221,17 +268,25 @@ def _build(
 ) -> Run:
     flags, senders, lengths, services = shape
     each, count = len(senders), len(groups)
-    size = HEADER_SIZE + DESCRIPTOR_SIZE * each + sum(map(len, groups[0]))
-    fixed = FIXED.pack(prefix, size, flags, each, me, me)
+    size = HEADER_SIZE + DESCRIPTOR_SIZE * each + sum(lengths)
     served = bytes(services)
     descriptors = DESCRIPTORS[each].pack(*senders, *lengths) + served
     pack = NUMBERS.pack
     pieces: list[bytes] = []
     gathered: list[bytes] = []
-    for offset, payloads in enumerate(groups):
-        pieces += (fixed, pack(seq + offset, token_round, timestamp + offset), descriptors, *payloads)
-        gathered += payloads
-    if flags >> PART_SHIFT == Part.LAST:  # it may be padded
-        gathered = [payload[: lengths[0]] for payload in gathered]
+    if parts:
+        fixed = {part: FIXED.pack(prefix, size, flags | part << PART_SHIFT, 1, me, me) for part in Part}
+        for offset, ((chunk,), part) in enumerate(zip(groups, parts, strict=True)):
+            described = descriptors
+            if len(chunk) < lengths[0]:  # the last part: padded, so that all are alike
+                described = DESCRIPTORS[1].pack(senders[0], len(chunk)) + served
+            padded = chunk.ljust(lengths[0], b"\0")
+            pieces += (fixed[part], pack(seq + offset, token_round, timestamp + offset), described, padded)
+            gathered.append(chunk)
+    else:
+        whole = FIXED.pack(prefix, size, flags, each, me, me)
+        for offset, payloads in enumerate(groups):
+            pieces += (whole, pack(seq + offset, token_round, timestamp + offset), descriptors, *payloads)
+            gathered += payloads
     parcel = seq, me, senders * count, served * count, gathered, each
-    return Run(b"".join(pieces), 0, size, seq, count, flags & SAFE, flags >> PART_SHIFT, parcel)
+    return Run(b"".join(pieces), 0, size, seq, count, flags & SAFE, parts, parcel)

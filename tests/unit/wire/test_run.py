@@ -238,7 +238,7 @@ def test_a_packet_with_something_behind_it_is_given_out_without_that() -> None:
 
 def _load(*texts: bytes, flags: int = 0, sender: int = 7, service: int = AGREED) -> Load:
     """Packets with one message each."""
-    return flags, (sender,), (len(texts[0]),), (service,), [(text,) for text in texts]
+    return flags, (sender,), (len(texts[0]),), (service,), [(text,) for text in texts], ()
 
 
 def test_loads_that_are_alike_become_one_run_numbered_and_stamped_in_turn() -> None:
@@ -260,7 +260,7 @@ def test_loads_that_are_alike_become_one_run_numbered_and_stamped_in_turn() -> N
         pytest.param(_load(b"three"), id="length"),
         pytest.param(_load(b"one", sender=8), id="sender"),
         pytest.param(_load(b"one", service=FIFO), id="service"),
-        pytest.param((0, (7, 7), (3, 3), (AGREED, AGREED), [(b"one", b"two")]), id="count"),
+        pytest.param((0, (7, 7), (3, 3), (AGREED, AGREED), [(b"one", b"two")], ()), id="count"),
     ],
 )
 def test_a_load_that_is_not_like_the_one_before_it_begins_a_run(other: Load) -> None:
@@ -271,7 +271,7 @@ def test_a_load_that_is_not_like_the_one_before_it_begins_a_run(other: Load) -> 
     assert [HEADER.unpack_from(packet)[6:] for packet in packets] == [(5 + at, 3, 99 + at) for at in range(4)]
     assert packets == [
         _packet(5 + at, *zip(senders, lengths, services, payloads, strict=True), flags=flags, timestamp=99 + at)
-        for at, (flags, senders, lengths, services, (payloads,)) in enumerate(loads)
+        for at, (flags, senders, lengths, services, (payloads,), _) in enumerate(loads)
     ]
 
 
@@ -279,17 +279,41 @@ def test_nothing_to_send_is_no_run() -> None:
     assert build_runs(PREFIX, [], ME, Seq(5), 3, 99) == []
 
 
-def test_a_last_part_may_be_padded_and_no_other_packet_may() -> None:
+def _parts(*texts: bytes, size: int = 5) -> list[bytes]:
+    """Messages in two parts each, the last one padded."""
+    groups = [(text[at : at + size],) for text in texts for at in (0, size)]
+    load = 0, (7,), (size,), (AGREED,), groups, [Part.FIRST, Part.LAST] * len(texts)
+    (run,) = build_runs(PREFIX, [load], ME, Seq(5), 3, 99)
+    return _packets(run)
+
+
+def test_parts_of_several_messages_are_one_run_and_padding_is_taken_off() -> None:
+    packets = _parts(b"abcdefg", b"hijklmn")
+    assert len({len(packet) for packet in packets}) == 1
+    run = parse_run(b"".join(packets), 0, len(packets[0]), PREFIX, Seq(5))
+    assert run is not None and run.parcel is not None
+    assert (run.count, list(run.parts)) == (4, [Part.FIRST, Part.LAST] * 2)
+    assert list(run.parcel[4]) == [b"abcde", b"fg", b"hijkl", b"mn"]
+    assert _packets(run) == packets
+
+
+@pytest.mark.parametrize("at", [0, 3, 30, 31, 32, 40, 55, 72, 77, 78])
+def test_a_run_of_parts_ends_before_a_packet_that_does_not_belong_to_it(at: int) -> None:
+    """Prefix, flags, count, transmitter, originator, seq, sender, length beyond the packet, service."""
+    packets = _parts(b"abcdefg", b"hijklmn")
+    wrong = bytearray(packets[2])
+    wrong[at] ^= 0x40
+    run = parse_run(b"".join((*packets[:2], wrong, packets[3])), 0, len(wrong), PREFIX, Seq(5))
+    assert run is not None and run.count == 2
+
+
+def test_only_the_last_part_may_be_padded() -> None:
+    last = _parts(b"abcdefg")[1]
     for part in Part:
-        load = part << PART_SHIFT, (1,), (3,), (4,), [(b"abc\0\0",)]
-        (run,) = build_runs(PREFIX, [load], ME, Seq(5), 3, 99)
-        packet = run.packet(Seq(5))
+        packet = last[:30] + bytes((part << PART_SHIFT,)) + last[31:]
         if part is Part.LAST:
-            read = parse_data(packet, part << PART_SHIFT, 1, ME, Seq(5))
-            assert read.parcel is not None and run.parcel is not None
-            assert (list(read.parcel[4]), list(run.parcel[4]), read.packet(Seq(5))) == ([b"abc"], [b"abc"], packet)
-            alone = parse_run(packet + packet, 0, len(packet), PREFIX, Seq(5))
-            assert alone is not None and alone.count == 1
+            read = parse_data(packet, part << PART_SHIFT, 1, ME, Seq(6))
+            assert read.parcel is not None and list(read.parcel[4]) == [b"fg"]
         else:
             with pytest.raises(WireError):
-                parse_data(packet, part << PART_SHIFT, 1, ME, Seq(5))
+                parse_data(packet, part << PART_SHIFT, 1, ME, Seq(6))

@@ -7,7 +7,7 @@ deviations, E11)
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from ordercast.model.effects import Deliver, Effect, InstallView, Parcel, Record
@@ -49,7 +49,8 @@ class Delivery:
             if run.is_safe:
                 self.safe_passed = Seq(end)
             if run.parcel is not None:
-                self._assemble(run.parcel_of(first, end), run.part, parcels)
+                parts = run.parts[first - run.seq : end + 1 - run.seq]
+                self._assemble(run.parcel_of(first, end), parts, parcels)
                 if end == run.last:
                     run.parcel = None  # whoever still needs the packet takes it from the bytes
             index = end - store.base
@@ -91,7 +92,7 @@ class Delivery:
                 gone += len(parcel[4])
                 continue
             before = len(parcels)
-            self._assemble(parcel, run.part, parcels)
+            self._assemble(parcel, run.parts[seq - run.seq : seq - run.seq + 1], parcels)
             delivered = sum(len(parcel[4]) for parcel in parcels[before:])
             beyond += delivered if gap else 0
             safe += delivered if run.is_safe else 0
@@ -105,14 +106,14 @@ class Delivery:
         )
         effects.extend(Record(Occurred(what, count)) for what, count in counts if count)
 
-    def _assemble(self, parcel: Parcel, part: int, parcels: list[Parcel]) -> None:
+    def _assemble(self, parcel: Parcel, parts: Sequence[int], parcels: list[Parcel]) -> None:
         """Whole messages pass; parts are kept until the last one comes."""
-        if part == Part.WHOLE:
+        if not parts:
             parcels.append(parcel)
             return
         seq, originator, senders, services, payloads, _ = parcel
         key = originator, senders[0]
-        for offset, payload in enumerate(payloads):
+        for offset, (payload, part) in enumerate(zip(payloads, parts, strict=True)):
             if part == Part.FIRST:
                 self.partial[key] = [payload]
             elif key in self.partial:  # or else its beginning lay beyond a gap that everybody skipped alike

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from ordercast.model.service import Service
-from ordercast.wire.header import COUNT_MAX, DESCRIPTOR_SIZE, PART_SHIFT, SAFE, Part
+from ordercast.wire.header import COUNT_MAX, DESCRIPTOR_SIZE, SAFE, Part
 from ordercast.wire.run import Load
 
 OVERHEAD = 64  # what a queued message costs beside its bytes, so that empty ones are bounded too
@@ -144,7 +144,7 @@ class Outbox:
         groups = [payloads[at : at + each] for at in range(first, end, each)]
         self.size -= count * each * (lot.length + OVERHEAD)
         flags = SAFE if lot.service == _SAFE_SERVICE else 0
-        load = flags, (lot.sender,) * each, (lot.length,) * each, (lot.service,) * each, groups
+        load = flags, (lot.sender,) * each, (lot.length,) * each, (lot.service,) * each, groups, ()
         self._pass(lot, count * each)
         return load
 
@@ -168,30 +168,27 @@ class Outbox:
             payloads += lot.payloads[lot.at : lot.at + count]
             self._pass(lot, count)
         self.size -= sum(lengths) + OVERHEAD * len(payloads)
-        return SAFE if safe else 0, tuple(senders), tuple(lengths), tuple(services), [payloads]
+        return SAFE if safe else 0, tuple(senders), tuple(lengths), tuple(services), [payloads], ()
 
     def _next_parts(self, limit: int) -> Load:
-        """The next part of the large message whose turn it is, or several in the middle of it. All are equally long,
-        the last one by padding, so that they travel well together."""
+        """The next parts of the large message whose turn it is. All are equally long but the last, which is a little
+        shorter and will be padded: so they travel well together."""
         sender, large = next(iter(self._large.items()))
         del self._large[sender]
         length = len(large.data)
-        parts = -(-length // self._whole_max)
-        size = -(-length // parts)
-        at = large.sent // size
-        is_last = at == parts - 1
-        count = 1 if at == 0 or is_last else min(limit, parts - 1 - at)
-        chunks = [large.data[start : start + size] for start in range(at * size, (at + count) * size, size)]
-        large.sent += sum(map(len, chunks))
-        if is_last:
+        total = -(-length // self._whole_max)
+        size = -(-length // total)
+        first = large.sent // size
+        end = min(first + limit, total)
+        chunks = [(large.data[at * size : (at + 1) * size],) for at in range(first, end)]
+        parts = [Part.FIRST if at == 0 else Part.MIDDLE if at < total - 1 else Part.LAST for at in range(first, end)]
+        large.sent = min(end * size, length)
+        if end == total:
             self.size -= length + OVERHEAD
             self._queue.extendleft(reversed(large.waiting))
         else:
             self._large[sender] = large  # behind the others: they take turns
-        part = Part.LAST if is_last else Part.FIRST if at == 0 else Part.MIDDLE
-        flags = part << PART_SHIFT | (SAFE if large.service == _SAFE_SERVICE else 0)
-        groups = [(chunk.ljust(size, b"\0"),) for chunk in chunks]
-        return flags, (sender,), (len(chunks[0]),), (large.service,), groups
+        return SAFE if large.service == _SAFE_SERVICE else 0, (sender,), (size,), (large.service,), chunks, parts
 
 
 def cost(lots: Iterable[Lot]) -> int:
