@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -189,7 +190,7 @@ def outcome_of(case: Case, answers: list[dict[str, Any]]) -> Outcome:
         sum(answer["retransmitted"] for answer in answers),
         sum(answer["new_views"] for answer in answers),
         answers[0]["rotation_ns"] / 1e3,
-        {why: count for answer in answers for why, count in answer["refused"].items()},
+        dict(sum((Counter(answer["refused"]) for answer in answers), Counter())),
         max(answer["rss_kib"] for answer in answers) / 1024,
     )
 
@@ -226,6 +227,18 @@ def _until_members(program: subprocess.Popen[str], members: int, since: float) -
         told = Nodes.line(program)
         if told.get("members") == members and told["regular"] and told["at"] >= since:
             return float(told["at"])
+
+
+def false_alarms(hosts: Hosts, python: str, minutes: float) -> int:
+    """View changes of four nodes with some traffic that nothing happens to. Keep the cores busy meanwhile."""
+    with nodes_of(hosts, Case(rate=200.0), 3600.0 * 24, python) as nodes:
+        nodes.hear()
+        nodes.say("watch")
+        time.sleep(60 * minutes)
+        for program in nodes.programs:
+            program.terminate()
+        lines = [line for program in nodes.programs for line in program.communicate()[0].splitlines()]
+    return len(lines)
 
 
 def idle_cores(hosts: Hosts, python: str, seconds: float = 5.0) -> float:
@@ -319,6 +332,7 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, help="draw the comparison here (needs matplotlib)")
     parser.add_argument("--only", default="", help="rows whose name has this in it; no peers, no view changes")
     parser.add_argument("--python", default=sys.executable, help="another interpreter for the nodes")
+    parser.add_argument("--false-alarms", type=float, metavar="MINUTES", help="watch an undisturbed ring, nothing else")
     arguments = parser.parse_args()
     problem = why_not()
     if problem:
@@ -327,6 +341,10 @@ def main() -> None:
     document["interpreter"] = interpreter(arguments.python)
     print(f"{document['interpreter']}, {platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}")
     with Hosts(8) as hosts:
+        if arguments.false_alarms:
+            count = false_alarms(hosts, arguments.python, arguments.false_alarms)
+            print(f"{count} view changes in {arguments.false_alarms:g} minutes")
+            sys.exit(count > 0)
         outcomes = _throughput(hosts, arguments)
         if not arguments.only:
             outcomes += _latency(hosts, arguments, outcomes)

@@ -119,12 +119,13 @@ class Driver:
             self._brought_lone = False
             self._loop.call_soon(self._token_readable)
             return
-        sockets, packets = self._sockets, []
+        now, sockets, packets = _now(), self._sockets, []
+        is_lone = now - self._read_at > LONE_NS
         if self._engine.first_lane() is Lane.DATA:
             packets = sockets.data.drain()
         if not packets or sockets.data.is_drained:
-            packets += sockets.token.read_one()
-        self._receive(packets, _now())
+            packets += sockets.token.read_one() if is_lone else sockets.token.drain()
+        self._receive(packets, now)
 
     def _receive(self, packets: list[Packet], now: Instant) -> None:
         if packets and not self._is_stopped:

@@ -46,6 +46,7 @@ from ordercast.wire.codec import cluster_id_from, decode, kind_of
 from ordercast.wire.header import (
     ARRIVAL,
     KIND_AT,
+    MAGIC,
     PREFIX,
     ROUND,
     TRANSMITTER,
@@ -236,6 +237,10 @@ class RingNode:
                 if self._take(ring, data, start, size, fresh, step):
                     start += size
                     continue
+            if data[start : start + 2] != MAGIC:  # noise must not cost more than this
+                step.note(Dropped("not an Ordercast packet"))
+                start += size
+                continue
             self._heed(fresh, step)
             self._control(data[start : min(start + size, end)], step)
             ring = self._state.accepting(step.facts)
