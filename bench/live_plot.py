@@ -14,7 +14,9 @@ OURS, THEIRS, GREY = "#2563a8", "#c8743a", "#666666"
 
 
 def draw(document: dict[str, Any], path: Path) -> None:
-    pyplot.rcParams.update({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False})
+    pyplot.rcParams.update(
+        {"font.size": 10, "svg.fonttype": "none", "axes.spines.top": False, "axes.spines.right": False}
+    )
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(12, 5.2), width_ratios=(1, 1.25))
     _throughput(left, document)
     _choices(right, document)
@@ -32,10 +34,9 @@ def _throughput(axes: Any, document: dict[str, Any]) -> None:
         mbit, other_mbit = mine * size * 8 / 1e6, other * size * 8 / 1e6
         axes.bar(at - 0.2, mbit, 0.38, color=OURS)
         axes.bar(at + 0.2, other_mbit, 0.38, color=THEIRS)
-        axes.annotate(f"{mine / 1e3:,.0f}k", (at - 0.2, mbit), ha="center", va="bottom", fontsize=8)
+        axes.annotate(_thousands(mine), (at - 0.2, mbit), ha="center", va="bottom", fontsize=8)
         if other:
-            text = f"{other / 1e3:,.0f}k" if other >= 10_000 else f"{other / 1e3:,.1f}k"
-            axes.annotate(text, (at + 0.2, other_mbit), ha="center", va="bottom", fontsize=8)
+            axes.annotate(_thousands(other), (at + 0.2, other_mbit), ha="center", va="bottom", fontsize=8)
             axes.annotate(
                 f"{mine / other:.1f}×", (at, 0), (0, -30), textcoords="offset points", ha="center", color=GREY
             )
@@ -43,8 +44,13 @@ def _throughput(axes: Any, document: dict[str, Any]) -> None:
     axes.set_ylabel("Mbit/s delivered at each node (messages/s above the bars)")
     axes.bar(0, 0, color=OURS, label="Ordercast, Python")
     axes.bar(0, 0, color=THEIRS, label="Corosync, best of three configurations")
+    axes.set_ylim(top=axes.get_ylim()[1] * 1.2)
     axes.legend(frameon=False, loc="upper left")
     axes.set_title("Throughput, agreed delivery")
+
+
+def _thousands(count: float) -> str:
+    return f"{count / 1e3:,.0f}k" if count >= 10_000 else f"{count / 1e3:,.1f}k"
 
 
 def _choices(axes: Any, document: dict[str, Any]) -> None:
