@@ -20,12 +20,12 @@ from dataclasses import asdict, dataclass
 
 from ordercast.model.effects import Broadcast, Deliver, Effect, Persist, SendTo
 from ordercast.model.ids import Incarnation, Instant, NodeId, node_of
-from ordercast.model.inputs import Lane, Packet, Submission
+from ordercast.model.inputs import Lane, Packet, Submissions
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.wire.header import DESCRIPTOR_SIZE
 
-BATCH = 64
+BATCH = 400  # packets: more than a visit sends, so that the ring never rests
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Cluster:
         self.delivered = [0] * nodes
         self.packets = 0
         self.receive_ns = 0
-        self.load: list[Submission] = []
+        self.load: list[Submissions] = []
         for node, member in enumerate(self.members):
             self.carry_out(node, member.start({}, Incarnation(1), self.now))
 
@@ -72,7 +72,7 @@ class Cluster:
                 return
             node, token = self.tokens.popleft()
             member = self.members[node]
-            if self.load and member.room() > len(self.load) * (self.size + 64):
+            if self.load and member.room() > len(self.load[0].payloads) * (self.size + 64):
                 self.carry_out(node, member.submit(self.load, self.now))
             self.carry_out(node, member.receive([Packet(token, len(token), Lane.TOKEN)], self.now))
 
@@ -103,16 +103,15 @@ class Cluster:
 def measure(nodes: int, size: int, seconds: float, *, accelerated: bool = False) -> Measured:
     config = RingConfig(
         accelerated=accelerated,
-        queue_size_max=1 << 20,
+        queue_size_max=4 << 20,
         message_size_max=1 << 16,
         window=max(256, 16 * nodes),
         backlog_max=16_384,
     )
     cluster = Cluster(nodes, size, config)
     cluster.form()
-    cluster.load = [
-        Submission(bytes(size)) for _ in range(BATCH * max(1, config.whole_size_max // (size + DESCRIPTOR_SIZE)))
-    ]
+    count = BATCH * max(1, config.whole_size_max // (size + DESCRIPTOR_SIZE))
+    cluster.load = [Submissions([bytes(size)] * count)]
     for node, member in enumerate(cluster.members):
         cluster.carry_out(node, member.submit(cluster.load, cluster.now))
     cluster.pass_tokens(10 * nodes)

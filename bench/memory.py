@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from bench.core import Cluster
 from ordercast.model.effects import Broadcast
-from ordercast.model.inputs import Lane, Packet, Submission
+from ordercast.model.inputs import Lane, Packet, Submissions
 from ordercast.order.ring.config import RingConfig
 
 MEMBERS = 4
@@ -77,7 +77,7 @@ def main() -> None:
     cluster = SlowCluster(RingConfig(queue_size_max=1 << 20, message_size_max=1 << 16))
     cluster.form()
     cluster.is_slow = True
-    cluster.load = [Submission(bytes(SIZE)) for _ in range(1000)]
+    cluster.load = [Submissions([bytes(SIZE)] * 6000)]
     for node, member in enumerate(cluster.members):
         cluster.carry_out(node, member.submit(cluster.load, cluster.now))
     rows: list[tuple[int, int, int]] = []
@@ -94,6 +94,8 @@ def main() -> None:
                     f"{rows[-1][0]:4} million delivered  {rows[-1][1]:8,} KiB  {rows[-1][2]:10,} packets lost",
                     flush=True,
                 )
+    if not rows:
+        sys.exit(f"nothing to compare: give at least {STEP:,} messages")
     growth = rows[-1][1] / rows[0][1] - 1
     members = len(cluster.members[0].ring.members)
     if arguments.json:
