@@ -81,7 +81,9 @@ def _lines(status: Document) -> Iterator[tuple[str, str | Text]]:
     yield (
         "flow control",
         f"window {flow['window']}, {flow['visit_max']} per visit; {flow['limited_visits']:,} visits limited; "
-        f"queue {size_text(flow['queue_size'])}, room for {size_text(flow['queue_room'])}",
+        f"queue {size_text(flow['queue_size'])}, room for {size_text(flow['queue_room'])}; "
+        f"the application has {size_text(flow['inbox_size'])} to take"
+        + (", ALL WAIT FOR IT" if flow["is_behind"] else ""),
     )
     if pauses["count"]:
         last = f", the last at {_clock(pauses['last_at'])}" if pauses["last_at"] else ""

@@ -83,6 +83,10 @@ METRICS = (
     ),
     Metric("queue_bytes", "gauge", "Accepted and not yet sent", _one(lambda s: s.flow.queue_size)),
     Metric("queue_room_bytes", "gauge", "What would be accepted now", _one(lambda s: s.flow.queue_room)),
+    Metric("inbox_bytes", "gauge", "Delivered and not yet taken by the application", _one(lambda s: s.flow.inbox_size)),
+    Metric(
+        "behind", "gauge", "1 when the application is so far behind that all wait", _one(lambda s: s.flow.is_behind)
+    ),
     Metric(
         "socket_packets_received_total", "counter", "Packets that came", _lanes(lambda s: s.counters.packets_received)
     ),

@@ -65,6 +65,13 @@ class ObservedSockets(Protocol):
     def transport(self) -> Transport: ...
 
 
+class ObservedInbox(Protocol):
+    @property
+    def size(self) -> int: ...
+    @property
+    def is_behind(self) -> bool: ...
+
+
 class ObservedNode(Protocol):
     """The part of `Node` that a status is made of."""
 
@@ -78,6 +85,8 @@ class ObservedNode(Protocol):
     def counters(self) -> Counters: ...
     @property
     def sockets(self) -> ObservedSockets: ...
+    @property
+    def inbox(self) -> ObservedInbox: ...
     @property
     def started_at(self) -> Instant: ...
     @property
@@ -130,7 +139,13 @@ def status_of(node: ObservedNode, meter: Meter | None = None) -> Status:
         rates=meter.observe(now, totals) if meter is not None else Rates(),
         token=TokenStatus(stats.visits, stats.rotation_ns, now - stats.last_visit_at if stats.visits else None),
         flow=Flow(
-            config.ring.window, config.ring.visit_max, stats.limited_visits, config.ring.queue_size_max - room, room
+            config.ring.window,
+            config.ring.visit_max,
+            stats.limited_visits,
+            config.ring.queue_size_max - room,
+            room,
+            node.inbox.size,
+            node.inbox.is_behind,
         ),
         sockets=_sockets(node),
         pauses=Pauses(

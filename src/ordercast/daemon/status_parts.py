@@ -89,6 +89,8 @@ class Flow:
     limited_visits: int  # on which flow control let this process send less than it had
     queue_size: int  # bytes accepted and not yet sent
     queue_room: int
+    inbox_size: int  # bytes delivered and not yet taken by the application
+    is_behind: bool  # so many that everybody's senders wait
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,12 @@ class FakeSockets:
     transport: Transport = Transport.MULTICAST
 
 
+@dataclass
+class FakeInbox:
+    size: int = 0
+    is_behind: bool = False
+
+
 class FakeNode:
     def __init__(self, config: NodeConfig | None = None) -> None:
         self.config = config or replace(NodeConfig(), name="alpha", node=NodeId(1), peers=PEERS)
@@ -39,6 +45,7 @@ class FakeNode:
         self.engine.start({}, Incarnation(1), Instant(0))
         self.counters = Counters()
         self.sockets = FakeSockets()
+        self.inbox = FakeInbox()
         self.started_at = Instant(0)
         self.clock = 100 * SECOND
         self.loop_lag_ns = 3 * MILLISECOND
