@@ -9,7 +9,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ordercast.daemon.config import NodeConfig
-    from ordercast.daemon.node import Message, Node, NodeFailed
+    from ordercast.daemon.inbox import Message
+    from ordercast.daemon.node import Node, NodeFailed
     from ordercast.daemon.thread import ThreadedNode
     from ordercast.model.errors import UsageError
     from ordercast.model.service import Service
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Message", "Node", "NodeConfig", "NodeFailed", "Service", "ThreadedNode", "UsageError", "View"]
 
 _HOMES = {
-    "Message": "daemon.node",
+    "Message": "daemon.inbox",
     "Node": "daemon.node",
     "NodeConfig": "daemon.config",
     "NodeFailed": "daemon.node",

@@ -9,18 +9,20 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
+from dataclasses import replace
+from functools import wraps
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from ordercast import Message, Node, NodeConfig, NodeFailed, Service, ThreadedNode, UsageError, View
 from ordercast.checker import Checkers, Outcome
 from ordercast.daemon.config import NetworkConfig, Peer, TraceConfig, TraceLevel
-from ordercast.daemon.node import Event
+from ordercast.daemon.inbox import Events
 from ordercast.daemon.storage import FolderStorage
 from ordercast.model.ids import MILLISECOND, NodeId, ProcessId
 from ordercast.model.view import ChangeReason, ViewKind
@@ -40,12 +42,24 @@ def quick_ring() -> RingConfig:
     return RingConfig(cluster=f"test {os.getpid()} {next(_NUMBERS)}", consensus_ns=100 * MILLISECOND)
 
 
+def live(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    @wraps(test)
+    def bounded(*arguments: Any, **options: Any) -> None:
+        run(test(*arguments, **options))
+
+    return bounded
+
+
+def alone(**ring: Any) -> NodeConfig:
+    return local(replace(quick_ring(), **ring))
+
+
 def local(ring: RingConfig, **options: Any) -> NodeConfig:
     """Any free place on this machine, away from the usual ports."""
     return NodeConfig(ring=ring, network=NetworkConfig(port=20_000 + os.getpid() % 100 * 100), **options)
 
 
-async def view_of(stream: AsyncIterator[Event], *members: ProcessId) -> View:
+async def view_of(stream: Events, *members: ProcessId) -> View:
     """The next regular view that has all of these."""
     async for event in stream:
         if isinstance(event, View) and event.kind is ViewKind.REGULAR and set(members) <= set(event.members):
@@ -53,7 +67,7 @@ async def view_of(stream: AsyncIterator[Event], *members: ProcessId) -> View:
     raise AssertionError("the stream has ended")
 
 
-async def messages_of(stream: AsyncIterator[Event], wanted: int) -> list[Message]:
+async def messages_of(stream: Events, wanted: int) -> list[Message]:
     found: list[Message] = []
     while len(found) < wanted:
         event = await anext(stream)
@@ -62,7 +76,7 @@ async def messages_of(stream: AsyncIterator[Event], wanted: int) -> list[Message
     return found
 
 
-async def started(stack: AsyncExitStack, *configs: NodeConfig | None) -> tuple[list[Node], list[AsyncIterator[Event]]]:
+async def started(stack: AsyncExitStack, *configs: NodeConfig | None) -> tuple[list[Node], list[Events]]:
     """Nodes that have come together, and their streams from there on."""
     nodes = [await stack.enter_async_context(Node(config)) for config in configs]
     streams = [node.stream() for node in nodes]
@@ -249,3 +263,102 @@ def test_an_application_that_takes_nothing_is_given_up() -> None:
                     pass
 
     run(work())
+
+
+# What an application may do wrong
+
+
+@live
+async def test_what_cannot_be_sent_is_refused_before_anything_is() -> None:
+    async with Node(alone(message_size_max=1000, queue_size_max=5000)) as node:
+        for payloads in ([b"good", bytes(1001)], [b"good", "text"], b"one", "text"):
+            with pytest.raises(UsageError):
+                await node.submit_many(cast(list[bytes], payloads))
+        with pytest.raises(UsageError):
+            await node.submit(b"x", cast(Service, 77))
+        await node.submit_many([])
+        words = bytearray(b"then")
+        await node.submit(cast(bytes, memoryview(words)))
+        words[:] = b"WHAT"
+        found = await messages_of(node.stream(), 1)
+    assert [message.data for message in found] == [b"then"]
+
+
+@live
+async def test_more_than_the_queue_holds_is_sent_in_portions_and_nobody_waits_for_ever() -> None:
+    async with Node(alone(message_size_max=1000, queue_size_max=5000)) as node:
+        payloads = [number.to_bytes(2, "big") * 300 for number in range(100)]
+        sending = asyncio.create_task(node.submit_many(payloads))
+        found = await messages_of(node.stream(), 100)
+        await sending
+        await asyncio.gather(*(node.submit(bytes(900)) for _ in range(50)))
+    assert [message.data for message in found] == payloads
+
+
+@live
+async def test_whoever_stops_reading_goes_on_where_it_was() -> None:
+    async with Node(alone()) as node:
+        payloads = [b"%d" % number for number in range(10)]
+        await node.submit_many(payloads)
+        found: list[Message] = []
+        while len(found) < 10:
+            async for event in node.stream():
+                if isinstance(event, Message):
+                    found.append(event)
+                    break
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(anext(node.stream()), 0.01)
+        await node.submit(b"later")
+        found += await messages_of(node.stream(), 1)
+    assert [message.data for message in found] == [*payloads, b"later"]
+
+
+@live
+async def test_a_stream_has_one_reader_at_a_time() -> None:
+    async with Node(alone()) as node:
+        await messages_of_none(node)
+        first = asyncio.create_task(anext(node.stream()))
+        await asyncio.sleep(0)
+        with pytest.raises(UsageError):
+            await anext(node.stream())
+        await node.submit(b"for the first")
+        event = await first
+    assert isinstance(event, Message) and event.data == b"for the first"
+
+
+async def messages_of_none(node: Node) -> None:
+    """The first view is read."""
+    assert isinstance(await anext(node.stream()), View)
+
+
+@live
+async def test_a_node_is_started_once() -> None:
+    node = Node(alone())
+    async with node:
+        pass
+    with pytest.raises(UsageError):
+        await node.start()
+
+
+@live
+async def test_damaged_storage_is_told_and_leaves_nothing_open(tmp_path: Path) -> None:
+    (tmp_path / "ring_seq.kept").write_bytes(b"\xff" * 9)
+    with pytest.raises(UsageError):
+        await Node(replace(alone(), state_folder=tmp_path)).start()
+    (tmp_path / "ring_seq.kept").unlink()
+    async with Node(replace(alone(), state_folder=tmp_path)) as node:
+        assert len(node.members) >= 1
+
+
+@live
+async def test_a_threaded_node_stops_the_senders_while_its_program_is_blocked() -> None:
+    async with ThreadedNode(replace(alone(), inbox_size_max=1 << 20)) as node:
+        sending = asyncio.create_task(node.submit_many([bytes(1000)] * 20_000))
+        while not node.node.inbox.is_behind:  # noqa: ASYNC110 (the whole test is bounded in time)
+            await asyncio.sleep(0.01)
+        found = 0
+        async for event in node.stream():
+            found += isinstance(event, Message)
+            if found == 20_000:
+                break
+        await sending

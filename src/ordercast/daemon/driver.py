@@ -26,6 +26,7 @@ from ordercast.model.effects import (
     Room,
     SendTo,
 )
+from ordercast.model.errors import UsageError
 from ordercast.model.ids import SECOND, Instant, node_of
 from ordercast.model.inputs import Lane, Packet, Submission, Submissions
 from ordercast.model.notes import Dropped, Moved, Note, Occurred
@@ -91,7 +92,14 @@ class Driver:
 
     def submit(self, submissions: Sequence[Submission | Submissions]) -> None:
         now = _now()
-        self._carry_out(self._engine.submit(submissions, now), now)
+        try:
+            effects = self._engine.submit(submissions, now)
+        except UsageError:
+            raise  # refused: nothing has changed
+        except Exception as error:
+            self._application.on_failure(error)
+            return
+        self._protected(lambda: effects, now)
 
     def behind(self, is_behind: bool) -> None:
         """Told from within an effect too, so not before the effects at hand are carried out."""
@@ -104,7 +112,7 @@ class Driver:
 
     def leave(self) -> None:
         now = _now()
-        self._carry_out(self._engine.leave(now), now)
+        self._protected(lambda: self._engine.leave(now), now)
 
     def _data_readable(self) -> None:
         now = _now()

@@ -13,26 +13,27 @@ on which it was started; see `thread.py` for a node with a thread of its own.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from time import monotonic_ns
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 from ordercast.daemon.config import NodeConfig, TraceLevel
 from ordercast.daemon.counters import Counters
 from ordercast.daemon.driver import Driver
-from ordercast.daemon.inbox import Batch, Inbox
+from ordercast.daemon.inbox import MESSAGE_OVERHEAD, Batches, Events, Inbox
 from ordercast.daemon.sockets import Sockets
 from ordercast.daemon.storage import FolderStorage, MemoryStorage, Storage
 from ordercast.model.effects import Alarm, AlarmKind, Deliver, InstallView
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import Instant, Position, ProcessId, Seq, node_of, process_id_from, process_text
+from ordercast.model.ids import Instant, ProcessId, node_of, process_id_from, process_text
 from ordercast.model.inputs import Submissions
 from ordercast.model.notes import Note
 from ordercast.model.service import Service
-from ordercast.model.view import View
-from ordercast.order.ring.node import RingNode
+from ordercast.order.ring.config import RingConfig
+from ordercast.order.ring.node import SERVICES, RingNode
 from ordercast.order.ring.outbox import OVERHEAD
 from ordercast.trace.records import STAMP_SIZE, STAMPED, Crashed, Departed, Installed, Noted, Started
 from ordercast.trace.records import Event as TraceEvent
@@ -42,19 +43,8 @@ if TYPE_CHECKING:
 
 LEAVE_PATIENCE_S = 5.0  # an orderly leave that takes longer is given up: others will see a failure
 WINDOW_MIN = 24  # packets: smaller buffers than this need other help
+TURN_SIZE = 64 << 10  # bytes that may be submitted in one turn of the event loop
 LOOK_EVERY_S = 0.2  # how often the trace is handed to the disk, and the application looked after
-
-
-class Message(NamedTuple):
-    """One delivered message. Its position is the same at everybody who delivers it."""
-
-    sender: ProcessId
-    data: bytes
-    service: Service
-    position: Position
-
-
-Event = Message | View
 
 
 class NodeFailed(Exception):
@@ -76,6 +66,10 @@ class Node:
         self._driver: Driver | None = None
         self._recording: Recording | None = None
         self.inbox = Inbox(self.config.inbox_size_max, self._on_behind)
+        self._message_size_max = self.config.ring.message_size_max
+        self._is_used = False
+        self._is_leaving = False
+        self._since_turn = 0  # bytes submitted since the event loop had a turn
         self._has_room = asyncio.Event()
         self._ended = asyncio.Event()
         self._failure: NodeFailed | None = None
@@ -95,28 +89,41 @@ class Node:
 
     async def start(self) -> None:
         """Open everything and begin. What is in the way is told by a UsageError, and nothing is left open."""
-        self.sockets = Sockets(self.config)
-        self.config = self._within_buffers(self.sockets.config)
-        assert self.config.node is not None
-        try:
+        if self._is_used:
+            raise UsageError("a node is started once: make a new one")
+        self._is_used = True
+        async with AsyncExitStack() as undo:
+            self.sockets = Sockets(self.config)
+            undo.callback(self.sockets.close)
+            self.config = self._within_buffers(self.sockets.config)
+            assert self.config.node is not None
             folder = self.config.state_folder
             self._storage = MemoryStorage() if folder is None else await asyncio.to_thread(FolderStorage, folder)
+            undo.callback(self._storage.close)
             self.process = process_id_from(self.config.node, self._storage.incarnation)
-            try:
-                self._recording = self._open_recording()
-            except BaseException:
-                self._storage.close()
-                raise
-        except BaseException:
-            self.sockets.close()
-            raise
-        is_full = self.config.trace.level is TraceLevel.FULL
-        self.engine = RingNode(self.config.node, self.config.ring, verbose=is_full)
-        self._driver = Driver(self.engine, self.sockets, self._storage, self, self.counters)
-        self.started_at = self.now()
-        self._record(Started(self.started_at, self.process, self.engine.promises, self._storage.kept))
-        self._driver.start()
-        self._look_after()
+            self._recording = self._open_recording()
+            if self._recording is not None:
+                undo.callback(self._recording.close)
+            self.engine = RingNode(self.config.node, self._ring_config(), verbose=self._is_stamping)
+            self._driver = Driver(self.engine, self.sockets, self._storage, self, self.counters)
+            undo.callback(self._forget, self._driver)
+            self.started_at = self.now()
+            self._record(Started(self.started_at, self.process, self.engine.promises, self._storage.kept))
+            self._driver.start()
+            self._look_after()
+            undo.pop_all()
+
+    def _forget(self, driver: Driver) -> None:
+        driver.stop()
+        self._driver = None
+
+    def _ring_config(self) -> RingConfig:
+        """With room for the stamps that a full recording adds."""
+        ring = self.config.ring
+        if not self._is_stamping:
+            return ring
+        size = ring.message_size_max + STAMP_SIZE
+        return replace(ring, message_size_max=size, queue_size_max=max(ring.queue_size_max, size + OVERHEAD))
 
     def _within_buffers(self, config: NodeConfig) -> NodeConfig:
         """A rotation must fit in the receive buffer that the kernel granted, or a busy moment loses packets."""
@@ -144,13 +151,18 @@ class Node:
         """Finish what was submitted, tell the others, close. The others see a leave, not a failure."""
         if self._driver is None:
             return
-        if not self._ended.is_set():
-            self._driver.leave()
-            try:
-                await asyncio.wait_for(self._ended.wait(), LEAVE_PATIENCE_S)
-            except TimeoutError:
-                self._ended.set()
-        self._close()
+        try:
+            if not self._ended.is_set() and not self._is_leaving:
+                self._is_leaving = True
+                self._driver.behind(False)  # who leaves takes what it is given
+                self._driver.leave()
+            async with asyncio.timeout(LEAVE_PATIENCE_S):
+                await self._ended.wait()
+        except TimeoutError:
+            pass  # the others will see a failure
+        finally:
+            self._ended.set()
+            self._close()
 
     def _close(self) -> None:
         driver, self._driver = self._driver, None
@@ -180,25 +192,36 @@ class Node:
         await self.submit_many((data,), service)
 
     async def submit_many(self, payloads: Sequence[bytes], service: Service = Service.AGREED) -> None:
-        """Send several at once, which costs far less than one by one."""
-        each = OVERHEAD + (STAMP_SIZE if self._is_stamping else 0)
-        size = sum(map(len, payloads)) + each * len(payloads)
-        if size > self.config.ring.queue_size_max and len(payloads) > 1:
-            half = len(payloads) // 2
-            await self.submit_many(payloads[:half], service)
-            await self.submit_many(payloads[half:], service)
-            return
+        """Send several at once, which costs far less than one by one. What cannot be sent is refused before anything
+        is."""
+        self._running()
+        checked = _checked(payloads, service, self._message_size_max)
+        start = 0
+        for end, size in _portions(checked, self._overhead, self.config.ring.queue_size_max):
+            await self._submit(checked[start:end], service, size)
+            start = end
+
+    async def _submit(self, payloads: list[bytes], service: Service, size: int) -> None:
         driver = self._running()
-        while self.engine.room() < min(size, self.config.ring.queue_size_max):
+        while self.engine.room() < size:
+            self.engine.want_room(size)
             self._has_room.clear()
             await self._has_room.wait()
             driver = self._running()
+        submissions = Submissions(payloads, service)
         if self._recording is not None and self._is_stamping:
-            driver.submit([self._recording.submitted(Submissions(payloads, service), self.now())])
-        else:
-            driver.submit([Submissions(payloads, service)])
+            submissions = self._recording.submitted(submissions, self.now())
+        driver.submit([submissions])
         self.counters.messages_submitted += len(payloads)
-        self.counters.bytes_submitted += size - each * len(payloads)
+        self.counters.bytes_submitted += size - self._overhead * len(payloads)
+        self._since_turn += size
+        if self._since_turn > TURN_SIZE:  # whoever submits in a loop must not keep the event loop for itself
+            self._since_turn = 0
+            await asyncio.sleep(0)
+
+    @property
+    def _overhead(self) -> int:
+        return OVERHEAD + (STAMP_SIZE if self._is_stamping else 0)
 
     @property
     def _is_stamping(self) -> bool:
@@ -213,13 +236,13 @@ class Node:
 
     # Receiving
 
-    def batches(self) -> AsyncIterator[Batch]:
+    def batches(self) -> Batches:
         """What is delivered, in order, in the engine's own pieces. Ends when the node does. One reader at a time."""
         return self.inbox.batches()
 
-    def stream(self) -> AsyncIterator[Event]:
+    def stream(self) -> Events:
         """What is delivered, message by message, and the views between them."""
-        return events_of(self.batches())
+        return self.inbox.events()
 
     # Questions
 
@@ -250,21 +273,22 @@ class Node:
     def on_deliver(self, deliver: Deliver, at: Instant) -> None:
         if self._recording is not None and self._recording.is_full:
             self._recording.delivered(deliver, at)
-        stamps = size = 0
+        stamps = size = count = 0
         for _, _, senders, _, payloads, _ in deliver.parcels:
             stamps |= senders[0] & STAMPED
             size += sum(map(len, payloads))
-            self.counters.messages_delivered += len(payloads)
+            count += len(payloads)
+        self.counters.messages_delivered += count
         self.counters.bytes_delivered += size
         if stamps:
             from ordercast.daemon.recording import without_stamps
 
             deliver = without_stamps(deliver)
-        self.inbox.put(deliver, size)
+        self.inbox.put(deliver, size + MESSAGE_OVERHEAD * count)
 
     def on_view(self, effect: InstallView, at: Instant) -> None:
         self._record(Installed(at, self.process, effect.view))
-        self.inbox.put(effect.view, 0)
+        self.inbox.put(effect.view, MESSAGE_OVERHEAD)
 
     def on_room(self) -> None:
         self._has_room.set()
@@ -293,7 +317,7 @@ class Node:
 
     def _on_behind(self, is_behind: bool) -> None:
         self._behind_since = (self.now(), self.inbox.taken) if is_behind else None
-        if self._driver is not None and not self._ended.is_set():
+        if self._driver is not None and not self._ended.is_set() and not self._is_leaving:
             self._driver.behind(is_behind)
 
     def _look_after(self) -> None:
@@ -320,15 +344,40 @@ class Node:
             self.counters.alarms.append((now, Alarm(AlarmKind.RECORDING_ENDED, error, self.process)))
 
 
-async def events_of(batches: AsyncIterator[Batch]) -> AsyncIterator[Event]:
-    """One by one."""
-    services = tuple(Service)
-    async for batch in batches:
-        if isinstance(batch, View):
-            yield batch
-            continue
-        ring = batch.ring
-        for seq, originator, _, asked, payloads, each in batch.parcels:
-            for place, data in enumerate(payloads):
-                position = Position(ring, Seq(seq + place // each), place % each)
-                yield Message(originator, data, services[asked[place]], position)
+def _checked(payloads: Sequence[bytes], service: Service, size_max: int) -> list[bytes]:
+    """As bytes that nobody changes any more; UsageError for what cannot be sent."""
+    if service not in SERVICES:
+        raise UsageError(f"{service!r} is not a service that the ring serves: use one of ordercast.Service")
+    if isinstance(payloads, bytes | bytearray | memoryview | str):
+        raise UsageError("submit_many takes several payloads: give a list, or use submit")
+    checked = list(payloads)
+    if not set(map(type, checked)) <= {bytes}:
+        checked = [_bytes_from(data) for data in checked]
+    if checked and max(map(len, checked)) > size_max:
+        raise UsageError(f"a message of {max(map(len, checked)):,} bytes exceeds message_size_max = {size_max:,}")
+    return checked
+
+
+def _bytes_from(data: object) -> bytes:
+    if isinstance(data, bytes):
+        return data
+    if isinstance(data, bytearray | memoryview):
+        return bytes(data)
+    raise UsageError(f"a payload is bytes, not {type(data).__name__}: encode it first")
+
+
+def _portions(payloads: list[bytes], overhead: int, size_max: int) -> Iterator[tuple[int, int]]:
+    """Where to cut, and the size of each portion, so that each fits in the queue."""
+    total = sum(map(len, payloads)) + overhead * len(payloads)
+    if total <= size_max:
+        if payloads:
+            yield len(payloads), total
+        return
+    size = 0
+    for at, data in enumerate(payloads):
+        cost = len(data) + overhead
+        if size and size + cost > size_max // 2:
+            yield at, size
+            size = 0
+        size += cost
+    yield len(payloads), size

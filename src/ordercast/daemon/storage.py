@@ -71,9 +71,11 @@ class FolderStorage:
             self.kept = bool(self.stored)  # a life that was killed before it stored anything is as good as none
             self.incarnation = _incarnation_after(last)
             self._write(_INCARNATION, self.incarnation.to_bytes(8, "big"))
-        except OSError as error:
+        except BaseException as error:
             os.close(self._lock)
-            raise UsageError(f"the state folder {folder} cannot be written: {error.strerror}") from error
+            if isinstance(error, OSError):
+                raise UsageError(f"the state folder {folder} cannot be written: {error.strerror}") from error
+            raise
         self._thread = ThreadPoolExecutor(1, "ordercast-storage")
 
     def write(self, key: str, value: bytes, done: Callable[[OSError | None], None]) -> None:
@@ -109,7 +111,8 @@ class FolderStorage:
 def _incarnation_after(last: int) -> Incarnation:
     """Later than all before: the clock's milliseconds, unless it was set back."""
     global _last_incarnation
-    _last_incarnation = max(time.time_ns() // 1_000_000, last + 1, _last_incarnation + 1)
-    if _last_incarnation > INCARNATION_MAX:
+    incarnation = max(time.time_ns() // 1_000_000, last + 1, _last_incarnation + 1)
+    if incarnation > INCARNATION_MAX:
         raise UsageError("the state folder speaks of an impossible incarnation: remove it")
-    return Incarnation(_last_incarnation)
+    _last_incarnation = incarnation
+    return Incarnation(incarnation)

@@ -52,6 +52,9 @@ class Engine(Protocol):
     def room(self) -> int:
         """How many bytes `submit` takes now; a `Room` effect tells when there is more."""
 
+    def want_room(self, size: int) -> None:
+        """Somebody waits until `submit` takes this many bytes: tell it with a `Room`."""
+
     def is_idle(self) -> bool:
         """Nothing to send, nothing to deliver, no membership change under way."""
 

@@ -63,6 +63,7 @@ assert (PREFIX.size, HEADER_SIZE, ORIGIN_SIZE) == (28, 72, 24)
 # What the receiver of a data packet needs: the header without transmitter, round and timestamp.
 ARRIVAL = struct.Struct(">28sHBB8xQQ16x")
 TRANSMITTER = struct.Struct(">32xQ")
+ORIGINATOR = struct.Struct(">40xQ")
 ROUND = struct.Struct(">56xQ")
 TIMESTAMP = struct.Struct(">64xQ")
 TIMESTAMP_AT = 64

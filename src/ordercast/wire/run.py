@@ -25,6 +25,7 @@ from ordercast.wire.header import (
     HEADER_SIZE,
     NUMBERS,
     ORIGIN_SIZE,
+    ORIGINATOR,
     PART_SHIFT,
     RECOVERED,
     SAFE,
@@ -68,6 +69,10 @@ class Run:
     @property
     def last(self) -> Seq:
         return Seq(self.seq + self.count - 1)
+
+    @property
+    def originator(self) -> ProcessId:
+        return ProcessId(ORIGINATOR.unpack_from(self.data, self.at)[0])
 
     @property
     def part(self) -> int:

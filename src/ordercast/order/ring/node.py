@@ -42,7 +42,7 @@ from ordercast.order.ring.states.starting import Starting
 from ordercast.order.ring.stats import RingStats
 from ordercast.order.ring.step import RING_SEQ_KEY, Facts, Step, Storage
 from ordercast.order.ring.timers import BLAMING, Timer, Timers
-from ordercast.wire.codec import cluster_id_from, decode, kind_of
+from ordercast.wire.codec import NUMBER_MAX, cluster_id_from, decode, kind_of
 from ordercast.wire.header import (
     ARRIVAL,
     KIND_AT,
@@ -77,6 +77,7 @@ class RingNode:
         self._wanted = 0  # room that the layer above waits for
         self._mismatches: set[tuple[NodeId, str]] = set()
         self._lane = Lane.DATA
+        self._late: Instant | None = None  # the deadline whose lateness was noticed last
 
     # What a driver asks
 
@@ -108,6 +109,9 @@ class RingNode:
     def room(self) -> int:
         return max(0, self._config.queue_size_max - self._running.outbox.size)
 
+    def want_room(self, size: int) -> None:
+        self._wanted = max(self._wanted, min(size, self._config.queue_size_max))
+
     def is_idle(self) -> bool:
         facts = self._running
         memory, store = facts.installed.memory, facts.installed.store
@@ -130,6 +134,8 @@ class RingNode:
             raise UsageError("an engine is started once; make a new one for the next life")
         me = process_id_from(self._node, incarnation)
         stored_seq = int.from_bytes(stored.get(RING_SEQ_KEY, b""), "big")
+        if stored_seq > NUMBER_MAX:
+            raise UsageError("the stored ring seq is damaged: remove the state folder, this node will be a new process")
         ring_seq = stored_seq + 4 - stored_seq % 4
         cluster = cluster_id_from(self._config.cluster)
         ring = Ring(RingId(ring_seq, me), (me,), me, cluster, TokenMemory(TokenSeq(0)))
@@ -355,7 +361,8 @@ class RingNode:
     def _begin(self, now: Instant) -> Step:
         step = Step(now, self._running)
         earliest = step.facts.timers.earliest
-        if earliest is not None and now - earliest > self._config.pause_ns:
+        if earliest is not None and now - earliest > self._config.pause_ns and earliest != self._late:
+            self._late = earliest  # one pause is told once, however many inputs come before its timers are looked at
             self._notice_pause(Duration(now - earliest), step)
         return step
 

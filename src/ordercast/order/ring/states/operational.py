@@ -36,7 +36,7 @@ class Operational(State):
         facts.timers.only(Timer.LOOP, Timer.TOKEN_RETRANSMIT, Timer.TOKEN_LOSS)
         step.arm(Timer.TOKEN_LOSS, config.token_loss_ns)
         step.arm(Timer.ANNOUNCE, 0)
-        state = cls()
+        state = cls(woken=True)  # one rotation of work, for what has waited for this ring
         facts.delivery.advance(facts.installed.memory.safe_seq, step.effects)
         return state._leave_if_done(step)
 
@@ -89,7 +89,7 @@ class Operational(State):
             and (memory.quiet >= QUIET_VISITS or facts.delivery.safe_passed <= memory.settled_seq)
             and facts.delivery.delivered == token.seq
             and not (token.requests or self.woken or _has_news(facts))
-            and not (facts.outbox and not token.behind)
+            and (token.behind > 0 or (not facts.outbox and token.waiting <= memory.wanted))
         )
 
     def _rest(self, token: Token, step: Step) -> State:
@@ -236,7 +236,8 @@ class Operational(State):
         facts = step.facts
         ring = facts.installed
         has_reason = facts.outbox or facts.leaving or _has_news(facts)
-        comes_again = not ring.memory.may_rest or ring.store.high > ring.memory.forwarded_seq
+        last = ring.store.get(ring.store.high) if ring.store.high > ring.memory.forwarded_seq else None
+        comes_again = not ring.memory.may_rest or (last is not None and last.originator != ring.representative)
         if comes_again or ring.representative == facts.me or not has_reason:
             return
         step.send(ring.representative, Wake(ring.id, facts.me))
@@ -263,9 +264,10 @@ def outbox_source(facts: Facts) -> Source:
 
     def take(first: Seq, token_round: int, timestamp: int, limit: int) -> list[Run]:
         loads = facts.outbox.take(limit)
-        if loads:
-            facts.own_seq = Seq(first + sum(len(load[4]) for load in loads) - 1)
-        return build_runs(facts.installed.prefix, loads, facts.me, first, token_round, timestamp + 1)
+        runs = build_runs(facts.installed.prefix, loads, facts.me, first, token_round, timestamp + 1)
+        if runs:
+            facts.own_seq = runs[-1].last
+        return runs
 
     return take
 
