@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 from ordercast.checker import Checkers
-from ordercast.checker.verdict import Outcome, Verdict
+from ordercast.checker.verdict import Outcome, Verdict, combined
 from ordercast.model.effects import Alarm
 from ordercast.model.ids import NodeId, ProcessId
 from ordercast.model.notes import Dropped, Ignored, Moved, Occurred, Visited
@@ -133,7 +133,7 @@ def simulate(
         seed,
         options,
         verdicts,
-        checkers.verdict(),
+        combined(verdicts),
         digest.text(),
         world.now,
         world.inputs,
