@@ -307,7 +307,8 @@ def interpreter(python: str) -> str:
     program = (
         "import platform, sysconfig; flags = sysconfig.get_config_var('CONFIG_ARGS') or ''; "
         "print(platform.python_implementation(), platform.python_version(), "
-        "'with' if 'enable-optimizations' in flags else 'without', 'profile-guided optimisation')"
+        "'built with' if 'enable-optimizations' in flags else 'not known to be built with', "
+        "'profile-guided optimisation')"
     )
     return subprocess.run([python, "-c", program], check=True, capture_output=True, text=True).stdout.strip()
 

@@ -362,3 +362,4 @@ async def test_a_threaded_node_stops_the_senders_while_its_program_is_blocked() 
             if found == 20_000:
                 break
         await sending
+        assert found == 20_000

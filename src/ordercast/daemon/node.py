@@ -73,6 +73,7 @@ class Node:
         self._has_room = asyncio.Event()
         self._ended = asyncio.Event()
         self._failure: NodeFailed | None = None
+        self._closing: asyncio.Future[None] | None = None  # files are closed beside the loop: that waits for the disk
         self._look: asyncio.TimerHandle | None = None
         self._behind_since: tuple[Instant, int] | None = None  # and what the application had taken by then
 
@@ -150,6 +151,7 @@ class Node:
     async def leave(self) -> None:
         """Finish what was submitted, tell the others, close. The others see a leave, not a failure."""
         if self._driver is None:
+            await self._files_closed()
             return
         try:
             if not self._ended.is_set() and not self._is_leaving:
@@ -163,6 +165,11 @@ class Node:
         finally:
             self._ended.set()
             self._close()
+        await self._files_closed()
+
+    async def _files_closed(self) -> None:
+        if self._closing is not None:
+            await asyncio.shield(self._closing)
 
     def _close(self) -> None:
         driver, self._driver = self._driver, None
@@ -172,11 +179,14 @@ class Node:
         if self._look is not None:
             self._look.cancel()
         self.sockets.close()
+        self._closing = asyncio.get_running_loop().run_in_executor(None, self._close_files)
+        self.inbox.close(self._failure)
+        self._has_room.set()
+
+    def _close_files(self) -> None:
         self._storage.close()
         if self._recording is not None:
             self._recording.close()
-        self.inbox.close(self._failure)
-        self._has_room.set()
 
     def _fail(self, why: str, cause: BaseException | None = None) -> None:
         self._failure = NodeFailed(why)

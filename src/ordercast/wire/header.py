@@ -47,6 +47,7 @@ SAFE = 1  # this packet's messages ask for safe delivery
 RECOVERED = 2  # this packet carries one of an old ring, sent again on the new one
 RETRANSMITTED = 4  # sent again on request
 PART_SHIFT = 4  # the two bits above this say what part of its message the packet's only payload is
+BELOW_PART = (1 << PART_SHIFT) - 1  # the flags that all parts of a message share
 
 PREFIX = struct.Struct(">2sBB8sQQ")
 HEADER = struct.Struct(">28sHBBQQQQQ")

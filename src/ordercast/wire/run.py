@@ -17,6 +17,7 @@ from ordercast.model.errors import WireError
 from ordercast.model.ids import ProcessId, Seq
 from ordercast.wire.header import (
     ARRIVAL,
+    BELOW_PART,
     DESCRIPTOR_SIZE,
     DESCRIPTORS,
     FIXED,
@@ -202,7 +203,7 @@ def _extend_parts(run: Run, alike: int) -> None:
     shape = _part_shape(size - HEADER_SIZE - DESCRIPTOR_SIZE)
     parts, gathered, expected = list(run.parts), list(payloads), seq + 1
     before, flags, behind, *_ = shape.unpack_from(data, at)
-    kept = flags & (1 << PART_SHIFT) - 1
+    kept = flags & BELOW_PART
     with memoryview(data) as view, view[at + size : at + alike * size] as rest:
         for fields in shape.iter_unpack(rest):
             its_before, its_flags, its_behind, its_seq, its_sender, length, its_service, payload = fields
@@ -210,7 +211,7 @@ def _extend_parts(run: Run, alike: int) -> None:
             is_sound = length == len(payload) if part in (Part.FIRST, Part.MIDDLE) else part == Part.LAST
             if its_seq != expected or its_before != before or its_behind != behind or not is_sound:
                 break
-            if its_sender != sender or its_service != service or its_flags & (1 << PART_SHIFT) - 1 != kept:
+            if its_sender != sender or its_service != service or its_flags & BELOW_PART != kept:
                 break
             if length > len(payload):
                 break
@@ -253,7 +254,7 @@ def build_data(
     """One new data packet of this process."""
     senders, lengths, services, payloads = zip(*entries, strict=True)
     part = flags >> PART_SHIFT
-    shape = flags & (1 << PART_SHIFT) - 1, senders, lengths, services
+    shape = flags & BELOW_PART, senders, lengths, services
     return _build(prefix, shape, [payloads], [Part(part)] if part else [], me, seq, token_round, timestamp)
 
 

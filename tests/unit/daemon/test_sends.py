@@ -9,7 +9,8 @@ from typing import cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ordercast.daemon.sockets import SEGMENTS_MAX, SEND_SIZE_MAX, LaneSocket, _sends
+from ordercast.daemon.lanes import LaneSocket
+from ordercast.daemon.sends import SEGMENTS_MAX, SEND_SIZE_MAX, segmented, singles
 from ordercast.model.effects import Broadcast, Burst
 from ordercast.model.ids import ProcessId, RingId, Seq
 from ordercast.model.inputs import Lane
@@ -22,7 +23,7 @@ Send = tuple[list[bytes], int]
 def _sent(bursts: list[Burst], segments_max: int = SEGMENTS_MAX) -> list[Send]:
     """The bytes of each send as the kernel cuts them, and the size that it is told."""
     sends: list[Send] = []
-    for pieces, size in _sends(bursts, segments_max):
+    for pieces, size in segmented(bursts, segments_max):
         data = b"".join(pieces)
         sends.append((Broadcast([(data, size)]).packets, size))
     return sends
@@ -92,6 +93,12 @@ def test_nothing_follows_a_shorter_packet_in_its_send() -> None:
 
 def test_no_packets_are_no_send() -> None:
     assert _sent([]) == []
+
+
+@given(burst_lists())
+def test_without_segmentation_each_send_is_one_packet(bursts: list[Burst]) -> None:
+    sends = [bytes(piece) for (piece,), _ in singles(bursts)]
+    assert sends == Broadcast(bursts).packets
 
 
 # And what one look at a socket brings

@@ -1,7 +1,7 @@
 """Normal operation: messages are numbered, sent, received and delivered. (Paper, sections 4.1 and 4.2)
 
-An idle ring rests: after some quiet rotations the representative keeps the token for `rest_ns`, and whoever gets
-something to send wakes it with a packet.
+An idle ring rests: after a rotation that brought nothing new (three, where safe messages wait to be delivered) the
+representative makes its visit and keeps the token for `rest_ns`; whoever gets something to send wakes it with a packet.
 """
 
 from __future__ import annotations
