@@ -1,0 +1,80 @@
+"""What the groups write around a message before an engine orders it, so that all daemons know whom it is for.
+
+    head size (2) | kind (1) | flags (1) | sender: length (1), name | groups: count (1), each: length (1), name | data
+
+The head says its own length first. Messages of one sender to the same groups have the same head, byte by byte, so that
+a reader takes it apart once and then only compares.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+from ordercast.model.errors import WireError
+
+FIXED_SIZE = 4
+SELF_DISCARD = 1  # the sender does not want its own message back
+
+
+class Kind(IntEnum):
+    """Numbers travel on the wire: append only."""
+
+    DATA = 0
+    JOIN = 1
+    LEAVE = 2
+    DISCONNECT = 3  # the client is gone, from all its groups
+    GROUPS = 4  # what a daemon's clients are in, after a merge
+
+
+class Head(NamedTuple):
+    kind: Kind
+    sender: str
+    groups: tuple[str, ...]
+    flags: int = 0
+
+
+def encode_head(head: Head) -> bytes:
+    sender = head.sender.encode()
+    body = bytearray((head.kind, head.flags, len(sender)))
+    body += sender
+    body.append(len(head.groups))
+    for group in head.groups:
+        name = group.encode()
+        body.append(len(name))
+        body += name
+    return (len(body) + 2).to_bytes(2, "big") + body
+
+
+def head_bytes_of(payload: bytes) -> bytes:
+    """The head of a payload, still to be decoded."""
+    size = int.from_bytes(payload[:2], "big")
+    if not FIXED_SIZE < size <= len(payload):
+        raise WireError(f"a head of {size} bytes in a payload of {len(payload)}")
+    return payload[:size]
+
+
+def decode_head(data: bytes) -> Head:
+    """From exactly its bytes; WireError for anything else."""
+    try:
+        kind, flags = Kind(data[2]), data[3]
+        sender, at = _name(data, 4)
+        count = data[at]
+        at += 1
+        groups = []
+        for _ in range(count):
+            group, at = _name(data, at)
+            groups.append(group)
+    except (IndexError, ValueError) as error:
+        raise WireError(f"a head that cannot be read: {error}") from None
+    if at != len(data) or int.from_bytes(data[:2], "big") != at:
+        raise WireError(f"a head of {len(data)} bytes that ends after {at}")
+    return Head(kind, sender, tuple(groups), flags)
+
+
+def _name(data: bytes, at: int) -> tuple[str, int]:
+    size = data[at]
+    end = at + 1 + size
+    if not size or end > len(data):
+        raise ValueError(f"a name of {size} bytes at {at}")
+    return str(data[at + 1 : end], "ascii"), end

@@ -1,0 +1,330 @@
+"""Groups: the layer between an engine and the clients of one daemon.
+
+Inputs: clients of this daemon (`connect`, and what the functions at the end write for them), and the engine's ordered
+stream (`deliver`, `install`). Outputs, in order: runs of messages and notices for local sessions, and what is to be
+submitted to the engine before anything else.
+
+A join, a leave, a disconnection are ordered messages like any other, so the groups are the same at all daemons of a
+configuration, and nothing more is said when daemons are lost. When daemons come together, each tells which clients it
+has (a snapshot, taken when the configuration is installed); what the stream brings before all snapshots are here is
+kept, and applied after them. The states and their names in the paper (section 6.4.1):
+
+    steady        GOP       nothing special
+    transitional  GTRANS    the old configuration ends, the new one is awaited
+    gathering     GGATHER   snapshots are awaited
+    interrupted   GGT       the configuration ends while snapshots are awaited: the rest may still come
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ordercast.groups.envelope import (
+    SELF_DISCARD,
+    Head,
+    Kind,
+    decode_head,
+    encode_head,
+    head_bytes_of,
+)
+from ordercast.groups.names import AT, checked_client
+from ordercast.groups.snapshot import decode_snapshot, encode_snapshot
+from ordercast.groups.table import Notice, Table
+from ordercast.model.effects import Deliver
+from ordercast.model.errors import UsageError, WireError
+from ordercast.model.events import ViewId
+from ordercast.model.ids import NO_SEQ, ProcessId, RingId, Seq
+from ordercast.model.view import View, ViewKind
+
+ROUTES_MAX = 10_000  # heads whose receivers are remembered
+
+
+class Run(NamedTuple):
+    """Messages in a row with one head, for these local sessions: columns, as in `Deliver`. The message at `place` of
+    `payloads` is number `first + place` of packets with `each` messages, the first of which has `seq`."""
+
+    sessions: tuple[int, ...]
+    head: bytes  # with which every payload begins
+    ring: RingId
+    seq: Seq
+    each: int
+    first: int
+    services: Sequence[int]
+    payloads: Sequence[bytes]
+
+
+class Announce(NamedTuple):
+    """Submit these to the engine, agreed, before anything of a client."""
+
+    payloads: list[bytes]
+
+
+Output = Run | Notice | Announce
+
+
+# Messages in columns, as in `model.effects.Parcel`: (seq, each, which of them is the first here, originator, services,
+# payloads).
+_Columns = tuple[Seq, int, int, ProcessId, Sequence[int], Sequence[bytes]]
+
+
+class _Item(NamedTuple):
+    """A message that is kept until the snapshots are here."""
+
+    configuration: RingId
+    ring: RingId
+    seq: Seq
+    slot: int
+    originator: ProcessId
+    service: int
+    data: bytes
+
+
+@dataclass(slots=True)
+class _Gathering:
+    """Snapshots being awaited."""
+
+    view: View
+    reports: dict[ProcessId, dict[str, list[str]]] = field(default_factory=dict)
+    complete: set[ProcessId] = field(default_factory=set)
+    kept: list[_Item | View] = field(default_factory=list)  # what the stream brought meanwhile
+    interruption: View | None = None  # the transitional configuration that came meanwhile
+
+    def add(self, daemon: ProcessId, groups: dict[str, list[str]], is_last: bool) -> None:
+        report = self.reports.setdefault(daemon, {})
+        for group, members in groups.items():
+            report.setdefault(group, []).extend(members)
+        if is_last:
+            self.complete.add(daemon)
+
+    @property
+    def is_complete(self) -> bool:
+        return self.complete.issuperset(self.view.members)
+
+
+class Groups:
+    def __init__(self, me: ProcessId, daemon: str) -> None:
+        self._me = me
+        self._daemon = daemon
+        self._sessions: dict[str, int] = {}  # by full name, until the disconnection has come back in order
+        self.table = Table(me, self._sessions)
+        self._routes: dict[tuple[ProcessId, bytes], tuple[int, ...] | Head] = {}
+        self._together: frozenset[ProcessId] = frozenset((me,))  # daemons that have known what we know
+        self._transition: View | None = None
+        self._gathering: _Gathering | None = None
+        self.malformed = 0  # messages of other daemons that could not be read
+
+    # Clients of this daemon
+
+    def connect(self, name: str, session: int) -> str:
+        """The client's full name. UsageError when the name is bad, or in use."""
+        full = checked_client(name) + AT + self._daemon
+        if full in self._sessions:
+            raise UsageError(f"the name {name!r} is in use at {self._daemon}: choose another, or wait until it is free")
+        self._sessions[full] = session
+        return full
+
+    def is_connected(self, full: str) -> bool:
+        return full in self._sessions
+
+    @property
+    def is_steady(self) -> bool:
+        """No snapshots are awaited: clients may send."""
+        return self._gathering is None
+
+    # The engine's ordered stream
+
+    def deliver(self, deliver: Deliver) -> list[Output]:
+        outputs: list[Output] = []
+        for number, (seq, originator, _, services, payloads, each) in enumerate(deliver.parcels):
+            place = 0
+            while place < len(payloads):
+                if self._gathering is not None and deliver.ordered:
+                    rest = Deliver(deliver.view, deliver.ring, deliver.parcels[number:])
+                    self._keep(rest, place, outputs)
+                    return outputs
+                columns = seq, each, 0, originator, services, payloads
+                place = self._take(deliver.view, deliver.ring, columns, place, outputs)
+        return outputs
+
+    def install(self, view: View) -> list[Output]:
+        outputs: list[Output] = []
+        if view.kind is ViewKind.TRANSITIONAL:
+            self._end_configuration(view, outputs)
+        else:
+            self._begin_configuration(view, outputs)
+        return outputs
+
+    def _take(self, configuration: RingId, ring: RingId, columns: _Columns, place: int, outputs: list[Output]) -> int:
+        """The message at this place, with those behind it that have the same head; where the next one is."""
+        seq, each, first, originator, services, payloads = columns
+        try:
+            head = head_bytes_of(payloads[place])
+            route = self._routes.get((originator, head)) or self._find_route(originator, head)
+        except WireError:
+            self.malformed += 1
+            return place + 1
+        if isinstance(route, Head):
+            number = first + place
+            at = ViewId(configuration, Seq(seq + number // each), number % each)
+            self._control(route, originator, payloads[place][len(head) :], at, outputs)
+            return place + 1
+        end = place + 1
+        while end < len(payloads) and payloads[end].startswith(head):
+            end += 1
+        if route != _NOBODY:
+            run = Run(route, head, ring, seq, each, first + place, services[place:end], payloads[place:end])
+            outputs.append(run)
+        return end
+
+    def _find_route(self, originator: ProcessId, data: bytes) -> tuple[int, ...] | Head:
+        """The local sessions that messages with this head are for; the head itself when it is for the groups."""
+        head = decode_head(data)
+        if head.kind is not Kind.DATA:
+            return head
+        sessions: set[int] = set()
+        for name in head.groups:
+            if AT in name:
+                sessions.update(self._sessions[full] for full in (name,) if full in self._sessions)
+            else:
+                sessions.update(self.table.local_sessions(name))
+        if head.flags & SELF_DISCARD and originator == self._me:
+            sessions.discard(self._sessions.get(head.sender, -1))
+        if len(self._routes) >= ROUTES_MAX:
+            self._routes.clear()
+        route = self._routes[originator, data] = tuple(sorted(sessions)) or _NOBODY
+        return route
+
+    def _control(self, head: Head, originator: ProcessId, data: bytes, at: ViewId, outputs: list[Output]) -> None:
+        self._routes.clear()
+        remaining = None if self._transition is None else self._transition.members
+        match head.kind:
+            case Kind.JOIN:
+                for group in head.groups:
+                    outputs += self.table.join(head.sender, originator, group, at, remaining)
+            case Kind.LEAVE:
+                for group in head.groups:
+                    outputs += self.table.leave(head.sender, originator, group, at)
+            case Kind.DISCONNECT:
+                outputs += self.table.disconnect(head.sender, originator, at)
+                if originator == self._me:
+                    self._sessions.pop(head.sender, None)
+            case Kind.GROUPS | Kind.DATA:
+                pass  # a snapshot for a configuration that is over
+
+    # Configurations of daemons
+
+    def _end_configuration(self, view: View, outputs: list[Output]) -> None:
+        if self._gathering is not None:
+            self._gathering.interruption = view
+            self._gathering.kept.append(view)
+            return
+        self._transition = view
+        self._routes.clear()
+        outputs += self.table.partition(view.members)
+
+    def _begin_configuration(self, view: View, outputs: list[Output]) -> None:
+        at = ViewId(view.id, NO_SEQ, 0)
+        self._routes.clear()
+        has_merged = self._gathering is None
+        if self._gathering is not None:
+            self._give_up(self._gathering, outputs)
+        self._transition = None
+        self._together = self._together.intersection(view.transitional)
+        if has_merged and self._together.issuperset(view.members):
+            outputs += self.table.settle(at, view.reason.text)
+            return
+        self.table.drop_partitioned()
+        self._gathering = _Gathering(view)
+        head = encode_head(Head(Kind.GROUPS, self._daemon, ()))
+        outputs.append(Announce([head + piece for piece in encode_snapshot(view.id, self.table.report())]))
+
+    def _keep(self, deliver: Deliver, start: int, outputs: list[Output]) -> None:
+        """While snapshots are awaited: look for them, and keep the rest for later."""
+        for number, (seq, slot, originator, _, service, data) in enumerate(deliver.messages()):
+            if number < start:
+                continue
+            item = _Item(deliver.view, deliver.ring, seq, slot, originator, service, data)
+            gathering = self._gathering
+            if gathering is None:
+                self._replay(item, outputs)
+            elif not self._take_snapshot(gathering, item):
+                gathering.kept.append(item)
+            elif gathering.is_complete:
+                self._merge(gathering, outputs)
+
+    def _take_snapshot(self, gathering: _Gathering, item: _Item) -> bool:
+        try:
+            head = head_bytes_of(item.data)
+            if decode_head(head).kind is not Kind.GROUPS:
+                return False
+            ring, is_last, groups = decode_snapshot(item.data[len(head) :])
+        except WireError:
+            return False
+        if ring == gathering.view.id:
+            gathering.add(item.originator, groups, is_last)
+        return True
+
+    def _merge(self, gathering: _Gathering, outputs: list[Output]) -> None:
+        """All snapshots are here, at the same place in the order at everybody who gets them all."""
+        view, self._gathering = gathering.view, None
+        self._routes.clear()
+        outputs += self.table.merge(gathering.reports, self._together, ViewId(view.id, NO_SEQ, 0), view.reason.text)
+        self._together = frozenset(view.members)
+        for kept in gathering.kept:
+            if isinstance(kept, View):
+                self._end_configuration(kept, outputs)
+            else:
+                self._replay(kept, outputs)
+
+    def _give_up(self, gathering: _Gathering, outputs: list[Output]) -> None:
+        """Some snapshots will never come: nobody who goes on with us has them. What was kept is delivered among those
+        who have been together, as in the transitional configuration that ends the attempt; the others' joins and
+        leaves will be in their next snapshots."""
+        interruption = gathering.interruption
+        assert interruption is not None, "a regular configuration follows a transitional one"
+        known = self._together
+        self._gathering, self._transition = None, interruption
+        self._together = known.intersection(interruption.members)
+        outputs += self.table.partition(self._together)
+        for kept in gathering.kept:
+            if isinstance(kept, View) or (kept.originator not in known and _is_control(kept.data)):
+                continue
+            self._replay(kept._replace(configuration=interruption.id), outputs)
+
+    def _replay(self, item: _Item, outputs: list[Output]) -> None:
+        columns = item.seq, item.slot + 1, item.slot, item.originator, (item.service,), (item.data,)
+        self._take(item.configuration, item.ring, columns, 0, outputs)
+
+    def check_invariants(self) -> None:
+        self.table.check_invariants()
+        assert self._me in self._together
+        assert self._transition is None or self._gathering is None
+
+
+_NOBODY = (-1,)  # nobody here: unlike an empty tuple, a route that is known
+
+
+def _is_control(data: bytes) -> bool:
+    try:
+        return decode_head(head_bytes_of(data)).kind is not Kind.DATA
+    except WireError:
+        return False
+
+
+def join_payload(full: str, groups: Sequence[str]) -> bytes:
+    return encode_head(Head(Kind.JOIN, full, tuple(groups)))
+
+
+def leave_payload(full: str, groups: Sequence[str]) -> bytes:
+    return encode_head(Head(Kind.LEAVE, full, tuple(groups)))
+
+
+def disconnect_payload(full: str) -> bytes:
+    return encode_head(Head(Kind.DISCONNECT, full, ()))
+
+
+def data_head(full: str, groups: tuple[str, ...], *, self_discard: bool = False) -> bytes:
+    """What the messages of this client to these groups begin with."""
+    return encode_head(Head(Kind.DATA, full, groups, SELF_DISCARD if self_discard else 0))

@@ -1,0 +1,82 @@
+"""What a daemon tells the others after a merge: which of its clients are in which groups, in pieces of bounded size.
+
+    ring: seq (8), representative (8) | last (1) | groups: length (1), name, members (4), each: length (1), name
+
+Members have their full names (alice@n1). A large group may be cut over several pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from struct import Struct
+
+from ordercast.model.errors import WireError
+from ordercast.model.ids import ProcessId, RingId
+
+PIECE_SIZE_MAX = 32_000
+_FIXED = Struct(">QQB")
+_COUNT = Struct(">I")
+
+
+def encode_snapshot(ring: RingId, groups: Mapping[str, Sequence[str]]) -> list[bytes]:
+    """At least one piece; the last one says that it is."""
+    bodies = [b"".join(entries) for entries in _pieces(groups)] or [b""]
+    last = len(bodies) - 1
+    return [_FIXED.pack(ring.seq, ring.representative, at == last) + body for at, body in enumerate(bodies)]
+
+
+def _pieces(groups: Mapping[str, Sequence[str]]) -> Iterator[list[bytes]]:
+    entries: list[bytes] = []
+    size = 0
+    for group in sorted(groups):
+        names = [_named(member) for member in groups[group]]
+        at = 0
+        while at < len(names):
+            end, length = at, len(group) + 5
+            while end < len(names) and size + length < PIECE_SIZE_MAX:
+                length += len(names[end])
+                end += 1
+            if end > at:
+                entries.append(_named(group) + _COUNT.pack(end - at) + b"".join(names[at:end]))
+                size += length
+            at = end
+            if size >= PIECE_SIZE_MAX - 300:
+                yield entries
+                entries, size = [], 0
+    if entries:
+        yield entries
+
+
+def decode_snapshot(data: bytes) -> tuple[RingId, bool, dict[str, list[str]]]:
+    """The ring, whether this is the last piece, and the members by group. WireError for what cannot be read."""
+    groups: dict[str, list[str]] = {}
+    try:
+        if len(data) < _FIXED.size:
+            raise ValueError("too short")
+        seq, representative, last = _FIXED.unpack_from(data)
+        at = _FIXED.size
+        while at < len(data):
+            group, at = _name(data, at)
+            if at + _COUNT.size > len(data):
+                raise ValueError("a count is cut off")
+            (count,) = _COUNT.unpack_from(data, at)
+            at += _COUNT.size
+            members = groups.setdefault(group, [])
+            for _ in range(count):
+                member, at = _name(data, at)
+                members.append(member)
+    except ValueError as error:
+        raise WireError(f"a snapshot that cannot be read: {error}") from None
+    return RingId(seq, ProcessId(representative)), bool(last), groups
+
+
+def _named(name: str) -> bytes:
+    encoded = name.encode()
+    return bytes((len(encoded),)) + encoded
+
+
+def _name(data: bytes, at: int) -> tuple[str, int]:
+    end = at + 1 + (data[at] if at < len(data) else 0)
+    if end > len(data) or end == at + 1:
+        raise ValueError(f"a name that is empty or cut off, at {at}")
+    return str(data[at + 1 : end], "ascii"), end
