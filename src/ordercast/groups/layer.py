@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ordercast.groups.envelope import (
+    CONFIRM,
+    FLAGS_AT,
     SELF_DISCARD,
     Head,
     Kind,
@@ -61,7 +63,14 @@ class Announce(NamedTuple):
     payloads: list[bytes]
 
 
-Output = Run | Notice | Announce
+class Confirmed(NamedTuple):
+    """Messages of this local session have their places in the order."""
+
+    session: int
+    run: Run
+
+
+Output = Run | Notice | Announce | Confirmed
 
 
 # Messages in columns, as in `model.effects.Parcel`: (seq, each, which of them is the first here, originator, services,
@@ -173,9 +182,13 @@ class Groups:
         end = place + 1
         while end < len(payloads) and payloads[end].startswith(head):
             end += 1
-        if route != _NOBODY:
+        wants_confirmation = originator == self._me and head[FLAGS_AT] & CONFIRM
+        if route != _NOBODY or wants_confirmation:
             run = Run(route, head, ring, seq, each, first + place, services[place:end], payloads[place:end])
-            outputs.append(run)
+            if route != _NOBODY:
+                outputs.append(run)
+            if wants_confirmation and (session := self._sessions.get(decode_head(head).sender)) is not None:
+                outputs.append(Confirmed(session, run))
         return end
 
     def _find_route(self, originator: ProcessId, data: bytes) -> tuple[int, ...] | Head:
@@ -325,6 +338,6 @@ def disconnect_payload(full: str) -> bytes:
     return encode_head(Head(Kind.DISCONNECT, full, ()))
 
 
-def data_head(full: str, groups: tuple[str, ...], *, self_discard: bool = False) -> bytes:
+def data_head(full: str, groups: tuple[str, ...], *, self_discard: bool = False, confirm: bool = False) -> bytes:
     """What the messages of this client to these groups begin with."""
-    return encode_head(Head(Kind.DATA, full, groups, SELF_DISCARD if self_discard else 0))
+    return encode_head(Head(Kind.DATA, full, groups, SELF_DISCARD * self_discard | CONFIRM * confirm))

@@ -7,6 +7,7 @@ comes between it and the next view has reached those who remain, and perhaps not
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -73,4 +74,64 @@ class Left:
     group: str
 
 
+class Dropped(NamedTuple):
+    """The reader was too slow, and has chosen to lose messages then: so many, of so many bytes, would be here."""
+
+    messages: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reconnected:
+    """The connection to the daemon broke and there is a new one. What was sent to the reader's groups in between is
+    missed; new views of the groups that were joined again follow."""
+
+    name: str  # the reader's, in full, from here on
+    joined: tuple[str, ...]  # the groups that are being joined again
+    unconfirmed: int  # own messages of which it is not known whether they were sent
+    last: Position | None  # of the last message that came over the broken connection
+    why: str  # it broke
+
+
 GroupNews = View | Transition | Left
+
+
+class Batch:
+    """Messages in a row from one sender to the same groups, in columns: for those who count microseconds. Iterating
+    gives them one by one."""
+
+    __slots__ = ("data", "each", "first", "groups", "ring", "sender", "seq", "services")
+
+    def __init__(
+        self,
+        groups: tuple[str, ...],
+        sender: str,
+        data: Sequence[bytes],
+        services: Sequence[int],
+        place: tuple[RingId, Seq, int, int],
+    ) -> None:
+        """`place`: the ring; then, the messages being numbers `first` and on of packets with `each` messages: the seq
+        of the first of these packets, `each`, `first`."""
+        self.groups = groups
+        self.sender = sender
+        self.data = data
+        self.services = services
+        self.ring, self.seq, self.each, self.first = place
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __iter__(self) -> Iterator[Message]:
+        for number, (data, service) in enumerate(zip(self.data, self.services, strict=True), self.first):
+            position = Position(self.ring, Seq(self.seq + number // self.each), number % self.each)
+            yield Message(self.groups, self.sender, data, position, _SERVICES[service])
+
+    @property
+    def last(self) -> Position:
+        number = self.first + len(self.data) - 1
+        return Position(self.ring, Seq(self.seq + number // self.each), number % self.each)
+
+
+_SERVICES = tuple(Service)
+Event = Message | View | Transition | Left | Dropped | Reconnected
+Piece = Batch | View | Transition | Left | Dropped | Reconnected  # the same stream, messages in batches

@@ -1,0 +1,139 @@
+"""Frames with messages: batches in columns, with the heads that the groups write (`groups/envelope.py`). A daemon
+passes on the bytes that it got, and cuts nothing apart that it need not look into."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from struct import Struct, pack, unpack_from
+from typing import NamedTuple
+
+from ordercast.groups.layer import Run
+from ordercast.model.errors import WireError
+from ordercast.model.events import Dropped
+from ordercast.model.ids import Position, ProcessId, RingId, Seq
+from ordercast.model.service import SERVICE_MAX, Service
+from ordercast.session.pieces import FrameKind, expect_end, frame, reading
+
+OVERHEAD = 64  # bytes that a frame has beside the messages in it, more or less
+FRAME_SIZE_MAX = (16 << 20) + (1 << 16) + OVERHEAD  # a message of the largest size, with its head
+
+
+class Send(NamedTuple):
+    """Messages of one service to the same groups."""
+
+    service: Service
+    head: bytes  # with which every payload begins
+    payloads: list[bytes]
+
+
+class Messages(NamedTuple):
+    """A run of messages, as in `groups.layer.Run`."""
+
+    ring: RingId
+    seq: Seq
+    each: int
+    first: int
+    services: bytes
+    head: bytes
+    data: list[bytes]  # without heads
+
+
+class Confirm(NamedTuple):
+    """Messages of this client have their places in the order. Position as in `Run`."""
+
+    ring: RingId
+    seq: Seq
+    each: int
+    first: int
+    messages: int
+
+    @property
+    def last(self) -> Position:
+        number = self.first + self.messages - 1
+        return Position(self.ring, Seq(self.seq + number // self.each), number % self.each)
+
+
+_SEND = Struct(">BHI")
+_MESSAGES = Struct(">QQQIIHI")
+_CONFIRM = Struct(">QQQIII")
+_DROPPED = Struct(">QQ")
+
+
+def encode_send(service: Service, head: bytes, data: Sequence[bytes]) -> bytes:
+    """Each with the head before it."""
+    size = len(head)
+    lengths = [size + len(one) for one in data]
+    pieces = [b""] * (2 * len(data))
+    pieces[::2] = [head] * len(data)
+    pieces[1::2] = data
+    fixed = _SEND.pack(service, size, len(data))
+    return frame(FrameKind.SEND, fixed, pack(f">{len(lengths)}I", *lengths), *pieces)
+
+
+def decode_send(body: bytes) -> Send:
+    with reading("messages"):
+        service, size, count = _SEND.unpack_from(body)
+        if service > SERVICE_MAX:
+            raise WireError(f"there is no service {service}")
+        starts, ends = _spans(body, _SEND.size, count)
+        payloads = [body[start:end] for start, end in zip(starts, ends, strict=True)]
+        head = payloads[0][:size]
+        if len(head) < size or not all([payload.startswith(head) for payload in payloads]):  # noqa: C419 (a list is quicker)
+            raise WireError("messages of one frame have different heads")
+        return Send(Service(service), head, payloads)
+
+
+def encode_messages(run: Run) -> bytes:
+    payloads = run.payloads
+    fixed = _MESSAGES.pack(
+        run.ring.seq, run.ring.representative, run.seq, run.each, run.first, len(run.head), len(payloads)
+    )
+    lengths = pack(f">{len(payloads)}I", *map(len, payloads))
+    return frame(FrameKind.MESSAGES, fixed, bytes(run.services), lengths, *payloads)
+
+
+def decode_messages(body: bytes) -> Messages:
+    with reading("messages"):
+        ring_seq, representative, seq, each, first, size, count = _MESSAGES.unpack_from(body)
+        at = _MESSAGES.size + count
+        services = body[_MESSAGES.size : at]
+        starts, ends = _spans(body, at, count)
+        head = body[starts[0] : starts[0] + size]
+        if not each or max(services) > SERVICE_MAX or any(end - start < size for start, end in zip(starts, ends)):  # noqa: B905
+            raise WireError("messages shorter than their heads")
+        data = [body[start + size : end] for start, end in zip(starts, ends, strict=True)]
+        return Messages(RingId(ring_seq, ProcessId(representative)), Seq(seq), each, first, services, head, data)
+
+
+def _spans(body: bytes, at: int, count: int) -> tuple[list[int], list[int]]:
+    """Where each of so many pieces begins and ends, when their lengths begin at `at`."""
+    if not 0 < count <= (len(body) - at) // 4:
+        raise WireError(f"{count} messages in a frame of {len(body)} bytes")
+    lengths = unpack_from(f">{count}I", body, at)
+    ends = list(accumulate(lengths, initial=at + 4 * count))
+    expect_end(body, ends[-1])
+    return ends[:-1], ends[1:]
+
+
+def encode_confirm(run: Run) -> bytes:
+    ring = run.ring
+    fixed = _CONFIRM.pack(ring.seq, ring.representative, run.seq, run.each, run.first, len(run.payloads))
+    return frame(FrameKind.CONFIRM, fixed)
+
+
+def decode_confirm(body: bytes) -> Confirm:
+    with reading("a confirmation"):
+        ring_seq, representative, seq, each, first, count = _CONFIRM.unpack(body)
+        if not each or not count:
+            raise WireError("a confirmation of nothing")
+        return Confirm(RingId(ring_seq, ProcessId(representative)), Seq(seq), each, first, count)
+
+
+def encode_dropped(dropped: Dropped) -> bytes:
+    return frame(FrameKind.DROPPED, _DROPPED.pack(*dropped))
+
+
+def decode_dropped(body: bytes) -> Dropped:
+    with reading("a notice of loss"):
+        return Dropped._make(_DROPPED.unpack(body))

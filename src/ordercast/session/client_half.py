@@ -1,0 +1,207 @@
+"""The daemon as a client sees it: frames in, pieces of the ordered stream out; and how much may be sent."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ordercast.groups.envelope import Head, decode_head
+from ordercast.groups.layer import data_head
+from ordercast.model.errors import UsageError, WireError
+from ordercast.model.events import Batch, Left, Piece, Reason, View
+from ordercast.model.service import Service
+from ordercast.session.batches import (
+    Confirm,
+    Messages,
+    decode_confirm,
+    decode_dropped,
+    decode_messages,
+    encode_send,
+)
+from ordercast.session.frames import (
+    VERSION,
+    Hello,
+    SlowPolicy,
+    Welcome,
+    decode_closing,
+    decode_listing,
+    decode_number,
+    decode_welcome,
+    encode_hello,
+    encode_names,
+    encode_number,
+)
+from ordercast.session.news import Change, decode_change, decode_left, decode_transition, decode_view
+from ordercast.session.pieces import HEADER, FrameKind, frame
+
+RECEIVE_CREDIT = 4 << 20  # bytes that may be under way to the application
+HEADS_MAX = 1000  # that are remembered
+BATCH_SIZE_MAX = 1 << 17  # bytes of messages in one frame, when they are many
+
+
+class Closing(NamedTuple):
+    """The daemon ends this session."""
+
+    why: str
+
+
+class Listing(NamedTuple):
+    groups: dict[str, int]  # and how many members each has
+
+
+News = Welcome | Closing | Confirm | Listing | Piece
+
+
+class ClientHalf:
+    def __init__(self, name: str, policy: SlowPolicy) -> None:
+        self.name = ""  # in full, once we are welcome
+        self.credit = 0  # bytes that may be sent
+        self.message_size_max = 0  # with its head
+        self._hello = Hello(name, policy, RECEIVE_CREDIT)
+        self._members: dict[str, list[str]] = {}  # of our groups, sorted
+        self._heads: dict[bytes, Head] = {}  # of messages that came
+        self._own_heads: dict[tuple[tuple[str, ...], bool, bool], bytes] = {}
+        self._taken = 0  # bytes that the application took and the daemon does not know of
+
+    # From the daemon
+
+    def receive(self, kind: int, body: bytes) -> News | None:
+        """WireError when this is no daemon of ours."""
+        if not self.name and kind not in (FrameKind.WELCOME, FrameKind.CLOSING):
+            raise WireError("this is not a daemon of Ordercast")
+        match kind:
+            case FrameKind.MESSAGES:
+                return self._batch(decode_messages(body))
+            case FrameKind.CHANGE:
+                return self._changed(decode_change(body))
+            case FrameKind.VIEW:
+                return self._viewed(decode_view(body))
+            case FrameKind.TRANSITION:
+                return decode_transition(body)
+            case FrameKind.LEFT:
+                return self._left(decode_left(body))
+            case FrameKind.DROPPED:
+                return decode_dropped(body)
+            case FrameKind.CONFIRM:
+                return decode_confirm(body)
+            case FrameKind.CREDIT:
+                self.credit += decode_number(body)
+            case FrameKind.LISTING:
+                return Listing(decode_listing(body))
+            case FrameKind.CLOSING:
+                return Closing(decode_closing(body))
+            case FrameKind.WELCOME:
+                return self._welcomed(decode_welcome(body))
+            case FrameKind.PING | FrameKind.PONG:
+                pass
+            case _:
+                raise WireError(f"a daemon does not send frames of kind {kind}")
+        return None
+
+    def _welcomed(self, welcome: Welcome) -> Welcome:
+        if welcome.version != VERSION:
+            raise WireError(f"the daemon speaks version {welcome.version} of the protocol, this client {VERSION}")
+        self.name = welcome.name
+        self.credit = welcome.credit
+        self.message_size_max = welcome.message_size_max
+        return welcome
+
+    def _batch(self, messages: Messages) -> Batch:
+        head = self._heads.get(messages.head)
+        if head is None:
+            if len(self._heads) >= HEADS_MAX:
+                self._heads.clear()
+            head = self._heads[messages.head] = decode_head(messages.head)
+        place = messages.ring, messages.seq, messages.each, messages.first
+        return Batch(head.groups, head.sender, messages.data, messages.services, place)
+
+    def _viewed(self, view: View) -> View:
+        self._members[view.group] = list(view.members)
+        return view
+
+    def _changed(self, change: Change) -> View:
+        members = self._members.get(change.group)
+        if members is None:
+            raise WireError(f"a change in {change.group}, which this client is not in")
+        before = tuple(members)
+        place = bisect_left(members, change.who)
+        is_member = place < len(members) and members[place] == change.who
+        if change.reason is Reason.JOIN and not is_member:
+            insort(members, change.who)
+        elif change.reason in (Reason.LEAVE, Reason.DISCONNECT) and is_member:
+            del members[place]
+        else:
+            raise WireError(f"a change in {change.group} that does not fit its members")
+        after = tuple(members)
+        shared = before if change.reason is Reason.JOIN else after
+        return View(change.group, after, shared, change.reason, (change.who,), change.id)
+
+    def _left(self, left: Left) -> Left:
+        self._members.pop(left.group, None)
+        return left
+
+    # To the daemon
+
+    def hello(self) -> bytes:
+        return encode_hello(self._hello)
+
+    def join(self, groups: Sequence[str]) -> bytes:
+        return encode_names(FrameKind.JOIN, groups)
+
+    def leave(self, groups: Sequence[str]) -> bytes:
+        return encode_names(FrameKind.LEAVE, groups)
+
+    def head(self, groups: tuple[str, ...], *, self_discard: bool, confirm: bool) -> bytes:
+        key = groups, self_discard, confirm
+        found = self._own_heads.get(key)
+        if found is None:
+            if len(self._own_heads) >= HEADS_MAX:
+                self._own_heads.clear()
+            found = data_head(self.name, groups, self_discard=self_discard, confirm=confirm)
+            self._own_heads[key] = found
+        return found
+
+    def check_sizes(self, head: bytes, data: Sequence[bytes]) -> None:
+        largest = max(map(len, data), default=0)
+        if largest + len(head) > self.message_size_max:
+            raise UsageError(
+                f"a message of {largest:,} bytes is too large, at most {self.message_size_max - len(head):,} go to "
+                "these groups: cut it up"
+            )
+
+    def send(self, service: Service, head: bytes, data: Sequence[bytes]) -> bytes:
+        """Uses credit; it may go below zero by one frame."""
+        encoded = encode_send(service, head, data)
+        self.credit -= len(encoded)
+        return encoded
+
+    def took(self, size: int) -> bytes | None:
+        """The application took so many bytes of the stream; perhaps it is time to tell the daemon."""
+        self._taken += size
+        if self._taken < RECEIVE_CREDIT // 4:
+            return None
+        taken, self._taken = self._taken, 0
+        return encode_number(FrameKind.CREDIT, taken)
+
+
+def cost_of(kind: int, body: bytes) -> int:
+    """What a frame takes of the credit that the client gave."""
+    return 0 if kind in _FREE else len(body) + HEADER.size
+
+
+_FREE = frozenset(
+    (
+        FrameKind.WELCOME,
+        FrameKind.CLOSING,
+        FrameKind.CREDIT,
+        FrameKind.PING,
+        FrameKind.PONG,
+        FrameKind.CONFIRM,
+        FrameKind.LISTING,
+    )
+)
+BYE = frame(FrameKind.BYE)
+PING = frame(FrameKind.PING)
+PONG = frame(FrameKind.PONG)
+LIST = frame(FrameKind.LIST)

@@ -1,0 +1,160 @@
+"""One client as its daemon sees it: frames in, requests out, and what waits for the client.
+
+A wrong frame raises `WireError` with a sentence for the client: the daemon closes this session and nothing else moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from ordercast.groups.envelope import CONFIRM, SELF_DISCARD, Kind, decode_head
+from ordercast.groups.names import checked_destinations, checked_group
+from ordercast.model.errors import UsageError, WireError
+from ordercast.session.batches import Send, decode_send
+from ordercast.session.frames import (
+    VERSION,
+    Hello,
+    Welcome,
+    decode_hello,
+    decode_names,
+    decode_number,
+    encode_welcome,
+)
+from ordercast.session.outbound import Outbound
+from ordercast.session.pieces import FrameKind, frame
+
+SEND_CREDIT = 1 << 20  # bytes of messages that a client may have under way to its daemon
+HEADS_MAX = 1000  # that are remembered as checked
+_FLAGS = SELF_DISCARD | CONFIRM
+
+
+class Join(NamedTuple):
+    groups: tuple[str, ...]
+
+
+class Leave(NamedTuple):
+    groups: tuple[str, ...]
+
+
+class Bye(NamedTuple):
+    """The client ends in order."""
+
+
+class ListGroups(NamedTuple):
+    """The client asks which groups there are."""
+
+
+Request = Hello | Send | Join | Leave | Bye | ListGroups
+
+
+class DaemonHalf:
+    def __init__(self, message_size_max: int) -> None:
+        self.name = ""  # in full, once it is welcome
+        self.joined: set[str] = set()  # groups that it has asked for
+        self._message_size_max = message_size_max
+        self._outbound: Outbound | None = None
+        self._heads: set[bytes] = set()  # that were found in order
+        self._urgent: list[bytes] = []  # frames that need no credit
+        self._owed = 0  # credit to be given back
+
+    # From the client
+
+    def receive(self, kind: int, body: bytes) -> Request | None:
+        """What the client asks for; None when there is nothing to do. WireError when it must go."""
+        if not self.name:
+            return self._greeted(kind, body)
+        match kind:
+            case FrameKind.SEND:
+                return self._checked_send(decode_send(body))
+            case FrameKind.JOIN:
+                return Join(self._changed(decode_names(body), joins=True))
+            case FrameKind.LEAVE:
+                return Leave(self._changed(decode_names(body), joins=False))
+            case FrameKind.CREDIT:
+                self.outbound.add_credit(decode_number(body))
+            case FrameKind.PING:
+                self._urgent.append(frame(FrameKind.PONG))
+            case FrameKind.PONG:
+                pass
+            case FrameKind.LIST:
+                return ListGroups()
+            case FrameKind.BYE:
+                return Bye()
+            case _:
+                raise WireError(f"a client does not send frames of kind {kind}")
+        return None
+
+    def _greeted(self, kind: int, body: bytes) -> Hello:
+        if kind != FrameKind.HELLO:
+            raise WireError("a client of Ordercast says who it is first")
+        hello = decode_hello(body)
+        if hello.version != VERSION:
+            raise WireError(f"the client speaks version {hello.version} of the protocol, this daemon {VERSION}")
+        return hello
+
+    def _checked_send(self, send: Send) -> Send:
+        if send.head not in self._heads:
+            head = decode_head(send.head)
+            if head.kind is not Kind.DATA or head.flags & ~_FLAGS or head.sender != self.name:
+                raise WireError("a message that is not this client's own")
+            with _as_wire_errors():
+                checked_destinations(head.groups)
+            if len(self._heads) >= HEADS_MAX:
+                self._heads.clear()
+            self._heads.add(send.head)
+        largest = max(map(len, send.payloads))
+        if largest > self._message_size_max:
+            raise WireError(f"a message of {largest} bytes with its head: at most {self._message_size_max}")
+        return send
+
+    def _changed(self, groups: tuple[str, ...], *, joins: bool) -> tuple[str, ...]:
+        for group in groups:
+            with _as_wire_errors():
+                checked_group(group)
+            if (group in self.joined) is joins:
+                raise WireError(f"the client is {'already' if joins else 'not'} in the group {group}")
+        if len(set(groups)) != len(groups) or not 0 < len(groups) <= 100:
+            raise WireError("a client joins or leaves 1 to 100 groups at a time, each once")
+        self.joined = self.joined.union(groups) if joins else self.joined.difference(groups)
+        return groups
+
+    # To the client
+
+    @property
+    def outbound(self) -> Outbound:
+        assert self._outbound is not None, "nothing is sent to a client that is not welcome yet"
+        return self._outbound
+
+    def welcome(self, name: str, hello: Hello, queue_size_max: int | None = None) -> None:
+        self.name = name
+        self._outbound = Outbound(hello.policy, hello.credit, queue_size_max)
+        self._urgent.append(encode_welcome(Welcome(name, self._message_size_max, SEND_CREDIT)))
+
+    def accepted(self, size: int) -> None:
+        """So many bytes of its messages were submitted: it may send more."""
+        self._owed += size
+
+    def urge(self, urgent: bytes) -> None:
+        """A frame that needs no credit."""
+        self._urgent.append(urgent)
+
+    def take(self) -> list[bytes]:
+        """What may be written now."""
+        frames, self._urgent = self._urgent, []
+        if self._owed >= SEND_CREDIT // 8:
+            frames.append(frame(FrameKind.CREDIT, self._owed.to_bytes(4, "big")))
+            self._owed = 0
+        if self._outbound is not None:
+            frames += self._outbound.take()
+        return frames
+
+
+@contextmanager
+def _as_wire_errors() -> Iterator[None]:
+    """What the client library should have refused."""
+    try:
+        yield
+    except UsageError as error:
+        raise WireError(str(error)) from None

@@ -1,0 +1,90 @@
+"""Frames about groups. A view that differs by one member is told as that difference: a thousand members need not be
+told a thousand names each time that one more joins."""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import NamedTuple
+
+from ordercast.model.errors import WireError
+from ordercast.model.events import Left, Reason, Transition, View, ViewId
+from ordercast.model.ids import ProcessId, RingId, Seq
+from ordercast.session.pieces import FrameKind, expect_end, frame, read_names, reading, write_names
+
+
+class Change(NamedTuple):
+    """A view that differs from the one before by one member, and that all who were in that have come to."""
+
+    group: str
+    id: ViewId
+    reason: Reason
+    who: str
+
+
+_VIEW = Struct(">QQQHB")
+_REASONS = tuple(Reason)
+_REASON_NUMBERS = {reason: number for number, reason in enumerate(_REASONS)}
+
+
+def encode_news(news: View | Transition | Left) -> bytes:
+    match news:
+        case View():
+            return _encode_view(news)
+        case Transition():
+            return frame(FrameKind.TRANSITION, _view_id(news.view), write_names((news.group, *news.remaining)))
+        case Left():
+            return frame(FrameKind.LEFT, news.group.encode())
+
+
+def _encode_view(view: View) -> bytes:
+    expected = len(view.members) - (view.reason is Reason.JOIN)
+    if view.reason is not Reason.NETWORK and len(view.transitional) == expected and view.who != view.members:
+        return frame(FrameKind.CHANGE, _view_id(view.id, view.reason), write_names((view.group, *view.who)))
+    fixed = _view_id(view.id, view.reason)
+    names = (
+        write_names((view.group,)) + write_names(view.members) + write_names(view.transitional) + write_names(view.who)
+    )
+    return frame(FrameKind.VIEW, fixed, names, view.why.encode())
+
+
+def decode_view(body: bytes) -> View:
+    with reading("a view"):
+        view_id, reason = _read_view_id(body)
+        (group,), at = read_names(body, _VIEW.size)
+        members, at = read_names(body, at)
+        transitional, at = read_names(body, at)
+        who, at = read_names(body, at)
+        return View(group, members, transitional, reason, who, view_id, str(body[at:], "utf-8"))
+
+
+def decode_change(body: bytes) -> Change:
+    with reading("a change"):
+        view_id, reason = _read_view_id(body)
+        (group, who), at = read_names(body, _VIEW.size)
+        expect_end(body, at)
+        return Change(group, view_id, reason, who)
+
+
+def decode_transition(body: bytes) -> Transition:
+    with reading("a transition"):
+        view_id, _ = _read_view_id(body)
+        (group, *remaining), at = read_names(body, _VIEW.size)
+        expect_end(body, at)
+        return Transition(group, tuple(remaining), view_id)
+
+
+def decode_left(body: bytes) -> Left:
+    with reading("a leave"):
+        return Left(str(body, "ascii"))
+
+
+def _view_id(view: ViewId, reason: Reason = Reason.NETWORK) -> bytes:
+    ring = view.configuration
+    return _VIEW.pack(ring.seq, ring.representative, view.seq, view.slot, _REASON_NUMBERS[reason])
+
+
+def _read_view_id(body: bytes) -> tuple[ViewId, Reason]:
+    ring_seq, representative, seq, slot, reason = _VIEW.unpack_from(body)
+    if reason >= len(_REASONS):
+        raise WireError(f"there is no reason {reason}")
+    return ViewId(RingId(ring_seq, ProcessId(representative)), Seq(seq), slot), _REASONS[reason]

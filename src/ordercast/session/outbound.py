@@ -1,0 +1,79 @@
+"""What waits for a client: in order, within its credit, and within a bound beyond which its policy decides.
+
+Messages may be dropped, where the client has chosen that; a notice then stands in their place. Views are never dropped:
+who follows them must see them all.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from ordercast.model.events import Dropped
+from ordercast.session.batches import encode_dropped
+from ordercast.session.frames import SlowPolicy
+
+MIB = 1 << 20
+QUEUE_SIZE_MAX = {SlowPolicy.WAIT: 64 * MIB, SlowPolicy.DROP: 8 * MIB, SlowPolicy.DISCONNECT: 8 * MIB}
+
+# A frame and how many messages are in it, none if it must not be dropped; or what was dropped here.
+_Waiting = tuple[bytes, int] | Dropped
+
+
+class Outbound:
+    def __init__(self, policy: SlowPolicy, credit: int, size_max: int | None = None) -> None:
+        self.policy = policy
+        self.size_max = QUEUE_SIZE_MAX[policy] if size_max is None else size_max
+        self.size = 0  # bytes that wait
+        self.dropped = Dropped(0, 0)  # in all
+        self._credit = credit
+        self._waiting: deque[_Waiting] = deque()
+
+    def put(self, frame: bytes, messages: int = 0) -> str | None:
+        """Why the client has to be disconnected, if it has."""
+        self._waiting.append((frame, messages))
+        self.size += len(frame)
+        if self.size > self.size_max and self.policy is SlowPolicy.DROP:
+            self._drop()
+        if self.size <= self.size_max:
+            return None
+        return (
+            f"the client was too slow: {self.size:,} bytes waited for it, at most {self.size_max:,} may "
+            f"(policy {self.policy.name.lower()})"
+        )
+
+    def take(self) -> list[bytes]:
+        """What may be written now. The last frame may exceed the credit: it is then paid off first."""
+        frames: list[bytes] = []
+        while self._credit > 0 and self._waiting:
+            waiting = self._waiting.popleft()
+            if isinstance(waiting, Dropped):
+                frame = encode_dropped(waiting)
+            else:
+                frame = waiting[0]
+                self.size -= len(frame)
+            self._credit -= len(frame)
+            frames.append(frame)
+        return frames
+
+    def add_credit(self, size: int) -> None:
+        self._credit += size
+
+    def _drop(self) -> None:
+        """The oldest messages, down to three quarters."""
+        kept: deque[_Waiting] = deque()
+        while self._waiting and self.size > self.size_max * 3 // 4:
+            waiting = self._waiting.popleft()
+            if not isinstance(waiting, Dropped) and waiting[1]:
+                frame, messages = waiting
+                self.size -= len(frame)
+                waiting = Dropped(messages, len(frame))
+                self.dropped = _sum(self.dropped, waiting)
+            if isinstance(waiting, Dropped) and kept and isinstance(kept[-1], Dropped):
+                waiting = _sum(kept.pop(), waiting)
+            kept.append(waiting)
+        self._waiting = kept + self._waiting
+
+
+def _sum(first: _Waiting, second: Dropped) -> Dropped:
+    assert isinstance(first, Dropped)
+    return Dropped(first.messages + second.messages, first.size + second.size)

@@ -1,0 +1,80 @@
+"""What frames are made of. Length (4), kind (1), body; numbers are big-endian."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import IntEnum
+from struct import Struct
+from struct import error as StructError
+
+from ordercast.model.errors import WireError
+
+HEADER = Struct(">IB")
+NUMBER = Struct(">I")
+
+
+class FrameKind(IntEnum):
+    """Numbers travel on the wire: append only."""
+
+    HELLO = 1
+    WELCOME = 2
+    CLOSING = 3
+    SEND = 4
+    MESSAGES = 5
+    JOIN = 6
+    LEAVE = 7
+    VIEW = 8
+    CHANGE = 9
+    TRANSITION = 10
+    LEFT = 11
+    CREDIT = 12
+    PING = 13
+    PONG = 14
+    CONFIRM = 15
+    DROPPED = 16
+    BYE = 17
+    LIST = 18
+    LISTING = 19
+
+
+def frame(kind: FrameKind, *parts: bytes) -> bytes:
+    return b"".join((HEADER.pack(sum(map(len, parts)) + 1, kind), *parts))
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Whatever goes wrong inside is the other side's fault."""
+    try:
+        yield
+    except (StructError, ValueError, IndexError) as error:
+        raise WireError(f"{what} that cannot be read: {error}") from None
+
+
+def write_names(names: Sequence[str]) -> bytes:
+    """Count (4), then length (1) and name each."""
+    encoded = [name.encode() for name in names]
+    pieces = [NUMBER.pack(len(encoded))]
+    for name in encoded:
+        pieces += (bytes((len(name),)), name)
+    return b"".join(pieces)
+
+
+def read_names(body: bytes, at: int) -> tuple[tuple[str, ...], int]:
+    (count,) = NUMBER.unpack_from(body, at)
+    at += NUMBER.size
+    if count > len(body) - at:
+        raise WireError(f"{count} names in {len(body) - at} bytes")
+    names = []
+    for _ in range(count):
+        end = at + 1 + body[at]
+        if end > len(body):
+            raise WireError("a name is cut off")
+        names.append(str(body[at + 1 : end], "ascii"))
+        at = end
+    return tuple(names), at
+
+
+def expect_end(body: bytes, at: int) -> None:
+    if at != len(body):
+        raise WireError(f"a frame of {len(body)} bytes ends after {at}")
