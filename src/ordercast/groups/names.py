@@ -23,13 +23,17 @@ def checked_client(name: str) -> str:
     return _checked(name, "client name", CLIENT_SIZE_MAX)
 
 
+def checked_daemon(name: str) -> str:
+    return _checked(name, "daemon name", GROUP_SIZE_MAX)
+
+
 def checked_destination(name: str) -> str:
     """A group, or one client: alice@n1."""
     client, at, daemon = name.partition(AT) if isinstance(name, str) else (name, "", "")
     if not at:
         return checked_group(name)
     checked_client(client)
-    _checked(daemon, "daemon name", GROUP_SIZE_MAX)
+    checked_daemon(daemon)
     return name
 
 

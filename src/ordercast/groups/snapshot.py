@@ -27,22 +27,22 @@ def encode_snapshot(ring: RingId, groups: Mapping[str, Sequence[str]]) -> list[b
 
 def _pieces(groups: Mapping[str, Sequence[str]]) -> Iterator[list[bytes]]:
     entries: list[bytes] = []
-    size = 0
+    size = _FIXED.size
     for group in sorted(groups):
-        names = [_named(member) for member in groups[group]]
+        name = _named(group)
+        members = [_named(member) for member in groups[group]]
         at = 0
-        while at < len(names):
-            end, length = at, len(group) + 5
-            while end < len(names) and size + length < PIECE_SIZE_MAX:
-                length += len(names[end])
-                end += 1
-            if end > at:
-                entries.append(_named(group) + _COUNT.pack(end - at) + b"".join(names[at:end]))
+        while at < len(members):
+            start, length = at, len(name) + _COUNT.size
+            while at < len(members) and size + length + len(members[at]) <= PIECE_SIZE_MAX:
+                length += len(members[at])
+                at += 1
+            if at > start:
+                entries.append(name + _COUNT.pack(at - start) + b"".join(members[start:at]))
                 size += length
-            at = end
-            if size >= PIECE_SIZE_MAX - 300:
+            if at < len(members):  # the piece is full; an empty one has room for any name
                 yield entries
-                entries, size = [], 0
+                entries, size = [], _FIXED.size
     if entries:
         yield entries
 
@@ -61,6 +61,8 @@ def decode_snapshot(data: bytes) -> tuple[RingId, bool, dict[str, list[str]]]:
                 raise ValueError("a count is cut off")
             (count,) = _COUNT.unpack_from(data, at)
             at += _COUNT.size
+            if not count:
+                raise ValueError("a group of nobody")
             members = groups.setdefault(group, [])
             for _ in range(count):
                 member, at = _name(data, at)

@@ -1,0 +1,257 @@
+"""Daemons with their groups, and the ordered streams between them, played by hand: no engine, no network.
+
+A test says which daemons form a configuration and in which order messages come; the stage makes the effects that an
+engine would, and writes down what every client hears. Clients are called a@n1, b@n2 …; in what they hear only the first
+part is shown, so that a line is short:
+
+    g = a b; with a; join b       a view: members; transitional set; reason and whose
+    g ends; a remain              a transition
+    left g
+    hello                         a message
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ordercast.groups.layer import (
+    Announce,
+    Groups,
+    Output,
+    Run,
+    data_head,
+    disconnect_payload,
+    join_payload,
+    leave_payload,
+)
+from ordercast.groups.table import Notice
+from ordercast.model.effects import Deliver, Parcel
+from ordercast.model.events import GroupNews, Left, Message, Transition, ViewId
+from ordercast.model.events import View as GroupView
+from ordercast.model.ids import NO_RING, NO_SEQ, VIEW_SLOT, Position, ProcessId, RingId, Seq
+from ordercast.model.service import Service
+from ordercast.model.view import ChangeReason, View, ViewKind
+
+AGREED = Service.AGREED
+Heard = Message | GroupNews
+
+
+def process_of(daemon: str) -> ProcessId:
+    """n3 is process 3."""
+    return ProcessId(int(daemon.removeprefix("n")))
+
+
+def daemon_of(client: str) -> str:
+    return client.partition("@")[2]
+
+
+def view_of(
+    kind: ViewKind, ring: RingId, members: Sequence[int], transitional: Sequence[int], previous: RingId = NO_RING
+) -> View:
+    together = tuple(ProcessId(process) for process in transitional)
+    everybody = tuple(ProcessId(process) for process in members)
+    slot = 0 if kind is ViewKind.REGULAR else VIEW_SLOT
+    return View(kind, ring, everybody, previous, together, ChangeReason.MERGE, Position(ring, NO_SEQ, slot))
+
+
+def parcel_of(seq: int, originator: ProcessId, *payloads: bytes, service: Service = AGREED, packets: int = 1) -> Parcel:
+    """One packet, or several in a row with equally many."""
+    each, rest = divmod(len(payloads), packets)
+    assert not rest, "equally many in each packet"
+    return Seq(seq), originator, (0,) * len(payloads), (int(service),) * len(payloads), payloads, each
+
+
+def messages_of(run: Run) -> Iterator[Message]:
+    for place, (service, payload) in enumerate(zip(run.services, run.payloads, strict=True)):
+        number = run.first + place
+        position = Position(run.ring, Seq(run.seq + number // run.each), number % run.each)
+        yield Message((), "", payload[len(run.head) :], position, Service(service))
+
+
+def heard_in(outputs: Sequence[Output]) -> Iterator[tuple[int, Heard]]:
+    """One by one: the session, and what it hears."""
+    for output in outputs:
+        match output:
+            case Run():
+                for message in messages_of(output):
+                    yield from ((session, message) for session in output.sessions)
+            case Notice():
+                yield from ((session, output.news) for session in output.sessions)
+            case _:
+                pass
+
+
+def _short(names: Sequence[str]) -> str:
+    return " ".join(name.partition("@")[0] for name in names)
+
+
+def text_of(heard: Heard) -> str:
+    match heard:
+        case Message():
+            return heard.data.decode()
+        case Left():
+            return f"left {heard.group}"
+        case Transition():
+            return f"{heard.group} ends; {_short(heard.remaining)} remain"
+        case GroupView():
+            why = f"{heard.reason.value} {_short(heard.who)}".strip()
+            return f"{heard.group} = {_short(heard.members)}; with {_short(heard.transitional)}; {why}"
+
+
+@dataclass
+class Daemon:
+    name: str
+    process: ProcessId
+    groups: Groups
+    ring: RingId
+    configuration: RingId  # the ring's, or the transitional one that follows
+    transitional: tuple[ProcessId, ...] = ()
+    announced: list[bytes] = field(default_factory=list)  # submitted, and not yet ordered
+    names: dict[int, str] = field(default_factory=dict)  # of the clients, by session
+
+
+class Stage:
+    """Each daemon begins alone, in a ring of its own."""
+
+    def __init__(self, *names: str) -> None:
+        self.heard: dict[str, list[Heard]] = {}
+        self.daemons: dict[str, Daemon] = {}
+        self._seqs: dict[RingId, int] = {}
+        self._ring_seq = 0
+        for name in names:
+            self.start(name)
+
+    def start(self, name: str, process: ProcessId | None = None) -> Groups:
+        """A daemon's life begins; under another process it is not its first."""
+        me = process_of(name) if process is None else process
+        daemon = self.daemons[name] = Daemon(name, me, Groups(me, name), NO_RING, NO_RING)
+        self._install(daemon, RingId(self._next_ring_seq(), me), (me,), (me,))
+        return daemon.groups
+
+    def __getitem__(self, name: str) -> Groups:
+        return self.daemons[name].groups
+
+    # Configurations
+
+    def end(self, *names: str) -> None:
+        """The transitional configuration of those who go on together, for each ring that they come from."""
+        self._ring_seq += 4
+        for daemon in self._daemons(names):
+            together = sorted(other.process for other in self._daemons(names) if other.ring == daemon.ring)
+            ring = RingId(self._ring_seq - 2, together[0])
+            daemon.transitional, daemon.configuration = tuple(together), ring
+            view = view_of(ViewKind.TRANSITIONAL, ring, together, together, daemon.ring)
+            self._take(daemon, daemon.groups.install(view))
+
+    def begin(self, *names: str) -> RingId:
+        """The regular configuration; `end` has been called for the same daemons."""
+        members = tuple(sorted(daemon.process for daemon in self._daemons(names)))
+        ring = RingId(self._ring_seq, members[0])
+        for daemon in self._daemons(names):
+            self._install(daemon, ring, members, daemon.transitional)
+        return ring
+
+    def form(self, *names: str) -> RingId:
+        self.end(*names)
+        return self.begin(*names)
+
+    def together(self, *names: str) -> RingId:
+        """A configuration whose snapshots have all come."""
+        ring = self.form(*names)
+        self.exchange(*names)
+        return ring
+
+    # The ordered stream
+
+    def order(self, daemon: str, *payloads: bytes, to: Sequence[str] = (), service: Service = AGREED) -> Seq:
+        """The next packet of the daemon's ring, at all who are on it, or at these."""
+        sender = self.daemons[daemon]
+        seq = self._seqs[sender.ring] = self._seqs.get(sender.ring, 0) + 1
+        for receiver in self._daemons(to) if to else [other for other in self._all() if other.ring == sender.ring]:
+            parcel = parcel_of(seq, sender.process, *payloads, service=service)
+            self._take(receiver, receiver.groups.deliver(Deliver(receiver.configuration, receiver.ring, [parcel])))
+        return Seq(seq)
+
+    def exchange(self, *names: str, to: Sequence[str] = ()) -> None:
+        """What these daemons announced is ordered."""
+        for daemon in self._daemons(names):
+            waiting, daemon.announced = daemon.announced, []
+            for payload in waiting:
+                self.order(daemon.name, payload, to=to)
+
+    # Clients
+
+    def connect(self, *clients: str) -> None:
+        for client in clients:
+            daemon = self.daemons[daemon_of(client)]
+            session = len(daemon.names) + 1
+            assert daemon.groups.connect(client.partition("@")[0], session) == client
+            daemon.names[session] = client
+            self.heard[client] = []
+
+    def join(self, client: str, *groups: str, to: Sequence[str] = ()) -> Seq:
+        if client not in self.heard:
+            self.connect(client)
+        return self.order(daemon_of(client), join_payload(client, groups), to=to)
+
+    def leave(self, client: str, *groups: str, to: Sequence[str] = ()) -> Seq:
+        return self.order(daemon_of(client), leave_payload(client, groups), to=to)
+
+    def disconnect(self, client: str, to: Sequence[str] = ()) -> Seq:
+        return self.order(daemon_of(client), disconnect_payload(client), to=to)
+
+    def send(
+        self, client: str, groups: Sequence[str], text: str, to: Sequence[str] = (), service: Service = AGREED
+    ) -> Seq:
+        return self.order(daemon_of(client), data_head(client, tuple(groups)) + text.encode(), to=to, service=service)
+
+    # What was heard
+
+    def told(self, client: str) -> list[str]:
+        """Since the last time somebody asked."""
+        heard = self.heard[client]
+        texts = [text_of(item) for item in heard]
+        heard.clear()
+        return texts
+
+    def forget(self) -> None:
+        for heard in self.heard.values():
+            heard.clear()
+
+    def view_ids(self, client: str) -> list[ViewId]:
+        return [heard.id for heard in self.heard[client] if isinstance(heard, GroupView)]
+
+    def last_view(self, client: str) -> GroupView:
+        return [heard for heard in self.heard[client] if isinstance(heard, GroupView)][-1]
+
+    def members(self, group: str) -> list[str]:
+        """As each daemon has them."""
+        return [_short(daemon.groups.table.members_of(group)) for daemon in self._all()]
+
+    # Within
+
+    def _all(self) -> list[Daemon]:
+        return [self.daemons[name] for name in sorted(self.daemons)]
+
+    def _daemons(self, names: Sequence[str]) -> list[Daemon]:
+        return [self.daemons[name] for name in names]
+
+    def _next_ring_seq(self) -> int:
+        self._ring_seq += 4
+        return self._ring_seq
+
+    def _install(
+        self, daemon: Daemon, ring: RingId, members: Sequence[ProcessId], transitional: Sequence[ProcessId]
+    ) -> None:
+        previous, daemon.ring, daemon.configuration = daemon.configuration, ring, ring
+        daemon.announced.clear()  # an engine would send it in the new configuration, where it is ignored
+        self._take(daemon, daemon.groups.install(view_of(ViewKind.REGULAR, ring, members, transitional, previous)))
+
+    def _take(self, daemon: Daemon, outputs: Sequence[Output]) -> None:
+        for output in outputs:
+            if isinstance(output, Announce):
+                daemon.announced += output.payloads
+        for session, heard in heard_in(outputs):
+            self.heard[daemon.names[session]].append(heard)
+        daemon.groups.check_invariants()

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import pytest
+
+from ordercast.groups.envelope import CONFIRM, SELF_DISCARD, Head, Kind, decode_head, encode_head, head_bytes_of
+from ordercast.groups.layer import data_head, disconnect_payload, join_payload, leave_payload
+from ordercast.groups.names import CLIENT_SIZE_MAX, GROUP_SIZE_MAX, GROUPS_MAX
+from ordercast.model.errors import WireError
+
+DATA = Head(Kind.DATA, "a@n1", ("g", "hall"), SELF_DISCARD)
+BYTES = b"\x00\x11\x00\x01\x04a@n1\x02\x01g\x04hall"
+
+
+def test_the_bytes_of_a_head() -> None:
+    assert encode_head(DATA) == BYTES
+    assert decode_head(BYTES) == DATA
+
+
+def test_the_numbers_of_kinds_and_flags_travel_and_never_change() -> None:
+    assert {kind.name: int(kind) for kind in Kind} == {
+        "DATA": 0,
+        "JOIN": 1,
+        "LEAVE": 2,
+        "DISCONNECT": 3,
+        "GROUPS": 4,
+    }
+    assert (SELF_DISCARD, CONFIRM) == (1, 2)
+
+
+def test_the_head_of_a_payload_ends_where_the_data_begins() -> None:
+    assert head_bytes_of(BYTES + b"hello") == BYTES
+    assert head_bytes_of(BYTES) == BYTES
+
+
+def test_what_a_client_asks_for_is_in_the_head() -> None:
+    assert decode_head(join_payload("a@n1", ["g", "h"])) == Head(Kind.JOIN, "a@n1", ("g", "h"))
+    assert decode_head(leave_payload("a@n1", ["g"])) == Head(Kind.LEAVE, "a@n1", ("g",))
+    assert decode_head(disconnect_payload("a@n1")) == Head(Kind.DISCONNECT, "a@n1", ())
+    assert decode_head(data_head("a@n1", ("g",))) == Head(Kind.DATA, "a@n1", ("g",))
+    assert decode_head(data_head("a@n1", ("g",), self_discard=True)).flags == SELF_DISCARD
+    assert decode_head(data_head("a@n1", ("g",), confirm=True)).flags == CONFIRM
+
+
+def test_the_largest_head_that_names_allow_can_be_written() -> None:
+    longest = "c" * CLIENT_SIZE_MAX + "@" + "d" * GROUP_SIZE_MAX
+    groups = tuple(f"{number:03}{longest}"[: len(longest)] for number in range(GROUPS_MAX))
+    head = Head(Kind.DATA, longest, groups)
+    assert decode_head(encode_head(head)) == head
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [b"", b"\x00", b"\x00\x04\x00\x00", b"\x00\x12" + BYTES[2:], b"\xff\xff" + BYTES[2:], b"\x00\x00" + BYTES[2:]],
+)
+def test_a_payload_whose_head_does_not_fit_is_refused(payload: bytes) -> None:
+    with pytest.raises(WireError, match=r"a head of \d+ bytes in a payload of \d+"):
+        head_bytes_of(payload)
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "cannot be read"),
+        (b"\x00\x05\x00\x00\x01", "a name of 1 bytes at 4"),
+        (BYTES[:2] + b"\x05" + BYTES[3:], "5 is not a valid Kind"),
+        (b"\x00\x06\x00\x00\x00\x00", "a name of 0 bytes at 4"),
+        (b"\x00\x08\x00\x00\x01a\x01\x00", "a name of 0 bytes at 7"),
+        (b"\x00\x09\x00\x00\x01\xe9\x01\x01g", "ascii"),
+        (b"\x00\x08\x00\x00\x01a\x02\x05", "a name of 5 bytes at 7"),
+        (b"\x00\x06\x00\x00\x01a", "cannot be read"),
+    ],
+)
+def test_a_head_that_cannot_be_read_is_refused_with_the_reason(data: bytes, why: str) -> None:
+    with pytest.raises(WireError, match=why):
+        decode_head(data)
+
+
+@pytest.mark.parametrize("data", [BYTES + b"x", b"\x00\x10" + BYTES[2:], b"\x00\x12" + BYTES[2:]])
+def test_a_head_says_its_own_length(data: bytes) -> None:
+    with pytest.raises(WireError, match=r"a head of \d+ bytes that ends after 17"):
+        decode_head(data)

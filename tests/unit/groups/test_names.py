@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ordercast.groups.names import (
+    CLIENT_SIZE_MAX,
+    GROUP_SIZE_MAX,
+    GROUPS_MAX,
+    checked_client,
+    checked_daemon,
+    checked_destination,
+    checked_destinations,
+    checked_group,
+)
+from ordercast.model.errors import UsageError
+
+CHECKS = ((checked_group, "group name"), (checked_client, "client name"), (checked_daemon, "daemon name"))
+PLAIN = "".join(chr(code) for code in range(ord("$"), 127) if chr(code) != "@")
+
+
+@pytest.mark.parametrize("check", [check for check, _ in CHECKS])
+@pytest.mark.parametrize("name", ["a", "chat", "orders/eu-1", "$", "~", PLAIN[:32], PLAIN[-32:]])
+def test_a_name_of_plain_ascii_passes_unchanged(check: Callable[[str], str], name: str) -> None:
+    assert check(name) == name
+
+
+def test_names_have_their_longest_sizes() -> None:
+    assert checked_group("g" * GROUP_SIZE_MAX)
+    assert checked_daemon("d" * GROUP_SIZE_MAX)
+    assert checked_client("c" * CLIENT_SIZE_MAX)
+
+
+@pytest.mark.parametrize(("check", "what"), CHECKS)
+@pytest.mark.parametrize(("name", "kind"), [(None, "NoneType"), (7, "int"), (b"g", "bytes")])
+def test_a_name_is_a_str(check: Callable[[Any], str], what: str, name: object, kind: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        check(name)
+    assert str(caught.value) == f"a {what} is a str, not {kind}"
+
+
+@pytest.mark.parametrize(("check", "what"), CHECKS)
+def test_a_name_is_not_empty(check: Callable[[str], str], what: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        check("")
+    assert str(caught.value) == f"a {what} has at least one character"
+
+
+@pytest.mark.parametrize(
+    ("check", "what", "size_max"),
+    [
+        (checked_group, "group name", GROUP_SIZE_MAX),
+        (checked_client, "client name", CLIENT_SIZE_MAX),
+        (checked_daemon, "daemon name", GROUP_SIZE_MAX),
+    ],
+)
+def test_a_name_that_is_too_long_is_shown_by_its_beginning(
+    check: Callable[[str], str], what: str, size_max: int
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        check("x" * (size_max + 1))
+    assert str(caught.value) == (
+        f"the {what} 'xxxxxxxxxxxxxxxxxxxx'… has {size_max + 1} characters: at most {size_max}"
+    )
+
+
+@pytest.mark.parametrize(("check", "what"), CHECKS)
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("two words", " "),
+        ("#private", "#"),
+        ("now!", "!"),
+        ('a"b', '"'),
+        ("alice@n1", "@"),
+        ("café", "é"),
+        ("tab\t", "\t"),
+        ("line\n", "\n"),
+        ("\x7f", "\x7f"),
+        ("\0", "\0"),
+    ],
+)
+def test_the_first_character_that_a_name_cannot_have_is_named(
+    check: Callable[[str], str], what: str, name: str, wrong: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        check(name)
+    assert str(caught.value) == (
+        f"the {what} {name!r} has {wrong!r} in it: use letters, digits and punctuation of ASCII, but no blanks, "
+        'and none of ! " # @'
+    )
+
+
+def test_a_destination_is_a_group_or_a_client_in_full() -> None:
+    assert checked_destination("chat") == "chat"
+    assert checked_destination("alice@n1") == "alice@n1"
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        (7, "a group name is a str, not int"),
+        ("", "a group name has at least one character"),
+        ("@n1", "a client name has at least one character"),
+        ("alice@", "a daemon name has at least one character"),
+        ("alice@n1@n2", "the daemon name 'n1@n2' has '@' in it"),
+        ("al ice@n1", "the client name 'al ice' has ' ' in it"),
+        ("c" * 33 + "@n1", "the client name 'cccccccccccccccccccc'… has 33 characters: at most 32"),
+        ("a@" + "d" * 65, "the daemon name 'dddddddddddddddddddd'… has 65 characters: at most 64"),
+    ],
+)
+def test_a_bad_destination_is_told_by_its_bad_part(name: Any, sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        checked_destination(name)
+    assert str(caught.value).startswith(sentence)
+
+
+def test_destinations_are_one_or_several_and_each_counts_once() -> None:
+    assert checked_destinations("chat") == ("chat",)
+    assert checked_destinations(["b", "a", "b"]) == ("b", "a")
+    assert checked_destinations(("a", "alice@n1")) == ("a", "alice@n1")
+    assert len(checked_destinations([f"g{number}" for number in range(GROUPS_MAX)])) == GROUPS_MAX
+
+
+def test_a_message_to_nobody_is_refused() -> None:
+    with pytest.raises(UsageError, match="^a message needs a group to go to, or the name of a client$"):
+        checked_destinations([])
+
+
+def test_a_message_to_too_many_is_refused() -> None:
+    with pytest.raises(UsageError, match="^a message goes to at most 100 groups, not to 101$"):
+        checked_destinations([f"g{number}" for number in range(GROUPS_MAX + 1)])
+
+
+def test_one_bad_name_among_several_is_found() -> None:
+    with pytest.raises(UsageError, match="the group name 'b c' has ' ' in it"):
+        checked_destinations(["a", "b c"])
