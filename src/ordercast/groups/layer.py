@@ -31,7 +31,7 @@ from ordercast.groups.envelope import (
     encode_head,
     head_bytes_of,
 )
-from ordercast.groups.names import AT, checked_client
+from ordercast.groups.names import AT, checked_client, checked_daemon
 from ordercast.groups.snapshot import decode_snapshot, encode_snapshot
 from ordercast.groups.table import Notice, Table
 from ordercast.model.effects import Deliver
@@ -115,7 +115,7 @@ class _Gathering:
 class Groups:
     def __init__(self, me: ProcessId, daemon: str) -> None:
         self._me = me
-        self._daemon = daemon
+        self._daemon = checked_daemon(daemon)  # so that others can read it in snapshots
         self._sessions: dict[str, int] = {}  # by full name, until the disconnection has come back in order
         self.table = Table(me, self._sessions)
         self._routes: dict[tuple[ProcessId, bytes], tuple[int, ...] | Head] = {}
@@ -132,6 +132,7 @@ class Groups:
         if full in self._sessions:
             raise UsageError(f"the name {name!r} is in use at {self._daemon}: choose another, or wait until it is free")
         self._sessions[full] = session
+        self._routes.clear()  # messages to its name had no way before
         return full
 
     def is_connected(self, full: str) -> bool:
@@ -268,13 +269,13 @@ class Groups:
                 self._merge(gathering, outputs)
 
     def _take_snapshot(self, gathering: _Gathering, item: _Item) -> bool:
-        try:
-            head = head_bytes_of(item.data)
-            if decode_head(head).kind is not Kind.GROUPS:
-                return False
-            ring, is_last, groups = decode_snapshot(item.data[len(head) :])
-        except WireError:
+        if _kind_of(item.data) is not Kind.GROUPS:
             return False
+        try:
+            ring, is_last, groups = decode_snapshot(item.data[len(head_bytes_of(item.data)) :])
+        except WireError:
+            self.malformed += 1
+            return True
         if ring == gathering.view.id:
             gathering.add(item.originator, groups, is_last)
         return True
@@ -302,7 +303,9 @@ class Groups:
         self._together = known.intersection(interruption.members)
         outputs += self.table.partition(self._together)
         for kept in gathering.kept:
-            if isinstance(kept, View) or (kept.originator not in known and _is_control(kept.data)):
+            if isinstance(kept, View) or (
+                kept.originator not in known and _kind_of(kept.data) not in (Kind.DATA, None)
+            ):
                 continue
             self._replay(kept._replace(configuration=interruption.id), outputs)
 
@@ -319,11 +322,12 @@ class Groups:
 _NOBODY = (-1,)  # nobody here: unlike an empty tuple, a route that is known
 
 
-def _is_control(data: bytes) -> bool:
+def _kind_of(data: bytes) -> Kind | None:
+    """None when it cannot be read."""
     try:
-        return decode_head(head_bytes_of(data)).kind is not Kind.DATA
+        return decode_head(head_bytes_of(data)).kind
     except WireError:
-        return False
+        return None
 
 
 def join_payload(full: str, groups: Sequence[str]) -> bytes:

@@ -179,7 +179,7 @@ class Table:
         self, reports: Mapping[ProcessId, Report], together: Collection[ProcessId], at: ViewId, why: str
     ) -> list[Notice]:
         """All daemons of the new configuration have reported. `together`: those who have been with this one all the
-        time, and whose clients know what the clients here know. (Figure 6.24, with the map's correction 23)"""
+        time, and whose clients know what the clients here know. (Figure 6.24; deviations, G23)"""
         merged: dict[str, dict[str, ProcessId]] = {}
         for daemon in sorted(reports):
             for name, members in reports[daemon].items():

@@ -125,12 +125,12 @@ def test_destinations_are_one_or_several_and_each_counts_once() -> None:
 
 
 def test_a_message_to_nobody_is_refused() -> None:
-    with pytest.raises(UsageError, match="^a message needs a group to go to, or the name of a client$"):
+    with pytest.raises(UsageError, match=r"^a message needs a group to go to, or the name of a client$"):
         checked_destinations([])
 
 
 def test_a_message_to_too_many_is_refused() -> None:
-    with pytest.raises(UsageError, match="^a message goes to at most 100 groups, not to 101$"):
+    with pytest.raises(UsageError, match=r"^a message goes to at most 100 groups, not to 101$"):
         checked_destinations([f"g{number}" for number in range(GROUPS_MAX + 1)])
 
 

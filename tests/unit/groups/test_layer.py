@@ -1,0 +1,292 @@
+"""The layer's own matters: sessions, routes, runs and counters. What the paper says is in `conformance/groups`."""
+
+from __future__ import annotations
+
+import pytest
+
+from ordercast.groups.envelope import Head, Kind, encode_head
+from ordercast.groups.layer import (
+    ROUTES_MAX,
+    Announce,
+    Confirmed,
+    Groups,
+    Output,
+    Run,
+    data_head,
+    disconnect_payload,
+    join_payload,
+    leave_payload,
+)
+from ordercast.groups.snapshot import PIECE_SIZE_MAX, decode_snapshot
+from ordercast.groups.table import Notice
+from ordercast.model.effects import Deliver, Parcel
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import ProcessId, RingId
+from ordercast.model.service import Service
+from ordercast.model.view import ViewKind
+
+from .stage import Stage, heard_in, messages_of, parcel_of, text_of, view_of
+
+ME, OTHER = ProcessId(1), ProcessId(2)
+RING = RingId(8, ME)
+HEAD = data_head("b@n2", ("g",))
+
+
+def started(*clients: str) -> Groups:
+    """Two daemons in a configuration; these clients are here, in g."""
+    groups = Groups(ME, "n1")
+    groups.install(view_of(ViewKind.REGULAR, RingId(4, ME), (ME,), (ME,)))
+    for session, client in enumerate(clients, 1):
+        groups.connect(client, session)
+        give(groups, parcel_of(session, ME, join_payload(f"{client}@n1", ["g"])))
+    groups.install(view_of(ViewKind.TRANSITIONAL, RingId(6, ME), (ME,), (ME,)))
+    (announce,) = groups.install(view_of(ViewKind.REGULAR, RING, (ME, OTHER), (ME,)))
+    assert isinstance(announce, Announce)
+    empty = encode_head(Head(Kind.GROUPS, "n2", ())) + b"\0\0\0\0\0\0\0\x08\0\0\0\0\0\0\0\x01\x01"
+    give(groups, parcel_of(1, ME, *announce.payloads))
+    give(groups, parcel_of(2, OTHER, empty))
+    assert groups.is_steady
+    return groups
+
+
+def give(groups: Groups, *parcels: Parcel) -> list[Output]:
+    return groups.deliver(Deliver(RING, RING, list(parcels)))
+
+
+def heard(outputs: list[Output]) -> list[tuple[int, str]]:
+    return [(session, text_of(item)) for session, item in heard_in(outputs)]
+
+
+# Clients
+
+
+def test_a_client_is_called_after_its_daemon_from_connecting_to_disconnection() -> None:
+    groups = started()
+    assert groups.connect("alice", 5) == "alice@n1"
+    assert groups.is_connected("alice@n1") and not groups.is_connected("bob@n1")
+    give(groups, parcel_of(9, ME, disconnect_payload("alice@n1")))
+    assert not groups.is_connected("alice@n1")
+
+
+def test_a_name_in_use_is_refused_until_the_disconnection_is_ordered() -> None:
+    groups = started()
+    groups.connect("alice", 5)
+    with pytest.raises(UsageError) as caught:
+        groups.connect("alice", 6)
+    assert str(caught.value) == "the name 'alice' is in use at n1: choose another, or wait until it is free"
+    give(groups, parcel_of(9, ME, disconnect_payload("alice@n1")))
+    assert groups.connect("alice", 6) == "alice@n1"
+
+
+def test_a_bad_name_is_refused() -> None:
+    with pytest.raises(UsageError, match="the client name 'a b' has ' ' in it"):
+        started().connect("a b", 5)
+
+
+@pytest.mark.parametrize("daemon", ["", "höhle", "two words", "a@b", "d" * 65])
+def test_a_daemon_whose_name_cannot_travel_is_refused_at_once(daemon: str) -> None:
+    """Otherwise nobody could read its snapshots, and every merge would wait for them for ever."""
+    with pytest.raises(UsageError, match="daemon name"):
+        Groups(ME, daemon)
+
+
+def test_only_its_own_daemon_disconnects_a_client() -> None:
+    groups = started("alice")
+    give(groups, parcel_of(9, OTHER, disconnect_payload("alice@n1")))
+    assert groups.is_connected("alice@n1")
+    assert groups.table.members_of("g") == ("alice@n1",)
+
+
+# Routes
+
+
+def test_messages_with_one_head_in_a_row_are_one_run_in_columns() -> None:
+    groups = started("alice", "carol")
+    payloads = [HEAD + text for text in (b"x", b"y", b"z", b"")]
+    (run,) = give(groups, parcel_of(5, OTHER, *payloads, packets=2, service=Service.SAFE))
+    assert run == Run((1, 2), HEAD, RING, 5, 2, 0, (5, 5, 5, 5), tuple(payloads))
+    assert isinstance(run, Run)
+    assert [(m.position.seq, m.position.slot, m.data) for m in messages_of(run)] == [
+        (5, 0, b"x"),
+        (5, 1, b"y"),
+        (6, 0, b"z"),
+        (6, 1, b""),
+    ]
+
+
+def test_another_head_begins_another_run_and_positions_go_on() -> None:
+    groups = started("alice")
+    other = data_head("d@n2", ("g",))
+    runs = give(groups, parcel_of(5, OTHER, HEAD + b"1", HEAD + b"2", other + b"3", HEAD + b"4", packets=2))
+    positions = [
+        (message.data, message.position.seq, message.position.slot)
+        for run in runs
+        if isinstance(run, Run)
+        for message in messages_of(run)
+    ]
+    assert len(runs) == 3
+    assert positions == [(b"1", 5, 0), (b"2", 5, 1), (b"3", 6, 0), (b"4", 6, 1)]
+
+
+def test_a_message_for_nobody_here_makes_no_run() -> None:
+    groups = started("alice")
+    nobody = data_head("b@n2", ("h",))
+    assert give(groups, parcel_of(5, OTHER, nobody + b"1", nobody + b"2")) == []
+    assert give(groups, parcel_of(6, OTHER, nobody + b"3")) == []
+
+
+def test_a_message_to_several_groups_comes_once_to_each_client() -> None:
+    groups = started("alice", "carol")
+    give(groups, parcel_of(5, ME, join_payload("alice@n1", ["h"])))
+    head = data_head("b@n2", ("h", "g", "alice@n1"))
+    assert heard(give(groups, parcel_of(6, OTHER, head + b"once"))) == [(1, "once"), (2, "once")]
+
+
+def test_a_message_to_a_client_comes_to_it_alone() -> None:
+    groups = started("alice", "carol")
+    head = data_head("b@n2", ("carol@n1", "dora@n2"))
+    assert heard(give(groups, parcel_of(5, OTHER, head + b"psst"))) == [(2, "psst")]
+
+
+def test_a_client_that_connects_is_found_by_messages_that_found_nobody_before() -> None:
+    groups = started()
+    head = data_head("b@n2", ("alice@n1",))
+    assert give(groups, parcel_of(5, OTHER, head + b"too early")) == []
+    groups.connect("alice", 5)
+    assert heard(give(groups, parcel_of(6, OTHER, head + b"hello"))) == [(5, "hello")]
+
+
+def test_a_route_is_forgotten_when_somebody_joins_or_leaves() -> None:
+    groups = started("alice")
+    groups.connect("carol", 2)
+    said = HEAD + b"m"
+    join, leave = join_payload("carol@n1", ["g"]), leave_payload("alice@n1", ["g"])
+    outputs = give(groups, parcel_of(5, OTHER, said), parcel_of(6, ME, join), parcel_of(7, OTHER, said))
+    assert [text for text in heard(outputs) if text[1] == "m"] == [(1, "m"), (1, "m"), (2, "m")]
+    outputs = give(groups, parcel_of(8, ME, leave), parcel_of(9, OTHER, said), parcel_of(10, ME, said))
+    assert [text for text in heard(outputs) if text[1] == "m"] == [(2, "m"), (2, "m")]
+
+
+def test_a_sender_may_do_without_its_own_message() -> None:
+    groups = started("alice", "carol")
+    head = data_head("alice@n1", ("g",), self_discard=True)
+    assert heard(give(groups, parcel_of(5, ME, head + b"m"))) == [(2, "m")]
+    assert heard(give(groups, parcel_of(6, OTHER, head + b"m"))) == [(1, "m"), (2, "m")], (
+        "not its own: another daemon's"
+    )
+
+
+def test_a_sender_may_ask_for_the_places_of_its_messages() -> None:
+    groups = started("alice", "carol")
+    head = data_head("carol@n1", ("g",), confirm=True)
+    run, confirmed = give(groups, parcel_of(5, ME, head + b"1", head + b"2"))
+    assert isinstance(run, Run) and run.sessions == (1, 2)
+    assert confirmed == Confirmed(2, run)
+    nobody = data_head("carol@n1", ("nobody",), confirm=True)
+    (confirmed,) = give(groups, parcel_of(6, ME, nobody + b"3"))
+    assert isinstance(confirmed, Confirmed) and confirmed.session == 2
+    assert [message.position.seq for message in messages_of(confirmed.run)] == [6]
+    (run,) = give(groups, parcel_of(7, OTHER, head + b"4"))
+    assert isinstance(run, Run), "another daemon confirms its own"
+
+
+def test_more_heads_than_are_remembered_are_routed_all_the_same() -> None:
+    groups = started("alice")
+    heads = [data_head(f"{number}@n2", ("g",)) for number in range(ROUTES_MAX + 2)]
+    outputs = give(groups, parcel_of(5, OTHER, *(head + b"m" for head in heads)))
+    assert heard(outputs) == [(1, "m")] * len(heads)
+
+
+# Bad messages
+
+
+@pytest.mark.parametrize("bad", [b"", b"\0", b"\xff\xff", b"\0\x07\x09\0\x01a\0", b"\0\x07\0\0\x01\xe9\0"])
+def test_a_message_that_cannot_be_read_is_counted_and_passed_over(bad: bytes) -> None:
+    groups = started("alice")
+    assert heard(give(groups, parcel_of(5, OTHER, HEAD + b"1", bad, HEAD + b"2"))) == [(1, "1"), (1, "2")]
+    assert groups.malformed == 1
+
+
+def test_a_snapshot_that_cannot_be_read_is_counted() -> None:
+    stage = Stage("n1", "n2")
+    stage.form("n1", "n2")
+    stage.order("n2", encode_head(Head(Kind.GROUPS, "n2", ())) + b"short")
+    assert stage["n1"].malformed == stage["n2"].malformed == 1
+    stage.exchange("n1", "n2")
+    assert stage["n1"].is_steady
+
+
+def test_a_snapshot_in_steady_times_changes_nothing() -> None:
+    stage = Stage("n1", "n2")
+    stage.join("a@n1", "g")
+    stage.form("n1", "n2")
+    payloads = list(stage.daemons["n1"].announced)
+    stage.exchange("n1", "n2")
+    stage.forget()
+    stage.leave("a@n1", "g")
+    stage.order("n1", *payloads)
+    assert stage.members("g") == ["", ""]
+
+
+# Snapshots
+
+
+def test_a_daemon_with_many_clients_announces_several_pieces_and_all_are_awaited() -> None:
+    stage = Stage("n1", "n2")
+    clients = [f"{number:032}@n1" for number in range(1_500)]
+    for client in clients:
+        stage.join(client, "g")
+    stage.form("n1", "n2")
+    announced = list(stage.daemons["n1"].announced)
+    assert len(announced) == 2
+    assert all(len(payload) < PIECE_SIZE_MAX + 100 for payload in announced)
+    stage.exchange("n2")
+    stage.order("n1", announced[0])
+    assert not stage["n2"].is_steady, "the last piece is missing"
+    stage.order("n1", announced[1])
+    assert stage["n2"].table.members_of("g") == stage["n1"].table.members_of("g") == tuple(clients)
+
+
+def test_a_snapshot_has_what_was_known_when_the_configuration_came() -> None:
+    stage = Stage("n1", "n2")
+    stage.join("a@n1", "g")
+    ring = stage.form("n1", "n2")
+    stage.join("c@n1", "g")
+    (payload,) = stage.daemons["n1"].announced
+    head = encode_head(Head(Kind.GROUPS, "n1", ()))
+    assert payload.startswith(head)
+    assert decode_snapshot(payload[len(head) :]) == (ring, True, {"g": ["a@n1"]})
+
+
+def test_clients_are_asked_to_wait_while_snapshots_are_awaited() -> None:
+    stage = Stage("n1", "n2")
+    assert stage["n1"].is_steady
+    stage.form("n1", "n2")
+    assert not stage["n1"].is_steady
+    stage.exchange("n1")
+    assert not stage["n1"].is_steady
+    stage.exchange("n2")
+    assert stage["n1"].is_steady and stage["n2"].is_steady
+
+
+def test_early_messages_of_a_weaker_service_do_not_wait_for_snapshots() -> None:
+    stage = Stage("n1", "n2")
+    stage.join("a@n1", "g")
+    ring = stage.form("n1", "n2")
+    parcel = parcel_of(1, OTHER, data_head("b@n2", ("g",)) + b"early", service=Service.FIFO)
+    outputs = stage["n1"].deliver(Deliver(ring, ring, [parcel], ordered=False))
+    assert heard(outputs) == [(1, "early")]
+
+
+def test_a_regular_configuration_that_follows_no_transitional_one_is_our_own_mistake() -> None:
+    stage = Stage("n1", "n2")
+    stage.form("n1", "n2")
+    with pytest.raises(AssertionError, match="a regular configuration follows a transitional one"):
+        stage["n1"].install(view_of(ViewKind.REGULAR, RingId(99, ME), (ME,), (ME,)))
+
+
+def test_news_and_messages_are_put_out_in_the_order_of_the_stream() -> None:
+    groups = started("alice")
+    join = join_payload("b@n2", ["g"])
+    kinds = [type(output) for output in give(groups, parcel_of(5, OTHER, HEAD + b"1", join, HEAD + b"2"))]
+    assert kinds == [Run, Notice, Run]
