@@ -21,7 +21,7 @@ from ordercast.groups.snapshot import PIECE_SIZE_MAX, decode_snapshot
 from ordercast.groups.table import Notice
 from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import ProcessId, RingId
+from ordercast.model.ids import ProcessId, RingId, Seq
 from ordercast.model.service import Service
 from ordercast.model.view import ViewKind
 
@@ -104,7 +104,7 @@ def test_messages_with_one_head_in_a_row_are_one_run_in_columns() -> None:
     groups = started("alice", "carol")
     payloads = [HEAD + text for text in (b"x", b"y", b"z", b"")]
     (run,) = give(groups, parcel_of(5, OTHER, *payloads, packets=2, service=Service.SAFE))
-    assert run == Run((1, 2), HEAD, RING, 5, 2, 0, (5, 5, 5, 5), tuple(payloads))
+    assert run == Run((1, 2), HEAD, RING, Seq(5), 2, 0, (5, 5, 5, 5), tuple(payloads))
     assert isinstance(run, Run)
     assert [(m.position.seq, m.position.slot, m.data) for m in messages_of(run)] == [
         (5, 0, b"x"),
@@ -260,13 +260,14 @@ def test_a_snapshot_has_what_was_known_when_the_configuration_came() -> None:
 
 def test_clients_are_asked_to_wait_while_snapshots_are_awaited() -> None:
     stage = Stage("n1", "n2")
-    assert stage["n1"].is_steady
+    steady = [stage["n1"].is_steady]
     stage.form("n1", "n2")
-    assert not stage["n1"].is_steady
+    steady.append(stage["n1"].is_steady)
     stage.exchange("n1")
-    assert not stage["n1"].is_steady
+    steady.append(stage["n1"].is_steady)
     stage.exchange("n2")
-    assert stage["n1"].is_steady and stage["n2"].is_steady
+    steady.append(stage["n1"].is_steady)
+    assert steady == [True, False, False, True]
 
 
 def test_early_messages_of_a_weaker_service_do_not_wait_for_snapshots() -> None:

@@ -1,5 +1,5 @@
-"""The table alone: what it holds, and what each change tells the local members. The rules behind the changes, sentence by
-sentence, are in `conformance/groups`."""
+"""The table alone: what it holds, and what each change tells the local members. The rules behind the changes,
+sentence by sentence, are in `conformance/groups`."""
 
 from __future__ import annotations
 
