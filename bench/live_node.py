@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ordercast.daemon.config import NetworkConfig, NodeConfig, Peer, TraceConfig, TraceLevel, Transport
-from ordercast.daemon.node import Node
+from ordercast.daemon.raw import RawNode
 from ordercast.model.effects import Deliver
 from ordercast.model.ids import NodeId
 from ordercast.model.service import Service
@@ -35,7 +35,7 @@ QUEUE_SIZE = 2 << 20
 class Load:
     """Sends, receives, counts."""
 
-    def __init__(self, task: dict[str, Any], node: Node) -> None:
+    def __init__(self, task: dict[str, Any], node: RawNode) -> None:
         self.task, self.node = task, node
         self.size = max(int(task["size"]), STAMP.size)
         self.service = Service[task["service"].upper()]
@@ -150,7 +150,7 @@ def config_from(task: dict[str, Any]) -> NodeConfig:
 async def work(task: dict[str, Any]) -> None:
     lines = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
-    node = Node(config_from(task))
+    node = RawNode(config_from(task))
     await node.start()
     load = Load(task, node)
     receiving = asyncio.create_task(load.receive())
@@ -205,7 +205,7 @@ async def work(task: dict[str, Any]) -> None:
     await receiving
 
 
-async def watch(load: Load, node: Node) -> None:
+async def watch(load: Load, node: RawNode) -> None:
     """Send a little, and tell every view as it comes, until killed."""
     sending = asyncio.create_task(load.send())
     load.views.clear()

@@ -19,7 +19,8 @@ from random import Random
 from typing import Any
 
 from ordercast.daemon.config import MIB, NetworkConfig, NodeConfig, Peer, TraceConfig, TraceLevel, Transport
-from ordercast.daemon.node import Node, NodeFailed
+from ordercast.daemon.participant import NodeFailed
+from ordercast.daemon.raw import RawNode
 from ordercast.model.effects import Alarm, Deliver, InstallView
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant, NodeId, ProcessId, node_of
@@ -74,7 +75,7 @@ def tell(event: str, **details: Any) -> None:
     os.write(sys.stdout.fileno(), f"{json.dumps({'event': event, **details})}\n".encode())
 
 
-class ToldNode(Node):
+class ToldNode(RawNode):
     """Tells of views and alarms when they happen, whatever the application does."""
 
     def on_view(self, effect: InstallView, at: Instant) -> None:

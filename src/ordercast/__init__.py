@@ -8,30 +8,73 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from ordercast.client.connect import connect
+    from ordercast.client.connection import Client, ConnectionLost
     from ordercast.daemon.config import NodeConfig
-    from ordercast.daemon.inbox import Message
-    from ordercast.daemon.node import Node, NodeFailed
+    from ordercast.daemon.node import Node
+    from ordercast.daemon.participant import NodeFailed
     from ordercast.daemon.thread import ThreadedNode
     from ordercast.model.errors import UsageError
+    from ordercast.model.events import Batch, Dropped, Left, Message, Reason, Reconnected, Transition, View
     from ordercast.model.service import Service
-    from ordercast.model.view import View
+    from ordercast.session.frames import SlowPolicy
 
-__all__ = ["Message", "Node", "NodeConfig", "NodeFailed", "Service", "ThreadedNode", "UsageError", "View"]
+    RELIABLE, FIFO, CAUSAL = Service.RELIABLE, Service.FIFO, Service.CAUSAL
+    AGREED, SAFE = Service.AGREED, Service.SAFE
+
+__all__ = [
+    "AGREED",
+    "CAUSAL",
+    "FIFO",
+    "RELIABLE",
+    "SAFE",
+    "Batch",
+    "Client",
+    "ConnectionLost",
+    "Dropped",
+    "Left",
+    "Message",
+    "Node",
+    "NodeConfig",
+    "NodeFailed",
+    "Reason",
+    "Reconnected",
+    "Service",
+    "SlowPolicy",
+    "ThreadedNode",
+    "Transition",
+    "UsageError",
+    "View",
+    "connect",
+]
 
 _HOMES = {
-    "Message": "daemon.inbox",
+    "Batch": "model.events",
+    "Client": "client.connection",
+    "ConnectionLost": "client.connection",
+    "Dropped": "model.events",
+    "Left": "model.events",
+    "Message": "model.events",
     "Node": "daemon.node",
     "NodeConfig": "daemon.config",
-    "NodeFailed": "daemon.node",
+    "NodeFailed": "daemon.participant",
+    "Reason": "model.events",
+    "Reconnected": "model.events",
     "Service": "model.service",
+    "SlowPolicy": "session.frames",
     "ThreadedNode": "daemon.thread",
+    "Transition": "model.events",
     "UsageError": "model.errors",
-    "View": "model.view",
+    "View": "model.events",
+    "connect": "client.connect",
 }
+_SERVICES = ("RELIABLE", "FIFO", "CAUSAL", "AGREED", "SAFE")  # ordercast.SAFE for ordercast.Service.SAFE
 
 
 def __getattr__(name: str) -> Any:
     """Loaded when first used: a simulation needs no sockets."""
+    if name in _SERVICES:
+        return import_module("ordercast.model.service").Service[name]
     if name not in _HOMES:
         raise AttributeError(f"module 'ordercast' has no attribute {name!r}")
     return getattr(import_module(f"ordercast.{_HOMES[name]}"), name)

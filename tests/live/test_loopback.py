@@ -19,13 +19,15 @@ from typing import Any, cast
 
 import pytest
 
-from ordercast import Message, Node, NodeConfig, NodeFailed, Service, ThreadedNode, UsageError, View
+from ordercast import NodeConfig, NodeFailed, Service, ThreadedNode, UsageError
 from ordercast.checker import Checkers, Outcome
 from ordercast.daemon.config import NetworkConfig, Peer, TraceConfig, TraceLevel
-from ordercast.daemon.inbox import Events
+from ordercast.daemon.raw import RawEvents as Events
+from ordercast.daemon.raw import RawMessage as Message
+from ordercast.daemon.raw import RawNode as Node
 from ordercast.daemon.storage import FolderStorage
 from ordercast.model.ids import MILLISECOND, NodeId, ProcessId
-from ordercast.model.view import ChangeReason, ViewKind
+from ordercast.model.view import ChangeReason, View, ViewKind
 from ordercast.order.ring.config import RingConfig
 from ordercast.trace.cluster import append_cluster_event
 from ordercast.trace.folder import read_live

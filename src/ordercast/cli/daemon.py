@@ -14,7 +14,7 @@ import typer
 from ordercast.daemon.config import NodeConfig, StatusConfig, TraceConfig, TraceLevel
 from ordercast.daemon.config_file import STATUS_PORT, load_config
 from ordercast.daemon.logs import start_logging
-from ordercast.daemon.node import NodeFailed
+from ordercast.daemon.participant import NodeFailed
 from ordercast.daemon.run import run_daemon
 from ordercast.daemon.systemd import Notifier
 from ordercast.model.errors import UsageError

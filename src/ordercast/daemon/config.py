@@ -71,6 +71,17 @@ class StatusConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientsConfig:
+    """Where a daemon serves clients."""
+
+    folder: Path | None = None  # of its unix socket NAME.sock; None: the usual place, see `stream/addresses.py`
+    mode: int = 0o600  # permissions of the unix socket: who may connect
+    address: str = LOOPBACK
+    port: int | None = None  # over TCP; None: not served
+    sessions_max: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
 class NodeConfig:
     name: str = ""  # empty: n1, n2, …
     node: NodeId | None = None  # None: the first that is free on this machine
@@ -79,6 +90,7 @@ class NodeConfig:
     network: NetworkConfig = field(default_factory=NetworkConfig)
     trace: TraceConfig = field(default_factory=TraceConfig)
     status: StatusConfig = field(default_factory=StatusConfig)
+    clients: ClientsConfig = field(default_factory=ClientsConfig)  # for `ordercast daemon`
     inbox_size_max: int = 32 * MIB  # delivered and not taken by the application: beyond it, senders wait
     stall_ns: int = 30 * SECOND  # an application that takes nothing for so long while all wait is given up
     state_folder: Path | None = None  # stable storage; None: nothing is kept, and every start is a new process

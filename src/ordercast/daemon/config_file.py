@@ -15,7 +15,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from ordercast.daemon.config import NetworkConfig, NodeConfig, Peer, StatusConfig, TraceConfig, Transport
+from ordercast.daemon.config import ClientsConfig, NetworkConfig, NodeConfig, Peer, StatusConfig, TraceConfig, Transport
 from ordercast.daemon.config_keys import (
     CLUSTER,
     NODE,
@@ -120,6 +120,7 @@ def read_cluster(path: Path) -> ClusterFile:
         network=network,
         trace=_trace(values["trace"], path.parent),
         status=StatusConfig(**{"port": STATUS_PORT, **values["status"]}),
+        clients=_clients(values["clients"], path.parent),
         state_folder=_below(path.parent, values["state"].get("folder")),
         **values["inbox"],
     )
@@ -170,6 +171,11 @@ def _trace(values: dict[str, Any], folder: Path) -> TraceConfig:
     """Paths are relative to the file that names them."""
     trace = TraceConfig(**values)
     return replace(trace, folder=folder / trace.folder)
+
+
+def _clients(values: dict[str, Any], folder: Path) -> ClientsConfig:
+    clients = ClientsConfig(**values)
+    return replace(clients, folder=_below(folder, clients.folder), port=clients.port or None)
 
 
 def _below(folder: Path | None, path: Path | str | None) -> Path | None:

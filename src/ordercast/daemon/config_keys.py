@@ -7,6 +7,7 @@ new setting is in the file at once: durations lose their `_ns` and are written w
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
@@ -98,6 +99,13 @@ def read_folder(value: Any) -> Path:
     return Path(read_text(value)).expanduser()
 
 
+def read_mode(value: Any) -> int:
+    """Permissions as chmod takes them."""
+    if not isinstance(value, str) or not re.fullmatch(r"0?[0-7]{3}", value):
+        raise UsageError(f'{shown(value)} is not a set of permissions: write octal digits in quotes, such as "0660"')
+    return int(value, 8)
+
+
 def read_choice(value: Any, choices: type[Enum]) -> Enum:
     names = [str(choice.value) for choice in choices]
     if value not in names:
@@ -149,6 +157,13 @@ TRACE = (
     Key("files_max", "files_max", read_integer),
 )
 STATUS = (Key("address", "address", read_address), Key("port", "port", read_port_or_none))
+CLIENTS = (
+    Key("folder", "folder", read_folder),
+    Key("mode", "mode", read_mode),
+    Key("address", "address", read_address),
+    Key("port", "port", read_port_or_none),
+    Key("sessions_max", "sessions_max", partial(read_integer, low=1, high=1_000_000)),
+)
 STATE = (Key("folder", "folder", read_folder),)
 INBOX = (Key("size_max", "inbox_size_max", read_size), Key("stall", "stall_ns", read_duration))
 NODE = (
@@ -158,7 +173,15 @@ NODE = (
     Key("data_port", "data_port", read_port),
     Key("status_port", "status_port", read_port_or_none),
 )
-TABLES = {"network": NETWORK, "ring": RING, "trace": TRACE, "status": STATUS, "state": STATE, "inbox": INBOX}
+TABLES = {
+    "network": NETWORK,
+    "ring": RING,
+    "trace": TRACE,
+    "status": STATUS,
+    "clients": CLIENTS,
+    "state": STATE,
+    "inbox": INBOX,
+}
 NODES = "nodes"
 
 

@@ -1,81 +1,55 @@
-"""Node: a member of the cluster inside any asyncio program.
+"""Node: a member of the cluster inside any asyncio program, with named groups. See `stream/member.py` for its methods.
 
-    async with ordercast.Node() as node:
-        await node.submit(b"hello")
-        async for event in node.stream():
-            ...
+    async with ordercast.Node() as me:
+        await me.join("orders")
+        ...
 
-Everything that is delivered comes in one stream, views in their place among the messages. `batches()` gives the same
-stream in the pieces in which the engine delivers it, for those who count microseconds. A node belongs to the event loop
-on which it was started; see `thread.py` for a node with a thread of its own.
+A node belongs to the event loop on which it was started; see `thread.py` for a node with a thread of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack
-from dataclasses import replace
-from time import monotonic_ns
+from collections.abc import Callable
+from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
-from ordercast.daemon.config import NodeConfig, TraceLevel
-from ordercast.daemon.counters import Counters
-from ordercast.daemon.driver import Driver
-from ordercast.daemon.inbox import MESSAGE_OVERHEAD, Batches, Events, Inbox
-from ordercast.daemon.sockets import Sockets
-from ordercast.daemon.storage import FolderStorage, MemoryStorage, Storage
-from ordercast.model.effects import Alarm, AlarmKind, Deliver, InstallView
+from ordercast.daemon.config import NodeConfig
+from ordercast.daemon.host import GroupHost, Parcel
+from ordercast.daemon.participant import NodeFailed
+from ordercast.groups.envelope import Head, decode_head
+from ordercast.groups.layer import Run, data_head, join_payload, leave_payload
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import Instant, ProcessId, node_of, process_id_from, process_text
-from ordercast.model.inputs import Submissions
-from ordercast.model.notes import Note
+from ordercast.model.events import Batch
+from ordercast.model.ids import Position
 from ordercast.model.service import Service
-from ordercast.order.ring.config import RingConfig
-from ordercast.order.ring.node import SERVICES, RingNode
-from ordercast.order.ring.outbox import OVERHEAD
-from ordercast.trace.records import STAMP_SIZE, STAMPED, Crashed, Departed, Installed, Noted, Started
-from ordercast.trace.records import Event as TraceEvent
+from ordercast.model.view import View
+from ordercast.stream.member import Member
+from ordercast.stream.pieces import batch_from, size_of
 
-if TYPE_CHECKING:
-    from ordercast.daemon.recording import Recording
-
-LEAVE_PATIENCE_S = 5.0  # an orderly leave that takes longer is given up: others will see a failure
-WINDOW_MIN = 24  # packets: smaller buffers than this need other help
-TURN_SIZE = 64 << 10  # bytes that may be submitted in one turn of the event loop
-LOOK_EVERY_S = 0.2  # how often the trace is handed to the disk, and the application looked after
+HEADS_MAX = 1000  # that are remembered
+DEFAULT_NAME = "app"
 
 
-class NodeFailed(Exception):
-    """The node has ended by itself. It says why."""
-
-
-class Node:
-    """One process on the ring, driven by the event loop on which it is entered."""
-
-    def __init__(self, config: NodeConfig | None = None) -> None:
-        self.config = (config or NodeConfig()).with_packet_size()
-        self.config.ring.validate()
-        self.counters = Counters()
-        self.started_at = Instant(0)
-        self.engine: RingNode
-        self.sockets: Sockets
-        self.process: ProcessId
-        self._storage: Storage
-        self._driver: Driver | None = None
-        self._recording: Recording | None = None
-        self.inbox = Inbox(self.config.inbox_size_max, self._on_behind)
-        self._message_size_max = self.config.ring.message_size_max
-        self._is_used = False
-        self._is_leaving = False
-        self._since_turn = 0  # bytes submitted since the event loop had a turn
-        self._has_room = asyncio.Event()
-        self._ended = asyncio.Event()
-        self._failure: NodeFailed | None = None
-        self._closing: asyncio.Future[None] | None = None  # files are closed beside the loop: that waits for the disk
-        self._look: asyncio.TimerHandle | None = None
-        self._behind_since: tuple[Instant, int] | None = None  # and what the application had taken by then
+class Node(Member):
+    def __init__(
+        self,
+        config: NodeConfig | None = None,
+        *,
+        name: str = DEFAULT_NAME,
+        on_configuration: Callable[[View], None] | None = None,
+    ) -> None:
+        """`name`: of this program among the clients of its node. `on_configuration` is told of every change in the
+        configuration of nodes, before the groups are."""
+        super().__init__()
+        self.host = GroupHost(config, on_configuration)
+        self.inbox = self.host.inbox
+        self._asked_name = name
+        self._number = 0
+        self._name = ""
+        self._heads: dict[bytes, Head] = {}
+        self._pending: set[asyncio.Future[None]] = set()  # of requests that were not accepted yet
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -84,310 +58,89 @@ class Node:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.leave()
-
-    # Beginning and end
+        await self.close()
 
     async def start(self) -> None:
         """Open everything and begin. What is in the way is told by a UsageError, and nothing is left open."""
-        if self._is_used:
-            raise UsageError("a node is started once: make a new one")
-        self._is_used = True
-        async with AsyncExitStack() as undo:
-            self.sockets = Sockets(self.config)
-            undo.callback(self.sockets.close)
-            self.config = self._within_buffers(self.sockets.config)
-            assert self.config.node is not None
-            folder = self.config.state_folder
-            self._storage = MemoryStorage() if folder is None else await asyncio.to_thread(FolderStorage, folder)
-            undo.callback(self._storage.close)
-            self.process = process_id_from(self.config.node, self._storage.incarnation)
-            self._recording = self._open_recording()
-            if self._recording is not None:
-                undo.callback(self._recording.close)
-            self.engine = RingNode(self.config.node, self._ring_config(), verbose=self._is_stamping)
-            self._driver = Driver(self.engine, self.sockets, self._storage, self, self.counters)
-            undo.callback(self._forget, self._driver)
-            self.started_at = self.now()
-            self._record(Started(self.started_at, self.process, self.engine.promises, self._storage.kept))
-            self._driver.start()
-            self._look_after()
-            undo.pop_all()
-
-    def _forget(self, driver: Driver) -> None:
-        driver.stop()
-        self._driver = None
-
-    def _ring_config(self) -> RingConfig:
-        """With room for the stamps that a full recording adds."""
-        ring = self.config.ring
-        if not self._is_stamping:
-            return ring
-        size = ring.message_size_max + STAMP_SIZE
-        return replace(ring, message_size_max=size, queue_size_max=max(ring.queue_size_max, size + OVERHEAD))
-
-    def _within_buffers(self, config: NodeConfig) -> NodeConfig:
-        """A rotation must fit in the receive buffer that the kernel granted, or a busy moment loses packets."""
-        ring = config.ring
-        held = max(WINDOW_MIN, self.sockets.packets_held(ring.packet_size_max))
-        if ring.window + ring.visit_max <= held:
-            return config
-        visit_max = min(ring.visit_max, held // 3)
-        window = min(ring.window, held - visit_max)
-        text = (
-            f"the kernel grants a receive buffer of {self.sockets.data.receive_buffer_size:,} bytes, so the window is "
-            f"{window} packets instead of {ring.window}: raise net.core.rmem_max to {config.network.buffer_size}"
-        )
-        self.counters.alarms.append((self.now(), Alarm(AlarmKind.SMALL_BUFFER, text)))
-        return replace(config, ring=replace(ring, window=window, visit_max=visit_max))
-
-    def _open_recording(self) -> Recording | None:
-        if self.config.trace.level is TraceLevel.OFF:
-            return None
-        from ordercast.daemon.recording import Recording  # Arrow is large: only who records pays for it
-
-        return Recording(self.config.trace, self.config.name, self.process)
-
-    async def leave(self) -> None:
-        """Finish what was submitted, tell the others, close. The others see a leave, not a failure."""
-        if self._driver is None:
-            await self._files_closed()
-            return
+        await self.host.start()
         try:
-            if not self._ended.is_set() and not self._is_leaving:
-                self._is_leaving = True
-                self._driver.behind(False)  # who leaves takes what it is given
-                self._driver.leave()
-            async with asyncio.timeout(LEAVE_PATIENCE_S):
-                await self._ended.wait()
-        except TimeoutError:
-            pass  # the others will see a failure
-        finally:
-            self._ended.set()
-            self._close()
-        await self._files_closed()
+            self._number, self._name = self.host.open_session(self, self._asked_name)
+        except UsageError:
+            await self.host.leave()
+            raise
 
-    async def _files_closed(self) -> None:
-        if self._closing is not None:
-            await asyncio.shield(self._closing)
+    async def close(self) -> None:
+        """Finish what was sent, tell the others, close. The others see a leave of the node, not a failure."""
+        await self.host.leave()
 
-    def _close(self) -> None:
-        driver, self._driver = self._driver, None
-        if driver is None:
-            return
-        driver.stop()
-        if self._look is not None:
-            self._look.cancel()
-        self.sockets.close()
-        self._closing = asyncio.get_running_loop().run_in_executor(None, self._close_files)
-        self.inbox.close(self._failure)
-        self._has_room.set()
+    @property
+    def name(self) -> str:
+        return self._name
 
-    def _close_files(self) -> None:
-        self._storage.close()
-        if self._recording is not None:
-            self._recording.close()
-
-    def _fail(self, why: str, cause: BaseException | None = None) -> None:
-        self._failure = NodeFailed(why)
-        self._failure.__cause__ = cause
-        self._record(Crashed(self.now(), self.process))
-        self._ended.set()
-        self._close()
+    async def groups(self) -> dict[str, int]:
+        return self.host.named.table.groups()
 
     # Sending
 
-    async def submit(self, data: bytes, service: Service = Service.AGREED) -> None:
-        """Send one message to all members; returns when it is accepted, and waits while there is no room."""
-        await self.submit_many((data,), service)
+    async def _ask(self, groups: tuple[str, ...], *, joins: bool) -> None:
+        self.host.check_running()
+        payload = join_payload(self._name, groups) if joins else leave_payload(self._name, groups)
+        await self._request([payload], Service.AGREED)
 
-    async def submit_many(self, payloads: Sequence[bytes], service: Service = Service.AGREED) -> None:
-        """Send several at once, which costs far less than one by one. What cannot be sent is refused before anything
-        is."""
-        self._running()
-        checked = _checked(payloads, service, self._message_size_max)
-        start = 0
-        for end, size in _portions(checked, self._overhead, self.config.ring.queue_size_max):
-            await self._submit(checked[start:end], service, size)
-            start = end
+    async def _send(
+        self, groups: tuple[str, ...], data: list[bytes], service: Service, *, confirm: bool, self_discard: bool
+    ) -> Position | None:
+        self.host.check_running()
+        head = data_head(self._name, groups, self_discard=self_discard, confirm=confirm)
+        largest = max(map(len, data))
+        size_max = self.host.config.ring.message_size_max - len(head)
+        if largest > size_max:
+            raise UsageError(f"a message of {largest:,} bytes is too large, at most {size_max:,} go to these groups")
+        confirmation = self._waiters.confirmation(len(data)) if confirm else None
+        await self._request([head + one for one in data], service)
+        return None if confirmation is None else await confirmation
 
-    async def _submit(self, payloads: list[bytes], service: Service, size: int) -> None:
-        driver = self._running()
-        while self.engine.room() < size:
-            self.engine.want_room(size)
-            self._has_room.clear()
-            await self._has_room.wait()
-            driver = self._running()
-        submissions = Submissions(payloads, service)
-        if self._recording is not None and self._is_stamping:
-            submissions = self._recording.submitted(submissions, self.now())
-        driver.submit([submissions])
-        self.counters.messages_submitted += len(payloads)
-        self.counters.bytes_submitted += size - self._overhead * len(payloads)
-        self._since_turn += size
-        if self._since_turn > TURN_SIZE:  # whoever submits in a loop must not keep the event loop for itself
-            self._since_turn = 0
-            await asyncio.sleep(0)
+    async def _request(self, payloads: list[bytes], service: Service) -> None:
+        accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.host.request(self._number, payloads, service, partial(_settle, accepted))
+        if not accepted.done():
+            self._pending.add(accepted)
+            try:
+                await accepted
+            finally:
+                self._pending.discard(accepted)
+        await self.host.give_turn()
 
-    @property
-    def _overhead(self) -> int:
-        return OVERHEAD + (STAMP_SIZE if self._is_stamping else 0)
+    # What the host tells (see `host.Session`)
 
-    @property
-    def _is_stamping(self) -> bool:
-        return self._recording is not None and self._recording.is_full
+    def on_parcel(self, parcel: Parcel) -> None:
+        content = parcel.content
+        piece = self._batch(content) if isinstance(content, Run) else content.news
+        self.inbox.put(piece, size_of(piece))
+        self._waiters.saw(piece, self._name)
 
-    def _running(self) -> Driver:
-        if self._failure is not None:
-            raise self._failure
-        if self._driver is None or self._ended.is_set():
-            raise UsageError("the node is not running: use it inside `async with`")
-        return self._driver
+    def _batch(self, run: Run) -> Batch:
+        head = self._heads.get(run.head)
+        if head is None:
+            if len(self._heads) >= HEADS_MAX:
+                self._heads.clear()
+            head = self._heads[run.head] = decode_head(run.head)
+        return batch_from(run, head)
 
-    # Receiving
+    def on_confirmed(self, run: Run) -> None:
+        self._waiters.confirmed(len(run.payloads), run.last)
 
-    def batches(self) -> Batches:
-        """What is delivered, in order, in the engine's own pieces. Ends when the node does. One reader at a time."""
-        return self.inbox.batches()
+    def on_ended(self, why: str) -> None:
+        error = NodeFailed(why)
+        self._waiters.fail(error)
+        for accepted in self._pending:
+            if not accepted.done():
+                accepted.set_exception(error)
 
-    def stream(self) -> Events:
-        """What is delivered, message by message, and the views between them."""
-        return self.inbox.events()
-
-    # Questions
-
-    def now(self) -> Instant:
-        return Instant(monotonic_ns())
-
-    @property
-    def loop_lag_ns(self) -> int:
-        return 0 if self._driver is None else self._driver.loop_lag_ns
-
-    @property
-    def members(self) -> tuple[ProcessId, ...]:
-        return self.engine.ring.members
-
-    def name_of(self, process: ProcessId) -> str:
-        try:
-            return self.config.peer(node_of(process)).name
-        except UsageError:
-            return process_text(process)
-
-    @property
-    def trace_error(self) -> str | None:
-        """Why the recording has ended before its time."""
-        return None if self._recording is None else self._recording.error
-
-    # What the driver tells (see `driver.Application`)
-
-    def on_deliver(self, deliver: Deliver, at: Instant) -> None:
-        if self._recording is not None and self._recording.is_full:
-            self._recording.delivered(deliver, at)
-        stamps = size = count = 0
-        for _, _, senders, _, payloads, _ in deliver.parcels:
-            stamps |= senders[0] & STAMPED
-            size += sum(map(len, payloads))
-            count += len(payloads)
-        self.counters.messages_delivered += count
-        self.counters.bytes_delivered += size
-        if stamps:
-            from ordercast.daemon.recording import without_stamps
-
-            deliver = without_stamps(deliver)
-        self.inbox.put(deliver, size + MESSAGE_OVERHEAD * count)
-
-    def on_view(self, effect: InstallView, at: Instant) -> None:
-        self._record(Installed(at, self.process, effect.view))
-        self.inbox.put(effect.view, MESSAGE_OVERHEAD)
-
-    def on_room(self) -> None:
-        self._has_room.set()
-
-    def on_alarm(self, alarm: Alarm, at: Instant) -> None:
-        pass  # the driver has counted it
-
-    def on_note(self, note: Note, at: Instant) -> None:
-        if self._recording is not None:
-            self._recording.record(Noted(at, self.process, note))
-
-    def on_left(self, at: Instant) -> None:
-        self._record(Departed(at, self.process))
-        self._ended.set()
-        self.inbox.close()
-        self._has_room.set()
-
-    def on_failure(self, error: BaseException) -> None:
-        self._fail(f"the node has ended by itself: {error}", error)
-
-    def _record(self, event: TraceEvent) -> None:
-        if self._recording is not None:
-            self._recording.record(event)
-
-    # The application that takes what is delivered, or does not
-
-    def _on_behind(self, is_behind: bool) -> None:
-        self._behind_since = (self.now(), self.inbox.taken) if is_behind else None
-        if self._driver is not None and not self._ended.is_set() and not self._is_leaving:
-            self._driver.behind(is_behind)
-
-    def _look_after(self) -> None:
-        """A few times a second."""
-        now = self.now()
-        if self._recording is not None:
-            self._recording.flush()
-            self._tell_trace_error(now)
-        if self._behind_since is not None:
-            since, taken = self._behind_since
-            if taken != self.inbox.taken:
-                self._behind_since = now, self.inbox.taken
-            elif now - since > self.config.stall_ns:
-                self._fail(
-                    f"the application took none of its deliveries for {self.config.stall_ns / 1e9:.0f} s while "
-                    "everybody waited for it, so this node has ended: read the stream, or raise stall_ns"
-                )
-                return
-        self._look = asyncio.get_running_loop().call_later(LOOK_EVERY_S, self._look_after)
-
-    def _tell_trace_error(self, now: Instant) -> None:
-        error = self.trace_error
-        if error is not None and all(alarm.kind is not AlarmKind.RECORDING_ENDED for _, alarm in self.counters.alarms):
-            self.counters.alarms.append((now, Alarm(AlarmKind.RECORDING_ENDED, error, self.process)))
+    def flush(self) -> None:
+        pass
 
 
-def _checked(payloads: Sequence[bytes], service: Service, size_max: int) -> list[bytes]:
-    """As bytes that nobody changes any more; UsageError for what cannot be sent."""
-    if service not in SERVICES:
-        raise UsageError(f"{service!r} is not a service that the ring serves: use one of ordercast.Service")
-    if isinstance(payloads, bytes | bytearray | memoryview | str):
-        raise UsageError("submit_many takes several payloads: give a list, or use submit")
-    checked = list(payloads)
-    if not set(map(type, checked)) <= {bytes}:
-        checked = [_bytes_from(data) for data in checked]
-    if checked and max(map(len, checked)) > size_max:
-        raise UsageError(f"a message of {max(map(len, checked)):,} bytes exceeds message_size_max = {size_max:,}")
-    return checked
-
-
-def _bytes_from(data: object) -> bytes:
-    if isinstance(data, bytes):
-        return data
-    if isinstance(data, bytearray | memoryview):
-        return bytes(data)
-    raise UsageError(f"a payload is bytes, not {type(data).__name__}: encode it first")
-
-
-def _portions(payloads: list[bytes], overhead: int, size_max: int) -> Iterator[tuple[int, int]]:
-    """Where to cut, and the size of each portion, so that each fits in the queue."""
-    total = sum(map(len, payloads)) + overhead * len(payloads)
-    if total <= size_max:
-        if payloads:
-            yield len(payloads), total
-        return
-    size = 0
-    for at, data in enumerate(payloads):
-        cost = len(data) + overhead
-        if size and size + cost > size_max // 2:
-            yield at, size
-            size = 0
-        size += cost
-    yield len(payloads), size
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

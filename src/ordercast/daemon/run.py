@@ -15,11 +15,12 @@ from datetime import UTC, datetime
 
 from ordercast import __version__
 from ordercast.daemon.advice import ADVICE_ON_REFUSALS, counted
+from ordercast.daemon.clients import ClientServer
 from ordercast.daemon.config import NodeConfig
 from ordercast.daemon.config_file import STATUS_PORT
+from ordercast.daemon.host import GroupHost
 from ordercast.daemon.http import StatusServer
 from ordercast.daemon.logs import describe, fields
-from ordercast.daemon.node import Node
 from ordercast.daemon.plan import plan_of
 from ordercast.daemon.status import Meter, ObservedNode, refusals, status_of, view_change
 from ordercast.daemon.status_parts import Refusal, change_text
@@ -37,10 +38,13 @@ _log = logging.getLogger(__name__)
 async def run_daemon(config: NodeConfig, notifier: Notifier) -> None:
     """Returns after an orderly leave; UsageError when it cannot start, NodeFailed when it ended by itself."""
     async with AsyncExitStack() as stack:
-        node = await stack.enter_async_context(Node(config))
+        node = GroupHost(config, lambda view: reporter.on_view(view))
         reporter = Reporter(node)
+        await stack.enter_async_context(node)
         describe(node=node.config.name)
         reporter.started()
+        clients = await stack.enter_async_context(ClientServer(node, config.clients))
+        _log.info("clients at %s", " and ".join(map(str, clients.addresses)))
         port = config.status.port
         if port is not None:
             server = await stack.enter_async_context(StatusServer(node, config.status.address, own_port(node, port)))
@@ -58,7 +62,7 @@ def own_port(node: ObservedNode, port: int) -> int:
     return port + node.config.node - 1 if node.config.is_local and port == STATUS_PORT else port
 
 
-async def _until_signal(node: Node, reporter: Reporter, notifier: Notifier) -> str:
+async def _until_signal(node: GroupHost, reporter: Reporter, notifier: Notifier) -> str:
     """The name of the signal. A second one ends the process at once."""
     loop = asyncio.get_running_loop()
     came: asyncio.Future[str] = loop.create_future()
@@ -71,25 +75,18 @@ async def _until_signal(node: Node, reporter: Reporter, notifier: Notifier) -> s
 
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, on_signal, each)
-    reading = asyncio.create_task(_read(node, reporter))
+    ended = asyncio.create_task(node.wait_ended())
     ticking = asyncio.create_task(_tick(reporter, notifier))
     try:
-        await asyncio.wait((came, reading, ticking), return_when=asyncio.FIRST_COMPLETED)
-        for task in (reading, ticking):
+        await asyncio.wait((came, ended, ticking), return_when=asyncio.FIRST_COMPLETED)
+        for task in (ended, ticking):
             if task.done():
                 task.result()
-        return came.result() if came.done() else "the stream ended"
+        return came.result() if came.done() else "the node ended"
     finally:
-        reading.cancel()
+        ended.cancel()
         ticking.cancel()
-        await asyncio.gather(reading, ticking, return_exceptions=True)
-
-
-async def _read(node: Node, reporter: Reporter) -> None:
-    """Nobody is above a daemon yet: messages are taken and forgotten, views are logged."""
-    async for batch in node.batches():
-        if isinstance(batch, View):
-            reporter.on_view(batch)
+        await asyncio.gather(ended, ticking, return_exceptions=True)
 
 
 async def _tick(reporter: Reporter, notifier: Notifier) -> None:

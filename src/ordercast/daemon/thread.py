@@ -1,6 +1,6 @@
 """A node with a thread and an event loop of its own, for programs whose loop is often busy.
 
-The methods are those of `Node`, called from the event loop on which it was started: what is submitted crosses over in
+The methods are those of `Node`, called from the event loop on which it was started: what is sent crosses over in
 batches, and so does what is delivered. A program that blocks its own loop no longer holds up the token; if it blocks
 for long, deliveries wait in the node's inbox and then stop the senders, as they would in a plain node.
 """
@@ -9,26 +9,30 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from ordercast.daemon.config import NodeConfig
-from ordercast.daemon.inbox import Batch, Batches, Events, Inbox, size_of
-from ordercast.daemon.node import Node
+from ordercast.daemon.node import DEFAULT_NAME, Node
 from ordercast.model.errors import UsageError
+from ordercast.model.events import Piece
+from ordercast.model.ids import Position
 from ordercast.model.service import Service
+from ordercast.stream.member import Member
+from ordercast.stream.pieces import GroupInbox, events_of, size_of
 
 T = TypeVar("T")
 CROSSING_SIZE_MAX = 1 << 20  # bytes on their way from one thread to the other; what is more waits in the node's inbox
 
 
-class ThreadedNode:
-    def __init__(self, config: NodeConfig | None = None) -> None:
-        self.node = Node(config)  # for its status; call its methods from here only
+class ThreadedNode(Member):
+    def __init__(self, config: NodeConfig | None = None, *, name: str = DEFAULT_NAME) -> None:
+        super().__init__()
+        self.node = Node(config, name=name)  # for its status; call its methods from here only
+        self.inbox = GroupInbox(events_of, CROSSING_SIZE_MAX, None, self._on_taken)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="ordercast node", daemon=True)
-        self._inbox = Inbox(CROSSING_SIZE_MAX, lambda _: None, self._on_taken)
         self._crossing = 0  # bytes; counted in the node's thread
         self._is_running = False
         self._pump: asyncio.Task[None] | None = None
@@ -42,7 +46,7 @@ class ThreadedNode:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.leave()
+        await self.close()
 
     async def start(self) -> None:
         if self._home is not None:
@@ -57,25 +61,27 @@ class ThreadedNode:
             self._stop()
             raise
 
-    async def leave(self) -> None:
+    async def close(self) -> None:
         if self._is_running:
             self._is_running = False
             await asyncio.shield(asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._leave(), self._loop)))
             self._stop()
 
-    async def submit(self, data: bytes, service: Service = Service.AGREED) -> None:
-        await self.submit_many((data,), service)
+    @property
+    def name(self) -> str:
+        return self.node.name
 
-    async def submit_many(self, payloads: Sequence[bytes], service: Service = Service.AGREED) -> None:
-        if not self._is_running:
-            raise UsageError("the node is not running: use it inside `async with`")
-        await self._over_there(self.node.submit_many(payloads, service))
+    async def groups(self) -> dict[str, int]:
+        return await self._over_there(self.node.groups())
 
-    def batches(self) -> Batches:
-        return self._inbox.batches()
+    async def _ask(self, groups: tuple[str, ...], *, joins: bool) -> None:
+        await self._over_there(self.node.join(*groups) if joins else self.node.leave(*groups))
 
-    def stream(self) -> Events:
-        return self._inbox.events()
+    async def _send(
+        self, groups: tuple[str, ...], data: list[bytes], service: Service, *, confirm: bool, self_discard: bool
+    ) -> Position | None:
+        sending = self.node.send_many(groups, data, service, confirm=confirm, self_discard=self_discard)
+        return await self._over_there(sending)
 
     # In the node's thread
 
@@ -85,7 +91,7 @@ class ThreadedNode:
         self._pump = asyncio.create_task(self._carry_over())
 
     async def _leave(self) -> None:
-        await self.node.leave()
+        await self.node.close()
         assert self._pump is not None and self._may_go_on is not None
         self._crossing = -1 << 62  # no more waiting: what is left crosses over
         self._may_go_on.set()
@@ -95,17 +101,17 @@ class ThreadedNode:
         assert self._home is not None and self._may_go_on is not None
         failure: BaseException | None = None
         try:
-            async for batch in self.node.batches():
-                self._post(self._inbox.put, batch, size_of(batch))
-                self._crossing += size_of(batch)
+            async for piece in self.node.batches():
+                self._post(self._arrive, piece, size_of(piece))
+                self._crossing += size_of(piece)
                 while self._crossing > CROSSING_SIZE_MAX:
                     self._may_go_on.clear()
                     await self._may_go_on.wait()
         except Exception as error:
             failure = error
-        self._post(self._inbox.close, failure)
+        self._post(self.inbox.close, failure)
 
-    def _post(self, what: Any, *arguments: Batch | int | BaseException | None) -> None:
+    def _post(self, what: Any, *arguments: Piece | int | BaseException | None) -> None:
         assert self._home is not None
         if not self._home.is_closed():
             self._home.call_soon_threadsafe(what, *arguments)
@@ -117,11 +123,18 @@ class ThreadedNode:
 
     # Between the two
 
+    def _arrive(self, piece: Piece, size: int) -> None:
+        self.inbox.put(piece, size)
+        self._waiters.saw(piece, self.name)
+
     def _on_taken(self, size: int) -> None:
         if self._loop.is_running():
             self._loop.call_soon_threadsafe(self._taken, size)
 
     async def _over_there(self, work: Coroutine[Any, Any, T]) -> T:
+        if not self._is_running:
+            work.close()
+            raise UsageError("the node is not running: use it inside `async with`")
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     def _stop(self) -> None:

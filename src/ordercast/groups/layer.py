@@ -37,7 +37,7 @@ from ordercast.groups.table import Notice, Table
 from ordercast.model.effects import Deliver
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import ViewId
-from ordercast.model.ids import NO_SEQ, ProcessId, RingId, Seq
+from ordercast.model.ids import NO_SEQ, Position, ProcessId, RingId, Seq, position_from
 from ordercast.model.view import View, ViewKind
 
 ROUTES_MAX = 10_000  # heads whose receivers are remembered
@@ -55,6 +55,10 @@ class Run(NamedTuple):
     first: int
     services: Sequence[int]
     payloads: Sequence[bytes]
+
+    @property
+    def last(self) -> Position:
+        return position_from(self.ring, self.seq, self.each, self.first + len(self.payloads) - 1)
 
 
 class Announce(NamedTuple):

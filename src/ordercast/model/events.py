@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from ordercast.model.ids import Position, RingId, Seq
+from ordercast.model.ids import Position, RingId, Seq, position_from
 from ordercast.model.service import Service
 
 
@@ -123,13 +123,12 @@ class Batch:
 
     def __iter__(self) -> Iterator[Message]:
         for number, (data, service) in enumerate(zip(self.data, self.services, strict=True), self.first):
-            position = Position(self.ring, Seq(self.seq + number // self.each), number % self.each)
+            position = position_from(self.ring, self.seq, self.each, number)
             yield Message(self.groups, self.sender, data, position, _SERVICES[service])
 
     @property
     def last(self) -> Position:
-        number = self.first + len(self.data) - 1
-        return Position(self.ring, Seq(self.seq + number // self.each), number % self.each)
+        return position_from(self.ring, self.seq, self.each, self.first + len(self.data) - 1)
 
 
 _SERVICES = tuple(Service)

@@ -79,3 +79,8 @@ class Position(NamedTuple):
 
 
 VIEW_SLOT = 0xFFFF
+
+
+def position_from(ring: RingId, seq: Seq, each: int, number: int) -> Position:
+    """Of the message with this number, from 0, in packets of `each` messages from `seq` on."""
+    return Position(ring, Seq(seq + number // each), number % each)

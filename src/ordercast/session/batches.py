@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ordercast.groups.layer import Run
 from ordercast.model.errors import WireError
 from ordercast.model.events import Dropped
-from ordercast.model.ids import Position, ProcessId, RingId, Seq
+from ordercast.model.ids import Position, ProcessId, RingId, Seq, position_from
 from ordercast.model.service import SERVICE_MAX, Service
 from ordercast.session.pieces import FrameKind, expect_end, frame, reading
 
@@ -50,8 +50,7 @@ class Confirm(NamedTuple):
 
     @property
     def last(self) -> Position:
-        number = self.first + self.messages - 1
-        return Position(self.ring, Seq(self.seq + number // self.each), number % self.each)
+        return position_from(self.ring, self.seq, self.each, self.first + self.messages - 1)
 
 
 _SEND = Struct(">BHI")

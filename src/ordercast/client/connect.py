@@ -1,0 +1,79 @@
+"""`ordercast.connect()`: finds a daemon, and gives a client in asyncio or in blocking form.
+
+async with ordercast.connect(name="alice") as me:     with ordercast.connect(name="alice") as me:
+    await me.join("orders")                               me.join("orders")
+    async for event in me: ...                            for event in me: ...
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from ordercast.client.blocking import BlockingClient
+from ordercast.client.connection import Client
+from ordercast.groups.names import checked_client
+from ordercast.model.errors import UsageError
+from ordercast.session.frames import SlowPolicy
+from ordercast.stream.addresses import Address, addresses_from
+
+
+def connect(
+    address: str | None = None,
+    *,
+    name: str = "",
+    slow: SlowPolicy | str = SlowPolicy.WAIT,
+    reconnect: bool = False,
+) -> Connecting:
+    """Enter it with `async with` or with `with`.
+
+    `address`: `tcp://HOST:PORT`, `unix:///PATH`, or the name of a daemon on this machine; without it, any daemon of
+    this machine. Several, separated by blanks, are tried in order.
+    `name`: of this client at its daemon; the daemon finds one for those who give none.
+    `slow`: what the daemon does when this client reads too slowly: `wait` (keep 64 MiB for it, then disconnect it),
+    `drop` (keep 8 MiB, then drop the oldest messages, with a `Dropped` in their place) or `disconnect` (at 8 MiB).
+    `reconnect`: when the connection breaks, find a daemon again, join the same groups again, and put a `Reconnected`
+    into the stream that says what may have been missed. Otherwise the stream ends with `ConnectionLost`.
+    """
+    if name:
+        checked_client(name)
+    return Connecting(address, name, _policy(slow), reconnect)
+
+
+class Connecting:
+    """A client that is not connected yet."""
+
+    def __init__(self, address: str | None, name: str, slow: SlowPolicy, reconnect: bool) -> None:
+        self._addresses: list[Address] = []
+        for one in (address or "").split() or [""]:
+            self._addresses += addresses_from(one)
+        self._client = Client(self._addresses, name, slow=slow, reconnect=reconnect)
+        self._blocking: BlockingClient | None = None
+
+    async def __aenter__(self) -> Client:
+        await self._client.open()
+        return self._client
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._client.close()
+
+    def __enter__(self) -> BlockingClient:
+        self._blocking = BlockingClient(self._client)
+        self._blocking.open()
+        return self._blocking
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._blocking is not None
+        self._blocking.close()
+
+
+def _policy(slow: SlowPolicy | str) -> SlowPolicy:
+    if isinstance(slow, SlowPolicy):
+        return slow
+    try:
+        return SlowPolicy[slow.upper()]
+    except KeyError:
+        raise UsageError(f"slow={slow!r} is no policy: it is wait, drop or disconnect") from None

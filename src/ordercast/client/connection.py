@@ -1,0 +1,351 @@
+"""Client: a session with a daemon, over a unix socket or TCP. See `stream/member.py` for its methods.
+
+Everything that arrives is put into the inbox as it comes, within the credit that the daemon was given; the daemon is
+told as the application takes it. Sending waits while the daemon has given no credit. Several tasks may use one client;
+one at a time may read. A call that is cancelled leaves the client whole: what it had asked for may still happen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import deque
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from ordercast.model.errors import UsageError, WireError
+from ordercast.model.events import Batch, Dropped, Left, Reconnected, Transition, View
+from ordercast.model.ids import Position
+from ordercast.model.service import Service
+from ordercast.session.batches import Confirm
+from ordercast.session.client_half import (
+    BATCH_SIZE_MAX,
+    BYE,
+    LIST,
+    PONG,
+    RECEIVE_CREDIT,
+    ClientHalf,
+    Closing,
+    Listing,
+    News,
+    cost_of,
+)
+from ordercast.session.frames import SlowPolicy, Welcome
+from ordercast.session.pieces import FrameKind
+from ordercast.session.reader import FrameReader
+from ordercast.stream.addresses import Address, UnixAddress
+from ordercast.stream.member import Member
+from ordercast.stream.payloads import portions
+from ordercast.stream.pieces import GroupInbox, events_of
+
+GREETING_S = 10.0  # in which the daemon must have answered
+RETRY_MIN_S = 0.1
+RETRY_MAX_S = 2.0
+
+
+class ConnectionLost(Exception):
+    """There is no daemon at the other end any more. It says why."""
+
+
+class Client(Member):
+    """One session after the other with some daemon; usually there is only one."""
+
+    def __init__(self, addresses: Sequence[Address], name: str, *, slow: SlowPolicy, reconnect: bool) -> None:
+        super().__init__()
+        self.inbox = GroupInbox(events_of, 2 * RECEIVE_CREDIT, None, self._on_taken)
+        self.address: Address | None = None  # of the daemon
+        self._addresses = tuple(addresses)
+        self._asked_name = name
+        self._policy = slow
+        self._reconnects = reconnect
+        self._link: Link | None = None
+        self._listings: deque[asyncio.Future[dict[str, int]]] = deque()
+        self._last: Position | None = None  # of the last message that came
+        self._is_closed = False
+        self._retrying: asyncio.Task[None] | None = None
+        self._connected = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @property
+    def name(self) -> str:
+        return self._link.half.name if self._link is not None else self._asked_name
+
+    async def open(self) -> None:
+        """Find a daemon. UsageError says why none could be reached, or would have us."""
+        problems = []
+        for address in self._addresses:
+            try:
+                self._link = await self._reach(address)
+            except OSError as error:
+                problems.append(f"{address}: {_told(error)}")
+                continue
+            self.address = address
+            self._connected.set()
+            return
+        where = "; ".join(problems) or "no daemon runs on this machine"
+        raise UsageError(f"no daemon can be reached ({where}): start one with `ordercast up` or `ordercast daemon`")
+
+    async def _reach(self, address: Address) -> Link:
+        loop = asyncio.get_running_loop()
+        link = Link(self, ClientHalf(self._asked_name, self._policy))
+        if isinstance(address, UnixAddress):
+            await loop.create_unix_connection(lambda: link, str(address.path))
+        else:
+            await loop.create_connection(lambda: link, address.host, address.port)
+        try:
+            async with asyncio.timeout(GREETING_S):
+                await link.welcome
+        except TimeoutError:
+            link.abort()
+            raise OSError(f"it did not greet within {GREETING_S:.0f} s: this may not be a daemon") from None
+        except BaseException:
+            link.abort()
+            raise
+        return link
+
+    async def close(self) -> None:
+        """What was sent is sent; the others see that this client has disconnected."""
+        self._is_closed = True
+        if self._retrying is not None:
+            self._retrying.cancel()
+        link, self._link = self._link, None
+        if link is not None:
+            await link.say_bye()
+        self._give_up(ConnectionLost("the client was closed"))
+
+    # What an application asks for
+
+    async def groups(self) -> dict[str, int]:
+        link = await self._current()
+        future: asyncio.Future[dict[str, int]] = asyncio.get_running_loop().create_future()
+        self._listings.append(future)
+        link.write(LIST)
+        return await future
+
+    async def _ask(self, groups: tuple[str, ...], *, joins: bool) -> None:
+        link = await self._current()
+        link.write(link.half.join(groups) if joins else link.half.leave(groups))
+
+    async def _send(
+        self, groups: tuple[str, ...], data: list[bytes], service: Service, *, confirm: bool, self_discard: bool
+    ) -> Position | None:
+        link = await self._current()
+        head = link.half.head(groups, self_discard=self_discard, confirm=confirm)
+        link.half.check_sizes(head, data)
+        waits: list[asyncio.Future[Position]] = []
+        start = 0
+        for end, _ in portions(data, len(head), BATCH_SIZE_MAX):
+            await link.credit()
+            if confirm:
+                waits.append(self._waiters.confirmation(end - start))
+            link.write(link.half.send(service, head, data[start:end] if start or end < len(data) else data))
+            start = end
+        if link.is_full:
+            await link.drained()
+        return (await asyncio.gather(*waits))[-1] if waits else None
+
+    async def _current(self) -> Link:
+        """The session; waits for the next one while there is none but there may be."""
+        while self._link is None:
+            if self._is_closed or not self._reconnects:
+                raise ConnectionLost("there is no connection to a daemon: connect again")
+            self._connected.clear()
+            await self._connected.wait()
+        return self._link
+
+    # What comes
+
+    def on_news(self, link: Link, news: News, size: int) -> None:
+        match news:
+            case Batch() | View() | Transition() | Left() | Dropped() | Reconnected():
+                if isinstance(news, Batch):
+                    self._last = news.last
+                self.inbox.put(news, size)
+                self._waiters.saw(news, link.half.name)
+            case Confirm():
+                self._waiters.confirmed(news.messages, news.last)
+            case Listing():
+                future = self._listings.popleft()
+                if not future.done():
+                    future.set_result(news.groups)
+            case Closing() | Welcome():
+                pass  # the link has seen to it
+
+    def _on_taken(self, size: int) -> None:
+        if self._link is not None:
+            frame = self._link.half.took(size)
+            if frame is not None:
+                self._link.write(frame)
+
+    def on_lost(self, link: Link, why: str) -> None:
+        if link is not self._link:
+            return
+        self._link = None
+        if not self._reconnects or self._is_closed:
+            self._give_up(ConnectionLost(why))
+            return
+        unconfirmed = self._waiters.unconfirmed
+        self._waiters.fail(ConnectionLost(why))
+        self._fail_listings(ConnectionLost(why))
+        self._retrying = asyncio.get_running_loop().create_task(self._reconnect(why, unconfirmed))
+
+    async def _reconnect(self, why: str, unconfirmed: int) -> None:
+        """Try until it works: a daemon that restarts comes back."""
+        pause = RETRY_MIN_S
+        while True:
+            try:
+                await self.open()
+                break
+            except (UsageError, ConnectionLost):
+                await asyncio.sleep(pause)
+                pause = min(RETRY_MAX_S, 2 * pause)
+        link = self._link
+        assert link is not None
+        joined = tuple(sorted(self.joined))
+        self.inbox.put(Reconnected(link.half.name, joined, unconfirmed, self._last, why), 0)
+        if joined:
+            link.write(link.half.join(joined))
+
+    def _give_up(self, error: ConnectionLost) -> None:
+        self._waiters.fail(error)
+        self._fail_listings(error)
+        self._connected.set()
+        self.inbox.close(None if self._is_closed else error)
+
+    def _fail_listings(self, error: ConnectionLost) -> None:
+        while self._listings:
+            future = self._listings.popleft()
+            if not future.done():
+                future.set_exception(error)
+
+
+class Link(asyncio.BufferedProtocol):
+    """One connection."""
+
+    def __init__(self, client: Client, half: ClientHalf) -> None:
+        self.half = half
+        self.welcome: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.is_full = False  # the transport asks to wait
+        self._client = client
+        self._reader = FrameReader()
+        self._transport: asyncio.Transport | None = None
+        self._why = ""  # the daemon closes, as it says
+        self._creditors: deque[asyncio.Future[None]] = deque()  # wait for credit, in order
+        self._drain: asyncio.Future[None] | None = None
+        self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    # What the transport tells
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        sock = transport.get_extra_info("socket")
+        if sock.family != socket.AF_UNIX:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        transport.write(self.half.hello())
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._reader.room()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        try:
+            for kind, body in self._reader.received(nbytes):
+                news = self.half.receive(kind, body)
+                if news is not None:
+                    self._take(news, cost_of(kind, body))
+                elif kind == FrameKind.PING:
+                    self.write(PONG)
+                elif kind == FrameKind.CREDIT:
+                    self._pay()
+        except WireError as error:
+            self._why = f"the daemon said something that cannot be understood: {error}"
+            self.abort()
+
+    def _take(self, news: News, size: int) -> None:
+        if isinstance(news, Welcome):
+            if not self.welcome.done():
+                self.welcome.set_result(None)
+        elif isinstance(news, Closing):
+            self._why = news.why
+        else:
+            self._client.on_news(self, news, size)
+
+    def pause_writing(self) -> None:
+        self.is_full = True
+
+    def resume_writing(self) -> None:
+        self.is_full = False
+        if self._drain is not None and not self._drain.done():
+            self._drain.set_result(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        why = self._why or f"the connection to the daemon broke: {_told(exc) if exc else 'it was closed'}"
+        if not self._gone.done():
+            self._gone.set_result(None)
+        if not self.welcome.done():
+            self.welcome.set_exception(UsageError(why) if self._why else OSError(why))
+            return
+        for future in (*self._creditors, self._drain):
+            if future is not None and not future.done():
+                future.set_exception(ConnectionLost(why))
+        self._client.on_lost(self, why)
+
+    # Writing
+
+    def write(self, data: bytes) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
+    async def credit(self) -> None:
+        """Waits until the daemon takes more. First come, first served."""
+        if self.half.credit > 0 and not self._creditors:
+            return
+        if self._transport is None or self._transport.is_closing():
+            raise ConnectionLost(self._why or "the connection to the daemon is closed")
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._creditors.append(future)
+        try:
+            await future
+        except asyncio.CancelledError:
+            if future in self._creditors:
+                self._creditors.remove(future)
+            else:
+                self._pay()  # it was our turn: it is the next one's now
+            raise
+
+    def _pay(self) -> None:
+        while self.half.credit > 0 and self._creditors:
+            future = self._creditors.popleft()
+            if not future.done():
+                future.set_result(None)
+                return  # it will use some of it, and then the next one is asked
+
+    async def drained(self) -> None:
+        while self.is_full:
+            if self._drain is None or self._drain.done():
+                self._drain = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._drain)
+
+    async def say_bye(self) -> None:
+        self.write(BYE)
+        if self._transport is not None:
+            self._transport.close()
+            await self._gone
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+
+def _told(error: BaseException) -> str:
+    strerror = getattr(error, "strerror", None)
+    return str(strerror or error or type(error).__name__)

@@ -1,0 +1,285 @@
+"""Clients of a daemon: listens on a unix socket and, where configured, on TCP; one connection is one session.
+
+What a client sends that is wrong closes its session with a sentence, and nothing else moves. A client that ends, or
+whose connection breaks, is gone from its groups at once. Nobody waits for a client: what it does not take waits within
+the bound of its policy (`session/outbound.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import os
+import socket
+import stat
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ordercast.daemon.config import ClientsConfig
+from ordercast.daemon.host import GroupHost, Parcel
+from ordercast.groups.layer import Run, join_payload, leave_payload
+from ordercast.model.errors import UsageError, WireError
+from ordercast.session.batches import Send, encode_confirm
+from ordercast.session.daemon_half import Bye, DaemonHalf, Join, Leave, ListGroups, Request
+from ordercast.session.frames import Hello, encode_closing, encode_listing
+from ordercast.session.pieces import HEADER, FrameKind, frame
+from ordercast.session.reader import FrameReader
+from ordercast.stream.addresses import TcpAddress, UnixAddress, socket_path
+
+GREETING_S = 10.0  # in which a client must have said who it is
+LINGER_S = 60.0  # a client that is being closed may take so long to read the reason
+LOOK_EVERY_S = 5.0
+QUIET_S = 15.0  # a connection over TCP that was silent for so long is asked whether it is alive
+SILENCE_MAX_S = 90.0  # and given up after so long
+
+_log = logging.getLogger(__name__)
+
+
+class ClientServer:
+    """Serves clients of a host while it is entered."""
+
+    def __init__(self, host: GroupHost, config: ClientsConfig) -> None:
+        self._host = host
+        self._config = config
+        self._servers: list[asyncio.Server] = []
+        self._path: Path | None = None
+        self._look: asyncio.TimerHandle | None = None
+        self.connections: set[Connection] = set()
+        self.refused = 0  # clients that were sent away, or said something wrong
+        self.addresses: list[UnixAddress | TcpAddress] = []
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._listen_unix()
+            if self._config.port is not None:
+                await self._listen_tcp(self._config.address, self._config.port)
+        except BaseException:
+            await self.close()
+            raise
+        self._look_after()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        for server in self._servers:
+            server.close()
+        if self._look is not None:
+            self._look.cancel()
+        for connection in list(self.connections):
+            connection.close(f"the daemon {self._host.config.name} is being shut down")
+        if self._path is not None:
+            with suppress(OSError):
+                self._path.unlink()
+
+    async def _listen_unix(self) -> None:
+        path = socket_path(self._host.config.name, self._config.folder)
+        loop = asyncio.get_running_loop()
+        try:
+            if not path.parent.exists():
+                path.parent.mkdir(parents=True, mode=0o755 if os.geteuid() == 0 else 0o700)
+            _remove_stale(path)
+            listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            old = os.umask(0o777 & ~self._config.mode)
+            try:
+                listener.bind(str(path))
+            finally:
+                os.umask(old)
+            self._path = path
+            self._servers.append(await loop.create_unix_server(self._accept_local, sock=listener, backlog=1024))
+        except OSError as error:
+            raise UsageError(
+                f"clients cannot be served at {path}: {error.strerror}; set folder in [clients] to one that this user "
+                "may write"
+            ) from error
+        self.addresses.append(UnixAddress(path))
+
+    async def _listen_tcp(self, address: str, port: int) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            server = await loop.create_server(self._accept_remote, address, port, backlog=1024)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                why = "the port is taken by another process: choose another port in [clients]"
+            else:
+                why = error.strerror or str(error)
+            raise UsageError(f"clients cannot be served at {address} port {port}: {why}") from error
+        self._servers.append(server)
+        self.addresses.append(TcpAddress(address, server.sockets[0].getsockname()[1]))
+
+    def _accept_local(self) -> Connection:
+        return Connection(self, self._host, is_remote=False)
+
+    def _accept_remote(self) -> Connection:
+        return Connection(self, self._host, is_remote=True)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.connections) > self._config.sessions_max
+
+    def _look_after(self) -> None:
+        loop = asyncio.get_running_loop()
+        for connection in list(self.connections):
+            connection.look(loop.time())
+        self._look = loop.call_later(LOOK_EVERY_S, self._look_after)
+
+
+def _remove_stale(path: Path) -> None:
+    """A socket that a killed daemon left. One that somebody listens to is in use."""
+    try:
+        if not stat.S_ISSOCK(path.stat().st_mode):
+            raise UsageError(f"{path} is in the way, and not a socket: remove it, or set folder in [clients]")
+    except FileNotFoundError:
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            path.unlink()
+            return
+    raise UsageError(f"another daemon serves clients at {path}: end it, or set folder in [clients]")
+
+
+class Connection(asyncio.BufferedProtocol):
+    """One client, from its connection to its end."""
+
+    def __init__(self, server: ClientServer, host: GroupHost, *, is_remote: bool) -> None:
+        self.half = DaemonHalf(host.config.ring.message_size_max)
+        self._server = server
+        self._host = host
+        self._is_remote = is_remote
+        self._reader = FrameReader()
+        self._transport: asyncio.Transport | None = None
+        self._number = 0
+        self._is_closing = False
+        self._heard_at = 0.0
+        self._flush_soon = False
+
+    # What the transport tells
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._heard_at = asyncio.get_running_loop().time()
+        self._server.connections.add(self)
+        if self._is_remote:
+            sock = transport.get_extra_info("socket")
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if self._server.is_full:
+            self.close("this daemon has as many clients as it may: raise sessions_max in [clients]")
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._reader.room()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._is_closing:
+            self._reader = FrameReader()  # whatever it still says
+            return
+        self._heard_at = asyncio.get_running_loop().time()
+        try:
+            for kind, body in self._reader.received(nbytes):
+                request = self.half.receive(kind, body)
+                if request is not None and not self._is_closing:
+                    self._carry_out(request, len(body) + HEADER.size)
+        except (WireError, UsageError) as error:
+            self._server.refused += 1
+            self.close(str(error))
+            return
+        self.flush()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end()
+        self._server.connections.discard(self)
+
+    # Requests
+
+    def _carry_out(self, request: Request, size: int) -> None:
+        match request:
+            case Send():
+                self._host.request(self._number, request.payloads, request.service, lambda: self._accepted(size))
+            case Join():
+                self._host.request(self._number, (join_payload(self.half.name, request.groups),))
+            case Leave():
+                self._host.request(self._number, (leave_payload(self.half.name, request.groups),))
+            case ListGroups():
+                self.half.urge(encode_listing(self._host.named.table.groups()))
+            case Hello():
+                self._number, name = self._host.open_session(self, request.name)
+                self.half.welcome(name, request)
+            case Bye():
+                self.close("")
+
+    def _accepted(self, size: int) -> None:
+        self.half.accepted(size)
+        self._flush_later()
+
+    # What the host tells (see `host.Session`)
+
+    def on_parcel(self, parcel: Parcel) -> None:
+        why = self.half.outbound.put(parcel.frame(), parcel.messages)
+        if why is not None:
+            _log.warning("client %s is disconnected: %s", self.half.name, why)
+            self.close(why)
+
+    def on_confirmed(self, run: Run) -> None:
+        self.half.urge(encode_confirm(run))
+
+    def on_ended(self, why: str) -> None:
+        self._number = 0
+        self.close(why)
+
+    def flush(self) -> None:
+        if self._transport is None or self._is_closing:
+            return
+        frames = self.half.take()
+        if frames:
+            self._transport.write(frames[0] if len(frames) == 1 else b"".join(frames))
+
+    def _flush_later(self) -> None:
+        if not self._flush_soon:
+            self._flush_soon = True
+            asyncio.get_running_loop().call_soon(self._flush_now)
+
+    def _flush_now(self) -> None:
+        self._flush_soon = False
+        self.flush()
+
+    # The end
+
+    def look(self, now: float) -> None:
+        """A few times a minute."""
+        silence = now - self._heard_at
+        if not self.half.name and silence > GREETING_S:
+            self.close("a client of Ordercast says who it is first")
+        elif self._is_remote and silence > SILENCE_MAX_S:
+            self.close(f"nothing was heard of the client for {SILENCE_MAX_S:.0f} s")
+        elif self._is_remote and silence > QUIET_S:
+            self.half.urge(frame(FrameKind.PING))
+            self.flush()
+
+    def close(self, why: str) -> None:
+        """Tell the client why, if it is not its own wish, and let it go."""
+        if self._is_closing or self._transport is None:
+            return
+        self._end()
+        if why:
+            self._transport.write(encode_closing(why))
+        self._transport.close()
+        asyncio.get_running_loop().call_later(LINGER_S, self._transport.abort)
+
+    def _end(self) -> None:
+        """Gone from its groups."""
+        self._is_closing = True
+        if self._number:
+            self._host.close_session(self._number, self.half.name)
+            self._number = 0

@@ -1,0 +1,194 @@
+"""GroupHost: a participant whose deliveries are cut into named groups for its sessions.
+
+A session is somebody who sends and receives here: the program that embeds a node, or a client that is connected to a
+daemon. Requests of sessions are handed to the engine in turns, one of each, whenever there is room; what the groups
+themselves have to say goes first. Nobody waits here: a session is told when its request was accepted.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
+
+from ordercast.daemon.config import NodeConfig
+from ordercast.daemon.participant import Participant
+from ordercast.groups.layer import Announce, Confirmed, Groups, Output, Run, disconnect_payload
+from ordercast.groups.table import Notice
+from ordercast.model.effects import Deliver
+from ordercast.model.service import Service
+from ordercast.model.view import View
+from ordercast.session.batches import encode_messages
+from ordercast.session.news import encode_news
+from ordercast.stream.payloads import portions
+from ordercast.stream.pieces import GroupInbox, events_of
+
+OWN = 0  # the sender number of what the groups say
+
+
+class Parcel:
+    """Something for several sessions. Its frame is made once, when the first asks for it."""
+
+    __slots__ = ("_frame", "content")
+
+    def __init__(self, content: Run | Notice) -> None:
+        self.content = content
+        self._frame: bytes | None = None
+
+    @property
+    def messages(self) -> int:
+        return len(self.content.payloads) if isinstance(self.content, Run) else 0
+
+    def frame(self) -> bytes:
+        if self._frame is None:
+            content = self.content
+            self._frame = encode_messages(content) if isinstance(content, Run) else encode_news(content.news)
+        return self._frame
+
+
+class Session(Protocol):
+    def on_parcel(self, parcel: Parcel) -> None: ...
+    def on_confirmed(self, run: Run) -> None: ...
+    def on_ended(self, why: str) -> None:
+        """The host has ended."""
+
+    def flush(self) -> None:
+        """That was all for now."""
+
+
+class _Request(NamedTuple):
+    payloads: Sequence[bytes]
+    service: Service
+    size: int  # in the engine's queue
+    accepted: Callable[[], None] | None
+
+
+class GroupHost(Participant):
+    def __init__(
+        self, config: NodeConfig | None = None, on_configuration: Callable[[View], None] | None = None
+    ) -> None:
+        super().__init__(config)
+        self.inbox: GroupInbox = GroupInbox(events_of, self.config.inbox_size_max, self._on_behind)
+        self.named: Groups
+        self.sessions: dict[int, Session] = {}
+        self._on_configuration = on_configuration
+        self._numbers = 0  # sessions so far
+        self._announcements: deque[bytes] = deque()
+        self._requests: dict[int, deque[_Request]] = {}  # that wait, by session
+        self._turns: deque[int] = deque()  # sessions that have some
+        self._is_pumping = False
+
+    # Sessions
+
+    def open_session(self, session: Session, name: str) -> tuple[int, str]:
+        """Its number and its full name. UsageError when the name is bad, or in use. Empty: any that is free."""
+        self._running()
+        number = self._numbers + 1
+        while not name and self.named.is_connected(f"c{number}@{self.config.name}"):
+            number += 1
+        full = self.named.connect(name or f"c{number}", number)
+        self._numbers = number
+        self.sessions[number] = session
+        return number, full
+
+    def close_session(self, number: int, full: str) -> None:
+        """It is gone: what it has sent is still sent, and then everybody is told."""
+        if self.sessions.pop(number, None) is not None and self.is_running:
+            self.request(number, (disconnect_payload(full),))
+
+    def request(
+        self,
+        number: int,
+        payloads: Sequence[bytes],
+        service: Service = Service.AGREED,
+        accepted: Callable[[], None] | None = None,
+    ) -> None:
+        """To be sent in this session's turn, after what it has asked for before."""
+        queue = self._requests.setdefault(number, deque())
+        if not queue:
+            self._turns.append(number)
+        start = 0
+        for end, size in portions(payloads, self._overhead, self.config.ring.queue_size_max):
+            is_last = end == len(payloads)
+            queue.append(_Request(payloads[start:end], service, size, accepted if is_last else None))
+            start = end
+        self._pump()
+
+    def _pump(self) -> None:
+        """Hand over what there is room for. Called from within itself when the engine delivers at once."""
+        if self._is_pumping or not self.is_running:
+            return
+        self._is_pumping = True
+        try:
+            while self._announcements:
+                size = len(self._announcements[0]) + self._overhead
+                if not self._has_room_for(size):
+                    return
+                self._hand_over((self._announcements.popleft(),), Service.AGREED, OWN, size)
+            while self._turns and self.named.is_steady and self._take_turn():
+                pass
+        finally:
+            self._is_pumping = False
+
+    def _take_turn(self) -> bool:
+        number = self._turns[0]
+        queue = self._requests[number]
+        request = queue[0]
+        if not self._has_room_for(request.size):
+            return False
+        self._turns.popleft()
+        queue.popleft()
+        if queue:
+            self._turns.append(number)
+        else:
+            del self._requests[number]
+        self._hand_over(request.payloads, request.service, number, request.size)
+        if request.accepted is not None:
+            request.accepted()
+        return True
+
+    # What the engine brings
+
+    def _opened(self) -> None:
+        self.named = Groups(self.process, self.config.name)
+
+    def _delivered(self, deliver: Deliver, size: int) -> None:
+        self._carry_out_groups(self.named.deliver(deliver))
+
+    def _viewed(self, view: View) -> None:
+        if self._on_configuration is not None:
+            self._on_configuration(view)
+        self._carry_out_groups(self.named.install(view))
+
+    def on_room(self) -> None:
+        super().on_room()
+        self._pump()
+
+    def _carry_out_groups(self, outputs: list[Output]) -> None:
+        sessions = self.sessions
+        touched: dict[int, Session] = {}
+        for output in outputs:
+            match output:
+                case Run() | Notice():
+                    parcel = Parcel(output)
+                    for number in output.sessions:
+                        if (session := sessions.get(number)) is not None:
+                            session.on_parcel(parcel)
+                            touched[number] = session
+                case Confirmed():
+                    if (session := sessions.get(output.session)) is not None:
+                        session.on_confirmed(output.run)
+                        touched[output.session] = session
+                case Announce():
+                    self._announcements.extend(output.payloads)
+        for session in touched.values():
+            session.flush()
+        if self._announcements or self._turns:
+            self._pump()
+
+    def _close(self) -> None:
+        super()._close()
+        why = str(self._failure) if self._failure is not None else f"the daemon {self.config.name} has left"
+        sessions, self.sessions = self.sessions, {}
+        for session in sessions.values():
+            session.on_ended(why)

@@ -1,0 +1,364 @@
+"""Participant: an engine with its sockets, its storage and its trace, driven by the event loop on which it is entered.
+
+It begins, leaves, submits and looks after the application's reading. What is done with deliveries is left to those who
+inherit: `raw.py` hands them out as they are, `node.py` cuts named groups out of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from time import monotonic_ns
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from ordercast.daemon.config import NodeConfig, TraceLevel
+from ordercast.daemon.counters import Counters
+from ordercast.daemon.driver import Driver
+from ordercast.daemon.sockets import Sockets
+from ordercast.daemon.storage import FolderStorage, MemoryStorage, Storage
+from ordercast.model.effects import Alarm, AlarmKind, Deliver, InstallView
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import Instant, ProcessId, node_of, process_id_from, process_text
+from ordercast.model.inputs import Submissions
+from ordercast.model.notes import Note
+from ordercast.model.service import Service
+from ordercast.model.view import View
+from ordercast.order.ring.config import RingConfig
+from ordercast.order.ring.node import RingNode
+from ordercast.order.ring.outbox import OVERHEAD
+from ordercast.stream.inbox import MESSAGE_OVERHEAD, Inbox
+from ordercast.trace.records import STAMP_SIZE, STAMPED, Crashed, Departed, Installed, Noted, Started
+from ordercast.trace.records import Event as TraceEvent
+
+if TYPE_CHECKING:
+    from ordercast.daemon.recording import Recording
+
+LEAVE_PATIENCE_S = 5.0  # an orderly leave that takes longer is given up: others will see a failure
+WINDOW_MIN = 24  # packets: smaller buffers than this need other help
+TURN_SIZE = 64 << 10  # bytes that may be submitted in one turn of the event loop
+LOOK_EVERY_S = 0.2  # how often the trace is handed to the disk, and the application looked after
+
+
+class NodeFailed(Exception):
+    """The node has ended by itself. It says why."""
+
+
+class Participant(ABC):
+    """One process on the ring."""
+
+    inbox: Inbox[Any, Any]  # what the application has not taken
+
+    def __init__(self, config: NodeConfig | None = None) -> None:
+        self.config = (config or NodeConfig()).with_packet_size()
+        self.config.ring.validate()
+        self.counters = Counters()
+        self.started_at = Instant(0)
+        self.engine: RingNode
+        self.sockets: Sockets
+        self.process: ProcessId
+        self._storage: Storage
+        self._driver: Driver | None = None
+        self._recording: Recording | None = None
+        self._message_size_max = self.config.ring.message_size_max
+        self._is_used = False
+        self._is_leaving = False
+        self._since_turn = 0  # bytes submitted since the event loop had a turn
+        self._has_room = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._failure: NodeFailed | None = None
+        self._closing: asyncio.Future[None] | None = None  # files are closed beside the loop: that waits for the disk
+        self._look: asyncio.TimerHandle | None = None
+        self._behind_since: tuple[Instant, int] | None = None  # and what the application had taken by then
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.leave()
+
+    # Beginning and end
+
+    async def start(self) -> None:
+        """Open everything and begin. What is in the way is told by a UsageError, and nothing is left open."""
+        if self._is_used:
+            raise UsageError("a node is started once: make a new one")
+        self._is_used = True
+        async with AsyncExitStack() as undo:
+            self.sockets = Sockets(self.config)
+            undo.callback(self.sockets.close)
+            self.config = self._within_buffers(self.sockets.config)
+            assert self.config.node is not None
+            folder = self.config.state_folder
+            self._storage = MemoryStorage() if folder is None else await asyncio.to_thread(FolderStorage, folder)
+            undo.callback(self._storage.close)
+            self.process = process_id_from(self.config.node, self._storage.incarnation)
+            self._recording = self._open_recording()
+            if self._recording is not None:
+                undo.callback(self._recording.close)
+            self.engine = RingNode(self.config.node, self._ring_config(), verbose=self._is_stamping)
+            self._driver = Driver(self.engine, self.sockets, self._storage, self, self.counters)
+            undo.callback(self._forget, self._driver)
+            self._opened()
+            self.started_at = self.now()
+            self._record(Started(self.started_at, self.process, self.engine.promises, self._storage.kept))
+            self._driver.start()
+            self._look_after()
+            undo.pop_all()
+
+    def _forget(self, driver: Driver) -> None:
+        driver.stop()
+        self._driver = None
+
+    def _ring_config(self) -> RingConfig:
+        """With room for the stamps that a full recording adds."""
+        ring = self.config.ring
+        if not self._is_stamping:
+            return ring
+        size = ring.message_size_max + STAMP_SIZE
+        return replace(ring, message_size_max=size, queue_size_max=max(ring.queue_size_max, size + OVERHEAD))
+
+    def _within_buffers(self, config: NodeConfig) -> NodeConfig:
+        """A rotation must fit in the receive buffer that the kernel granted, or a busy moment loses packets."""
+        ring = config.ring
+        held = max(WINDOW_MIN, self.sockets.packets_held(ring.packet_size_max))
+        if ring.window + ring.visit_max <= held:
+            return config
+        visit_max = min(ring.visit_max, held // 3)
+        window = min(ring.window, held - visit_max)
+        text = (
+            f"the kernel grants a receive buffer of {self.sockets.data.receive_buffer_size:,} bytes, so the window is "
+            f"{window} packets instead of {ring.window}: raise net.core.rmem_max to {config.network.buffer_size}"
+        )
+        self.counters.alarms.append((self.now(), Alarm(AlarmKind.SMALL_BUFFER, text)))
+        return replace(config, ring=replace(ring, window=window, visit_max=visit_max))
+
+    def _open_recording(self) -> Recording | None:
+        if self.config.trace.level is TraceLevel.OFF:
+            return None
+        from ordercast.daemon.recording import Recording  # Arrow is large: only who records pays for it
+
+        return Recording(self.config.trace, self.config.name, self.process)
+
+    async def leave(self) -> None:
+        """Finish what was submitted, tell the others, close. The others see a leave, not a failure."""
+        if self._driver is None:
+            await self._files_closed()
+            return
+        try:
+            if not self._ended.is_set() and not self._is_leaving:
+                self._is_leaving = True
+                self._driver.behind(False)  # who leaves takes what it is given
+                self._driver.leave()
+            async with asyncio.timeout(LEAVE_PATIENCE_S):
+                await self._ended.wait()
+        except TimeoutError:
+            pass  # the others will see a failure
+        finally:
+            self._ended.set()
+            self._close()
+        await self._files_closed()
+
+    async def _files_closed(self) -> None:
+        if self._closing is not None:
+            await asyncio.shield(self._closing)
+
+    def _close(self) -> None:
+        driver, self._driver = self._driver, None
+        if driver is None:
+            return
+        driver.stop()
+        if self._look is not None:
+            self._look.cancel()
+        self.sockets.close()
+        self._closing = asyncio.get_running_loop().run_in_executor(None, self._close_files)
+        self.inbox.close(self._failure)
+        self._has_room.set()
+
+    def _close_files(self) -> None:
+        self._storage.close()
+        if self._recording is not None:
+            self._recording.close()
+
+    def _fail(self, why: str, cause: BaseException | None = None) -> None:
+        self._failure = NodeFailed(why)
+        self._failure.__cause__ = cause
+        self._record(Crashed(self.now(), self.process))
+        self._ended.set()
+        self._close()
+
+    # Sending
+
+    def _has_room_for(self, size: int) -> bool:
+        """If not, `on_room` will tell when there is."""
+        if self.engine.room() >= size:
+            return True
+        self.engine.want_room(size)
+        return False
+
+    def _hand_over(self, payloads: Sequence[bytes], service: Service, sender: int, size: int) -> None:
+        """To the engine, which has room for them."""
+        submissions = Submissions(payloads, service, sender)
+        if self._recording is not None and self._is_stamping:
+            submissions = self._recording.submitted(submissions, self.now())
+        self._running().submit([submissions])
+        self.counters.messages_submitted += len(payloads)
+        self.counters.bytes_submitted += size - self._overhead * len(payloads)
+        self._since_turn += size
+
+    async def _room(self) -> None:
+        """Waits until there may be room again."""
+        self._has_room.clear()
+        await self._has_room.wait()
+        self._running()
+
+    async def give_turn(self) -> None:
+        """Whoever submits in a loop must not keep the event loop for itself."""
+        if self._since_turn > TURN_SIZE:
+            self._since_turn = 0
+            await asyncio.sleep(0)
+
+    @property
+    def _overhead(self) -> int:
+        return OVERHEAD + (STAMP_SIZE if self._is_stamping else 0)
+
+    @property
+    def _is_stamping(self) -> bool:
+        return self._recording is not None and self._recording.is_full
+
+    def _running(self) -> Driver:
+        if self._failure is not None:
+            raise self._failure
+        if self._driver is None or self._ended.is_set():
+            raise UsageError("the node is not running: use it inside `async with`")
+        return self._driver
+
+    # What is done with deliveries
+
+    @abstractmethod
+    def _opened(self) -> None:
+        """Everything is open, and `process` is known; the engine has not begun."""
+
+    @abstractmethod
+    def _delivered(self, deliver: Deliver, size: int) -> None: ...
+
+    @abstractmethod
+    def _viewed(self, view: View) -> None: ...
+
+    # Questions
+
+    def now(self) -> Instant:
+        return Instant(monotonic_ns())
+
+    async def wait_ended(self) -> None:
+        """Until it has left; NodeFailed when it ended by itself."""
+        await self._ended.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    def check_running(self) -> None:
+        self._running()
+
+    @property
+    def is_running(self) -> bool:
+        return self._driver is not None and not self._ended.is_set()
+
+    @property
+    def loop_lag_ns(self) -> int:
+        return 0 if self._driver is None else self._driver.loop_lag_ns
+
+    @property
+    def members(self) -> tuple[ProcessId, ...]:
+        return self.engine.ring.members
+
+    def name_of(self, process: ProcessId) -> str:
+        try:
+            return self.config.peer(node_of(process)).name
+        except UsageError:
+            return process_text(process)
+
+    @property
+    def trace_error(self) -> str | None:
+        """Why the recording has ended before its time."""
+        return None if self._recording is None else self._recording.error
+
+    # What the driver tells (see `driver.Application`)
+
+    def on_deliver(self, deliver: Deliver, at: Instant) -> None:
+        if self._recording is not None and self._recording.is_full:
+            self._recording.delivered(deliver, at)
+        stamps = size = count = 0
+        for _, _, senders, _, payloads, _ in deliver.parcels:
+            stamps |= senders[0] & STAMPED
+            size += sum(map(len, payloads))
+            count += len(payloads)
+        self.counters.messages_delivered += count
+        self.counters.bytes_delivered += size
+        if stamps:
+            from ordercast.daemon.recording import without_stamps
+
+            deliver = without_stamps(deliver)
+        self._delivered(deliver, size + MESSAGE_OVERHEAD * count)
+
+    def on_view(self, effect: InstallView, at: Instant) -> None:
+        self._record(Installed(at, self.process, effect.view))
+        self._viewed(effect.view)
+
+    def on_room(self) -> None:
+        self._has_room.set()
+
+    def on_alarm(self, alarm: Alarm, at: Instant) -> None:  # noqa: B027 (the driver has counted it)
+        pass
+
+    def on_note(self, note: Note, at: Instant) -> None:
+        if self._recording is not None:
+            self._recording.record(Noted(at, self.process, note))
+
+    def on_left(self, at: Instant) -> None:
+        self._record(Departed(at, self.process))
+        self._ended.set()
+        self.inbox.close()
+        self._has_room.set()
+
+    def on_failure(self, error: BaseException) -> None:
+        self._fail(f"the node has ended by itself: {error}", error)
+
+    def _record(self, event: TraceEvent) -> None:
+        if self._recording is not None:
+            self._recording.record(event)
+
+    # The application that takes what is delivered, or does not
+
+    def _on_behind(self, is_behind: bool) -> None:
+        self._behind_since = (self.now(), self.inbox.taken) if is_behind else None
+        if self._driver is not None and not self._ended.is_set() and not self._is_leaving:
+            self._driver.behind(is_behind)
+
+    def _look_after(self) -> None:
+        """A few times a second."""
+        now = self.now()
+        if self._recording is not None:
+            self._recording.flush()
+            self._tell_trace_error(now)
+        if self._behind_since is not None:
+            since, taken = self._behind_since
+            if taken != self.inbox.taken:
+                self._behind_since = now, self.inbox.taken
+            elif now - since > self.config.stall_ns:
+                self._fail(
+                    f"the application took none of its deliveries for {self.config.stall_ns / 1e9:.0f} s while "
+                    "everybody waited for it, so this node has ended: read the stream, or raise stall_ns"
+                )
+                return
+        self._look = asyncio.get_running_loop().call_later(LOOK_EVERY_S, self._look_after)
+
+    def _tell_trace_error(self, now: Instant) -> None:
+        error = self.trace_error
+        if error is not None and all(alarm.kind is not AlarmKind.RECORDING_ENDED for _, alarm in self.counters.alarms):
+            self.counters.alarms.append((now, Alarm(AlarmKind.RECORDING_ENDED, error, self.process)))

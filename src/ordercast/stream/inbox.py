@@ -1,0 +1,121 @@
+"""What came for an application and was not taken yet: in order, and bounded.
+
+It comes in pieces, and can be read in pieces or event by event. When too much waits, the inbox says that the
+application is behind. Whoever stops reading and begins again, with another iterator or after a timeout, goes on where
+the last one was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Generic, Self, TypeVar
+
+from ordercast.model.errors import UsageError
+
+PieceT = TypeVar("PieceT")
+EventT = TypeVar("EventT")
+MESSAGE_OVERHEAD = 64  # what a waiting message costs beside its bytes, so that empty ones are bounded too
+
+
+class Inbox(Generic[PieceT, EventT]):
+    def __init__(
+        self,
+        events_of: Callable[[PieceT], Iterable[EventT]],
+        size_max: int,
+        on_behind: Callable[[bool], None] | None = None,
+        on_taken: Callable[[int], None] | None = None,
+    ) -> None:
+        self.size = 0  # bytes that wait
+        self.is_behind = False
+        self.taken = 0  # pieces taken so far: whether the application does anything at all
+        self._events_of = events_of
+        self._size_max = size_max
+        self._on_behind = on_behind
+        self._on_taken = on_taken
+        self._waiting: deque[tuple[PieceT, int]] = deque()
+        self._events: Iterator[EventT] = iter(())  # of the piece that is being read one by one
+        self._reader: asyncio.Future[None] | None = None  # waits for something to come
+        self._failure: BaseException | None = None
+        self._is_closed = False
+
+    def put(self, piece: PieceT, size: int) -> None:
+        self._waiting.append((piece, size))
+        self.size += size
+        if self.size > self._size_max and not self.is_behind and not self._is_closed:
+            self._set_behind(True)
+        self._wake()
+
+    def close(self, failure: BaseException | None = None) -> None:
+        """Nothing more will come. The reader gets what is here, then the end or the failure."""
+        self._is_closed = True
+        self._failure = self._failure or failure
+        self._wake()
+
+    def pieces(self) -> Pieces[PieceT, EventT]:
+        return Pieces(self)
+
+    def events(self) -> Events[PieceT, EventT]:
+        return Events(self)
+
+    async def next_piece(self) -> PieceT:
+        while not self._waiting:
+            if self._failure is not None:
+                raise self._failure
+            if self._is_closed:
+                raise StopAsyncIteration
+            if self._reader is not None and not self._reader.done():
+                raise UsageError("somebody else is reading this stream: one reader at a time")
+            self._reader = asyncio.get_running_loop().create_future()
+            await self._reader
+        piece, size = self._waiting.popleft()
+        self.size -= size
+        self.taken += 1
+        if self._on_taken is not None:
+            self._on_taken(size)
+        if self.is_behind and self.size < self._size_max // 2:
+            self._set_behind(False)
+        return piece
+
+    async def next_event(self) -> EventT:
+        while True:
+            for event in self._events:
+                return event
+            self._events = iter(self._events_of(await self.next_piece()))
+
+    def _set_behind(self, is_behind: bool) -> None:
+        self.is_behind = is_behind
+        if self._on_behind is not None:
+            self._on_behind(is_behind)
+
+    def _wake(self) -> None:
+        reader, self._reader = self._reader, None
+        if reader is not None and not reader.done():
+            reader.set_result(None)
+
+
+class Pieces(Generic[PieceT, EventT]):
+    """What comes, in the pieces in which it came."""
+
+    def __init__(self, inbox: Inbox[PieceT, EventT]) -> None:
+        self._inbox = inbox
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> PieceT:
+        return await self._inbox.next_piece()
+
+
+class Events(Generic[PieceT, EventT]):
+    """What comes, one by one."""
+
+    def __init__(self, inbox: Inbox[PieceT, EventT]) -> None:
+        self._inbox = inbox
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> EventT:
+        return await self._inbox.next_event()

@@ -1,0 +1,130 @@
+"""What a client of a daemon and an embedded node have in common: the names that an application uses.
+
+    async with ordercast.connect() as me:           # or ordercast.Node()
+        await me.join("orders")
+        await me.send("orders", b"buy 3")
+        async for event in me:
+            match event:
+                case ordercast.Message(groups, sender, data, position): ...
+                case ordercast.View(group, members, transitional, reason): ...
+
+Everything comes in one ordered stream: what is read event by event and what `batches()` gives is the same stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+
+from ordercast.groups.names import checked_destinations, checked_group
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import Position
+from ordercast.model.service import Service
+from ordercast.stream.payloads import checked_payloads, checked_service
+from ordercast.stream.pieces import GroupEvents, GroupInbox, GroupPieces
+from ordercast.stream.waiters import Waiters
+
+
+class Member(ABC):
+    """Somebody who joins groups, sends to groups, and reads one ordered stream."""
+
+    inbox: GroupInbox
+
+    def __init__(self) -> None:
+        self.joined: set[str] = set()  # groups that were asked for
+        self._waiters = Waiters()
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """In full, as the others see it: alice@n1."""
+
+    # Groups
+
+    async def join(self, *groups: str) -> None:
+        """Returns when the first view of each is in the stream."""
+        wanted = _distinct(groups)
+        for group in wanted:
+            if group in self.joined:
+                raise UsageError(f"{self.name} is in the group {group} already")
+        self.joined.update(wanted)
+        waits = [self._waiters.join(group) for group in wanted]
+        await self._ask(wanted, joins=True)
+        await asyncio.gather(*waits)
+
+    async def leave(self, *groups: str) -> None:
+        """Returns when the leave of each is in the stream: nothing comes from there any more."""
+        wanted = _distinct(groups)
+        for group in wanted:
+            if group not in self.joined:
+                raise UsageError(f"{self.name} is not in the group {group}")
+        self.joined.difference_update(wanted)
+        waits = [self._waiters.leave(group) for group in wanted]
+        await self._ask(wanted, joins=False)
+        await asyncio.gather(*waits)
+
+    # Sending
+
+    async def send(
+        self,
+        to: str | Iterable[str],
+        data: bytes,
+        service: Service = Service.AGREED,
+        *,
+        confirm: bool = False,
+        self_discard: bool = False,
+    ) -> Position | None:
+        """Send one message to a group, to several, or to one member by name; nobody gets it twice, and the sender need
+        not be a member. Returns when it is accepted; with `confirm` when it has its place in the order, and says which.
+        """
+        return await self.send_many(to, (data,), service, confirm=confirm, self_discard=self_discard)
+
+    async def send_many(
+        self,
+        to: str | Iterable[str],
+        payloads: Sequence[bytes],
+        service: Service = Service.AGREED,
+        *,
+        confirm: bool = False,
+        self_discard: bool = False,
+    ) -> Position | None:
+        """Several at once, which costs far less than one by one. What cannot be sent is refused before anything is.
+        With `confirm` the place of the last."""
+        groups = checked_destinations(to if isinstance(to, str) else tuple(to))
+        checked_service(service)
+        data = checked_payloads(payloads)
+        if not data:
+            return None
+        return await self._send(groups, data, service, confirm=confirm, self_discard=self_discard)
+
+    # Receiving
+
+    def __aiter__(self) -> GroupEvents:
+        return self.inbox.events()
+
+    def batches(self) -> GroupPieces:
+        """The same stream with messages in batches, for those who count microseconds. One reader at a time."""
+        return self.inbox.pieces()
+
+    @abstractmethod
+    async def groups(self) -> dict[str, int]:
+        """All groups there are, and how many members each has."""
+
+    # How it is done
+
+    @abstractmethod
+    async def _ask(self, groups: tuple[str, ...], *, joins: bool) -> None: ...
+
+    @abstractmethod
+    async def _send(
+        self, groups: tuple[str, ...], data: list[bytes], service: Service, *, confirm: bool, self_discard: bool
+    ) -> Position | None: ...
+
+
+def _distinct(groups: tuple[str, ...]) -> tuple[str, ...]:
+    if not groups:
+        raise UsageError("name at least one group")
+    for group in groups:
+        checked_group(group)
+    return tuple(dict.fromkeys(groups))
