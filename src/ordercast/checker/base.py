@@ -58,10 +58,10 @@ class Checker(ABC):
         unrecorded = [Witness(gap.why) for gap in self.history.gaps if gap.gap is Gap.MESSAGES]
         if unrecorded and self.needs_messages:
             return self._verdict_on(Outcome.UNKNOWN, unrecorded)
-        violations, failure = _collected(self.violations)
+        violations, failure = collected(self.violations)
         if violations:
             return self._verdict_on(Outcome.INVALID, violations)
-        doubts, other_failure = _collected(self.doubts)
+        doubts, other_failure = collected(self.doubts)
         doubts = [Witness(failure) for failure in (failure, other_failure) if failure is not None] + doubts
         if self.needs_messages:
             doubts += self.unstamped()
@@ -74,7 +74,7 @@ class Checker(ABC):
         return started is not None and self.promise in started.promises.promises
 
     def _verdict_on(self, outcome: Outcome, witnesses: list[Witness]) -> Verdict:
-        return Verdict(self.promise, outcome, _sentence(witnesses), tuple(witnesses[:WITNESSES_MAX]))
+        return Verdict(self.promise, outcome, sentence_of(witnesses), tuple(witnesses[:WITNESSES_MAX]))
 
     def witness(
         self, what: str, process: ProcessId | None = None, number: int | None = None, view: RingId | None = None
@@ -101,7 +101,7 @@ class Checker(ABC):
             yield Witness("the record was cut short, so nothing may be concluded from absence")
 
 
-def _collected(find: Callable[[], Iterator[Witness]]) -> tuple[list[Witness], str | None]:
+def collected(find: Callable[[], Iterator[Witness]]) -> tuple[list[Witness], str | None]:
     """Some of what is found, and why the search failed, if it did: what was found before still counts."""
     witnesses: list[Witness] = []
     try:
@@ -112,7 +112,7 @@ def _collected(find: Callable[[], Iterator[Witness]]) -> tuple[list[Witness], st
     return witnesses, None
 
 
-def _sentence(witnesses: list[Witness]) -> str:
+def sentence_of(witnesses: list[Witness]) -> str:
     if len(witnesses) == 1:
         return str(witnesses[0])
     more = f"{len(witnesses) - 1} more" if len(witnesses) <= WITNESSES_MAX else "more"

@@ -29,6 +29,30 @@ class Promise(Enum):
     LIVENESS = "liveness"
 
 
+class GroupPromise(Enum):
+    """What the groups guarantee to clients, whatever the engine: one per checker of `checker/groups/`."""
+
+    INITIAL_VIEW = "groups: initial view"
+    SELF_INCLUSION = "groups: self inclusion"
+    VIEW_MONOTONY = "groups: view monotony"
+    TRANSITIONAL_SETS = "groups: transitional sets"
+    VIEW_AGREEMENT = "groups: view agreement"
+    NO_DUPLICATES = "groups: no duplicates"
+    INTEGRITY = "groups: integrity"
+    CONFIRMATIONS = "groups: confirmations"
+    VIRTUAL_SYNCHRONY = "groups: virtual synchrony"
+    SIGNALS = "groups: transitional signals"
+    SANE_VIEWS = "groups: sane view delivery"
+    FIFO = "groups: fifo order"
+    CAUSAL = "groups: causal order"
+    TOTAL_ORDER = "groups: total order"
+    AGREED_DELIVERY = "groups: agreed delivery"
+    SAFE_DELIVERY = "groups: safe delivery"
+    SELF_DELIVERY = "groups: self delivery"
+    TERMINATION = "groups: termination of delivery"
+    PRECISION = "groups: membership precision"
+
+
 @dataclass(frozen=True, slots=True)
 class Promises:
     engine: str

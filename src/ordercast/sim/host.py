@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
+from ordercast.groups.layer import Groups
 from ordercast.model.effects import (
     Alarm,
     Broadcast,
@@ -28,7 +29,11 @@ from ordercast.model.service import Service
 from ordercast.model.view import View, ViewKind
 from ordercast.order.engine import Engine
 from ordercast.sim.faults import FaultKind
+from ordercast.sim.group_tally import GroupTally
+from ordercast.sim.station import Station, station_name
+from ordercast.trace.client_records import End
 from ordercast.trace.records import (
+    STAMP_SIZE,
     Crashed,
     DeliveredBatch,
     DeliveredMessage,
@@ -65,6 +70,8 @@ class Life:
     disk_free_at: int = 0
     is_reading: bool = False  # a look at the network is scheduled
     crash_at_write: FaultKind | None = None
+    station: Station | None = None  # the groups and their clients
+    is_submitting: bool = False  # what the station wants
 
 
 @dataclass(slots=True)
@@ -89,14 +96,26 @@ class Host:
         self.lives += 1
         engine = self.make_engine(NodeId(self.node))
         process = process_id_from(NodeId(self.node), Incarnation(self.lives))
-        self.life = Life(engine, process)
+        self.life = Life(engine, process, station=self._station(process))
         self.world.record(Started(self._at(), process, engine.promises, kept_storage))
         self._carry_out(engine.start(dict(self.disk), Incarnation(self.lives), self.local_now()))
 
     def crash(self) -> None:
         if self.life is not None:
             self.world.record(Crashed(self._at(), self.life.process))
-            self.life = None
+            self._close(self.life, End.DAEMON_CRASHED)
+
+    def _close(self, life: Life, how: End) -> None:
+        if life.station is not None:
+            life.station.close(how)
+        self.life = None
+
+    def _station(self, process: ProcessId) -> Station | None:
+        world = self.world
+        if not world.options.clients:
+            return None
+        tally = GroupTally(world.group_counts, world.names)
+        return Station(process, Groups(process, station_name(process)), tally, world.tell, self._at)
 
     @property
     def is_paused(self) -> bool:
@@ -116,8 +135,15 @@ class Host:
     def submit(self, sender: int, service: Service, size: int, filler: bytes) -> bool:
         """One message of the application; False when there is no room for it, or nobody to take it."""
         life = self.life
-        if life is None or self.has_left or self.is_paused or life.engine.room() < size + 64:
+        if life is None or not self._can_submit(life, size):
             return False
+        self._submit(life, sender, service, filler)
+        return True
+
+    def _can_submit(self, life: Life, size: int) -> bool:
+        return not self.has_left and not self.is_paused and life.engine.room() >= size + 64
+
+    def _submit(self, life: Life, sender: int, service: Service, filler: bytes) -> None:
         counter = life.counters.get(sender, 0) + 1
         message = MessageId(life.process, sender, counter)
         data = stamped(message, filler)
@@ -126,7 +152,20 @@ class Host:
         self.world.record(Submitted(self._at(), life.process, (submitted,)))
         submission = Submission(data, service, sender)
         self._input(life, life.engine.submit([submission], self.local_now()))
-        return True
+
+    def submit_for_clients(self) -> None:
+        """What waits at the station, as much as there is room for."""
+        life = self.life
+        if life is None or life.station is None or life.is_submitting:
+            return
+        life.is_submitting = True
+        while life is self.life and (queue := life.station.queue()) is not None:
+            request = queue[0]
+            if not self._can_submit(life, len(request.payload) + STAMP_SIZE):
+                break
+            queue.popleft()
+            self._submit(life, request.session, request.service, request.payload)
+        life.is_submitting = False
 
     def leave(self) -> None:
         if self.is_paused:
@@ -196,6 +235,7 @@ class Host:
         if life is self.life:
             life.engine.check_invariants(thorough=self.world.inputs % SWEEP_EVERY == 0)
             self._carry_out(effects, delay)
+            self.submit_for_clients()
 
     # Effects
 
@@ -227,13 +267,15 @@ class Host:
                 world.record(Installed(self._at(), life.process, effect.view))
                 if effect.view.kind is ViewKind.REGULAR:
                     life.view = effect.view
+                if life.station is not None:
+                    life.station.install(effect.view)
             case Persist():
                 self._persist(life, effect)
             case Alarm():
                 world.alarms.append((world.now, life.process, effect))
             case Left():
                 world.record(Departed(self._at(), life.process))
-                self.life = None
+                self._close(life, End.DAEMON_LEFT)
             case Room():
                 pass
             case _:
@@ -245,6 +287,8 @@ class Host:
             for seq, slot, _, _, service, data in effect.messages()
         )
         self.world.record(DeliveredBatch(self._at(), life.process, effect.view, effect.ring, messages))
+        if life.station is not None:
+            life.station.deliver(effect)
 
     def _persist(self, life: Life, effect: Persist) -> None:
         world = self.world

@@ -67,6 +67,8 @@ class SimOptions:
     large_size: int = 70_000
     services: tuple[Service, ...] = (Service.AGREED, Service.SAFE, Service.FIFO, Service.CAUSAL, Service.RELIABLE)
     saturation: int = 0  # after healing, all processes always have something to send until each was given this many
+    clients: int = 0  # names of clients per host; if any, `messages` are their deeds: join, leave, send, crash …
+    groups: int = 3  # that clients join and send to
 
     # The network: every value holds for each directed link that `links` does not except
     delay_min_ns: int = 50 * MICROSECOND  # fastest hop
@@ -104,6 +106,9 @@ class SimOptions:
             (self.engine == "ring", f"engine {self.engine!r} does not exist; there is: ring"),
             (0 <= self.messages <= 10_000_000, "messages must be within 0..10000000"),
             (1 <= self.senders <= 1000, "senders must be within 1..1000"),
+            (0 <= self.clients <= 1000, "clients must be within 0..1000"),
+            (1 <= self.groups <= 100, "groups must be within 1..100"),
+            (not (self.clients and self.saturation), "clients do not saturate: leave out one of the two"),
             (
                 STAMP_SIZE <= self.size_min <= self.size_max,
                 f"sizes must rise from at least {STAMP_SIZE} bytes, which identify the message",

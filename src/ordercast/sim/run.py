@@ -15,6 +15,7 @@ from random import Random
 from typing import Any
 
 from ordercast.checker import Checkers
+from ordercast.checker.groups import GroupCheckers
 from ordercast.checker.verdict import Outcome, Verdict, combined
 from ordercast.model.effects import Alarm
 from ordercast.model.ids import NodeId, ProcessId
@@ -25,6 +26,7 @@ from ordercast.order.ring.states.moves import GATHER
 from ordercast.sim.faults import Fault
 from ordercast.sim.options import SimOptions
 from ordercast.sim.world import World
+from ordercast.trace.client_records import ClientEvent
 from ordercast.trace.records import DeliveredBatch, Event, Installed, Noted, Started
 
 
@@ -41,6 +43,7 @@ class Result:
     counts: Counter[str]  # how often everything happened that a campaign counts
     alarms: list[tuple[int, ProcessId, Alarm]]
     events: list[Event]  # the history, when it was asked for
+    client_events: list[ClientEvent] = field(default_factory=list)  # that of the clients, likewise
 
     @property
     def is_valid(self) -> bool:
@@ -77,6 +80,9 @@ class Digest:
     def observe(self, event: Event) -> None:
         self._hash.update(repr(_told(event)).encode())
 
+    def observe_client(self, event: ClientEvent) -> None:
+        self._hash.update(repr(event).encode())
+
     def text(self) -> str:
         return str(self._hash.hexdigest())
 
@@ -111,6 +117,7 @@ def simulate(
     keep_events: bool = False,
     verbose: bool = True,
     observer: Callable[[Event], None] | None = None,
+    client_observer: Callable[[ClientEvent], None] | None = None,
     on_fault: Callable[[int, Fault], None] | None = None,
     make_engine: Callable[[NodeId], Engine] | None = None,
     script: Callable[[World], None] | None = None,
@@ -125,10 +132,18 @@ def simulate(
     if observer is not None:
         observers.append(observer)
     world = World(options, Random(seed), observers, on_fault)
+    group_checkers, client_events = GroupCheckers(), list[ClientEvent]()
+    if options.clients:
+        world.client_observers += [group_checkers.observe, digest.observe_client]
+        if keep_events:
+            world.client_observers.append(client_events.append)
+        if client_observer is not None:
+            world.client_observers.append(client_observer)
     if script is not None:
         script(world)
     settled = world.run(make_engine or (lambda node: RingNode(node, options.ring, verbose=verbose)))
-    verdicts = checkers.verdicts()
+    verdicts = checkers.verdicts() + (group_checkers.verdicts() if options.clients else [])
+    tally.counts.update(world.group_counts)
     return Result(
         seed,
         options,
@@ -141,4 +156,5 @@ def simulate(
         tally.counts,
         world.alarms,
         events,
+        client_events,
     )

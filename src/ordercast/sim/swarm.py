@@ -81,6 +81,21 @@ def hostile_options(seed: int) -> SimOptions:
     )
 
 
+def hostile_group_options(seed: int) -> SimOptions:
+    """The same with clients, whose deeds take the place of plain messages, and with cascades of partitions."""
+    rng = Random(f"groups swarm {seed}")
+    return replace(
+        hostile_options(seed),
+        messages=rng.randrange(150, 300),
+        large_messages=0,
+        saturation=0,
+        clients=rng.choice((1, 2, 2, 3)),
+        groups=rng.choice((1, 2, 3, 3)),
+        size_max=rng.choice((40, 120, 400)),
+        ambushes=rng.choice((2, 6, 12)),
+    )
+
+
 def _bad_links(nodes: int, rng: Random) -> tuple[Link, ...]:
     """A few links that are much worse than the others, each in its own way."""
     links = []

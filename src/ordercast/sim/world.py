@@ -6,6 +6,7 @@ Everything in it depends on the options and the generator alone; `run.py` wraps 
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
@@ -17,10 +18,13 @@ from ordercast.model.inputs import Lane
 from ordercast.model.notes import Occurred, Occurrence
 from ordercast.model.service import Service
 from ordercast.order.engine import Engine
+from ordercast.sim.churn import act, farewell_round
 from ordercast.sim.faults import Fault, FaultKind, ambush, random_faults
 from ordercast.sim.host import Host
 from ordercast.sim.network import Network
 from ordercast.sim.options import SimOptions
+from ordercast.sim.station import Station
+from ordercast.trace.client_records import Calm, ClientEvent
 from ordercast.trace.records import (
     STAMP_SIZE,
     Ended,
@@ -46,17 +50,21 @@ class World:
     rng: Random
     observers: list[Callable[[Event], None]]
     on_fault: Callable[[int, Fault], None] | None = None  # told of every fault as it strikes
+    client_observers: list[Callable[[ClientEvent], None]] = field(default_factory=list)
     now: int = 0
     inputs: int = 0
     hosts: list[Host] = field(default_factory=list)
     alarms: list[tuple[int, ProcessId, Alarm]] = field(default_factory=list)
     network: Network = field(init=False)
+    group_counts: Counter[str] = field(default_factory=Counter)  # what happened in the groups
+    names: dict[tuple[int, str], ProcessId] = field(default_factory=dict)  # of clients: where each was last used
     rule: Rule | None = None  # a script's own: asked when a packet arrives, False loses it
     _queue: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = field(default_factory=list)
     _order: int = 0
     _is_healed: bool = False
     _pending: int = 0  # submissions that are still to come
     _ambushes: int = 0  # faults that wait for their moment
+    _is_calm: bool = False  # all has settled once, and clients have said their last
 
     def __post_init__(self) -> None:
         self.network = Network(self.options, Random(self.rng.random()), self.arrive_at)
@@ -82,6 +90,10 @@ class World:
         if self._ambushes and not self._is_healed:
             self._lie_in_wait(event)
 
+    def tell(self, event: ClientEvent) -> None:
+        for observe in self.client_observers:
+            observe(event)
+
     def others(self, node: int) -> list[int]:
         return [host.node for host in self.hosts if host.node != node]
 
@@ -101,7 +113,11 @@ class World:
         self._plan_messages()
         self.schedule(max([options.fault_time_ns, *(fault.at + 1 for fault in faults)]), self._heal)
         settled = self._loop()
-        self.record(Ended(Instant(self.now), complete=True))
+        ended = Ended(Instant(self.now), complete=True)
+        self.record(ended)
+        for station in self._stations():
+            self.tell(station.known())
+        self.tell(ended)
         return settled
 
     def _loop(self) -> bool:
@@ -115,7 +131,7 @@ class World:
             if self._is_healed and self.now >= next_check:
                 next_check = self.now + CHECK_INTERVAL_NS
                 deadline = deadline or self.now + self.options.settle_ns
-                if self._is_settled():
+                if self._is_settled() and not self._speak_last():
                     return True
                 if self.now > deadline:
                     return False
@@ -131,6 +147,7 @@ class World:
             and len(views) <= 1
             and not any(host.has_left and host.life is not None for host in self.hosts)
             and all(life.view is not None and life.view.members == alive and life.engine.is_idle() for life in lives)
+            and all(station.is_quiet() for station in self._stations())
         )
 
     # Applications
@@ -148,10 +165,35 @@ class World:
         self._pending -= 1
         options, rng = self.options, self.rng
         host = self.hosts[rng.randrange(0, options.nodes)]
+        if options.clients:
+            self._act(host)
+            return
         sender = rng.randrange(0, options.senders)
         service = options.services[rng.randrange(0, len(options.services))]
         size = options.large_size if is_large else rng.randrange(options.size_min, options.size_max + 1)
         host.submit(sender, service, size, rng.randbytes(size - STAMP_SIZE))
+
+    def _act(self, host: Host) -> None:
+        life = host.life
+        if life is not None and life.station is not None and not host.has_left:
+            act(life.station, self.options, self.rng)
+            host.submit_for_clients()
+
+    def _stations(self) -> list[Station]:
+        lives = [host.life for host in self.hosts]
+        return [life.station for life in lives if life is not None and life.station is not None]
+
+    def _speak_last(self) -> bool:
+        """Clients get a last word when all is calm; False when they have had it, or there are none."""
+        stations = self._stations()
+        if self._is_calm or not any(station.clients for station in stations):
+            return False
+        self._is_calm = True
+        self.tell(Calm(Instant(self.now)))
+        farewell_round(stations, self.options, self.rng)
+        for host in self.hosts:
+            host.submit_for_clients()
+        return True
 
     def _saturate(self) -> None:
         """Every process always has something to send, until all have been given enough."""
@@ -245,7 +287,9 @@ class World:
             if host.life is not None:
                 host.life.crash_at_write = None
         alive = tuple(host.life.process for host in self.hosts if host.life is not None and not host.has_left)
-        self.record(Healed(Instant(self.now), alive))
+        healed = Healed(Instant(self.now), alive)
+        self.record(healed)
+        self.tell(healed)
         self._is_healed = True
         if self.options.saturation:
             self._pending += 1

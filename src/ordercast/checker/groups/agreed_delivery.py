@@ -1,0 +1,54 @@
+"""Agreed delivery: P2.13, the parts on holes.
+
+Whoever gets an agreed message in a view before a signal has got all messages before it in the order that anybody got in
+that view. After a signal it has got those of them whose senders are in its next view's transitional set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ordercast.checker.groups.base import GroupChecker
+from ordercast.checker.groups.history import Client, Stay
+from ordercast.checker.groups.views import id_text
+from ordercast.checker.verdict import Witness
+from ordercast.model.events import ViewId
+from ordercast.model.ids import Position
+from ordercast.model.promises import GroupPromise
+from ordercast.model.service import Service
+
+
+class AgreedDelivery(GroupChecker):
+    promise = GroupPromise.AGREED_DELIVERY
+    rule = "nobody got an agreed message in a view without all before it that it was owed"
+
+    def violations(self) -> Iterator[Witness]:
+        positions = self.history.positions()
+        for (group, view), stays in self.history.by_view().items():
+            numbers = {number for _, stay in stays for number in stay.delivered()}
+            inorder = sorted(numbers, key=positions.__getitem__)
+            for client, stay in stays:
+                for number in self._missing(client, stay, inorder, positions):
+                    yield self.witness(f"did not get it, but got a later one in {_where(group, view)}", client, number)
+
+    def _missing(self, client: Client, stay: Stay, inorder: list[int], positions: dict[int, Position]) -> Iterator[int]:
+        first = self._last(stay.numbers, positions)
+        late = self._last(stay.late, positions)
+        along = () if stay.next is None else stay.next.view.transitional
+        for number in inorder:
+            position = positions[number]
+            is_owed = (first is not None and position < first) or (
+                late is not None and position < late and self.history.sendings[number].sender.name in along
+            )
+            if is_owed and number not in client.has and self.history.is_for(number, client):
+                yield number
+
+    def _last(self, numbers: Iterable[int], positions: dict[int, Position]) -> Position | None:
+        agreed = (
+            positions[number] for number in numbers if self.history.sendings[number].sent.service >= Service.AGREED
+        )
+        return max(agreed, default=None)
+
+
+def _where(group: str, view: ViewId) -> str:
+    return f"{id_text(view)} of {group}"

@@ -1,0 +1,252 @@
+"""What clients did and were told, indexed once for all checkers of the groups.
+
+A client is one connection. In each group it goes through stays, one per view: what was delivered to it there, before
+and after the transitional signal. Messages are numbers, in the order in which they were sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ordercast.model.events import View, ViewId
+from ordercast.model.ids import Position
+from ordercast.trace.client_records import (
+    AskedJoin,
+    AskedLeave,
+    Calm,
+    ClientEvent,
+    ClientId,
+    Connected,
+    Disconnected,
+    End,
+    GotConfirmation,
+    GotLeft,
+    GotMessage,
+    GotTransition,
+    GotView,
+    KnownGroups,
+    Sent,
+)
+from ordercast.trace.records import Ended, Healed, MessageId
+
+
+@dataclass(slots=True, eq=False)
+class Stay:
+    """One client in one view of one group."""
+
+    view: View
+    before: ViewId | None  # the view that it came from; None when it came from outside
+    numbers: list[int] = field(default_factory=list)  # delivered before a signal
+    late: list[int] = field(default_factory=list)  # and after it
+    signals: int = 0
+    was_signalled: bool = False  # in the view before
+    next: Stay | None = None
+    has_left: bool = False
+
+    def delivered(self) -> list[int]:
+        return self.numbers + self.late
+
+
+@dataclass(slots=True, eq=False)
+class Sending:
+    """One message, with the views that its sender had then, by group."""
+
+    sent: Sent
+    sender: Client
+    views: dict[str, Stay]
+    owed: list[str]  # groups that its sender is in, or will be before the message comes
+    is_calm: bool  # all daemons were in one configuration, and stayed so
+
+
+@dataclass(slots=True, eq=False)
+class Client:
+    id: ClientId
+    name: str
+    stays: dict[str, list[Stay]] = field(default_factory=dict)  # by group
+    current: dict[str, Stay] = field(default_factory=dict)  # the groups that it is in
+    wanted: dict[str, bool] = field(default_factory=dict)  # by group: it asked last to be in it, or out of it
+    got: list[int] = field(default_factory=list)
+    places: list[Position] = field(default_factory=list)  # of what it got
+    sent: list[int] = field(default_factory=list)
+    has: set[int] = field(default_factory=set)  # what it got
+    end: End | None = None
+    first: int = 0  # the number of the first message sent after it had connected
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.id})"
+
+
+@dataclass(frozen=True, slots=True)
+class Oddity:
+    """Something that has no place in the index: judged by the checker whose promise it breaks."""
+
+    kind: str  # "outside", "unknown", "left"
+    client: Client
+    what: str
+    message: MessageId | None = None
+
+
+class GroupHistory:
+    def __init__(self) -> None:
+        self.clients: dict[ClientId, Client] = {}
+        self.sendings: list[Sending] = []
+        self.numbers: dict[MessageId, int] = {}
+        self.receipts: list[tuple[Client, int, GotMessage]] = []
+        self.confirmations: list[tuple[Client, GotConfirmation]] = []
+        self.oddities: list[Oddity] = []
+        self.known: list[KnownGroups] = []
+        self.healed: Healed | None = None
+        self.ended: Ended | None = None
+        self.is_calm = False
+        self.faults: list[str] = []
+        self.events: list[tuple[Client, int, bool]] = []  # messages sent (True) and got, in the order of the history
+
+    @property
+    def is_complete(self) -> bool:
+        return self.ended is not None and self.ended.complete
+
+    def observe(self, event: ClientEvent) -> None:
+        handler = _HANDLERS[type(event)]
+        handler(self, event)
+
+    def client(self, client: ClientId) -> Client:
+        return self.clients[client]
+
+    def stays(self) -> Iterator[tuple[Client, str, Stay]]:
+        for client in self.clients.values():
+            for group, stays in client.stays.items():
+                for stay in stays:
+                    yield client, group, stay
+
+    def by_view(self) -> dict[tuple[str, ViewId], list[tuple[Client, Stay]]]:
+        """Who was in each view of each group, by their own word."""
+        found: dict[tuple[str, ViewId], list[tuple[Client, Stay]]] = {}
+        for client, group, stay in self.stays():
+            found.setdefault((group, stay.view.id), []).append((client, stay))
+        return found
+
+    def named(self) -> dict[str, list[Client]]:
+        found: dict[str, list[Client]] = {}
+        for client in self.clients.values():
+            found.setdefault(client.name, []).append(client)
+        return found
+
+    def positions(self) -> dict[int, Position]:
+        """Of each message that anybody got, by the word of the first."""
+        found: dict[int, Position] = {}
+        for _, number, receipt in self.receipts:
+            found.setdefault(number, receipt.position)
+        return found
+
+    def is_for(self, number: int, client: Client) -> bool:
+        """False for the sender of a message that it does not want back."""
+        sending = self.sendings[number]
+        return not (sending.sent.self_discard and sending.sender is client)
+
+    # Events
+
+    def _connected(self, event: Connected) -> None:
+        self.clients[event.client] = Client(event.client, event.name, first=len(self.sendings))
+
+    def _asked_join(self, event: AskedJoin) -> None:
+        self.clients[event.client].wanted.update(dict.fromkeys(event.groups, True))
+
+    def _asked_leave(self, event: AskedLeave) -> None:
+        self.clients[event.client].wanted.update(dict.fromkeys(event.groups, False))
+
+    def _sent(self, event: Sent) -> None:
+        client = self.clients[event.client]
+        number = self.numbers[event.message] = len(self.sendings)
+        views = {group: client.current[group] for group in event.groups if group in client.current}
+        owed = [group for group in event.groups if client.wanted.get(group)]
+        self.sendings.append(Sending(event, client, views, owed, self.is_calm))
+        client.sent.append(number)
+        self.events.append((client, number, True))
+
+    def _got_message(self, event: GotMessage) -> None:
+        client = self.clients[event.client]
+        number = None if event.message is None else self.numbers.get(event.message)
+        if number is None:
+            self.oddities.append(Oddity("unknown", client, "got a message that nobody had sent", event.message))
+            return
+        self.receipts.append((client, number, event))
+        self.events.append((client, number, False))
+        client.got.append(number)
+        client.places.append(event.position)
+        client.has.add(number)
+        stays = [client.current[group] for group in event.groups if group in client.current]
+        if not stays and client.name not in event.groups:
+            what = f"got a message to {', '.join(event.groups)} without being in any of them"
+            self.oddities.append(Oddity("outside", client, what, event.message))
+        for stay in stays:
+            (stay.late if stay.signals else stay.numbers).append(number)
+
+    def _got_confirmation(self, event: GotConfirmation) -> None:
+        self.confirmations.append((self.clients[event.client], event))
+
+    def _got_view(self, event: GotView) -> None:
+        client, group = self.clients[event.client], event.view.group
+        last = client.current.get(group)
+        stay = Stay(event.view, None if last is None else last.view.id)
+        if last is not None:
+            last.next = stay
+            stay.was_signalled = bool(last.signals)
+        client.current[group] = stay
+        client.stays.setdefault(group, []).append(stay)
+
+    def _got_transition(self, event: GotTransition) -> None:
+        client, news = self.clients[event.client], event.transition
+        stay = client.current.get(news.group)
+        if stay is None:
+            what = f"got a signal for {news.group} without being in it"
+            self.oddities.append(Oddity("outside", client, what))
+            return
+        stay.signals += 1
+        if news.view != stay.view.id:
+            what = f"got a signal for a view of {news.group} that it is not in"
+            self.oddities.append(Oddity("signal", client, what))
+
+    def _got_left(self, event: GotLeft) -> None:
+        client = self.clients[event.client]
+        stay = client.current.pop(event.group, None)
+        if stay is None:
+            self.oddities.append(Oddity("outside", client, f"left {event.group} without being in it"))
+        else:
+            stay.has_left = True
+            if client.wanted.get(event.group) is None:
+                self.oddities.append(Oddity("outside", client, f"left {event.group} without having asked for it"))
+
+    def _disconnected(self, event: Disconnected) -> None:
+        self.clients[event.client].end = event.how
+
+    def _known_groups(self, event: KnownGroups) -> None:
+        self.known.append(event)
+
+    def _calm(self, event: Calm) -> None:
+        self.is_calm = True
+
+    def _healed(self, event: Healed) -> None:
+        self.healed = event
+
+    def _ended(self, event: Ended) -> None:
+        self.ended = event
+
+
+_HANDLERS: dict[type, Callable[[GroupHistory, Any], None]] = {
+    Connected: GroupHistory._connected,
+    AskedJoin: GroupHistory._asked_join,
+    AskedLeave: GroupHistory._asked_leave,
+    Sent: GroupHistory._sent,
+    GotMessage: GroupHistory._got_message,
+    GotConfirmation: GroupHistory._got_confirmation,
+    GotView: GroupHistory._got_view,
+    GotTransition: GroupHistory._got_transition,
+    GotLeft: GroupHistory._got_left,
+    Disconnected: GroupHistory._disconnected,
+    KnownGroups: GroupHistory._known_groups,
+    Calm: GroupHistory._calm,
+    Healed: GroupHistory._healed,
+    Ended: GroupHistory._ended,
+}

@@ -1,0 +1,83 @@
+"""Order across groups: P2.11, P2.12, and the total order of P2.13.
+
+Every message has one position, the same for all who get it and of no other message, and positions rise at every client:
+so any two messages come in the same order to all, whatever groups they were sent to. A sender's fifo messages come in
+the order in which it sent them; a causal message comes after all that its sender had got or sent before it, and what
+those depended on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from ordercast.checker.groups.base import GroupChecker
+from ordercast.checker.groups.history import Client
+from ordercast.checker.verdict import Witness
+from ordercast.model.ids import NO_RING, NO_SEQ, Position
+from ordercast.model.promises import GroupPromise
+from ordercast.model.service import Service
+
+_NOWHERE = Position(NO_RING, NO_SEQ, 0)
+
+
+class TotalOrder(GroupChecker):
+    promise = GroupPromise.TOTAL_ORDER
+    rule = "every message had one position at all, and positions rose at every client"
+
+    def violations(self) -> Iterator[Witness]:
+        positions = self.history.positions()
+        owners: dict[Position, int] = {}
+        for client, number, receipt in self.history.receipts:
+            if receipt.position != positions[number]:
+                yield self.witness(f"got it at {receipt.position}, others at {positions[number]}", client, number)
+            if owners.setdefault(receipt.position, number) != number:
+                yield self.witness(f"got it at {receipt.position}, where others got another", client, number)
+        for client in self.history.clients.values():
+            for number, (before, after) in zip(client.got[1:], pairwise(client.places), strict=True):
+                if after <= before:
+                    yield self.witness(f"got it at {after} after a message at {before}", client, number)
+
+
+class Fifo(GroupChecker):
+    promise = GroupPromise.FIFO
+    rule = "messages of each sender came in the order in which it had sent them"
+
+    def violations(self) -> Iterator[Witness]:
+        for client in self.history.clients.values():
+            highest: dict[Client, int] = {}
+            for number in client.got:
+                sending = self.history.sendings[number]
+                last = highest.get(sending.sender)
+                if last is not None and number < last:
+                    text = self.history.sendings[last].sent.message.counter
+                    yield self.witness(f"got it after number {text} of the same sender", client, number)
+                if sending.sent.service >= Service.FIFO:
+                    highest[sending.sender] = max(number, last or 0)
+
+
+class Causal(GroupChecker):
+    promise = GroupPromise.CAUSAL
+    rule = "no message came before one that it may depend on"
+
+    def violations(self) -> Iterator[Witness]:
+        positions = self.history.positions()
+        past: dict[Client, tuple[Position, int]] = {}  # the last in the order that a client knows of, or sent
+        known: dict[int, tuple[Position, int]] = {}  # the same for each message, when it was sent
+        for client, number, is_sent in self.history.events:
+            here = positions.get(number, _NOWHERE)
+            before = past.get(client, (_NOWHERE, -1))
+            if is_sent:
+                known[number] = before
+                is_judged = self.history.sendings[number].sent.service >= Service.CAUSAL and here != _NOWHERE
+                if is_judged and before[0] > here:
+                    yield from self._broken(before[1], number)
+                past[client] = max(before, (here, number))
+            else:
+                past[client] = max(before, known[number], (here, number))
+
+    def _broken(self, cause: int, number: int) -> Iterator[Witness]:
+        message = self.history.sendings[cause].sent.message
+        for client in self.history.clients.values():
+            if cause in client.has and number in client.has:
+                yield self.witness(f"got it before {message}, on which it may depend", client, number)

@@ -1,0 +1,75 @@
+"""All checkers of groups on one history, which is indexed once for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ordercast.checker.groups.agreed_delivery import AgreedDelivery
+from ordercast.checker.groups.base import GroupChecker
+from ordercast.checker.groups.history import GroupHistory
+from ordercast.checker.groups.liveness import Precision, SelfDelivery, Termination
+from ordercast.checker.groups.messages import Confirmations, Integrity, NoDuplicates
+from ordercast.checker.groups.order import Causal, Fifo, TotalOrder
+from ordercast.checker.groups.safe_delivery import SafeDelivery
+from ordercast.checker.groups.sane_views import SaneViews
+from ordercast.checker.groups.synchrony import Signals, VirtualSynchrony
+from ordercast.checker.groups.transitional_sets import TransitionalSets
+from ordercast.checker.groups.views import InitialView, SelfInclusion, ViewAgreement, ViewMonotony
+from ordercast.checker.verdict import Verdict, combined
+from ordercast.model.promises import GroupPromise
+from ordercast.trace.client_records import ClientEvent
+
+GROUP_CHECKERS: Mapping[GroupPromise, type[GroupChecker]] = {
+    checker.promise: checker
+    for checker in (
+        InitialView,
+        SelfInclusion,
+        ViewMonotony,
+        TransitionalSets,
+        ViewAgreement,
+        NoDuplicates,
+        Integrity,
+        Confirmations,
+        VirtualSynchrony,
+        Signals,
+        SaneViews,
+        Fifo,
+        Causal,
+        TotalOrder,
+        AgreedDelivery,
+        SafeDelivery,
+        SelfDelivery,
+        Termination,
+        Precision,
+    )
+}
+
+
+class GroupCheckers:
+    """The panel. Feed it the events of clients in order, then ask; it never raises on account of a history."""
+
+    def __init__(self) -> None:
+        self._history = GroupHistory()
+        self._checkers = [checker(self._history) for checker in GROUP_CHECKERS.values()]
+
+    def observe(self, event: ClientEvent) -> None:
+        try:
+            self._history.observe(event)
+        except Exception as error:
+            self._history.faults.append(f"an event could not be read: {type(error).__name__}: {error}")
+
+    def verdicts(self) -> list[Verdict]:
+        """One per promise, in the order of `GroupPromise`."""
+        return [checker.verdict() for checker in self._checkers]
+
+    def verdict(self) -> Verdict:
+        """All of them in one: the worst wins."""
+        return combined(self.verdicts())
+
+
+def check_groups(history: Iterable[ClientEvent]) -> Verdict:
+    """The combined verdict on a whole history."""
+    checkers = GroupCheckers()
+    for event in history:
+        checkers.observe(event)
+    return checkers.verdict()

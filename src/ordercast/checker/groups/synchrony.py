@@ -1,0 +1,77 @@
+"""Virtual synchrony and transitional signals: P2.7 and P2.8.
+
+Two are virtually synchronous in a view when both install the same next one and each is in the other's transitional set.
+Then what one delivered in the view the other delivered too; both have had a signal in it or neither, and what came
+before the signal, and what came after it, is the same at both. Nobody has two signals in one view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ordercast.checker.groups.base import GroupChecker
+from ordercast.checker.groups.history import Client, GroupHistory, Stay
+from ordercast.checker.groups.views import id_text
+from ordercast.checker.verdict import Witness
+from ordercast.model.events import ViewId
+from ordercast.model.promises import GroupPromise
+
+Pair = tuple[str, Client, Stay, Client, Stay]
+
+
+def synchronous(history: GroupHistory) -> Iterator[Pair]:
+    """Everybody who went on from a view, beside one who did the same: equality is transitive."""
+    first: dict[tuple[str, ViewId, ViewId], tuple[Client, Stay]] = {}
+    for client, group, stay in history.stays():
+        if stay.next is None:
+            continue
+        other, reference = first.setdefault((group, stay.view.id, stay.next.view.id), (client, stay))
+        if other is not client and other.name in stay.next.view.transitional:
+            yield group, client, stay, other, reference
+
+
+class VirtualSynchrony(GroupChecker):
+    promise = GroupPromise.VIRTUAL_SYNCHRONY
+    rule = "those who went together from one view to the next had got the same messages in the first"
+
+    def violations(self) -> Iterator[Witness]:
+        for group, client, stay, other, reference in synchronous(self.history):
+            where = f"in {id_text(stay.view.id)} of {group}"
+            for have, lack in (
+                ((client, stay), (other, reference)),
+                ((other, reference), (client, stay)),
+            ):
+                for number in sorted(set(have[1].delivered()) - set(lack[1].delivered())):
+                    if self.history.is_for(number, lack[0]):
+                        yield self.witness(f"did not get it {where}, but {have[0]} did", lack[0], number)
+
+
+class Signals(GroupChecker):
+    promise = GroupPromise.SIGNALS
+    rule = "at most one signal came in a view, and at the same place for those who went on together"
+
+    def violations(self) -> Iterator[Witness]:
+        for client, group, stay in self.history.stays():
+            if stay.signals > 1:
+                yield self.witness(f"got {stay.signals} signals in {id_text(stay.view.id)} of {group}", client)
+        for oddity in self.history.oddities:
+            if oddity.kind == "signal":
+                yield Witness(f"{oddity.client}: {oddity.what}", oddity.client.id.process)
+        for pair in synchronous(self.history):
+            yield from self._compared(*pair)
+
+    def _compared(self, group: str, client: Client, stay: Stay, other: Client, reference: Stay) -> Iterator[Witness]:
+        where = f"in {id_text(stay.view.id)} of {group}"
+        if bool(stay.signals) != bool(reference.signals):
+            who = "got no signal" if not stay.signals else "got a signal"
+            yield self.witness(f"{who} {where}, unlike {other}", client)
+            return
+        for when, mine, theirs in (
+            ("before", stay.numbers, reference.numbers),
+            ("after", stay.late, reference.late),
+        ):
+            for number in sorted(set(mine) ^ set(theirs)):
+                if self.history.is_for(number, client) and self.history.is_for(number, other):
+                    yield self.witness(
+                        f"{client} or {other} got it {when} the signal {where}, not both", client, number
+                    )
