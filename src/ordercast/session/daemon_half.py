@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from ordercast.groups.envelope import CONFIRM, SELF_DISCARD, Kind, decode_head
-from ordercast.groups.names import checked_destinations, checked_group
+from ordercast.groups.names import GROUP_SIZE_MAX, checked_destinations, checked_group
 from ordercast.model.errors import UsageError, WireError
-from ordercast.session.batches import Send, decode_send
+from ordercast.session.batches import FRAME_SIZE_MAX, Send, decode_send
 from ordercast.session.frames import (
     VERSION,
     Hello,
@@ -23,11 +23,15 @@ from ordercast.session.frames import (
     encode_welcome,
 )
 from ordercast.session.outbound import Outbound
-from ordercast.session.pieces import FrameKind, frame
+from ordercast.session.pieces import HEADER, NUMBER, FrameKind, frame
 
 SEND_CREDIT = 1 << 20  # bytes of messages that a client may have under way to its daemon
+URGENT_SIZE_MAX = FRAME_SIZE_MAX  # bytes of answers that may wait: one of the largest size
 HEADS_MAX = 1000  # that are remembered as checked
+CHANGES_MAX = 100  # groups that are joined or left at a time
+_CHANGES_SIZE_MAX = NUMBER.size + CHANGES_MAX * (1 + GROUP_SIZE_MAX)
 _FLAGS = SELF_DISCARD | CONFIRM
+_PONG = frame(FrameKind.PONG)
 
 
 class Join(NamedTuple):
@@ -57,6 +61,8 @@ class DaemonHalf:
         self._outbound: Outbound | None = None
         self._heads: set[bytes] = set()  # that were found in order
         self._urgent: list[bytes] = []  # frames that need no credit
+        self._urgent_size = 0
+        self._credit = SEND_CREDIT  # that the client has, or is about to hear of
         self._owed = 0  # credit to be given back
 
     # From the client
@@ -65,17 +71,21 @@ class DaemonHalf:
         """What the client asks for; None when there is nothing to do. WireError when it must go."""
         if not self.name:
             return self._greeted(kind, body)
+        if self._urgent_size > URGENT_SIZE_MAX:
+            raise WireError("the client asks for more than it reads")
         match kind:
             case FrameKind.SEND:
+                self._pay(len(body))
                 return self._checked_send(decode_send(body))
             case FrameKind.JOIN:
-                return Join(self._changed(decode_names(body), joins=True))
+                return Join(self._changed(body, joins=True))
             case FrameKind.LEAVE:
-                return Leave(self._changed(decode_names(body), joins=False))
+                return Leave(self._changed(body, joins=False))
             case FrameKind.CREDIT:
                 self.outbound.add_credit(decode_number(body))
             case FrameKind.PING:
-                self._urgent.append(frame(FrameKind.PONG))
+                if self._urgent[-1:] != [_PONG]:
+                    self.urge(_PONG)
             case FrameKind.PONG:
                 pass
             case FrameKind.LIST:
@@ -94,6 +104,12 @@ class DaemonHalf:
             raise WireError(f"the client speaks version {hello.version} of the protocol, this daemon {VERSION}")
         return hello
 
+    def _pay(self, size: int) -> None:
+        """The last frame may exceed the credit."""
+        if self._credit <= 0:
+            raise WireError("the client sends more than it has credit for")
+        self._credit -= size + HEADER.size
+
     def _checked_send(self, send: Send) -> Send:
         if send.head not in self._heads:
             head = decode_head(send.head)
@@ -109,15 +125,19 @@ class DaemonHalf:
             raise WireError(f"a message of {largest} bytes with its head: at most {self._message_size_max}")
         return send
 
-    def _changed(self, groups: tuple[str, ...], *, joins: bool) -> tuple[str, ...]:
+    def _changed(self, body: bytes, *, joins: bool) -> tuple[str, ...]:
+        groups = decode_names(body) if len(body) <= _CHANGES_SIZE_MAX else ()
         for group in groups:
             with _as_wire_errors():
                 checked_group(group)
             if (group in self.joined) is joins:
                 raise WireError(f"the client is {'already' if joins else 'not'} in the group {group}")
-        if len(set(groups)) != len(groups) or not 0 < len(groups) <= 100:
-            raise WireError("a client joins or leaves 1 to 100 groups at a time, each once")
-        self.joined = self.joined.union(groups) if joins else self.joined.difference(groups)
+        if len(set(groups)) != len(groups) or not 0 < len(groups) <= CHANGES_MAX:
+            raise WireError(f"a client joins or leaves 1 to {CHANGES_MAX} groups at a time, each once")
+        if joins:
+            self.joined.update(groups)
+        else:
+            self.joined.difference_update(groups)
         return groups
 
     # To the client
@@ -130,21 +150,23 @@ class DaemonHalf:
     def welcome(self, name: str, hello: Hello, queue_size_max: int | None = None) -> None:
         self.name = name
         self._outbound = Outbound(hello.policy, hello.credit, queue_size_max)
-        self._urgent.append(encode_welcome(Welcome(name, self._message_size_max, SEND_CREDIT)))
+        self.urge(encode_welcome(Welcome(name, self._message_size_max, SEND_CREDIT)))
 
     def accepted(self, size: int) -> None:
-        """So many bytes of its messages were submitted: it may send more."""
+        """A frame with messages was submitted, of so many bytes with its header: the client may send more."""
         self._owed += size
 
     def urge(self, urgent: bytes) -> None:
         """A frame that needs no credit."""
         self._urgent.append(urgent)
+        self._urgent_size += len(urgent)
 
     def take(self) -> list[bytes]:
         """What may be written now."""
-        frames, self._urgent = self._urgent, []
+        frames, self._urgent, self._urgent_size = self._urgent, [], 0
         if self._owed >= SEND_CREDIT // 8:
             frames.append(frame(FrameKind.CREDIT, self._owed.to_bytes(4, "big")))
+            self._credit += self._owed
             self._owed = 0
         if self._outbound is not None:
             frames += self._outbound.take()

@@ -40,7 +40,9 @@ class Welcome(NamedTuple):
 
 
 _HELLO = Struct(">4sHBI")
+_HELLO_VERSION = Struct(">4sH")  # these bytes mean the same in all versions
 _WELCOME = Struct(">HII")
+_WELCOME_VERSION = Struct(">H")  # likewise
 
 
 def encode_hello(hello: Hello) -> bytes:
@@ -50,9 +52,12 @@ def encode_hello(hello: Hello) -> bytes:
 
 def decode_hello(body: bytes) -> Hello:
     with reading("a greeting"):
-        magic, version, policy, credit = _HELLO.unpack_from(body)
+        magic, version = _HELLO_VERSION.unpack_from(body)
         if magic != MAGIC:
             raise WireError("this is not a client of Ordercast")
+        if version != VERSION:
+            return Hello("", SlowPolicy.WAIT, 0, version)
+        _, _, policy, credit = _HELLO.unpack_from(body)
         return Hello(str(body[_HELLO.size :], "ascii"), SlowPolicy(policy), credit, version)
 
 
@@ -63,7 +68,10 @@ def encode_welcome(welcome: Welcome) -> bytes:
 
 def decode_welcome(body: bytes) -> Welcome:
     with reading("a welcome"):
-        version, message_size_max, credit = _WELCOME.unpack_from(body)
+        (version,) = _WELCOME_VERSION.unpack_from(body)
+        if version != VERSION:
+            return Welcome("", 0, 0, version)
+        _, message_size_max, credit = _WELCOME.unpack_from(body)
         return Welcome(str(body[_WELCOME.size :], "ascii"), message_size_max, credit, version)
 
 
@@ -104,4 +112,5 @@ def decode_listing(body: bytes) -> dict[str, int]:
     with reading("a list of groups"):
         names, at = read_names(body, 0)
         counts = unpack_from(f">{len(names)}I", body, at)
+        expect_end(body, at + 4 * len(counts))
         return dict(zip(names, counts, strict=True))

@@ -26,20 +26,44 @@ _REASONS = tuple(Reason)
 _REASON_NUMBERS = {reason: number for number, reason in enumerate(_REASONS)}
 
 
-def encode_news(news: View | Transition | Left) -> bytes:
+class NewsEncoder:
+    """For all clients of a daemon. While a group is in transition, its leaves are not told one by one: the next view
+    may differ by more than its reason says, nobody could follow a difference, and it is told in full."""
+
+    def __init__(self) -> None:
+        self._in_transition: set[str] = set()
+
+    def encode(self, news: View | Transition | Left) -> bytes:
+        if isinstance(news, Transition):
+            self._in_transition.add(news.group)
+        elif isinstance(news, View) and news.reason is Reason.NETWORK:
+            self._in_transition.clear()  # a new configuration ends the transitions of all groups
+        return encode_news(news, in_full=news.group in self._in_transition)
+
+
+def encode_news(news: View | Transition | Left, *, in_full: bool = False) -> bytes:
     match news:
         case View():
-            return _encode_view(news)
+            return _encode_change(news) if _is_change(news) and not in_full else _encode_view(news)
         case Transition():
             return frame(FrameKind.TRANSITION, _view_id(news.view), write_names((news.group, *news.remaining)))
         case Left():
             return frame(FrameKind.LEFT, news.group.encode())
 
 
-def _encode_view(view: View) -> bytes:
+def _is_change(view: View) -> bool:
+    """A joiner's own view is none: it has not seen the one before."""
+    if view.reason is Reason.NETWORK or len(view.who) != 1 or view.why:
+        return False
     expected = len(view.members) - (view.reason is Reason.JOIN)
-    if view.reason is not Reason.NETWORK and len(view.transitional) == expected and view.who != view.members:
-        return frame(FrameKind.CHANGE, _view_id(view.id, view.reason), write_names((view.group, *view.who)))
+    return len(view.transitional) == expected and view.who[0] not in view.transitional
+
+
+def _encode_change(view: View) -> bytes:
+    return frame(FrameKind.CHANGE, _view_id(view.id, view.reason), write_names((view.group, *view.who)))
+
+
+def _encode_view(view: View) -> bytes:
     fixed = _view_id(view.id, view.reason)
     names = (
         write_names((view.group,)) + write_names(view.members) + write_names(view.transitional) + write_names(view.who)

@@ -19,7 +19,7 @@ class FrameReader:
 
     def room(self) -> memoryview:
         if len(self._buffer) - self._end < HEADER.size:
-            self._buffer.extend(bytes(len(self._buffer)))
+            self._grow(len(self._buffer))
         return memoryview(self._buffer)[self._end :]
 
     def received(self, size: int) -> list[tuple[int, bytes]]:
@@ -50,4 +50,8 @@ class FrameReader:
     def _expect(self, size: int) -> None:
         """Make room for a frame that is larger than all before. Only as it comes: a length alone costs nothing."""
         if self._end >= len(self._buffer) - HEADER.size and size > len(self._buffer):
-            self._buffer.extend(bytes(min(size + ROOM - len(self._buffer), len(self._buffer))))
+            self._grow(min(size + ROOM - len(self._buffer), len(self._buffer)))
+
+    def _grow(self, size: int) -> None:
+        """A new buffer: the transport still holds a view of the old one, which can therefore not change its size."""
+        self._buffer = self._buffer + bytes(size)

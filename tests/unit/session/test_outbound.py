@@ -1,0 +1,180 @@
+"""What waits for a client: credit, bounds, and what each policy does at the bound."""
+
+from __future__ import annotations
+
+import pytest
+
+from ordercast.model.events import Dropped
+from ordercast.session.batches import encode_dropped
+from ordercast.session.frames import SlowPolicy
+from ordercast.session.outbound import MIB, QUEUE_SIZE_MAX, Outbound
+
+PLENTY = 1 << 30
+NOTICE_SIZE = len(encode_dropped(Dropped(1, 1)))
+
+
+def _message(number: int, size: int = 10) -> bytes:
+    return bytes([number]) * size
+
+
+def _dropping(size_max: int) -> Outbound:
+    return Outbound(SlowPolicy.DROP, 0, size_max)
+
+
+def _waiting(outbound: Outbound) -> list[bytes]:
+    outbound.add_credit(PLENTY)
+    return outbound.take()
+
+
+# Credit
+
+
+def test_frames_are_taken_in_order_and_once() -> None:
+    outbound = Outbound(SlowPolicy.WAIT, PLENTY)
+    for number in range(3):
+        assert outbound.put(_message(number), 1) is None
+    assert outbound.size == 30
+    assert outbound.take() == [_message(0), _message(1), _message(2)]
+    assert (outbound.take(), outbound.size) == ([], 0)
+
+
+def test_nothing_is_taken_without_credit() -> None:
+    outbound = Outbound(SlowPolicy.WAIT, 0)
+    outbound.put(b"view")
+    assert outbound.take() == []
+    outbound.add_credit(1)
+    assert outbound.take() == [b"view"]
+
+
+def test_the_last_frame_may_exceed_the_credit_and_is_paid_off_first() -> None:
+    outbound = Outbound(SlowPolicy.WAIT, 11)
+    for number in range(3):
+        outbound.put(_message(number), 1)
+    assert outbound.take() == [_message(0), _message(1)]
+    outbound.add_credit(9)
+    assert outbound.take() == []
+    outbound.add_credit(1)
+    assert outbound.take() == [_message(2)]
+
+
+def test_a_frame_that_uses_the_credit_up_is_the_last_one() -> None:
+    outbound = Outbound(SlowPolicy.WAIT, 10)
+    outbound.put(_message(0), 1)
+    outbound.put(_message(1), 1)
+    assert outbound.take() == [_message(0)]
+
+
+def test_a_notice_costs_credit_as_any_frame() -> None:
+    outbound = _dropping(10)
+    outbound.put(_message(1, 20), 3)
+    outbound.put(b"view")
+    outbound.add_credit(1)
+    assert outbound.take() == [encode_dropped(Dropped(3, 20))]
+    outbound.add_credit(NOTICE_SIZE - 1)
+    assert outbound.take() == []
+    outbound.add_credit(1)
+    assert outbound.take() == [b"view"]
+
+
+# Bounds
+
+
+def test_those_who_wait_are_kept_more_for_than_the_others() -> None:
+    assert QUEUE_SIZE_MAX == {SlowPolicy.WAIT: 64 * MIB, SlowPolicy.DROP: 8 * MIB, SlowPolicy.DISCONNECT: 8 * MIB}
+    for policy, size_max in QUEUE_SIZE_MAX.items():
+        assert Outbound(policy, 0).size_max == size_max
+
+
+@pytest.mark.parametrize("policy", [SlowPolicy.WAIT, SlowPolicy.DISCONNECT])
+def test_whoever_does_not_drop_is_disconnected_beyond_the_bound_with_a_sentence(policy: SlowPolicy) -> None:
+    outbound = Outbound(policy, 0, 1000)
+    assert outbound.put(_message(1, 1000), 1) is None
+    assert outbound.put(_message(2, 1), 1) == (
+        f"the client was too slow: 1,001 bytes waited for it, at most 1,000 may (policy {policy.name.lower()})"
+    )
+    assert outbound.dropped == Dropped(0, 0)
+    assert _waiting(outbound) == [_message(1, 1000), _message(2, 1)]
+
+
+def test_what_was_taken_does_not_count() -> None:
+    outbound = Outbound(SlowPolicy.DISCONNECT, PLENTY, 10)
+    for number in range(5):
+        assert outbound.put(_message(number), 1) is None
+        outbound.take()
+
+
+# Dropping
+
+
+def test_the_oldest_messages_are_dropped_down_to_three_quarters_and_a_notice_is_in_their_place() -> None:
+    outbound = _dropping(40)
+    for number in range(5):
+        assert outbound.put(_message(number), number + 1) is None
+    assert (outbound.size, outbound.dropped) == (30, Dropped(1 + 2, 20))
+    assert _waiting(outbound) == [encode_dropped(Dropped(3, 20)), _message(2), _message(3), _message(4)]
+
+
+def test_a_notice_grows_when_its_neighbours_are_dropped_too() -> None:
+    outbound = _dropping(40)
+    for number in range(9):
+        assert outbound.put(_message(number), 1) is None
+    assert outbound.dropped == Dropped(6, 60)
+    assert _waiting(outbound) == [encode_dropped(Dropped(6, 60)), *map(_message, (6, 7, 8))]
+
+
+def test_views_are_never_dropped_and_keep_their_places_between_notices() -> None:
+    outbound = _dropping(40)
+    for number in range(4):
+        outbound.put(_message(number), 1)
+        if number in (0, 2):
+            outbound.put(b"v%d" % number)
+    assert _waiting(outbound) == [
+        encode_dropped(Dropped(1, 10)),
+        b"v0",
+        encode_dropped(Dropped(1, 10)),
+        *(_message(2), b"v2", _message(3)),
+    ]
+
+
+def test_notices_on_both_sides_of_a_view_grow_apart() -> None:
+    outbound = _dropping(40)
+    outbound.put(_message(0), 1)
+    outbound.put(b"view")
+    for number in range(1, 9):
+        assert outbound.put(_message(number), 1) is None
+    assert outbound.dropped == Dropped(6, 60)
+    assert _waiting(outbound) == [
+        encode_dropped(Dropped(1, 10)),
+        b"view",
+        encode_dropped(Dropped(5, 50)),
+        *map(_message, (6, 7, 8)),
+    ]
+
+
+def test_a_notice_that_was_taken_does_not_grow_any_more() -> None:
+    outbound = _dropping(40)
+    for number in range(5):
+        outbound.put(_message(number), 1)
+    outbound.add_credit(1)
+    assert outbound.take() == [encode_dropped(Dropped(2, 20))]
+    for number in range(5, 7):
+        outbound.put(_message(number), 1)
+    assert outbound.dropped == Dropped(4, 40)
+    assert _waiting(outbound) == [encode_dropped(Dropped(2, 20)), *map(_message, (4, 5, 6))]
+
+
+def test_a_frame_larger_than_all_that_may_wait_is_itself_dropped() -> None:
+    outbound = _dropping(40)
+    outbound.put(_message(0), 1)
+    assert outbound.put(_message(1, 41), 7) is None
+    assert outbound.size == 0
+    assert _waiting(outbound) == [encode_dropped(Dropped(8, 51))]
+
+
+def test_when_views_alone_are_too_many_the_client_is_disconnected() -> None:
+    outbound = _dropping(40)
+    for _ in range(4):
+        assert outbound.put(b"v" * 10) is None
+    assert outbound.put(_message(0, 1), 1) is None
+    assert outbound.put(b"v") == ("the client was too slow: 41 bytes waited for it, at most 40 may (policy drop)")
+    assert _waiting(outbound) == [*[b"v" * 10] * 4, encode_dropped(Dropped(1, 1)), b"v"]

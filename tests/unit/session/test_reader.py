@@ -1,0 +1,69 @@
+"""A stream of bytes is cut into frames, however it comes. More in `tests/properties/test_session_reader.py`."""
+
+from __future__ import annotations
+
+import pytest
+
+from ordercast.model.errors import WireError
+from ordercast.session.pieces import HEADER, FrameKind, frame
+from ordercast.session.reader import ROOM, FrameReader
+
+
+def _read(reader: FrameReader, data: bytes) -> list[tuple[int, bytes]]:
+    """As a transport does: it holds the room while it tells how much it has put there."""
+    frames: list[tuple[int, bytes]] = []
+    while data:
+        room = reader.room()
+        size = min(len(room), len(data))
+        room[:size] = data[:size]
+        data = data[size:]
+        frames += reader.received(size)
+    return frames
+
+
+def test_frames_come_out_whole() -> None:
+    reader = FrameReader()
+    stream = frame(FrameKind.PING) + frame(FrameKind.CLOSING, b"why") + frame(FrameKind.BYE)
+    assert _read(reader, stream[:-1]) == [(FrameKind.PING, b""), (FrameKind.CLOSING, b"why")]
+    assert _read(reader, stream[-1:]) == [(FrameKind.BYE, b"")]
+
+
+def test_a_kind_that_nobody_knows_is_not_the_readers_business() -> None:
+    assert _read(FrameReader(), b"\0\0\0\x02\xffx") == [(255, b"x")]
+
+
+@pytest.mark.parametrize("size", [ROOM - HEADER.size, ROOM - 1, ROOM, ROOM + 1, 5 * ROOM + 7])
+def test_a_frame_larger_than_the_room_makes_room_for_itself_and_gives_it_back(size: int) -> None:
+    reader = FrameReader()
+    body = (bytes(range(256)) * (size // 256 + 1))[:size]
+    assert _read(reader, frame(FrameKind.SEND, body)) == [(FrameKind.SEND, body)]
+    assert len(reader.room()) == ROOM
+    assert _read(reader, frame(FrameKind.PING)) == [(FrameKind.PING, b"")]
+
+
+def test_room_is_made_only_as_the_bytes_come() -> None:
+    reader = FrameReader()
+    _read(reader, HEADER.pack(16 << 20, FrameKind.SEND))
+    assert len(reader.room()) == ROOM - HEADER.size
+    _read(reader, bytes(ROOM))
+    assert len(reader.room()) <= 2 * ROOM
+
+
+def test_a_frame_of_the_largest_size_is_read_and_a_larger_one_refused() -> None:
+    assert _read(FrameReader(8), frame(FrameKind.CLOSING, bytes(7))) == [(FrameKind.CLOSING, bytes(7))]
+    with pytest.raises(WireError, match="a frame of 9 bytes: at most 8"):
+        _read(FrameReader(8), frame(FrameKind.CLOSING, bytes(8)))
+    with pytest.raises(WireError, match="a frame of 4294967295 bytes"):
+        _read(FrameReader(), b"\xff" * HEADER.size)
+
+
+def test_a_frame_without_a_kind_is_refused() -> None:
+    with pytest.raises(WireError, match="a frame of 0 bytes"):
+        _read(FrameReader(), bytes(HEADER.size))
+
+
+def test_what_was_read_does_not_change_with_what_is_read_next() -> None:
+    reader = FrameReader()
+    ((_, first),) = _read(reader, frame(FrameKind.CLOSING, b"first"))
+    _read(reader, frame(FrameKind.CLOSING, b"other"))
+    assert first == b"first"
