@@ -26,7 +26,7 @@ from ordercast.session.batches import Send, encode_confirm
 from ordercast.session.daemon_half import Bye, DaemonHalf, Join, Leave, ListGroups, Request
 from ordercast.session.frames import Hello, encode_closing, encode_listing
 from ordercast.session.pieces import HEADER, FrameKind, frame
-from ordercast.session.reader import FrameReader
+from ordercast.session.reader import ROOM, FrameReader
 from ordercast.stream.addresses import TcpAddress, UnixAddress, socket_path
 
 GREETING_S = 10.0  # in which a client must have said who it is
@@ -48,6 +48,7 @@ class ClientServer:
         self._path: Path | None = None
         self._look: asyncio.TimerHandle | None = None
         self.connections: set[Connection] = set()
+        self.room = bytearray(ROOM)  # where every connection reads, one after the other
         self.refused = 0  # clients that were sent away, or said something wrong
         self.addresses: list[UnixAddress | TcpAddress] = []
 
@@ -154,7 +155,7 @@ class Connection(asyncio.BufferedProtocol):
         self._server = server
         self._host = host
         self._is_remote = is_remote
-        self._reader = FrameReader()
+        self._reader = FrameReader(room=server.room)
         self._transport: asyncio.Transport | None = None
         self._number = 0
         self._is_closing = False
@@ -180,8 +181,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._is_closing:
-            self._reader = FrameReader()  # whatever it still says
-            return
+            return  # whatever it still says
         self._heard_at = asyncio.get_running_loop().time()
         try:
             for kind, body in self._reader.received(nbytes):

@@ -12,46 +12,40 @@ ROOM = 1 << 18  # bytes that are read at a time
 class FrameReader:
     """Give the transport `room()`, then tell how much was put there."""
 
-    def __init__(self, size_max: int = FRAME_SIZE_MAX) -> None:
+    def __init__(self, size_max: int = FRAME_SIZE_MAX, room: bytearray | None = None) -> None:
+        """Readers whose transports fill the room and tell of it in one go may share it: a thousand idle connections
+        then need it once."""
         self.size_max = size_max
-        self._buffer = bytearray(ROOM)
-        self._end = 0
+        self._room = memoryview(bytearray(ROOM) if room is None else room)
+        self._begun = bytearray()  # a frame of which more is to come
+        self._needed = 0  # bytes, before it is worth a look
 
     def room(self) -> memoryview:
-        if len(self._buffer) - self._end < HEADER.size:
-            self._grow(len(self._buffer))
-        return memoryview(self._buffer)[self._end :]
+        return self._room
 
     def received(self, size: int) -> list[tuple[int, bytes]]:
         """Whole frames, as (kind, body). WireError for one that is too large or empty."""
-        buffer = self._buffer
-        self._end += size
+        if not self._begun:
+            return self._cut(self._room[:size])
+        self._begun += self._room[:size]
+        if len(self._begun) < self._needed:
+            return []
+        begun, self._begun = self._begun, bytearray()
+        return self._cut(memoryview(begun))
+
+    def _cut(self, data: memoryview) -> list[tuple[int, bytes]]:
         frames: list[tuple[int, bytes]] = []
         at = 0
-        while self._end - at >= HEADER.size:
-            length, kind = HEADER.unpack_from(buffer, at)
+        self._needed = HEADER.size
+        while len(data) - at >= HEADER.size:
+            length, kind = HEADER.unpack_from(data, at)
             if not 1 <= length <= self.size_max:
                 raise WireError(f"a frame of {length} bytes: at most {self.size_max}")
             end = at + HEADER.size - 1 + length
-            if end > self._end:
-                self._expect(end - at)
+            if end > len(data):
+                self._needed = end - at
                 break
-            frames.append((kind, bytes(memoryview(buffer)[at + HEADER.size : end])))
+            frames.append((kind, bytes(data[at + HEADER.size : end])))
             at = end
-        if at:
-            rest = bytes(memoryview(buffer)[at : self._end])
-            self._end = len(rest)
-            if not rest and len(buffer) > ROOM:
-                self._buffer = bytearray(ROOM)  # the large one is over
-            else:
-                self._buffer[: len(rest)] = rest
+        self._begun += data[at:]
         return frames
-
-    def _expect(self, size: int) -> None:
-        """Make room for a frame that is larger than all before. Only as it comes: a length alone costs nothing."""
-        if self._end >= len(self._buffer) - HEADER.size and size > len(self._buffer):
-            self._grow(min(size + ROOM - len(self._buffer), len(self._buffer)))
-
-    def _grow(self, size: int) -> None:
-        """A new buffer: the transport still holds a view of the old one, which can therefore not change its size."""
-        self._buffer = self._buffer + bytes(size)

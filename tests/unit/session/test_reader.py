@@ -41,12 +41,17 @@ def test_a_frame_larger_than_the_room_makes_room_for_itself_and_gives_it_back(si
     assert _read(reader, frame(FrameKind.PING)) == [(FrameKind.PING, b"")]
 
 
-def test_room_is_made_only_as_the_bytes_come() -> None:
-    reader = FrameReader()
-    _read(reader, HEADER.pack(16 << 20, FrameKind.SEND))
-    assert len(reader.room()) == ROOM - HEADER.size
-    _read(reader, bytes(ROOM))
-    assert len(reader.room()) <= 2 * ROOM
+def test_two_readers_may_share_their_room() -> None:
+    room = bytearray(64)
+    one, two = FrameReader(room=room), FrameReader(room=room)
+    first, second = frame(FrameKind.CLOSING, bytes(100)), frame(FrameKind.CLOSING, b"x" * 200)
+    got: list[list[tuple[int, bytes]]] = [[], []]
+    for at in range(0, len(second), 50):  # in turns
+        for reader, data, frames in ((one, first, got[0]), (two, second, got[1])):
+            piece = data[at : at + 50]
+            reader.room()[: len(piece)] = piece
+            frames += reader.received(len(piece))
+    assert got == [[(FrameKind.CLOSING, bytes(100))], [(FrameKind.CLOSING, b"x" * 200)]]
 
 
 def test_a_frame_of_the_largest_size_is_read_and_a_larger_one_refused() -> None:

@@ -1,0 +1,141 @@
+"""One client of `bench/clients.py`, in a process of its own.
+
+Reads one JSON line with what to do, answers with JSON lines: `ready` when all clients are in the group, and after `go`
+the result. The order hash covers sender and counter of every message in the order of delivery: equal at all clients
+exactly if the order was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import resource
+import struct
+import sys
+import time
+import zlib
+from typing import Any
+
+import ordercast
+from ordercast.client.connection import Client
+
+STAMP = struct.Struct("=IIq")  # sender, counter, monotonic time in ns
+IDENTITY_SIZE = 8
+GROUP = "bench"
+
+
+class Load:
+    def __init__(self, task: dict[str, Any], me: Client) -> None:
+        self.task, self.me = task, me
+        self.size = max(int(task["size"]), STAMP.size)
+        self.service = ordercast.Service[task["service"].upper()]
+        self.delivered = self.hash = self.counter = 0
+        self.total = -1
+        self.last = 0.0
+        self.latencies: list[int] = []
+        self.changed = asyncio.Event()
+        self.complete = asyncio.Event()
+        self.members = 0
+
+    async def receive(self) -> None:
+        if self.task["one_by_one"]:
+            await self._receive_events()
+        else:
+            await self._receive_batches()
+
+    async def _receive_batches(self) -> None:
+        async for piece in self.me.batches():
+            if isinstance(piece, ordercast.Batch):
+                self._count(piece.data)
+            elif isinstance(piece, ordercast.View):
+                self.members = len(piece.members)
+                self.changed.set()
+
+    async def _receive_events(self) -> None:
+        async for event in self.me:
+            if isinstance(event, ordercast.Message):
+                self._count((event.data,))
+            elif isinstance(event, ordercast.View):
+                self.members = len(event.members)
+                self.changed.set()
+
+    def _count(self, data: Any) -> None:
+        self.delivered += len(data)
+        self.hash = zlib.crc32(b"".join([one[:IDENTITY_SIZE] for one in data]), self.hash)
+        if self.delivered == self.total:
+            self.last = time.monotonic()
+            self.complete.set()
+
+    async def send(self, until: float) -> None:
+        batch = 1 if self.task["one_by_one"] else max(1, min(256, 65536 // self.size))
+        filler = bytes(self.size - STAMP.size)
+        me, pack = int(self.task["number"]), STAMP.pack
+        while time.monotonic() < until:
+            now, counter = time.monotonic_ns(), self.counter
+            self.counter += batch
+            data = [pack(me, counter + i, now) + filler for i in range(batch)]
+            await self.me.send_many(GROUP, data, self.service)
+
+    async def ping(self, until: float) -> None:
+        """One at a time: the next is sent when the last has come back in order."""
+        filler = bytes(self.size - STAMP.size)
+        while time.monotonic() < until:
+            before, start = self.delivered, time.perf_counter_ns()
+            await self.me.send(GROUP, STAMP.pack(int(self.task["number"]), self.counter, 0) + filler, self.service)
+            self.counter += 1
+            self.total = before + 1
+            if self.delivered == before:
+                self.complete.clear()
+                await self.complete.wait()
+            self.latencies.append(time.perf_counter_ns() - start)
+            await asyncio.sleep(float(self.task["pause"]))
+
+
+async def work(task: dict[str, Any]) -> None:
+    loop = asyncio.get_running_loop()
+    async with ordercast.connect(task["address"], name=f"c{task['number']}") as me:
+        load = Load(task, me)
+        receiving = asyncio.create_task(load.receive())
+        await me.join(GROUP)
+        while load.members < task["clients"]:
+            load.changed.clear()
+            await load.changed.wait()
+        _say(ready=True)
+        await loop.run_in_executor(None, sys.stdin.readline)
+        gc.freeze()
+        cpu, start = _cpu(), time.monotonic()
+        if task["mode"] == "ping":
+            if task["number"] == 1:
+                await load.ping(start + task["seconds"])
+        else:
+            await load.send(start + task["seconds"])
+        _say(sent=load.counter)
+        load.total = json.loads(await loop.run_in_executor(None, sys.stdin.readline))["total"]
+        if load.delivered < load.total:
+            load.complete.clear()
+            await load.complete.wait()
+        end = load.last or time.monotonic()
+        _say(
+            delivered=load.delivered,
+            hash=load.hash,
+            elapsed=end - start,
+            cpu=_cpu() - cpu,
+            latencies=sorted(load.latencies),
+            memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        )
+        await loop.run_in_executor(None, sys.stdin.readline)
+        receiving.cancel()
+
+
+def _cpu() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _say(**fields: object) -> None:
+    print(json.dumps(fields), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(work(json.loads(sys.stdin.readline())))

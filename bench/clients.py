@@ -1,0 +1,214 @@
+"""Clients of daemons on this machine: throughput, latency, many clients and many groups.
+
+Three daemons on loopback, each a process of its own, as `ordercast daemon` runs it; clients are processes too, over
+unix sockets, and each sends and receives everything.
+
+    python -m bench.clients [--seconds S] [--json FILE] [--plot FILE] [--only WORD]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+SPREAD = (25_000, 33_000)  # messages a second of three C clients of three C daemons, 1,350 B agreed, on two cores
+SPREAD_LATENCY_MS = (0.06, 0.17)
+PORT = 24_700
+PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row. The defaults are the row that all others differ from in one thing."""
+
+    size: int = 1350
+    daemons: int = 3
+    service: str = "agreed"
+    one_by_one: bool = False
+    mode: str = "load"  # or ping: one message at a time, from one client
+    pause: float = 0.0  # between pings
+
+    @property
+    def name(self) -> str:
+        words = [f"{self.size} B", self.service, f"{self.daemons} daemons"]
+        words += ["one by one" if self.one_by_one else ""]
+        words += [("one at a time" if not self.pause else "one at a time, 100 a second") if self.mode == "ping" else ""]
+        return ", ".join(word for word in words if word)
+
+
+@dataclass
+class Outcome:
+    case: Case
+    per_s: float = 0.0
+    client_cores: float = 0.0
+    daemon_cores: float = 0.0
+    p50_ms: float = 0.0
+    p99_ms: float = 0.0
+    same_order: bool = True
+    extra: dict[str, float] = field(default_factory=dict)
+
+
+@contextmanager
+def daemons(count: int) -> Iterator[list[tuple[subprocess.Popen[str], str]]]:
+    """Processes and the addresses of their sockets."""
+    with tempfile.TemporaryDirectory(prefix="ordercast-bench-") as name, ExitStack() as stack:
+        folder = Path(name)
+        nodes = "\n".join(
+            f'[nodes.n{i}]\nid = {i}\naddress = "127.0.0.1"\ntoken_port = {PORT + i}\n' for i in range(1, count + 1)
+        )
+        text = f'cluster = "bench {os.getpid()}"\n[network]\nport = {PORT}\n[status]\nport = 0\n'
+        text += '[clients]\nfolder = "s"\n'
+        (folder / "cluster.toml").write_text(text + nodes)
+        found = []
+        for i in range(1, count + 1):
+            command = [sys.executable, "-m", "ordercast.cli.main", "daemon"]
+            command += ["--config", str(folder / "cluster.toml"), "--name", f"n{i}"]
+            program = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+            stack.callback(_end, program)
+            assert program.stderr is not None
+            for line in program.stderr:
+                if "clients at" in line:
+                    break
+            else:
+                raise SystemExit(f"the daemon n{i} has ended: {program.wait()}")
+            found.append((program, f"unix://{folder / 's' / f'n{i}.sock'}"))
+        yield found
+
+
+def _end(program: subprocess.Popen[str]) -> None:
+    program.terminate()
+    try:
+        program.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        program.kill()
+        program.communicate()
+
+
+class Clients:
+    """Processes that are spoken to line by line."""
+
+    def __init__(self, stack: ExitStack, addresses: Sequence[str], task: dict[str, Any]) -> None:
+        self.programs: list[subprocess.Popen[str]] = []
+        for number, address in enumerate(addresses, 1):
+            program = subprocess.Popen(
+                [sys.executable, "-m", "bench.client_load"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                cwd=ROOT,
+            )
+            stack.callback(_end, program)
+            self.programs.append(program)
+            self._say(program, {**task, "number": number, "address": address, "clients": len(addresses)})
+
+    def hear(self) -> list[dict[str, Any]]:
+        return [self._line(program) for program in self.programs]
+
+    def say(self, what: object) -> None:
+        for program in self.programs:
+            self._say(program, what)
+
+    @staticmethod
+    def _say(program: subprocess.Popen[str], what: object) -> None:
+        assert program.stdin is not None
+        program.stdin.write(json.dumps(what) + "\n")
+        program.stdin.flush()
+
+    @staticmethod
+    def _line(program: subprocess.Popen[str]) -> dict[str, Any]:
+        assert program.stdout is not None
+        line = program.stdout.readline()
+        if not line:
+            raise SystemExit(f"a client has ended: {program.wait()}")
+        told: dict[str, Any] = json.loads(line)
+        return told
+
+
+def measure(case: Case, seconds: float) -> Outcome:
+    with ExitStack() as stack:
+        serving = stack.enter_context(daemons(case.daemons))
+        task = {
+            "size": case.size,
+            "service": case.service,
+            "one_by_one": case.one_by_one,
+            "mode": case.mode,
+            "pause": case.pause,
+            "seconds": seconds,
+        }
+        clients = Clients(stack, [address for _, address in serving], task)
+        clients.hear()
+        before = sum(cpu_s(program.pid) for program, _ in serving)
+        clients.say("go")
+        total = sum(told["sent"] for told in clients.hear())
+        clients.say({"total": total})
+        results = clients.hear()
+        used = sum(cpu_s(program.pid) for program, _ in serving) - before
+        clients.say("end")
+    elapsed = max(result["elapsed"] for result in results)
+    outcome = Outcome(case, total / elapsed)
+    outcome.client_cores = sum(result["cpu"] for result in results) / elapsed
+    outcome.daemon_cores = used / elapsed
+    outcome.same_order = len({(result["hash"], result["delivered"]) for result in results}) == 1
+    latencies = results[0]["latencies"]
+    if latencies:
+        outcome.p50_ms = latencies[len(latencies) // 2] / 1e6
+        outcome.p99_ms = latencies[len(latencies) * 99 // 100] / 1e6
+    return outcome
+
+
+def cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+CASES = (
+    Case(),
+    Case(size=100),
+    Case(size=8192),
+    Case(service="safe"),
+    Case(one_by_one=True),
+    Case(daemons=1),
+    Case(mode="ping"),
+    Case(mode="ping", pause=0.01),
+    Case(mode="ping", service="safe"),
+)
+
+
+def line(outcome: Outcome) -> str:
+    words = f"{outcome.case.name:44} {outcome.per_s:10,.0f} msg/s"
+    words += f"  clients {outcome.client_cores:.2f} daemons {outcome.daemon_cores:.2f} cores"
+    if outcome.p50_ms:
+        words += f"  p50 {outcome.p50_ms:.2f} p99 {outcome.p99_ms:.2f} ms"
+    elif outcome.case == Case():
+        words += f"  {outcome.per_s / SPREAD[1]:.1f} to {outcome.per_s / SPREAD[0]:.1f} times Spread in C"
+    return words + ("" if outcome.same_order else "  ORDERS DIFFER")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each row")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there too")
+    parser.add_argument("--only", default="", metavar="WORD", help="rows whose name has this word")
+    arguments = parser.parse_args()
+    outcomes = []
+    for case in CASES:
+        if arguments.only in case.name:
+            outcomes.append(measure(case, arguments.seconds))
+            print(line(outcomes[-1]), flush=True)
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps([asdict(outcome) for outcome in outcomes], indent=1) + "\n")
+    return 0 if all(outcome.same_order for outcome in outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
