@@ -71,7 +71,9 @@ async def rates(pid: int, address: str, count: int) -> dict[str, float]:
         told["message_to_one_us"] = await _cost(pid, readers[:1], "own0", 1)
         told["message_to_one_in_batches_us"] = await _cost(pid, readers[:1], "own0", 100)
         told["leaves_per_s"] = count / await _timed(*(r.me.leave(f"own{i}") for i, r in enumerate(readers)))
+        cpu = cpu_s(pid)
         told["joins_of_one_group_per_s"] = count / await _timed(*(r.me.join("crowd") for r in readers))
+        told["join_of_one_group_us"] = (cpu_s(pid) - cpu) / count * 1e6
         told["message_to_all_us"] = await _cost(pid, readers, "crowd", 1)
         told["message_to_all_in_batches_us"] = await _cost(pid, readers, "crowd", 100)
         told["leaves_of_one_group_per_s"] = count / await _timed(*(r.me.leave("crowd") for r in readers))

@@ -160,7 +160,6 @@ class Connection(asyncio.BufferedProtocol):
         self._number = 0
         self._is_closing = False
         self._heard_at = 0.0
-        self._flush_soon = False
 
     # What the transport tells
 
@@ -221,7 +220,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _accepted(self, size: int) -> None:
         self.half.accepted(size)
-        self._flush_later()
+        self._host.touch(self)
 
     # What the host tells (see `host.Session`)
 
@@ -244,15 +243,6 @@ class Connection(asyncio.BufferedProtocol):
         frames = self.half.take()
         if frames:
             self._transport.write(frames[0] if len(frames) == 1 else b"".join(frames))
-
-    def _flush_later(self) -> None:
-        if not self._flush_soon:
-            self._flush_soon = True
-            asyncio.get_running_loop().call_soon(self._flush_now)
-
-    def _flush_now(self) -> None:
-        self._flush_soon = False
-        self.flush()
 
     # The end
 

@@ -7,6 +7,7 @@ themselves have to say goes first. Nobody waits here: a session is told when its
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
@@ -77,6 +78,7 @@ class GroupHost(Participant):
         self._requests: dict[int, deque[_Request]] = {}  # that wait, by session
         self._turns: deque[int] = deque()  # sessions that have some
         self._is_pumping = False
+        self._touched: dict[Session, None] = {}  # have something to write
 
     # Sessions
 
@@ -166,7 +168,6 @@ class GroupHost(Participant):
 
     def _carry_out_groups(self, outputs: list[Output]) -> None:
         sessions = self.sessions
-        touched: dict[int, Session] = {}
         for output in outputs:
             match output:
                 case Run() | Notice():
@@ -174,17 +175,26 @@ class GroupHost(Participant):
                     for number in output.sessions:
                         if (session := sessions.get(number)) is not None:
                             session.on_parcel(parcel)
-                            touched[number] = session
+                            self.touch(session)
                 case Confirmed():
                     if (session := sessions.get(output.session)) is not None:
                         session.on_confirmed(output.run)
-                        touched[output.session] = session
+                        self.touch(session)
                 case Announce():
                     self._announcements.extend(output.payloads)
-        for session in touched.values():
-            session.flush()
         if self._announcements or self._turns:
             self._pump()
+
+    def touch(self, session: Session) -> None:
+        """Have it flushed before the event loop looks at the network again: one write for all that came meanwhile."""
+        if not self._touched:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._touched[session] = None
+
+    def _flush(self) -> None:
+        touched, self._touched = self._touched, {}
+        for session in touched:
+            session.flush()
 
     def _close(self) -> None:
         super()._close()
