@@ -1,4 +1,4 @@
-"""Where the figures say nothing, or contradict the paper's properties: our readings, by their G-numbers in deviations."""
+"""Where the figures say nothing, or contradict the paper's properties: our readings, by their numbers in deviations."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ordercast.groups.envelope import decode_head
 from ordercast.groups.layer import (
     Announce,
     Groups,
@@ -63,10 +64,11 @@ def parcel_of(seq: int, originator: ProcessId, *payloads: bytes, service: Servic
 
 
 def messages_of(run: Run) -> Iterator[Message]:
+    head = decode_head(run.head)
     for place, (service, payload) in enumerate(zip(run.services, run.payloads, strict=True)):
         number = run.first + place
         position = Position(run.ring, Seq(run.seq + number // run.each), number % run.each)
-        yield Message((), "", payload[len(run.head) :], position, Service(service))
+        yield Message(head.groups, head.sender, payload[len(run.head) :], position, Service(service))
 
 
 def heard_in(outputs: Sequence[Output]) -> Iterator[tuple[int, Heard]]:

@@ -1,0 +1,150 @@
+"""What the clients of daemons that part and meet at random are told has the properties of the paper's chapter 2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ordercast.model.events import Left, Message, Reason, Transition, View, ViewId
+
+from .group_world import GROUPS, Session, Step, World
+
+steps = st.lists(
+    st.tuples(st.integers(0, 9), st.integers(0, 3), st.integers(0, 15), st.integers(0, 15)), min_size=5, max_size=60
+)
+
+
+@dataclass
+class Stay:
+    """What one session heard of one group, from one view to the next."""
+
+    session: Session
+    view: View
+    previous: ViewId | None
+    heard: list[Message | Transition] = field(default_factory=list)
+    following: View | None = None  # the view that ends it; None at the end, or after having left
+
+
+def stays_of(session: Session, group: str) -> Iterator[Stay]:
+    stay: Stay | None = None
+    for heard in session.heard:
+        match heard:
+            case View() if heard.group == group:
+                if stay is not None:
+                    stay.following = heard
+                    yield stay
+                stay = Stay(session, heard, None if stay is None else stay.view.id)
+            case Transition() if heard.group == group:
+                assert stay is not None, "P2.1: a signal in no view"
+                stay.heard.append(heard)
+            case Message() if group in heard.groups:
+                assert stay is not None, "P2.1: a message in no view"
+                stay.heard.append(heard)
+            case Left() if heard.group == group:
+                assert stay is not None, "left without having been in"
+                yield stay
+                stay = None
+            case _:
+                pass
+    if stay is not None:
+        yield stay
+
+
+def played(drawn: list[Step], size: int) -> World:
+    world = World(size)
+    for step in drawn:
+        world.take(step)
+    world.settle()
+    return world
+
+
+@settings(max_examples=300)
+@given(steps, st.integers(2, 4))
+def test_each_client_alone_is_told_a_sound_story(drawn: list[Step], size: int) -> None:
+    for session in played(drawn, size).sessions:
+        positions = [heard.position for heard in session.heard if isinstance(heard, Message)]
+        assert positions == sorted(set(positions)), "P2.5: nothing twice, and in order"
+        for group in GROUPS:
+            last: ViewId | None = None
+            for stay in stays_of(session, group):
+                view = stay.view
+                assert session.name in view.members, "P2.2: self inclusion"
+                assert last is None or view.id > last, "P2.3: local monotonicity"
+                last = view.id
+                assert session.name in view.transitional
+                assert set(view.transitional) <= set(view.members), "P2.4(2)"
+                if stay.previous is None:
+                    assert (view.transitional, view.reason) == ((session.name,), Reason.JOIN), "P2.4(1), G3"
+                if stay.following is not None:
+                    assert set(stay.following.transitional) <= set(view.members), "P2.4(2)"
+                signals = [heard for heard in stay.heard if isinstance(heard, Transition)]
+                assert len(signals) <= 1, "P2.8(1): one signal in a view"
+                for signal in signals:
+                    assert signal.view == view.id
+                    assert session.name in signal.remaining and set(signal.remaining) <= set(view.members)
+
+
+@settings(max_examples=300)
+@given(steps, st.integers(2, 4))
+def test_those_who_come_along_have_heard_the_same(drawn: list[Step], size: int) -> None:
+    world = played(drawn, size)
+    for group in GROUPS:
+        stays = [stay for session in world.sessions for stay in stays_of(session, group)]
+        names: dict[ViewId, tuple[str, ...]] = {}
+        for stay in stays:
+            assert names.setdefault(stay.view.id, stay.view.members) == stay.view.members, "equal ids, equal members"
+        ended = {(stay.session.name, stay.following.id): stay for stay in stays if stay.following is not None}
+        first = {(stay.session.name, stay.view.id) for stay in stays if stay.previous is None}
+        for (_, following), stay in ended.items():
+            assert stay.following is not None
+            for name in stay.following.transitional:
+                other = ended.get((name, following))
+                if other is None or other.following is None:
+                    assert (name, following) not in first, "P2.4(3): a new member has nobody's history"
+                    continue
+                assert other.view.id == stay.view.id, "P2.4(3): from the same view"
+                assert other.following.transitional == stay.following.transitional, "P2.4(4)"
+                assert other.heard == stay.heard, "P2.7 and P2.8(2): the same messages before and behind the signal"
+
+
+@settings(max_examples=300)
+@given(steps, st.integers(2, 4))
+def test_all_agree_in_the_end(drawn: list[Step], size: int) -> None:
+    world = played(drawn, size)
+    first = world.hosts[0].groups
+    for host in world.hosts:
+        assert host.groups.is_steady
+        assert host.groups.malformed == 0
+        assert host.groups.table.groups() == first.table.groups()
+        for group in GROUPS:
+            assert host.groups.table.members_of(group) == first.table.members_of(group)
+    for group in GROUPS:
+        members = first.table.members_of(group)
+        ids = set()
+        for session in (session for host in world.hosts for session in host.clients.values()):
+            *_, last = [None, *stays_of(session, group)]
+            is_member = last is not None and last.following is None and Left(group) not in _after(session, last.view)
+            assert is_member == (session.name in members)
+            if is_member and last is not None:
+                assert last.view.members == members, "P2.16: the last view is of all who are there"
+                assert not any(isinstance(heard, Transition) for heard in last.heard)
+                ids.add(last.view.id)
+        assert len(ids) <= 1
+
+
+def _after(session: Session, view: View) -> list[object]:
+    return list(session.heard[session.heard.index(view) :])
+
+
+@settings(max_examples=300)
+@given(steps, st.integers(2, 4))
+def test_a_member_hears_its_own_messages(drawn: list[Step], size: int) -> None:
+    """P2.15: whatever it sent while it was a member, if it never leaves or ends afterwards."""
+    for sent in played(drawn, size).sent:
+        before, after = sent.session.heard[: sent.heard], sent.session.heard[sent.heard :]
+        news = [heard for heard in before if isinstance(heard, View | Left) and heard.group == sent.group]
+        if news and isinstance(news[-1], View) and Left(sent.group) not in after and not sent.session.has_ended:
+            assert sent.data in [heard.data for heard in after if isinstance(heard, Message)]
