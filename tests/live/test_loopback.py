@@ -19,6 +19,7 @@ from typing import Any, cast
 
 import pytest
 
+import ordercast
 from ordercast import NodeConfig, NodeFailed, Service, ThreadedNode, UsageError
 from ordercast.checker import Checkers, Outcome
 from ordercast.daemon.config import NetworkConfig, Peer, TraceConfig, TraceLevel
@@ -29,6 +30,7 @@ from ordercast.daemon.storage import FolderStorage
 from ordercast.model.ids import MILLISECOND, NodeId, ProcessId
 from ordercast.model.view import ChangeReason, View, ViewKind
 from ordercast.order.ring.config import RingConfig
+from ordercast.stream.member import Member
 from ordercast.trace.cluster import append_cluster_event
 from ordercast.trace.folder import read_live
 
@@ -115,20 +117,37 @@ def test_threaded_nodes_go_on_while_the_program_is_busy() -> None:
     async def work() -> None:
         ring = quick_ring()
         async with ThreadedNode(local(ring)) as one, ThreadedNode(local(ring)) as two:
-            streams = [one.stream(), two.stream()]
-            for stream in streams:
-                await view_of(stream, one.node.process, two.node.process)
-            before = two.node.counters.messages_delivered
-            await one.submit_many([b"%d" % number for number in range(100)])
+            await asyncio.gather(one.join("work"), two.join("work"))
+            for node in (one, two):
+                await members_of(node, one.name, two.name)
+            counters = two.node.host.counters
+            before = counters.messages_delivered
+            await one.send_many("work", [b"%d" % number for number in range(100)])
             # Nothing runs on this loop until the other node has delivered all of it.
             end = time.monotonic() + PATIENCE_S
-            while two.node.counters.messages_delivered < before + 100:
+            while counters.messages_delivered < before + 100:
                 assert time.monotonic() < end
                 time.sleep(0.001)  # noqa: ASYNC251
-            for stream in streams:
-                assert [message.data for message in await messages_of(stream, 100)] == [b"%d" % n for n in range(100)]
+            for node in (one, two):
+                assert await data_of(node, 100) == [b"%d" % n for n in range(100)]
 
     run(work())
+
+
+async def members_of(member: Member, *names: str) -> None:
+    async for event in member:
+        if isinstance(event, ordercast.View) and set(event.members) == set(names):
+            return
+
+
+async def data_of(member: Member, wanted: int) -> list[bytes]:
+    found: list[bytes] = []
+    async for event in member:
+        if isinstance(event, ordercast.Message):
+            found.append(event.data)
+        if len(found) == wanted:
+            break
+    return found
 
 
 def test_a_leave_is_told_from_a_failure() -> None:
@@ -355,13 +374,9 @@ async def test_damaged_storage_is_told_and_leaves_nothing_open(tmp_path: Path) -
 @live
 async def test_a_threaded_node_stops_the_senders_while_its_program_is_blocked() -> None:
     async with ThreadedNode(replace(alone(), inbox_size_max=1 << 20)) as node:
-        sending = asyncio.create_task(node.submit_many([bytes(1000)] * 20_000))
+        await node.join("work")
+        sending = asyncio.create_task(node.send_many("work", [bytes(1000)] * 20_000))
         while not node.node.inbox.is_behind:  # noqa: ASYNC110 (the whole test is bounded in time)
             await asyncio.sleep(0.01)
-        found = 0
-        async for event in node.stream():
-            found += isinstance(event, Message)
-            if found == 20_000:
-                break
+        assert len(await data_of(node, 20_000)) == 20_000
         await sending
-        assert found == 20_000

@@ -21,6 +21,7 @@ from ordercast.model.errors import UsageError
 NAMES = ("alpha", "beta", "gamma")
 PATIENCE_S = 60.0
 QUICK = 'token_loss = "300ms"\nrest = "40ms"\npause = "100ms"\n'
+CLIENTS = '[clients]\nfolder = "."\n'
 
 
 def free_port(kind: socket.SocketKind) -> int:
@@ -44,7 +45,7 @@ class Cluster:
         port = free_port(socket.SOCK_DGRAM) & ~1
         network = f'[network]\ntransport = "{transport}"\nport = {port}\n'
         self.file.write_text(
-            f'cluster = "test"\n{network}[ring]\n{QUICK}[state]\nfolder = "state"\n{nodes}', encoding="utf-8"
+            f'cluster = "test"\n{network}[ring]\n{QUICK}[state]\nfolder = "state"\n{CLIENTS}{nodes}', encoding="utf-8"
         )
 
     def start(self, name: str, **environment: str) -> None:

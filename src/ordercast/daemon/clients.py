@@ -49,7 +49,6 @@ class ClientServer:
         self._look: asyncio.TimerHandle | None = None
         self.connections: set[Connection] = set()
         self.room = bytearray(ROOM)  # where every connection reads, one after the other
-        self.refused = 0  # clients that were sent away, or said something wrong
         self.addresses: list[UnixAddress | TcpAddress] = []
 
     async def __aenter__(self) -> Self:
@@ -124,6 +123,10 @@ class ClientServer:
     def is_full(self) -> bool:
         return len(self.connections) > self._config.sessions_max
 
+    @property
+    def queue_size_max(self) -> int | None:
+        return self._config.queue_size_max
+
     def _look_after(self) -> None:
         loop = asyncio.get_running_loop()
         for connection in list(self.connections):
@@ -188,7 +191,7 @@ class Connection(asyncio.BufferedProtocol):
                 if request is not None and not self._is_closing:
                     self._carry_out(request, len(body) + HEADER.size)
         except (WireError, UsageError) as error:
-            self._server.refused += 1
+            self._host.counters.clients.refused += 1
             self.close(str(error))
             return
         self.flush()
@@ -214,7 +217,7 @@ class Connection(asyncio.BufferedProtocol):
                 self.half.urge(encode_listing(self._host.named.table.groups()))
             case Hello():
                 self._number, name = self._host.open_session(self, request.name)
-                self.half.welcome(name, request)
+                self.half.welcome(name, request, self._server.queue_size_max)
             case Bye():
                 self.close("")
 
@@ -225,10 +228,18 @@ class Connection(asyncio.BufferedProtocol):
     # What the host tells (see `host.Session`)
 
     def on_parcel(self, parcel: Parcel) -> None:
-        why = self.half.outbound.put(parcel.frame(), parcel.messages)
+        counters, outbound = self._host.counters.clients, self.half.outbound
+        dropped = outbound.dropped.messages
+        why = outbound.put(parcel.frame(), parcel.messages)
+        counters.messages_dropped += outbound.dropped.messages - dropped
         if why is not None:
+            counters.too_slow += 1
             _log.warning("client %s is disconnected: %s", self.half.name, why)
             self.close(why)
+
+    @property
+    def waiting_size(self) -> int:
+        return self.half.outbound.size
 
     def on_confirmed(self, run: Run) -> None:
         self.half.urge(encode_confirm(run))

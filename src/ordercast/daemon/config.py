@@ -79,6 +79,7 @@ class ClientsConfig:
     address: str = LOOPBACK
     port: int | None = None  # over TCP; None: not served
     sessions_max: int = 10_000
+    queue_size_max: int | None = None  # that may wait for one client; None: as its policy says (`session/outbound.py`)
 
 
 @dataclass(frozen=True, slots=True)

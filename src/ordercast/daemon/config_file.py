@@ -175,7 +175,12 @@ def _trace(values: dict[str, Any], folder: Path) -> TraceConfig:
 
 def _clients(values: dict[str, Any], folder: Path) -> ClientsConfig:
     clients = ClientsConfig(**values)
-    return replace(clients, folder=_below(folder, clients.folder), port=clients.port or None)
+    return replace(
+        clients,
+        folder=_below(folder, clients.folder),
+        port=clients.port or None,
+        queue_size_max=clients.queue_size_max or None,
+    )
 
 
 def _below(folder: Path | None, path: Path | str | None) -> Path | None:

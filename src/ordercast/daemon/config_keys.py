@@ -163,6 +163,7 @@ CLIENTS = (
     Key("address", "address", read_address),
     Key("port", "port", read_port_or_none),
     Key("sessions_max", "sessions_max", partial(read_integer, low=1, high=1_000_000)),
+    Key("queue_size_max", "queue_size_max", read_size),
 )
 STATE = (Key("folder", "folder", read_folder),)
 INBOX = (Key("size_max", "inbox_size_max", read_size), Key("stall", "stall_ns", read_duration))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from ordercast.daemon.config import NodeConfig, Peer, Transport
 from ordercast.daemon.counters import Counters, SocketCounters
+from ordercast.daemon.status_parts import ClientsStatus
 from ordercast.model.ids import MILLISECOND, SECOND, Incarnation, Instant, NodeId, ProcessId, node_of
 from ordercast.order.ring.node import RingNode
 
@@ -58,6 +59,9 @@ class FakeNode:
     @property
     def process(self) -> ProcessId:
         return self.engine.process
+
+    def clients_status(self) -> ClientsStatus:
+        return ClientsStatus(sessions=2, groups=3)
 
     def now(self) -> Instant:
         return Instant(self.clock)

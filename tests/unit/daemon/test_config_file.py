@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ordercast.daemon.config import NetworkConfig, NodeConfig, TraceConfig, TraceLevel, Transport
+from ordercast.daemon.config import ClientsConfig, NetworkConfig, NodeConfig, TraceConfig, TraceLevel, Transport
 from ordercast.daemon.config_file import (
     SMALLEST_PACKET,
     STATUS_PORT,
@@ -90,6 +90,17 @@ def test_a_packet_size_that_is_given_survives_the_node_working_it_out(file: Path
 def test_ipv6_leaves_less_room_in_a_packet(file: Path) -> None:
     config = loaded(file, '[network]\ngroup = "ff15::4f43"\n[nodes.a]\nid = 0\naddress = "fd00::1"\n')
     assert config.ring.packet_size_max == 1500 - 48
+
+
+def test_clients_are_served_at_a_unix_socket_and_over_tcp_where_a_port_is_given(file: Path) -> None:
+    assert loaded(file, NODE_A).clients == ClientsConfig()
+    text = '[clients]\nfolder = "run"\nmode = "0660"\nport = 4803\nsessions_max = 5\nqueue_size_max = "1MiB"\n'
+    wanted = ClientsConfig(file.parent / "run", 0o660, "127.0.0.1", 4803, 5, 1 << 20)
+    assert loaded(file, text + NODE_A).clients == wanted
+    assert loaded(file, "[clients]\nport = 0\nqueue_size_max = 0\n" + NODE_A).clients == ClientsConfig()
+    assert problems(file, 'cluster = "shop"\n[clients]\nmode = 600\n' + NODE_A) == [
+        'clients.mode: 600 is not a set of permissions: write octal digits in quotes, such as "0660"'
+    ]
 
 
 def test_folders_are_relative_to_the_file_and_each_node_has_its_own(file: Path) -> None:
@@ -281,6 +292,6 @@ def test_the_example_shows_every_key_and_says_the_defaults_in_its_comments(file:
 
 
 def test_every_setting_has_a_key() -> None:
-    for table, kind in (("network", NetworkConfig), ("trace", TraceConfig)):
+    for table, kind in (("network", NetworkConfig), ("trace", TraceConfig), ("clients", ClientsConfig)):
         assert [key.field for key in TABLES[table]] == [field.name for field in fields(kind)]
     assert {key.field for key in TABLES["ring"]} == {field.name for field in fields(RingConfig)} - {"cluster"}

@@ -7,7 +7,7 @@ import re
 from enum import Enum
 from pathlib import Path
 
-from ordercast.daemon.config import NetworkConfig, NodeConfig, StatusConfig, TraceConfig
+from ordercast.daemon.config import ClientsConfig, NetworkConfig, NodeConfig, StatusConfig, TraceConfig
 from ordercast.daemon.config_file import STATUS_PORT
 from ordercast.daemon.config_keys import NODE, TABLES
 from ordercast.daemon.plan import plan_lines, plan_of
@@ -33,6 +33,10 @@ def expected() -> list[tuple[str, str]]:
         if table == "network":
             rows.append(("ring.…", ""))
     rows += [("status.address", shown(StatusConfig().address)), ("status.port", shown(STATUS_PORT))]
+    clients = {"folder": '"/run/ordercast"', "mode": '"0600"', "port": "0", "queue_size_max": "0"}
+    for key in TABLES["clients"]:
+        default = clients.get(key.name)
+        rows.append((f"clients.{key.name}", f"`{default}`" if default else shown(getattr(ClientsConfig(), key.field))))
     rows.append(("state.folder", "none"))
     usual = NodeConfig()
     rows += [("inbox.size_max", shown(usual.inbox_size_max)), ("inbox.stall", shown(duration_text(usual.stall_ns)))]
