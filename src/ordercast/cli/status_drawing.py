@@ -56,6 +56,16 @@ def _headline(status: Document) -> Text:
     )
 
 
+def _clients(clients: Document) -> str:
+    words = [f"{clients['sessions']:,} connected, {clients['groups']:,} groups"]
+    words += [f"{size_text(clients['waiting_size'])} wait for them"] if clients["waiting_size"] else []
+    words += [f"{clients['too_slow']:,} were too slow"] if clients["too_slow"] else []
+    words += [f"{clients['messages_dropped']:,} messages dropped"] if clients["messages_dropped"] else []
+    words += [f"{clients['refused']:,} refused"] if clients["refused"] else []
+    words += ["the groups of two sides are being merged"] if clients["is_merging"] else []
+    return "; ".join(words)
+
+
 def _facts(status: Document) -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
@@ -77,6 +87,7 @@ def _lines(status: Document) -> Iterator[tuple[str, str | Text]]:
         f"{_rate(rates['packets_sent'])} sent/s, {_rate(rates['packets_received'])} received/s; "
         f"{totals['packets_retransmitted']:,} retransmitted here, {totals['packets_requested']:,} asked for by all",
     )
+    yield "clients", _clients(status["clients"])
     yield "token", f"{token['visits']:,} visits, rotation {_rotation(token)}"
     yield (
         "flow control",

@@ -28,6 +28,14 @@ class SocketCounters:
 
 
 @dataclass(slots=True)
+class ClientCounters:
+    connected: int = 0  # sessions so far
+    refused: int = 0  # connections that were sent away, or said something wrong
+    too_slow: int = 0  # clients that were disconnected for it
+    messages_dropped: int = 0  # for slow clients that had chosen that
+
+
+@dataclass(slots=True)
 class Counters:
     messages_submitted: int = 0
     messages_delivered: int = 0
@@ -36,6 +44,7 @@ class Counters:
     pauses: int = 0  # times when this process did not run for so long that a timer was very late
     longest_pause_ns: int = 0
     last_pause_at: Instant | None = None
+    clients: ClientCounters = field(default_factory=ClientCounters)
     refused: Counter[str] = field(default_factory=Counter)  # packets that are not for us or not well formed, by why
     occurred: Counter[str] = field(default_factory=Counter)  # rare events of the engine
     moves: Counter[str] = field(default_factory=Counter)  # "Operational → Gather", …

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 
 from ordercast.daemon.config import NodeConfig
 from ordercast.daemon.participant import Participant
+from ordercast.daemon.status_parts import ClientsStatus
 from ordercast.groups.layer import Announce, Confirmed, Groups, Output, Run, disconnect_payload
 from ordercast.groups.table import Notice
 from ordercast.model.effects import Deliver
@@ -48,6 +49,10 @@ class Parcel:
 
 
 class Session(Protocol):
+    @property
+    def waiting_size(self) -> int:
+        """Bytes that it has not taken."""
+
     def on_parcel(self, parcel: Parcel) -> None: ...
     def on_confirmed(self, run: Run) -> None: ...
     def on_ended(self, why: str) -> None:
@@ -91,6 +96,7 @@ class GroupHost(Participant):
         full = self.named.connect(name or f"c{number}", number)
         self._numbers = number
         self.sessions[number] = session
+        self.counters.clients.connected += 1
         return number, full
 
     def close_session(self, number: int, full: str) -> None:
@@ -148,6 +154,19 @@ class GroupHost(Participant):
         if request.accepted is not None:
             request.accepted()
         return True
+
+    def clients_status(self) -> ClientsStatus:
+        counters = self.counters.clients
+        return ClientsStatus(
+            len(self.sessions),
+            len(self.named.table),
+            not self.named.is_steady,
+            sum(session.waiting_size for session in self.sessions.values()),
+            counters.connected,
+            counters.refused,
+            counters.too_slow,
+            counters.messages_dropped,
+        )
 
     # What the engine brings
 

@@ -87,6 +87,23 @@ METRICS = (
     Metric(
         "behind", "gauge", "1 when the application is so far behind that all wait", _one(lambda s: s.flow.is_behind)
     ),
+    Metric("client_sessions", "gauge", "Clients that are connected here", _one(lambda s: s.clients.sessions)),
+    Metric("groups", "gauge", "Groups with members anywhere", _one(lambda s: s.clients.groups)),
+    Metric("client_waiting_bytes", "gauge", "Not yet taken by clients", _one(lambda s: s.clients.waiting_size)),
+    Metric("client_sessions_total", "counter", "Clients so far", _one(lambda s: s.clients.connected)),
+    Metric(
+        "client_refusals_total",
+        "counter",
+        "Connections sent away, or closed for what they said",
+        _one(lambda s: s.clients.refused),
+    ),
+    Metric("clients_too_slow_total", "counter", "Clients disconnected for it", _one(lambda s: s.clients.too_slow)),
+    Metric(
+        "client_messages_dropped_total",
+        "counter",
+        "Dropped for slow clients that had chosen that",
+        _one(lambda s: s.clients.messages_dropped),
+    ),
     Metric(
         "socket_packets_received_total", "counter", "Packets that came", _lanes(lambda s: s.counters.packets_received)
     ),

@@ -137,6 +137,10 @@ class Node(Member):
             if not accepted.done():
                 accepted.set_exception(error)
 
+    @property
+    def waiting_size(self) -> int:
+        return self.inbox.size
+
     def flush(self) -> None:
         pass
 

@@ -19,6 +19,7 @@ from ordercast.daemon.config import NodeConfig, TraceLevel
 from ordercast.daemon.counters import Counters
 from ordercast.daemon.driver import Driver
 from ordercast.daemon.sockets import Sockets
+from ordercast.daemon.status_parts import ClientsStatus
 from ordercast.daemon.storage import FolderStorage, MemoryStorage, Storage
 from ordercast.model.effects import Alarm, AlarmKind, Deliver, InstallView
 from ordercast.model.errors import UsageError
@@ -276,6 +277,9 @@ class Participant(ABC):
     @property
     def members(self) -> tuple[ProcessId, ...]:
         return self.engine.ring.members
+
+    def clients_status(self) -> ClientsStatus:
+        return ClientsStatus()
 
     def name_of(self, process: ProcessId) -> str:
         try:

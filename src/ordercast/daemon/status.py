@@ -16,6 +16,7 @@ from ordercast.daemon.config import NodeConfig, TraceLevel, Transport
 from ordercast.daemon.counters import Counters, SocketCounters
 from ordercast.daemon.status_parts import (
     AlarmStatus,
+    ClientsStatus,
     Flow,
     Identity,
     LaneStatus,
@@ -93,6 +94,7 @@ class ObservedNode(Protocol):
     def loop_lag_ns(self) -> int: ...
     @property
     def trace_error(self) -> str | None: ...
+    def clients_status(self) -> ClientsStatus: ...
     def now(self) -> Instant: ...
     def name_of(self, process: ProcessId) -> str: ...
 
@@ -147,6 +149,7 @@ def status_of(node: ObservedNode, meter: Meter | None = None) -> Status:
             node.inbox.size,
             node.inbox.is_behind,
         ),
+        clients=node.clients_status(),
         sockets=_sockets(node),
         pauses=Pauses(
             counters.pauses,

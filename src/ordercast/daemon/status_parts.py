@@ -94,6 +94,20 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientsStatus:
+    """Those who send and receive here, and the groups of the whole cluster."""
+
+    sessions: int = 0  # clients, and the program that embeds the node
+    groups: int = 0  # with members, here or elsewhere
+    is_merging: bool = False  # daemons came together and tell each other who is in which group: nobody sends
+    waiting_size: int = 0  # bytes that the sessions have not taken
+    connected: int = 0  # sessions so far
+    refused: int = 0  # connections that were sent away, or said something wrong
+    too_slow: int = 0  # clients that were disconnected for it
+    messages_dropped: int = 0  # for slow clients that had chosen that
+
+
+@dataclass(frozen=True, slots=True)
 class ViewChange:
     at: datetime
     kind: str
@@ -167,6 +181,7 @@ class Status:
     rates: Rates
     token: TokenStatus
     flow: Flow
+    clients: ClientsStatus
     sockets: SocketsStatus
     pauses: Pauses
     trace: TraceStatus
