@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from typing import Generic, Self, TypeVar
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from typing import Any, Generic, Self, TypeVar
 
 from ordercast.model.errors import UsageError
 
@@ -104,8 +104,8 @@ class Pieces(Generic[PieceT, EventT]):
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> PieceT:
-        return await self._inbox.next_piece()
+    def __anext__(self) -> Coroutine[Any, Any, PieceT]:
+        return self._inbox.next_piece()  # handed on, not awaited: one coroutine less for every piece
 
 
 class Events(Generic[PieceT, EventT]):
@@ -117,5 +117,5 @@ class Events(Generic[PieceT, EventT]):
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> EventT:
-        return await self._inbox.next_event()
+    def __anext__(self) -> Coroutine[Any, Any, EventT]:
+        return self._inbox.next_event()
