@@ -33,7 +33,7 @@ def replay_command(options: SimOptions, seed: int, *, is_hostile: bool) -> str:
     """What differs from the defaults, written out."""
     words = ["ordercast", "sim"]
     if is_hostile:
-        words.append("--hostile")
+        words += ["--hostile", *(["--groups"] if options.clients else [])]
     else:
         words += _words_of(options)
     return shlex.join([*words, "--seed", str(seed)])
@@ -42,7 +42,12 @@ def replay_command(options: SimOptions, seed: int, *, is_hostile: bool) -> str:
 def _words_of(options: SimOptions) -> list[str]:
     usual = SimOptions()
     words: list[str] = []
-    for name, flag in (("nodes", "--nodes"), ("messages", "--messages"), ("random_faults", "--faults")):
+    for name, flag in (
+        ("nodes", "--nodes"),
+        ("messages", "--messages"),
+        ("clients", "--clients"),
+        ("random_faults", "--faults"),
+    ):
         if getattr(options, name) != getattr(usual, name):
             words += [flag, str(getattr(options, name))]
     for name in ("loss", "duplication", "straggler"):

@@ -22,7 +22,7 @@ from ordercast.model.errors import UsageError
 from ordercast.model.ids import SECOND
 from ordercast.model.service import Service
 from ordercast.sim.options import SimOptions
-from ordercast.sim.swarm import hostile_options
+from ordercast.sim.swarm import options_of
 from ordercast.trace.parquet import RUN_MAX, prepare_folder
 from ordercast.trace.records import Event
 
@@ -34,6 +34,9 @@ def sim(
     engine: Annotated[str, typer.Option(help="Ordering engine: ring.")] = "ring",
     nodes: Annotated[int, typer.Option(help="Hosts, 1 to 64.")] = 5,
     messages: Annotated[int, typer.Option(help="Messages that the applications submit.")] = 200,
+    clients: Annotated[
+        int, typer.Option(help="Clients per host; if any, messages are their deeds: join, leave, send, crash …")
+    ] = 0,
     sizes: Annotated[str, typer.Option(metavar="MIN..MAX", help="Bytes of a message; K and M allowed.")] = "20..400",
     service: Annotated[
         list[str] | None,
@@ -58,6 +61,9 @@ def sim(
         ),
     ] = None,
     hostile: Annotated[bool, typer.Option("--hostile", help="Draw all options from the seed, as swarm does.")] = False,
+    groups: Annotated[
+        bool, typer.Option("--groups", help="With --hostile: with clients, as swarm --groups does.")
+    ] = False,
     trace: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the trace into this folder.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
@@ -69,7 +75,9 @@ def sim(
     check_seed(seed)
     if hostile:
         _refuse_overridden(context)
-        options = hostile_options(seed)
+        options = options_of(seed, groups=groups)
+    elif groups:
+        raise UsageError("--groups goes with --hostile: without it write --clients, and how many")
     else:
         size_min, size_max = range_from(sizes, size_from)
         options = replace(
@@ -77,6 +85,7 @@ def sim(
             engine=engine,
             nodes=nodes,
             messages=messages,
+            clients=clients,
             services=_services(service),
             random_faults=faults,
             faults=tuple(fault_from(text) for text in fault or ()),
@@ -100,7 +109,7 @@ def check_seed(seed: int) -> None:
         raise UsageError(f"seed {seed} cannot be used: write a whole number of at least 0 and below 2^63")
 
 
-_WITH_HOSTILE = ("seed", "hostile", "trace", "as_json")
+_WITH_HOSTILE = ("seed", "hostile", "groups", "trace", "as_json")
 
 
 def _refuse_overridden(context: typer.Context) -> None:

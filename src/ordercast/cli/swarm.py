@@ -18,7 +18,7 @@ from ordercast.cli.recording import record, run_info
 from ordercast.cli.run_options import replay_command
 from ordercast.cli.terminal import Meter, complain, output, write_json
 from ordercast.model.errors import UsageError
-from ordercast.sim.swarm import Outline, expected_rows, hostile_options, swarm
+from ordercast.sim.swarm import Outline, expected_rows, options_of, swarm
 from ordercast.trace.arrow import TraceError
 from ordercast.trace.parquet import prepare_folder
 
@@ -30,6 +30,7 @@ PROCESSES_MAX = 1024
 class Harvest:
     """The sum of all runs so far."""
 
+    groups: bool = False  # the runs have clients
     runs: int = 0
     inputs: int = 0
     submissions: int = 0
@@ -52,12 +53,18 @@ class Harvest:
         """Inputs per second and core."""
         return self.inputs / self.seconds / self.processes if self.seconds else 0.0
 
+    def expected(self) -> list[str]:
+        return expected_rows(groups=self.groups)
+
     def never(self) -> list[str]:
-        return [name for name in expected_rows() if not self.counts[name]]
+        return [name for name in self.expected() if not self.counts[name]]
 
 
 def swarm_command(
     seeds: Annotated[str, typer.Option(metavar="A..B", help="Seeds to run, both ends included.")],
+    groups: Annotated[
+        bool, typer.Option("--groups", help="With clients that join, leave, send and crash; partitions in cascades.")
+    ] = False,
     processes: Annotated[int | None, typer.Option(metavar="N", help="Worker processes (default: all cores).")] = None,
     trace: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the traces of failing seeds here.")] = None,
     strict_coverage: Annotated[
@@ -74,8 +81,8 @@ def swarm_command(
     if processes is not None and not 1 <= processes <= PROCESSES_MAX:
         raise UsageError(f"--processes {processes} cannot be used: write a number of 1 to {PROCESSES_MAX}")
     if trace is not None:
-        _prepare(trace, wanted[0])
-    harvest = _gather(wanted, processes)
+        _prepare(trace, wanted[0], groups)
+    harvest = _gather(wanted, processes, groups)
     if trace is not None:
         _write_traces(harvest, trace)
     if as_json:
@@ -85,16 +92,16 @@ def swarm_command(
     return 1 if harvest.failures or (strict_coverage and harvest.never()) else 0
 
 
-def _prepare(folder: Path, seed: int) -> None:
-    options = hostile_options(seed)
-    prepare_folder(folder, run_info(options, seed, _replay(seed)))
+def _prepare(folder: Path, seed: int, groups: bool) -> None:
+    options = options_of(seed, groups=groups)
+    prepare_folder(folder, run_info(options, seed, _replay(seed, groups)))
 
 
-def _gather(seeds: range, processes: int | None) -> Harvest:
-    harvest = Harvest(processes=min(processes or os.cpu_count() or 1, len(seeds)))
+def _gather(seeds: range, processes: int | None, groups: bool) -> Harvest:
+    harvest = Harvest(groups, processes=min(processes or os.cpu_count() or 1, len(seeds)))
     with Meter("swarm", len(seeds), shown_after_s=0) as meter:
         meter.show(0, "the first results come in batches")
-        for outline in swarm(seeds, processes):
+        for outline in swarm(seeds, processes, groups=groups):
             harvest.add(outline)
             harvest.seconds = meter.seconds
             meter.show(harvest.runs, _progress_note(harvest, len(seeds)))
@@ -111,7 +118,7 @@ def _write_traces(harvest: Harvest, folder: Path) -> None:
     with Meter("writing traces", len(harvest.failures)) as meter:
         for number, failure in enumerate(harvest.failures):
             meter.show(number, f"seed {failure.seed}")
-            options = hostile_options(failure.seed)
+            options = options_of(failure.seed, groups=harvest.groups)
             recording = record(options, failure.seed, is_hostile=True, keep_events=True)
             try:
                 harvest.traces[failure.seed] = str(recording.write(folder))
@@ -119,8 +126,8 @@ def _write_traces(harvest: Harvest, folder: Path) -> None:
                 complain(str(error))
 
 
-def _replay(seed: int) -> str:
-    return replay_command(hostile_options(seed), seed, is_hostile=True)
+def _replay(seed: int, groups: bool) -> str:
+    return replay_command(options_of(seed, groups=groups), seed, is_hostile=True)
 
 
 def _document(harvest: Harvest, seeds: range) -> dict[str, Any]:
@@ -133,7 +140,7 @@ def _document(harvest: Harvest, seeds: range) -> dict[str, Any]:
             {
                 "seed": failure.seed,
                 "sentence": failure.sentence.strip(),
-                "replay": _replay(failure.seed),
+                "replay": _replay(failure.seed, harvest.groups),
                 "trace": harvest.traces.get(failure.seed),
             }
             for failure in harvest.failures
@@ -149,21 +156,22 @@ def _document(harvest: Harvest, seeds: range) -> dict[str, Any]:
 
 
 def _draw(console: Console, harvest: Harvest) -> None:
-    console.print(coverage_table(harvest.counts, expected_rows()))
+    console.print(coverage_table(harvest.counts, harvest.expected()))
     never = harvest.never()
     if never:
-        count = f"{len(never)} of {len(expected_rows())} expected things never happened, so they were not tested"
+        count = f"{len(never)} of {len(harvest.expected())} expected things never happened, so they were not tested"
         console.print(Text(f"{count}: {'; '.join(never)}. Run more seeds.", style="red"), soft_wrap=True)
     else:
         console.print(Text("Everything that was expected to happen happened.", style="green"))
     for failure in harvest.failures:
-        _draw_failure(console, failure, harvest.traces.get(failure.seed))
+        _draw_failure(console, failure, harvest)
     console.print(_closing(harvest), soft_wrap=True)
 
 
-def _draw_failure(console: Console, failure: Outline, trace: str | None) -> None:
+def _draw_failure(console: Console, failure: Outline, harvest: Harvest) -> None:
+    trace = harvest.traces.get(failure.seed)
     console.print(Text(f"\nseed {failure.seed} failed: {failure.sentence.strip()}", style="bold red"), soft_wrap=True)
-    console.print(Text(f"  replay   {_replay(failure.seed)}"), soft_wrap=True)
+    console.print(Text(f"  replay   {_replay(failure.seed, harvest.groups)}"), soft_wrap=True)
     if trace is not None:
         console.print(Text(f"  trace    {trace}"), soft_wrap=True)
 

@@ -14,7 +14,7 @@ from ordercast.sim.station import Client, Station
 from ordercast.trace.records import STAMP_SIZE
 
 _DEEDS = ("join", "leave", "send", "disconnect", "crash")
-_WEIGHTS = (18, 10, 62, 4, 6)
+_WEIGHTS = (25, 15, 48, 5, 7)
 _LARGE_PROBABILITY = 0.02
 _LARGE_SIZE = 5_000  # several packets
 
@@ -30,7 +30,8 @@ def act(station: Station, options: SimOptions, rng: Random) -> None:
             station.tally.count(GroupOccurrence.NAME_REFUSED)
             return
         if rng.random() < 0.8:
-            station.join(client, _groups(options, rng))
+            everywhere = tuple(f"g{number}" for number in range(options.groups))
+            station.join(client, everywhere if rng.random() < 0.5 else _groups(options, rng))
         return
     match rng.choices(_DEEDS, _WEIGHTS)[0]:
         case "join":

@@ -102,6 +102,24 @@ def ambush(at: int, node: int, nodes: int, rng: Rng) -> Fault:
     return Fault(at, FaultKind.CRASH, node=node)
 
 
+def cascade(count: int, nodes: int, rng: Rng) -> tuple[Fault, ...]:
+    """Cuts and repairs by turns: some when all has settled, some when the one before is still being digested."""
+    faults: list[Fault] = []
+    at = rng.randrange(120_000_000, 250_000_000)
+    for _ in range(count):
+        chance = rng.random()
+        if faults and faults[-1].kind is not FaultKind.HEAL and chance < 0.5:
+            faults.append(Fault(at, FaultKind.HEAL))
+        elif chance < 0.9:
+            faults.append(Fault(at, FaultKind.PARTITION, groups=_random_groups(nodes, rng)))
+        else:
+            node = rng.randrange(0, nodes)
+            faults.append(Fault(at, FaultKind.CRASH, node=node))
+            faults.append(Fault(at + rng.randrange(1, 100_000_000), FaultKind.RESTART, node=node))
+        at += rng.randrange(150_000_000, 300_000_000) if rng.random() < 0.5 else rng.randrange(1_000_000, 130_000_000)
+    return tuple(sorted(faults, key=lambda fault: fault.at))
+
+
 def _random_fault(at: int, nodes: int, rng: Rng) -> Fault:
     kind = _COMMON[rng.randrange(0, len(_COMMON))]
     node = rng.randrange(0, nodes)

@@ -12,10 +12,11 @@ from enum import Enum
 from ordercast.groups.envelope import CONFIRM, SELF_DISCARD, Head, Kind, decode_head, head_bytes_of
 from ordercast.groups.layer import Groups
 from ordercast.groups.names import AT
+from ordercast.groups.snapshot import decode_snapshot
 from ordercast.model.effects import Deliver
 from ordercast.model.errors import WireError
 from ordercast.model.events import GroupNews, Transition, View
-from ordercast.model.ids import ProcessId, node_of
+from ordercast.model.ids import ProcessId, RingId, node_of
 from ordercast.model.view import View as Configuration
 from ordercast.model.view import ViewKind
 from ordercast.trace.client_records import End
@@ -80,6 +81,7 @@ class GroupTally:
     failures: int = 0  # gatherings in a row that were given up
     kept: int = 0
     kept_control: int = 0
+    ring: RingId | None = None  # the regular configuration
     transition: Configuration | None = None
     signalled: set[str] = field(default_factory=set)
 
@@ -95,7 +97,7 @@ class GroupTally:
                 self.is_interrupted = True
                 self.count(GroupOccurrence.INTERRUPTED)
             return
-        self.transition = None
+        self.ring, self.transition = view.id, None
         if not groups.is_steady:
             self._gives_up()
         self.is_interrupted, self.kept, self.kept_control = False, 0, 0
@@ -123,10 +125,11 @@ class GroupTally:
                 head = decode_head(head_bytes_of(payload))
             except WireError:
                 continue
-            if self.is_gathering:
+            if head.kind is Kind.GROUPS:
+                if decode_snapshot(payload[len(head_bytes_of(payload)) :])[0] != self.ring:
+                    self.count(GroupOccurrence.STALE_SNAPSHOT)
+            elif self.is_gathering:
                 self._keeps(head)
-            elif head.kind is Kind.GROUPS:
-                self.count(GroupOccurrence.STALE_SNAPSHOT)
             else:
                 self._takes(head, originator)
 
@@ -140,8 +143,6 @@ class GroupTally:
                     self.count(GroupOccurrence.LATE_KEPT)
 
     def _keeps(self, head: Head) -> None:
-        if head.kind is Kind.GROUPS:
-            return
         self.kept += 1
         self.count(GroupOccurrence.KEPT)
         if head.kind is not Kind.DATA:

@@ -69,6 +69,7 @@ class SimOptions:
     saturation: int = 0  # after healing, all processes always have something to send until each was given this many
     clients: int = 0  # names of clients per host; if any, `messages` are their deeds: join, leave, send, crash …
     groups: int = 3  # that clients join and send to
+    rush: int = 0  # more deeds of clients around every fault, and as many after every new configuration
 
     # The network: every value holds for each directed link that `links` does not except
     delay_min_ns: int = 50 * MICROSECOND  # fastest hop
@@ -108,6 +109,7 @@ class SimOptions:
             (1 <= self.senders <= 1000, "senders must be within 1..1000"),
             (0 <= self.clients <= 1000, "clients must be within 0..1000"),
             (1 <= self.groups <= 100, "groups must be within 1..100"),
+            (0 <= self.rush <= 1000, "rush must be within 0..1000"),
             (not (self.clients and self.saturation), "clients do not saturate: leave out one of the two"),
             (
                 STAMP_SIZE <= self.size_min <= self.size_max,

@@ -12,12 +12,16 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 
 from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
 from ordercast.model.notes import Occurrence
+from ordercast.model.service import Service
 from ordercast.model.view import ChangeReason
 from ordercast.order.ring.states.moves import MOVES
+from ordercast.sim.faults import cascade
+from ordercast.sim.group_tally import GroupOccurrence
 from ordercast.sim.options import SIM_RING, Delays, Link, SimOptions
 from ordercast.sim.run import simulate
 
@@ -82,17 +86,33 @@ def hostile_options(seed: int) -> SimOptions:
 
 
 def hostile_group_options(seed: int) -> SimOptions:
-    """The same with clients, whose deeds take the place of plain messages, and with cascades of partitions."""
+    """The same with clients, whose deeds take the place of plain messages. Mostly the network is cut and healed again
+    and again, so that groups come together, are torn apart, and are torn apart once more before they know of it."""
     rng = Random(f"groups swarm {seed}")
-    return replace(
+    options = replace(
         hostile_options(seed),
-        messages=rng.randrange(150, 300),
+        messages=rng.randrange(80, 200),
         large_messages=0,
         saturation=0,
         clients=rng.choice((1, 2, 2, 3)),
         groups=rng.choice((1, 2, 3, 3)),
+        rush=rng.choice((0, 1, 3, 6)),
         size_max=rng.choice((40, 120, 400)),
+        services=rng.choice((SimOptions().services, (Service.SAFE, Service.SAFE, Service.AGREED, Service.FIFO))),
         ambushes=rng.choice((2, 6, 12)),
+    )
+    if rng.random() < 0.3:
+        return options
+    faults = cascade(rng.randrange(5, 12), options.nodes, rng)
+    return replace(
+        options,
+        loss=rng.choice((0.0, 0.0, 0.01, 0.03)),
+        ghost=0.0,
+        links=(),
+        slow_hosts=(),
+        faults=faults,
+        random_faults=rng.randrange(0, 3),
+        fault_time_ns=faults[-1].at + 100 * MILLISECOND,
     )
 
 
@@ -108,9 +128,14 @@ def _bad_links(nodes: int, rng: Random) -> tuple[Link, ...]:
     return tuple(links)
 
 
-def outline(seed: int) -> Outline:
+def options_of(seed: int, *, groups: bool = False) -> SimOptions:
+    """Of a hostile run, without clients or with them."""
+    return hostile_group_options(seed) if groups else hostile_options(seed)
+
+
+def outline(seed: int, *, groups: bool = False) -> Outline:
     """Run one seed; an exception is a failed run, not the end of the swarm."""
-    options = hostile_options(seed)
+    options = options_of(seed, groups=groups)
     try:
         result = simulate(options, seed)
     except Exception:
@@ -122,22 +147,24 @@ def outline(seed: int) -> Outline:
     return Outline(seed, result.is_valid, sentence, result.digest, result.inputs, submissions, result.counts)
 
 
-def swarm(seeds: range, processes: int | None = None) -> Iterator[Outline]:
+def swarm(seeds: range, processes: int | None = None, *, groups: bool = False) -> Iterator[Outline]:
     """Outlines in the order of the seeds."""
+    run = partial(outline, groups=groups)
     workers = processes or os.cpu_count() or 1
     if workers == 1 or len(seeds) <= 1:
-        yield from map(outline, seeds)
+        yield from map(run, seeds)
         return
     with multiprocessing.get_context("spawn").Pool(workers, _leave_interrupts_to_parent) as pool:
-        yield from pool.imap(outline, seeds, chunksize=max(1, min(16, len(seeds) // (4 * workers))))
+        yield from pool.imap(run, seeds, chunksize=max(1, min(16, len(seeds) // (4 * workers))))
 
 
 def _leave_interrupts_to_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def expected_rows() -> list[str]:
+def expected_rows(*, groups: bool = False) -> list[str]:
     """Everything that a swarm must have met at least once."""
     moves = [f"move {origin} → {target}" for origin, target in sorted(MOVES)]
     reasons = [f"gather: {reason.text}" for reason in ChangeReason if reason is not ChangeReason.STARTED]
-    return [*moves, *reasons, *(occurrence.value for occurrence in Occurrence)]
+    rows = [*moves, *reasons, *(occurrence.value for occurrence in Occurrence)]
+    return [*rows, *(occurrence.value for occurrence in GroupOccurrence)] if groups else rows

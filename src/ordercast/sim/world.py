@@ -42,6 +42,7 @@ EVENTS_MAX = 3_000_000  # a run that needs more is stuck
 CHECK_INTERVAL_NS = 10_000_000
 AMBUSH_PROBABILITY = 0.3
 TOP_UP_NS = 500_000
+RUSH_NS = 4_000_000
 
 
 @dataclass(slots=True)
@@ -89,6 +90,8 @@ class World:
             observe(event)
         if self._ambushes and not self._is_healed:
             self._lie_in_wait(event)
+        if self.options.rush and not self._is_healed and isinstance(event, Installed):
+            self._rush(self.now)
 
     def tell(self, event: ClientEvent) -> None:
         for observe in self.client_observers:
@@ -109,6 +112,7 @@ class World:
             self.schedule(0 if options.all_at_once else rng.randrange(0, options.fault_time_ns // 4), self._boot, host)
         faults = (*options.faults, *random_faults(options.random_faults, options.nodes, options.fault_time_ns, rng))
         for fault in faults:
+            self._rush(max(0, fault.at - RUSH_NS // 2))
             self.schedule(fault.at, self._strike, fault)
         self._plan_messages()
         self.schedule(max([options.fault_time_ns, *(fault.at + 1 for fault in faults)]), self._heal)
@@ -172,6 +176,12 @@ class World:
         service = options.services[rng.randrange(0, len(options.services))]
         size = options.large_size if is_large else rng.randrange(options.size_min, options.size_max + 1)
         host.submit(sender, service, size, rng.randbytes(size - STAMP_SIZE))
+
+    def _rush(self, at: int) -> None:
+        """Clients are busiest when it hurts."""
+        for _ in range(self.options.rush if self.options.clients else 0):
+            self._pending += 1
+            self.schedule(at + self.rng.randrange(0, RUSH_NS), self._submit, False)
 
     def _act(self, host: Host) -> None:
         life = host.life
