@@ -82,7 +82,8 @@ class GroupHost(Participant):
         self._announcements: deque[bytes] = deque()
         self._requests: dict[int, deque[_Request]] = {}  # that wait, by session
         self._turns: deque[int] = deque()  # sessions that have some
-        self._is_pumping = False
+        self._will_pump = False
+        self._is_carrying_out = False
         self._touched: dict[Session, None] = {}  # have something to write
 
     # Sessions
@@ -120,23 +121,27 @@ class GroupHost(Participant):
             is_last = end == len(payloads)
             queue.append(_Request(payloads[start:end], service, size, accepted if is_last else None))
             start = end
-        self._pump()
+        if self._is_carrying_out:
+            self._pump_soon()
+        else:
+            self._pump()
+
+    def _pump_soon(self) -> None:
+        """Not before the effects at hand are carried out: what the engine delivers comes in its order."""
+        if not self._will_pump:
+            self._will_pump = True
+            asyncio.get_running_loop().call_soon(self._pump)
 
     def _pump(self) -> None:
-        """Hand over what there is room for. Called from within itself when the engine delivers at once."""
-        if self._is_pumping or not self.is_running:
-            return
-        self._is_pumping = True
-        try:
-            while self._announcements:
-                size = len(self._announcements[0]) + self._overhead
-                if not self._has_room_for(size):
-                    return
-                self._hand_over((self._announcements.popleft(),), Service.AGREED, OWN, size)
-            while self._turns and self.named.is_steady and self._take_turn():
-                pass
-        finally:
-            self._is_pumping = False
+        """Hand over what there is room for."""
+        self._will_pump = False
+        while self._announcements and self.is_running:
+            size = len(self._announcements[0]) + self._overhead
+            if not self._has_room_for(size):
+                return
+            self._hand_over((self._announcements.popleft(),), Service.AGREED, OWN, size)
+        while self._turns and self.is_running and self.named.is_steady and self._take_turn():
+            pass
 
     def _take_turn(self) -> bool:
         number = self._turns[0]
@@ -183,26 +188,32 @@ class GroupHost(Participant):
 
     def on_room(self) -> None:
         super().on_room()
-        self._pump()
+        self._pump_soon()
 
     def _carry_out_groups(self, outputs: list[Output]) -> None:
-        sessions = self.sessions
-        for output in outputs:
-            match output:
-                case Run() | Notice():
-                    parcel = Parcel(output)
-                    for number in output.sessions:
-                        if (session := sessions.get(number)) is not None:
-                            session.on_parcel(parcel)
-                            self.touch(session)
-                case Confirmed():
-                    if (session := sessions.get(output.session)) is not None:
-                        session.on_confirmed(output.run)
-                        self.touch(session)
-                case Announce():
-                    self._announcements.extend(output.payloads)
+        self._is_carrying_out = True
+        try:
+            for output in outputs:
+                self._carry_out_one(output)
+        finally:
+            self._is_carrying_out = False
         if self._announcements or self._turns:
-            self._pump()
+            self._pump_soon()
+
+    def _carry_out_one(self, output: Output) -> None:
+        match output:
+            case Run() | Notice():
+                parcel = Parcel(output)
+                for number in output.sessions:
+                    if (session := self.sessions.get(number)) is not None:
+                        session.on_parcel(parcel)
+                        self.touch(session)
+            case Confirmed():
+                if (session := self.sessions.get(output.session)) is not None:
+                    session.on_confirmed(output.run)
+                    self.touch(session)
+            case Announce():
+                self._announcements.extend(output.payloads)
 
     def touch(self, session: Session) -> None:
         """Have it flushed before the event loop looks at the network again: one write for all that came meanwhile."""
