@@ -78,6 +78,9 @@ class BlockingClient:
     def groups(self) -> dict[str, int]:
         return self._wait(self._client.groups())
 
+    def members(self, group: str) -> tuple[str, ...]:
+        return self._wait(self._client.members(group))
+
     def receive(self, timeout: float | None = None) -> Event | None:
         """The next event; None at the end of the stream. TimeoutError when nothing came within so many seconds."""
         while True:

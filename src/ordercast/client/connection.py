@@ -12,8 +12,9 @@ import socket
 from collections import deque
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
+from ordercast.groups.names import checked_group
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Batch, Dropped, Left, Reconnected, Transition, View
 from ordercast.model.ids import Position
@@ -28,6 +29,7 @@ from ordercast.session.client_half import (
     ClientHalf,
     Closing,
     Listing,
+    Members,
     News,
     cost_of,
 )
@@ -60,7 +62,7 @@ class Client(Member):
         self._policy = slow
         self._reconnects = reconnect
         self._link: Link | None = None
-        self._listings: deque[asyncio.Future[dict[str, int]]] = deque()
+        self._answers: deque[asyncio.Future[Any]] = deque()  # that are waited for, in the order of the questions
         self._last: Position | None = None  # of the last message that came
         self._is_closed = False
         self._retrying: asyncio.Task[None] | None = None
@@ -125,9 +127,18 @@ class Client(Member):
 
     async def groups(self) -> dict[str, int]:
         link = await self._current()
-        future: asyncio.Future[dict[str, int]] = asyncio.get_running_loop().create_future()
-        self._listings.append(future)
-        link.write(LIST)
+        found: dict[str, int] = await self._answer(link, LIST)
+        return found
+
+    async def members(self, group: str) -> tuple[str, ...]:
+        link = await self._current()
+        found: tuple[str, ...] = await self._answer(link, link.half.members_of(checked_group(group)))
+        return found
+
+    async def _answer(self, link: Link, question: bytes) -> Any:
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._answers.append(future)
+        link.write(question)
         return await future
 
     async def _ask(self, groups: tuple[str, ...], *, joins: bool) -> None:
@@ -173,11 +184,17 @@ class Client(Member):
             case Confirm():
                 self._waiters.confirmed(news.messages, news.last)
             case Listing():
-                future = self._listings.popleft()
-                if not future.done():
-                    future.set_result(news.groups)
+                self._answered(news.groups)
+            case Members():
+                self._answered(news.names)
             case Closing() | Welcome():
                 pass  # the link has seen to it
+
+    def _answered(self, answer: Any) -> None:
+        if self._answers:
+            future = self._answers.popleft()
+            if not future.done():
+                future.set_result(answer)
 
     def _on_taken(self, size: int) -> None:
         if self._link is not None:
@@ -194,7 +211,7 @@ class Client(Member):
             return
         unconfirmed = self._waiters.unconfirmed
         self._waiters.fail(ConnectionLost(why))
-        self._fail_listings(ConnectionLost(why))
+        self._fail_answers(ConnectionLost(why))
         self._retrying = asyncio.get_running_loop().create_task(self._reconnect(why, unconfirmed))
 
     async def _reconnect(self, why: str, unconfirmed: int) -> None:
@@ -216,13 +233,13 @@ class Client(Member):
 
     def _give_up(self, error: ConnectionLost) -> None:
         self._waiters.fail(error)
-        self._fail_listings(error)
+        self._fail_answers(error)
         self._connected.set()
         self.inbox.close(None if self._is_closed else error)
 
-    def _fail_listings(self, error: ConnectionLost) -> None:
-        while self._listings:
-            future = self._listings.popleft()
+    def _fail_answers(self, error: ConnectionLost) -> None:
+        while self._answers:
+            future = self._answers.popleft()
             if not future.done():
                 future.set_exception(error)
 

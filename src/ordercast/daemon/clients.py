@@ -23,8 +23,8 @@ from ordercast.daemon.host import GroupHost, Parcel
 from ordercast.groups.layer import Run, join_payload, leave_payload
 from ordercast.model.errors import UsageError, WireError
 from ordercast.session.batches import Send, encode_confirm
-from ordercast.session.daemon_half import Bye, DaemonHalf, Join, Leave, ListGroups, Request
-from ordercast.session.frames import Hello, encode_closing, encode_listing
+from ordercast.session.daemon_half import Bye, DaemonHalf, Join, Leave, ListGroups, ListMembers, Request
+from ordercast.session.frames import Hello, encode_closing, encode_listing, encode_names
 from ordercast.session.pieces import HEADER, FrameKind, frame
 from ordercast.session.reader import ROOM, FrameReader
 from ordercast.stream.addresses import TcpAddress, UnixAddress, socket_path
@@ -215,6 +215,9 @@ class Connection(asyncio.BufferedProtocol):
                 self._host.request(self._number, (leave_payload(self.half.name, request.groups),))
             case ListGroups():
                 self.half.urge(encode_listing(self._host.named.table.groups()))
+            case ListMembers():
+                members = self._host.named.table.members_of(request.group)
+                self.half.urge(encode_names(FrameKind.MEMBERS, members))
             case Hello():
                 self._number, name = self._host.open_session(self, request.name)
                 self.half.welcome(name, request, self._server.queue_size_max)

@@ -20,6 +20,7 @@ from ordercast.daemon.host import GroupHost, Parcel
 from ordercast.daemon.participant import NodeFailed
 from ordercast.groups.envelope import Head, decode_head
 from ordercast.groups.layer import Run, data_head, join_payload, leave_payload
+from ordercast.groups.names import checked_group
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch
 from ordercast.model.ids import Position
@@ -79,6 +80,9 @@ class Node(Member):
 
     async def groups(self) -> dict[str, int]:
         return self.host.named.table.groups()
+
+    async def members(self, group: str) -> tuple[str, ...]:
+        return self.host.named.table.members_of(checked_group(group))
 
     # Sending
 

@@ -74,6 +74,9 @@ class ThreadedNode(Member):
     async def groups(self) -> dict[str, int]:
         return await self._over_there(self.node.groups())
 
+    async def members(self, group: str) -> tuple[str, ...]:
+        return await self._over_there(self.node.members(group))
+
     async def _ask(self, groups: tuple[str, ...], *, joins: bool) -> None:
         await self._over_there(self.node.join(*groups) if joins else self.node.leave(*groups))
 

@@ -26,6 +26,7 @@ from ordercast.session.frames import (
     Welcome,
     decode_closing,
     decode_listing,
+    decode_names,
     decode_number,
     decode_welcome,
     encode_hello,
@@ -50,7 +51,11 @@ class Listing(NamedTuple):
     groups: dict[str, int]  # and how many members each has
 
 
-News = Welcome | Closing | Confirm | Listing | Piece
+class Members(NamedTuple):
+    names: tuple[str, ...]  # sorted; of a group in which nobody is, none
+
+
+News = Welcome | Closing | Confirm | Listing | Members | Piece
 
 
 class ClientHalf:
@@ -89,6 +94,8 @@ class ClientHalf:
                 self.credit += decode_number(body)
             case FrameKind.LISTING:
                 return Listing(decode_listing(body))
+            case FrameKind.MEMBERS:
+                return Members(decode_names(body))
             case FrameKind.CLOSING:
                 return Closing(decode_closing(body))
             case FrameKind.WELCOME:
@@ -152,6 +159,9 @@ class ClientHalf:
     def leave(self, groups: Sequence[str]) -> bytes:
         return encode_names(FrameKind.LEAVE, groups)
 
+    def members_of(self, group: str) -> bytes:
+        return encode_names(FrameKind.MEMBERS_OF, (group,))
+
     def head(self, groups: tuple[str, ...], *, self_discard: bool, confirm: bool) -> bytes:
         key = groups, self_discard, confirm
         found = self._own_heads.get(key)
@@ -199,6 +209,7 @@ _FREE = frozenset(
         FrameKind.PONG,
         FrameKind.CONFIRM,
         FrameKind.LISTING,
+        FrameKind.MEMBERS,
     )
 )
 BYE = frame(FrameKind.BYE)

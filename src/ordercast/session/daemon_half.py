@@ -29,6 +29,7 @@ SEND_CREDIT = 1 << 20  # bytes of messages that a client may have under way to i
 URGENT_SIZE_MAX = FRAME_SIZE_MAX  # bytes of answers that may wait: one of the largest size
 HEADS_MAX = 1000  # that are remembered as checked
 CHANGES_MAX = 100  # groups that are joined or left at a time
+_QUESTION_SIZE_MAX = NUMBER.size + 1 + GROUP_SIZE_MAX
 _CHANGES_SIZE_MAX = NUMBER.size + CHANGES_MAX * (1 + GROUP_SIZE_MAX)
 _FLAGS = SELF_DISCARD | CONFIRM
 _PONG = frame(FrameKind.PONG)
@@ -50,7 +51,13 @@ class ListGroups(NamedTuple):
     """The client asks which groups there are."""
 
 
-Request = Hello | Send | Join | Leave | Bye | ListGroups
+class ListMembers(NamedTuple):
+    """The client asks who is in a group."""
+
+    group: str
+
+
+Request = Hello | Send | Join | Leave | Bye | ListGroups | ListMembers
 
 
 class DaemonHalf:
@@ -90,6 +97,8 @@ class DaemonHalf:
                 pass
             case FrameKind.LIST:
                 return ListGroups()
+            case FrameKind.MEMBERS_OF:
+                return ListMembers(_asked_group(body))
             case FrameKind.BYE:
                 return Bye()
             case _:
@@ -171,6 +180,14 @@ class DaemonHalf:
         if self._outbound is not None:
             frames += self._outbound.take()
         return frames
+
+
+def _asked_group(body: bytes) -> str:
+    groups = decode_names(body) if len(body) <= _QUESTION_SIZE_MAX else ()
+    if len(groups) != 1:
+        raise WireError("a client asks for the members of one group at a time")
+    with _as_wire_errors():
+        return checked_group(groups[0])
 
 
 @contextmanager

@@ -36,6 +36,8 @@ class FrameKind(IntEnum):
     BYE = 17
     LIST = 18
     LISTING = 19
+    MEMBERS_OF = 20
+    MEMBERS = 21
 
 
 def frame(kind: FrameKind, *parts: bytes) -> bytes:

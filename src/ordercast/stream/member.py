@@ -111,6 +111,10 @@ class Member(ABC):
     async def groups(self) -> dict[str, int]:
         """All groups there are, and how many members each has."""
 
+    @abstractmethod
+    async def members(self, group: str) -> tuple[str, ...]:
+        """Who is in a group, by name; nobody in one that does not exist. One need not be in it to ask."""
+
     # How it is done
 
     @abstractmethod

@@ -21,6 +21,7 @@ from ordercast.session.client_half import (
     ClientHalf,
     Closing,
     Listing,
+    Members,
     News,
     cost_of,
 )
@@ -32,6 +33,7 @@ from ordercast.session.frames import (
     decode_names,
     encode_closing,
     encode_listing,
+    encode_names,
     encode_number,
     encode_welcome,
 )
@@ -102,8 +104,9 @@ def test_before_the_welcome_there_is_at_most_a_refusal(vector: object) -> None:
         FrameKind.LEAVE,
         FrameKind.BYE,
         FrameKind.LIST,
+        FrameKind.MEMBERS_OF,
         0,
-        20,
+        22,
         255,
     ],
 )
@@ -152,6 +155,7 @@ def test_the_other_pieces_come_as_they_were_said() -> None:
     assert _receive(half, encode_confirm(RUN)) == Confirm(RING, Seq(41), 2, 1, 3)
     assert _receive(half, encode_listing({"chat": 2})) == Listing({"chat": 2})
     assert _receive(half, encode_listing({})) == Listing({})
+    assert _receive(half, encode_names(FrameKind.MEMBERS, (A, B))) == Members((A, B))
     assert _receive(half, encode_closing("enough")) == Closing("enough")
     assert [_receive(half, encoded) for encoded in (PING, PONG)] == [None, None]
 
@@ -290,7 +294,15 @@ def test_the_stream_costs_credit_and_answers_do_not(kind: FrameKind) -> None:
         FrameKind.LEFT,
         FrameKind.DROPPED,
     }
-    from_a_client = {FrameKind.HELLO, FrameKind.SEND, FrameKind.JOIN, FrameKind.LEAVE, FrameKind.BYE, FrameKind.LIST}
+    from_a_client = {
+        FrameKind.HELLO,
+        FrameKind.SEND,
+        FrameKind.JOIN,
+        FrameKind.LEAVE,
+        FrameKind.BYE,
+        FrameKind.LIST,
+        FrameKind.MEMBERS_OF,
+    }
     if kind not in from_a_client:
         assert cost_of(kind, b"body") == (len(frame(kind, b"body")) if kind in stream else 0)
 

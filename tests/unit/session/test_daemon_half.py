@@ -20,6 +20,7 @@ from ordercast.session.daemon_half import (
     Join,
     Leave,
     ListGroups,
+    ListMembers,
     Request,
 )
 from ordercast.session.frames import (
@@ -105,8 +106,9 @@ def test_a_stranger_is_refused() -> None:
         FrameKind.CONFIRM,
         FrameKind.DROPPED,
         FrameKind.LISTING,
+        FrameKind.MEMBERS,
         0,
-        20,
+        22,
         255,
     ],
 )
@@ -294,7 +296,16 @@ def test_a_frame_with_names_that_cannot_be_read_is_refused() -> None:
 
 def test_a_client_may_ask_and_may_end() -> None:
     assert _receive(_half(), LIST) == ListGroups()
+    assert _receive(_half(), encode_names(FrameKind.MEMBERS_OF, ("chat",))) == ListMembers("chat")
     assert _receive(_half(), BYE) == Bye()
+
+
+def test_the_members_of_one_group_are_asked_for_at_a_time() -> None:
+    for names in ((), ("chat", "news"), ("a" * 65,)):
+        with pytest.raises(WireError, match="the members of one group at a time"):
+            _receive(_half(), encode_names(FrameKind.MEMBERS_OF, names))
+    with pytest.raises(WireError, match="has '@' in it"):
+        _receive(_half(), encode_names(FrameKind.MEMBERS_OF, ("alice@n1",)))
 
 
 def test_a_ping_is_answered_and_a_pong_is_not() -> None:

@@ -315,4 +315,13 @@ VECTORS = (
         *names_groups("chat", "news"),
         (8, "members"),
     ),
+    _named(FrameKind.MEMBERS_OF, "A question who is in a group", ("chat",)),
+    _vector(
+        FrameKind.MEMBERS,
+        "The answer to a MEMBERS_OF",
+        {"members": ("alice@n1", "bob@n2")},
+        lambda: encode_names(FrameKind.MEMBERS, ("alice@n1", "bob@n2")),
+        lambda body: {"members": decode_names(body)},
+        *names_groups("alice@n1", "bob@n2"),
+    ),
 )
