@@ -41,6 +41,7 @@ class Stay:
     numbers: list[int] = field(default_factory=list)  # delivered before a signal
     late: list[int] = field(default_factory=list)  # and after it
     signals: int = 0
+    remaining: tuple[str, ...] = ()  # by the last signal
     was_signalled: bool = False  # in the view before
     next: Stay | None = None
     has_left: bool = False
@@ -204,6 +205,7 @@ class GroupHistory:
             self.oddities.append(Oddity("outside", client, what))
             return
         stay.signals += 1
+        stay.remaining = news.remaining
         if news.view != stay.view.id:
             what = f"got a signal for a view of {news.group} that it is not in"
             self.oddities.append(Oddity("signal", client, what))

@@ -2,7 +2,8 @@
 
 Two are virtually synchronous in a view when both install the same next one and each is in the other's transitional set.
 Then what one delivered in the view the other delivered too; both have had a signal in it or neither, and what came
-before the signal, and what came after it, is the same at both. Nobody has two signals in one view.
+before the signal, and what came after it, is the same at both. Nobody has two signals in one view. And a signal says
+the truth: whoever goes on without some of the old view had one before, and none comes along whom it had given up.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.history import Client, GroupHistory, Stay
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
-from ordercast.model.events import ViewId
+from ordercast.model.events import Reason, View, ViewId
 from ordercast.model.promises import GroupPromise
 
 Pair = tuple[str, Client, Stay, Client, Stay]
@@ -54,6 +55,9 @@ class Signals(GroupChecker):
         for client, group, stay in self.history.stays():
             if stay.signals > 1:
                 yield self.witness(f"got {stay.signals} signals in {id_text(stay.view.id)} of {group}", client)
+            if stay.next is not None:
+                for text in _untold(stay, stay.next.view):
+                    yield self.witness(f"{text} in {id_text(stay.view.id)} of {group}", client)
         for oddity in self.history.oddities:
             if oddity.kind == "signal":
                 yield Witness(f"{oddity.client}: {oddity.what}", oddity.client.id.process)
@@ -75,3 +79,17 @@ class Signals(GroupChecker):
                     yield self.witness(
                         f"{client} or {other} got it {when} the signal {where}, not both", client, number
                     )
+
+
+def _untold(stay: Stay, view: View) -> Iterator[str]:
+    """What the signal should have said before this view came."""
+    along = set(view.transitional)
+    if stay.signals:
+        given_up = sorted(along.difference(stay.remaining))
+        if given_up:
+            yield f"goes on with {given_up}, whom the signal had given up"
+        return
+    lost = sorted(set(stay.view.members) - along)
+    gone = () if view.reason in (Reason.JOIN, Reason.NETWORK) else view.who
+    if lost and lost != sorted(gone):
+        yield f"goes on without {lost}, and got no signal"

@@ -1,0 +1,311 @@
+"""Faults planted in the groups: the paper's own errors, and the ones that implementers make.
+
+Each is a small change of one rule of the layer or its table. `test_planted_groups.py` demands that the checkers of the
+groups catch every one of them within a bounded number of hostile runs. The layer's own assertions are silenced there:
+the judges have to see it from what clients were told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from ordercast.groups.envelope import Head
+from ordercast.groups.layer import Groups, Output, Run
+from ordercast.groups.table import Group, Notice, Report, Table
+from ordercast.model.events import Transition, ViewId
+from ordercast.model.events import View as GroupView
+from ordercast.model.ids import ProcessId
+from ordercast.model.promises import GroupPromise as Promise
+from ordercast.model.view import View
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+@dataclass(frozen=True)
+class PlantedFault:
+    name: str
+    plant: Plant
+    broken: frozenset[Promise]  # any of these must be found INVALID
+    first: int = 0  # the seed to begin with
+    runs: int = 40  # caught within this many
+
+
+def _partitioned_stay(patch: pytest.MonkeyPatch) -> None:
+    def wrong(self: Table) -> None:
+        for group in self._groups.values():
+            group.partitioned.clear()
+
+    patch.setattr(Table, "drop_partitioned", wrong)
+
+
+def _everybody_is_a_companion(patch: pytest.MonkeyPatch) -> None:
+    """Figure 6.24 as printed, where two sides that both lost members get the same id."""
+    right = Table.merge
+
+    def wrong(
+        self: Table, reports: Mapping[ProcessId, Report], together: Collection[ProcessId], at: ViewId, why: str
+    ) -> list[Notice]:
+        return right(self, reports, reports.keys(), at, why)
+
+    patch.setattr(Table, "merge", wrong)
+
+
+def _companions_for_ever(patch: pytest.MonkeyPatch) -> None:
+    """Those who were lost and came back count as having been there all the time."""
+    right = Groups._begin_configuration
+
+    def wrong(self: Groups, view: View, outputs: list[Output]) -> None:
+        before = self._together
+        right(self, view, outputs)
+        self._together = before
+
+    patch.setattr(Groups, "_begin_configuration", wrong)
+
+
+def _stale_snapshot(patch: pytest.MonkeyPatch) -> None:
+    """A daemon reports all that it knows, others' clients among them."""
+
+    def wrong(self: Table) -> dict[str, list[str]]:
+        return {name: list(group.names) for name, group in self._groups.items()}
+
+    patch.setattr(Table, "report", wrong)
+    patch.setattr(Table, "drop_partitioned", lambda self: None)
+
+
+def _kept_forgotten(patch: pytest.MonkeyPatch) -> None:
+    right = Groups._merge
+
+    def wrong(self: Groups, gathering: Any, outputs: list[Output]) -> None:
+        gathering.kept = [kept for kept in gathering.kept if isinstance(kept, View)]
+        right(self, gathering, outputs)
+
+    patch.setattr(Groups, "_merge", wrong)
+
+
+def _kept_too_early(patch: pytest.MonkeyPatch) -> None:
+    """What comes while snapshots are awaited is done at once."""
+    right = Groups._take_snapshot
+
+    def wrong(self: Groups, gathering: Any, item: Any) -> bool:
+        if right(self, gathering, item):
+            return True
+        kept.append((self, item))
+        return True
+
+    kept: list[tuple[Groups, Any]] = []
+    keep = Groups._keep
+
+    def at_once(self: Groups, deliver: Any, start: int, outputs: list[Output]) -> None:
+        kept.clear()
+        keep(self, deliver, start, outputs)
+        early: list[Output] = []
+        for groups, item in kept:
+            groups._replay(item, early)
+        outputs[:0] = early
+
+    patch.setattr(Groups, "_take_snapshot", wrong)
+    patch.setattr(Groups, "_keep", at_once)
+
+
+def _given_up_forgotten(patch: pytest.MonkeyPatch) -> None:
+    right = Groups._give_up
+
+    def wrong(self: Groups, gathering: Any, outputs: list[Output]) -> None:
+        gathering.kept = []
+        right(self, gathering, outputs)
+
+    patch.setattr(Groups, "_give_up", wrong)
+
+
+def _given_up_with_old_ids(patch: pytest.MonkeyPatch) -> None:
+    """Views made of kept joins have the ids that they have where the gathering was completed."""
+    right = Groups._replay
+
+    def wrong(self: Groups, item: Any, outputs: list[Output]) -> None:
+        right(self, item._replace(configuration=item.ring), outputs)
+
+    patch.setattr(Groups, "_replay", wrong)
+
+
+def _strangers_heeded(patch: pytest.MonkeyPatch) -> None:
+    """When a gathering is given up, joins and leaves of those who are not together are done too."""
+    right = Groups._give_up
+
+    def wrong(self: Groups, gathering: Any, outputs: list[Output]) -> None:
+        known = self._together
+        self._together = known | frozenset(gathering.view.members)
+        right(self, gathering, outputs)
+        self._together = self._together & known
+
+    patch.setattr(Groups, "_give_up", wrong)
+
+
+def _interruption_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """A gathering that was completed late goes on as if nothing had interrupted it."""
+    right = Groups._merge
+
+    def wrong(self: Groups, gathering: Any, outputs: list[Output]) -> None:
+        gathering.kept = [kept for kept in gathering.kept if not isinstance(kept, View)]
+        right(self, gathering, outputs)
+
+    patch.setattr(Groups, "_merge", wrong)
+
+
+def _signal_forgotten(patch: pytest.MonkeyPatch) -> None:
+    right = Table.partition
+
+    def wrong(self: Table, remaining: Collection[ProcessId]) -> list[Notice]:
+        return right(self, remaining)[1:]
+
+    patch.setattr(Table, "partition", wrong)
+
+
+def _signal_repeated(patch: pytest.MonkeyPatch) -> None:
+    right = Table.partition
+
+    def wrong(self: Table, remaining: Collection[ProcessId]) -> list[Notice]:
+        again = [group for group in self._groups.values() if group.is_signalled and group.local]
+        notices = right(self, remaining)
+        return [
+            *notices,
+            *(Notice(tuple(g.local.values()), Transition(g.name, g.established(), g.view)) for g in again),
+        ]
+
+    patch.setattr(Table, "partition", wrong)
+
+
+def _joiner_has_companions(patch: pytest.MonkeyPatch) -> None:
+    right = Table.join
+
+    def wrong(self: Table, member: str, *rest: Any) -> list[Notice]:
+        return [_with_all(notice, member) for notice in right(self, member, *rest)]
+
+    patch.setattr(Table, "join", wrong)
+
+
+def _with_all(notice: Notice, joiner: str) -> Notice:
+    news = notice.news
+    if isinstance(news, GroupView) and news.transitional == (joiner,) and len(news.members) > 1:
+        return Notice(notice.sessions, _view_with(news, news.members))
+    return notice
+
+
+def _view_with(view: GroupView, transitional: tuple[str, ...]) -> GroupView:
+    return GroupView(view.group, view.members, transitional, view.reason, view.who, view.id, view.why)
+
+
+def _lost_ones_come_along(patch: pytest.MonkeyPatch) -> None:
+    """A join in a group that was signalled: those out of reach are still counted."""
+    patch.setattr(Group, "established", lambda self: tuple(self.names))
+
+
+def _lost_joiner_is_here(patch: pytest.MonkeyPatch) -> None:
+    """A join from a daemon out of reach is done as if it were within."""
+    right = Table.join
+
+    def wrong(self: Table, member: str, daemon: ProcessId, name: str, at: ViewId, remaining: Any) -> list[Notice]:
+        return right(self, member, daemon, name, at, None)
+
+    patch.setattr(Table, "join", wrong)
+
+
+def _once_for_each_group(patch: pytest.MonkeyPatch) -> None:
+    right = Groups._take
+
+    def wrong(self: Groups, configuration: Any, ring: Any, columns: Any, place: int, outputs: list[Output]) -> int:
+        before = len(outputs)
+        end = right(self, configuration, ring, columns, place, outputs)
+        outputs += [o for o in outputs[before:] if isinstance(o, Run) and o.head.count(b"\x02g") > 1]
+        return end
+
+    patch.setattr(Groups, "_take", wrong)
+
+
+def _one_group_kept(patch: pytest.MonkeyPatch) -> None:
+    """A client that disconnects stays in the last of its groups."""
+    right = Table.disconnect
+
+    def wrong(self: Table, member: str, daemon: ProcessId, at: ViewId) -> list[Notice]:
+        joined = sorted(self._joined.get(member, ()))
+        if len(joined) < 2:
+            return right(self, member, daemon, at)
+        self._joined[member].discard(joined[-1])
+        notices = right(self, member, daemon, at)
+        self._joined.setdefault(member, set()).add(joined[-1])
+        return notices
+
+    patch.setattr(Table, "disconnect", wrong)
+
+
+def _routes_remembered(patch: pytest.MonkeyPatch) -> None:
+    """Who is in a group is not looked up again when somebody joins or leaves."""
+    right = Groups._control
+
+    def wrong(self: Groups, head: Head, *rest: Any) -> None:
+        routes = dict(self._routes)
+        right(self, head, *rest)
+        self._routes.update(routes)
+
+    patch.setattr(Groups, "_control", wrong)
+
+
+def _discard_ignored(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("ordercast.groups.layer.SELF_DISCARD", 0)
+
+
+def _merge_taken_for_settled(patch: pytest.MonkeyPatch) -> None:
+    """Nobody gathers: who comes is known when it joins."""
+    right = Groups._begin_configuration
+
+    def wrong(self: Groups, view: View, outputs: list[Output]) -> None:
+        self._together = frozenset(view.members)
+        right(
+            self,
+            View(view.kind, view.id, view.members, view.previous, view.members, view.reason, view.position),
+            outputs,
+        )
+
+    patch.setattr(Groups, "_begin_configuration", wrong)
+
+
+def _leave_shown_while_signalled(patch: pytest.MonkeyPatch) -> None:
+    right = Table.leave
+
+    def wrong(self: Table, member: str, daemon: ProcessId, name: str, *rest: Any) -> list[Notice]:
+        group = self._groups.get(name)
+        if group is not None:
+            group.is_signalled = False
+        return right(self, member, daemon, name, *rest)
+
+    patch.setattr(Table, "leave", wrong)
+
+
+SETS, AGREEMENT = Promise.TRANSITIONAL_SETS, Promise.VIEW_AGREEMENT
+
+PLANTED = (
+    PlantedFault("members out of reach are not dropped", _partitioned_stay, frozenset({Promise.PRECISION, SETS})),
+    PlantedFault("G23: everybody counts as a companion", _everybody_is_a_companion, frozenset({SETS})),
+    PlantedFault("who was lost and came back counts as a companion", _companions_for_ever, frozenset({SETS})),
+    PlantedFault("a snapshot names others' clients", _stale_snapshot, frozenset(Promise)),
+    PlantedFault("kept messages are forgotten", _kept_forgotten, frozenset({Promise.SELF_DELIVERY, Promise.PRECISION})),
+    PlantedFault("kept messages are not kept", _kept_too_early, frozenset(Promise)),
+    PlantedFault("given up, kept messages are forgotten", _given_up_forgotten, frozenset({Promise.SELF_DELIVERY})),
+    PlantedFault("given up, views have the ids of the merge", _given_up_with_old_ids, frozenset({AGREEMENT})),
+    PlantedFault("given up, strangers' joins are done", _strangers_heeded, frozenset(Promise)),
+    PlantedFault("an interruption is forgotten", _interruption_forgotten, frozenset(Promise)),
+    PlantedFault("a signal is forgotten", _signal_forgotten, frozenset({Promise.SIGNALS, Promise.SAFE_DELIVERY})),
+    PlantedFault("a gathering given up signals again", _signal_repeated, frozenset({Promise.SIGNALS})),
+    PlantedFault("a joiner has companions", _joiner_has_companions, frozenset({SETS})),
+    PlantedFault("those out of reach come along at a join", _lost_ones_come_along, frozenset({SETS})),
+    PlantedFault("a joiner out of reach is not lost", _lost_joiner_is_here, frozenset(Promise)),
+    PlantedFault("once for each group", _once_for_each_group, frozenset({Promise.NO_DUPLICATES})),
+    PlantedFault("a disconnection leaves one group", _one_group_kept, frozenset({Promise.PRECISION})),
+    PlantedFault("ways are not looked up again", _routes_remembered, frozenset({Promise.INITIAL_VIEW})),
+    PlantedFault("self-discard is ignored", _discard_ignored, frozenset({Promise.INTEGRITY})),
+    PlantedFault("nobody gathers", _merge_taken_for_settled, frozenset({Promise.PRECISION})),
+    PlantedFault("a leave is shown in a view that was signalled", _leave_shown_while_signalled, frozenset(Promise)),
+)

@@ -1,0 +1,36 @@
+"""The checkers of the groups are worth what they catch: every planted fault, within a stated number of runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from ordercast.checker import Outcome
+from ordercast.groups.layer import Groups
+from ordercast.model.promises import GroupPromise, Promise
+from ordercast.sim.run import Result, simulate
+from ordercast.sim.swarm import hostile_group_options
+
+from .planted_groups import PLANTED, PlantedFault
+
+
+def _broken(result: Result) -> set[Promise | GroupPromise | None]:
+    return {verdict.promise for verdict in result.verdicts if verdict.outcome is Outcome.INVALID}
+
+
+@pytest.mark.parametrize("fault", PLANTED, ids=lambda fault: fault.name)
+def test_the_checkers_catch(fault: PlantedFault, monkeypatch: pytest.MonkeyPatch) -> None:
+    fault.plant(monkeypatch)
+    monkeypatch.setattr(Groups, "check_invariants", lambda self: None)
+    runs = (simulate(hostile_group_options(seed), seed) for seed in range(fault.first, fault.first + fault.runs))
+    assert any(_broken(result) & fault.broken for result in runs), f"not caught in {fault.runs} runs"
+
+
+def test_without_a_planted_fault_the_same_runs_are_valid() -> None:
+    assert all(simulate(hostile_group_options(seed), seed).is_valid for seed in range(20))
+
+
+def test_the_daemons_promises_hold_whatever_the_groups_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    PLANTED[0].plant(monkeypatch)
+    monkeypatch.setattr(Groups, "check_invariants", lambda self: None)
+    for seed in range(5):
+        assert not _broken(simulate(hostile_group_options(seed), seed)).intersection(Promise)
