@@ -1,0 +1,126 @@
+"""What the core asks its driver to do, in order, and the values in it.
+
+Every effect is about one group. The driver carries them out in the order of the list; none needs an answer, but
+`Fetch`, which is answered by `Core.loaded` when the whole picture is here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from ordercast.model.events import ViewId
+from ordercast.replicated.machine import Frozen
+
+
+class Point(NamedTuple):
+    """The place of a decision in the order: pictures of the state are taken there."""
+
+    view: ViewId
+    step: int  # 0: the round of the view
+
+
+class Standing(Enum):
+    """Of this replica."""
+
+    FRESH = "fresh"  # it has no state in this life
+    STALE = "stale"  # it has a state, and not the best one that is known
+    HOLDER = "holder"  # its state is the best one
+
+
+class Why(Enum):
+    """A command was refused."""
+
+    NOT_PRIMARY = "not primary"  # this side is no primary component: nobody has applied it and nobody will
+    UNCERTAIN = "uncertain"  # the same, but an earlier copy of it may have been applied, or may be later
+    BUSY = "busy"  # too many are waiting already; it was not sent
+
+
+class Reason(Enum):
+    """Why what is known of the primary component changed."""
+
+    VIEW = "a new view: who has which state is being asked"
+    BOOTSTRAP = "nobody had a state, and all who must be here were: the empty state is the first"
+    QUORUM = "those who have the best state are a quorum"
+    LOADED = "a replica was loaded, and with it there is a quorum"
+    NO_QUORUM = "those who have the best state are no quorum"
+    NO_STATE = "nobody has a state, and some who must be here for a beginning are not"
+    JOINED = "a replica was loaded"
+    SIGNAL = "the view is ending: nothing is applied before the next one is decided"
+    CUT_OFF = "this replica is not in the group"
+
+
+class Donor(NamedTuple):
+    name: str
+    life: int
+    address: bytes  # what it put into its STATE: the transfer's own
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """To the group, with service SAFE. Payloads in order."""
+
+    payloads: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Confirm:
+    """The command with this request number has been applied here, and no primary component will ever be without it."""
+
+    request: int
+    position: int  # its number in the sequence of all commands, from 1
+    result: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    request: int
+    why: Why
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Get the picture taken at `point` from one of these, tried in this order, and then call `Core.loaded`. The latest
+    Fetch counts: one of the same point goes on with what has come so far, with these donors; one of another point
+    starts anew, and what came for the old one is worthless."""
+
+    point: Point
+    donors: tuple[Donor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StopFetching:
+    """What is being fetched is no longer wanted."""
+
+    point: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze:
+    """Serve this picture to whoever asks for `point`, until its Release: `preface` first, then the pieces."""
+
+    point: Point
+    preface: bytes  # the core's own part: who sent what last, commands that are held
+    frozen: Frozen
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    point: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What this replica knows of its component."""
+
+    is_primary: bool  # commands are applied and confirmed
+    standing: Standing
+    holders: tuple[str, ...]  # by name, sorted; nobody while it is not known
+    members: tuple[str, ...]
+    term: ViewId | None  # the primary view in which the state here was last decided current
+    count: int  # commands applied here
+    reason: Reason
+
+
+Effect = Send | Confirm | Refuse | Fetch | StopFetching | Freeze | Release | Changed

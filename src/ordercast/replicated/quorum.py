@@ -1,0 +1,98 @@
+"""Which side of a partition may go on: pure rules, the same answer at everybody who asks the same.
+
+A voter is a life of a replica that has been a holder in a primary view: it has forgotten nothing that it knew. Only
+voters among those who have the best state count. A rule answers two questions: are these voters a quorum, and may these
+replicas, none of which has a state, begin.
+
+`Majority` counts configured weights. `LastMajority` counts those who held the state in the last primary component
+(dynamic linear voting: Jajodia and Mutchler, with the attempts of Yeger Lotem, Keidar and Dolev): a component that was
+decided by some and perhaps not by others binds both, until it is known which it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from ordercast.model.errors import UsageError
+from ordercast.replicated.effects import Point
+
+
+class Life(NamedTuple):
+    """One life of a replica."""
+
+    name: str
+    life: int
+
+
+class Electorate(NamedTuple):
+    """Those who held the state in a primary component, from this place in the order on."""
+
+    point: Point
+    lives: tuple[Life, ...]  # sorted
+
+    def is_won_by(self, voters: Collection[Life]) -> bool:
+        """More than half of it, or half with the first by name."""
+        present = [life for life in self.lives if life in voters]
+        if 2 * len(present) == len(self.lives):
+            return present[:1] == list(self.lives[:1])
+        return 2 * len(present) > len(self.lives)
+
+
+class Rule(Protocol):
+    def is_quorum(self, voters: Collection[Life], electorates: Sequence[Electorate]) -> bool:
+        """`electorates`: of the last primary component that is known, and of those that may have been decided since."""
+        ...
+
+    def may_begin(self, fresh: Mapping[str, bool]) -> bool:
+        """May the members of a view begin with the empty state, when none of them has one? Of each, whether it is
+        founding: in the first life that it ever had."""
+        ...
+
+    def weight(self, name: str) -> int:
+        """How much its voice counts between states that have nothing in common."""
+        ...
+
+
+@dataclass(frozen=True)
+class Majority:
+    """More than half of the configured weights. To begin, all of them must be here: then nobody is elsewhere who might
+    know more."""
+
+    weights: Mapping[str, int]  # by full name; who is not named has a copy, and no voice
+
+    def __post_init__(self) -> None:
+        if any(weight < 0 for weight in self.weights.values()) or not sum(self.weights.values()):
+            raise UsageError("weights must not be negative, and some must be above zero")
+
+    def is_quorum(self, voters: Collection[Life], electorates: Sequence[Electorate]) -> bool:
+        names = {life.name for life in voters}
+        return 2 * sum(self.weight(name) for name in sorted(names)) > sum(self.weights.values())
+
+    def may_begin(self, fresh: Mapping[str, bool]) -> bool:
+        return all(name in fresh for name, weight in self.weights.items() if weight)
+
+    def weight(self, name: str) -> int:
+        return self.weights.get(name, 0)
+
+
+@dataclass(frozen=True)
+class LastMajority:
+    """More than half of those who held the state in the last primary component, or half with the first by name. To
+    begin, all founders must be here in their first lives: nobody can have begun without them."""
+
+    founders: frozenset[str]  # full names
+
+    def __post_init__(self) -> None:
+        if not self.founders:
+            raise UsageError("name at least one founder: without one nobody would ever begin")
+
+    def is_quorum(self, voters: Collection[Life], electorates: Sequence[Electorate]) -> bool:
+        return bool(electorates) and all(electorate.is_won_by(voters) for electorate in electorates)
+
+    def may_begin(self, fresh: Mapping[str, bool]) -> bool:
+        return all(fresh.get(name, False) for name in self.founders)
+
+    def weight(self, name: str) -> int:
+        return 1
