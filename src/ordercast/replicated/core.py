@@ -1,59 +1,421 @@
-"""The core of one replica (being written: these signatures are final).
+"""The core of one replica: what to send, apply, confirm, fetch and keep. Pure: no clock, no I/O, no randomness.
 
-Inputs: the events of one group in order, what the application submits, and pictures that have been fetched. Every
-method gives effects, to be carried out in order.
+Inputs: the events of one group in order (`on_view`, `on_transition`, `on_messages`, `cut_off`), the application
+(`submit`, `synchronise`), and the transfer (`loaded`). Every method gives effects, to be carried out in order.
+
+At every view all members say what they have. When all have been heard, everybody decides alike (`decision.py`):
+
+    primary, before the signal    what is held is applied, then what came in this view; commands are applied and
+                                  confirmed as they come. Safe delivery: all members get them, or end
+    primary, after the signal     the same sequence, held and not applied; it is only an attempt, for others may have
+                                  decided before the signal, or not at all
+    not primary                   commands are refused. Who lacks the best state fetches it, and when that makes a
+                                  quorum the view becomes primary, at the place of its LOADED
+
+A command is applied in a decided primary view before its signal, and confirmed only when it is applied: whoever was a
+member then has it in its track, applied or held, and a later quorum has one of them who has forgotten nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ordercast.model.events import Transition, View
-from ordercast.replicated.effects import Effect, Point
+from ordercast.model.errors import UsageError, WireError
+from ordercast.model.events import Transition, View, ViewId
+from ordercast.replicated.component import Component
+from ordercast.replicated.copy import Arriving, Copy
+from ordercast.replicated.decision import Decision, Knowledge, decide, donors_of
+from ordercast.replicated.effects import (
+    Changed,
+    Confirm,
+    Donor,
+    Effect,
+    Fetch,
+    Freeze,
+    Point,
+    Reason,
+    Refuse,
+    Release,
+    Send,
+    Standing,
+    StopFetching,
+    Why,
+)
 from ordercast.replicated.machine import StateMachine
-from ordercast.replicated.quorum import Rule
+from ordercast.replicated.quorum import Life, Rule
+from ordercast.replicated.requests import Requests
+from ordercast.replicated.track import Held, Track
+from ordercast.replicated.wire import (
+    ADDRESS_SIZE_MAX,
+    Loaded,
+    Loading,
+    State,
+    decode,
+    decode_command,
+    encode_loaded,
+    encode_state,
+    is_command,
+)
 
 
 class Core:
     def __init__(
         self,
         name: str,  # in full
-        life: int,  # 64 bits, never the same again
+        life: int,  # 64 bits, never the same again, of this replica or another
         machine: StateMachine,
         rule: Rule,
         *,
-        address: bytes = b"",  # for fetchers, goes into STATE; at most 1000 bytes
+        address: bytes = b"",  # for fetchers, goes into STATE
         founding: bool = False,  # the first life of this replica ever: only such ones begin under LastMajority
         outstanding_max: int = 1024,
     ) -> None:
-        raise NotImplementedError
+        if len(address) > ADDRESS_SIZE_MAX:
+            raise UsageError(f"an address of {len(address)} bytes is too long: at most {ADDRESS_SIZE_MAX}")
+        self.me = Life(name, life, 0)
+        self.malformed = 0  # messages that could not be read
+        self._rule = rule
+        self._address = address
+        self._founding = founding
+        self._copy = Copy(machine)
+        self._knowledge = Knowledge()
+        self._component: Component | None = None
+        self._arriving: tuple[Point, Arriving] | None = None
+        self._arrived: tuple[Point, bytes, Iterable[bytes]] | None = None  # before the decision that says if it counts
+        self._pictures: dict[Point, set[Life]] = {}  # that are kept here, and for whom
+        self._requests = Requests(life, outstanding_max)
+
+    # Questions
+
+    @property
+    def is_primary(self) -> bool:
+        return self._component is not None and self._component.is_live
+
+    @property
+    def standing(self) -> Standing:
+        if self._copy.track is None:
+            return Standing.FRESH
+        is_current = self._component is not None and self._component.has_best
+        return Standing.HOLDER if is_current else Standing.STALE
+
+    @property
+    def count(self) -> int:
+        """Commands applied here."""
+        return 0 if self._copy.track is None else self._copy.track.applied
+
+    @property
+    def term(self) -> ViewId | None:
+        return None if self._copy.track is None else self._copy.track.term
+
+    @property
+    def lineage(self) -> ViewId | None:
+        return None if self._copy.track is None else self._copy.track.lineage
+
+    @property
+    def outstanding(self) -> int:
+        """Requests without an answer."""
+        return len(self._requests.waiting)
+
+    # The group's events
 
     def on_view(self, view: View) -> list[Effect]:
-        raise NotImplementedError
+        """Whatever was not decided of the view before never will be."""
+        self._component = Component(view)
+        track, arriving = self._copy.track, self._arriving
+        self._requests.state_is_sent()
+        state = State(
+            view.id,
+            self.me.life,
+            self.me.stint,
+            self._copy.is_voter,
+            self._founding,
+            None if track is None else track.rank,
+            self._knowledge.formed,
+            self._knowledge.attempts,
+            None if arriving is None else Loading(arriving[0], arriving[1].track.rank),
+            tuple(sorted(self._pictures)),
+            self._address,
+        )
+        return [Send((encode_state(state),)), self._changed(Reason.VIEW)]
 
     def on_transition(self, transition: Transition) -> list[Effect]:
-        raise NotImplementedError
+        component = self._component
+        if component is None or component.is_signalled:
+            return []
+        was_live = component.is_live
+        component.is_signalled = True
+        return [self._changed(Reason.SIGNAL)] if was_live else []
 
     def on_messages(self, sender: str, payloads: Iterable[bytes]) -> list[Effect]:
         """Messages in a row from one sender to the group. Bytes that cannot be read are counted and ignored."""
-        raise NotImplementedError
+        effects: list[Effect] = []
+        for payload in payloads:
+            component = self._component
+            if component is None:
+                continue  # not in the group, by its own word
+            try:
+                if is_command(payload):
+                    self._on_command(component, Held(sender, payload), effects)
+                else:
+                    self._on_message(component, sender, decode(payload), effects)
+            except WireError:
+                self.malformed += 1
+        return effects
 
     def cut_off(self, name: str) -> list[Effect]:
         """The stream has a gap (Left, Reconnected, Dropped): what comes next is a View of a new membership, under this
-        name. The state stays, but no longer votes before it is loaded again; what waits is sent again by and by."""
-        raise NotImplementedError
+        name. The state stays, but has no vote before it is loaded again; what waits is sent again by and by."""
+        effects: list[Effect] = [Release(point) for point in sorted(self._pictures)]
+        if self._arriving is not None:
+            effects.append(StopFetching(self._arriving[0]))
+        self.me = Life(name, self.me.life, self.me.stint + 1)
+        self._pictures, self._arriving, self._arrived, self._component = {}, None, None, None
+        self._copy.is_voter = False
+        return [*effects, self._changed(Reason.CUT_OFF)]
+
+    # The application
 
     def submit(self, command: bytes) -> tuple[int, list[Effect]]:
         """The number of the request, which a Confirm or a Refuse will name (at once, among these effects, it may be).
         Requests of which neither has come are sent again when a primary component is known that may lack them."""
-        raise NotImplementedError
+        return self._submit(command, is_noop=False)
 
     def synchronise(self) -> tuple[int, list[Effect]]:
         """A command that does nothing: when it is confirmed, everything that was confirmed anywhere before the call is
         applied here. For linearised reads: read in the same breath as the Confirm."""
-        raise NotImplementedError
+        return self._submit(b"", is_noop=True)
+
+    def _submit(self, command: bytes, *, is_noop: bool) -> tuple[int, list[Effect]]:
+        component = self._component
+        if component is not None and component.decision is not None and not component.is_primary:
+            number = self._requests.skip()
+            return number, [Refuse(number, Why.NOT_PRIMARY)]
+        if self._requests.is_full:
+            number = self._requests.skip()
+            return number, [Refuse(number, Why.BUSY)]
+        number = self._requests.add(command, is_noop=is_noop)
+        if component is None:
+            return number, []  # not in the group: sent when there is a primary component
+        return number, [Send((self._requests.payload(number),))]
+
+    # The transfer
 
     def loaded(self, point: Point, preface: bytes, pieces: Iterable[bytes]) -> list[Effect]:
-        """The picture of `point` is here: `preface` and `pieces` as its Freeze had them. Calls `machine.load`.
-        WireError when the preface cannot be read: then nothing has changed, fetch again."""
-        raise NotImplementedError
+        """The picture of `point` is here: `preface` and `pieces` as its Freeze had them. Calls `machine.load`, now or
+        when the round of a new view is over; `pieces` must stay readable until another Fetch or a StopFetching.
+        WireError when the picture is not the one that was asked for: nothing has changed, fetch again."""
+        if self._arriving is None or self._arriving[0] != point:
+            return []
+        component = self._component
+        if component is None or component.decision is None:
+            self._arrived = point, preface, pieces
+            return []
+        effects: list[Effect] = []
+        self._load(component, preface, pieces, effects)
+        return effects
+
+    def _load(self, component: Component, preface: bytes, pieces: Iterable[bytes], effects: list[Effect]) -> None:
+        assert self._arriving is not None
+        self._copy.load(self._arriving[1], preface, pieces)
+        self._arriving = self._arrived = None
+        component.has_best = True
+        self._catch_up(component, effects)
+        if not component.is_signalled:
+            effects.append(Send((encode_loaded(Loaded(component.view.id, self.me.life, self.me.stint)),)))
+
+    # Messages
+
+    def _on_command(self, component: Component, held: Held, effects: list[Effect]) -> None:
+        command = decode_command(held.payload)
+        if component.decision is None:
+            component.pending.append(held)
+        elif component.is_primary:
+            self._sequence(component, (held,), effects)
+        elif command.life == self.me.life:
+            self._refuse(command.request, effects)
+
+    def _sequence(self, component: Component, more: Iterable[Held], effects: list[Effect]) -> None:
+        """These have their places now. Who is being loaded keeps them for later."""
+        if self._arriving is not None:
+            self._arriving[1].track.extend(more)
+        elif component.has_best and self._copy.track is not None:
+            self._copy.track.extend(more)
+            if component.is_live:
+                self._apply(effects)
+
+    def _apply(self, effects: list[Effect]) -> None:
+        for life, request, (position, result) in self._copy.apply_held():
+            if life == self.me.life and self._requests.settle(request) is not None:
+                effects.append(Confirm(request, position, result))
+
+    def _refuse(self, number: int, effects: list[Effect]) -> None:
+        request = self._requests.settle(number)
+        if request is not None:
+            effects.append(Refuse(number, Why.NOT_PRIMARY if request.copies == 1 else Why.UNCERTAIN))
+
+    def _on_message(self, component: Component, sender: str, message: State | Loaded, effects: list[Effect]) -> None:
+        if isinstance(message, Loaded):
+            if component.admits(sender, message):
+                self._on_loaded(component, sender, effects)
+        elif component.decision is None:
+            component.add(sender, message)
+            if component.is_complete:
+                self._decide(component, effects)
+
+    def _on_loaded(self, component: Component, sender: str, effects: list[Effect]) -> None:
+        """One more has the state, at everybody from the same place in the order on."""
+        component.holders.add(sender)
+        component.step += 1
+        was_primary = component.is_primary
+        if not was_primary:
+            component.is_primary = self._rule.is_quorum(component.voters(), self._knowledge.electorates())
+        if component.is_primary:
+            self._form(component)
+            if not was_primary:
+                self._catch_up(component, effects)
+        for point in [point for point, lives in self._pictures.items() if component.life(sender) in lives]:
+            self._pictures[point].discard(component.life(sender))
+            if not self._pictures[point]:
+                del self._pictures[point]
+                effects.append(Release(point))
+        is_new = component.is_primary and not was_primary
+        effects.append(self._changed(Reason.LOADED if is_new else Reason.JOINED))
+
+    # The decision
+
+    def _decide(self, component: Component, effects: list[Effect]) -> None:
+        decision = decide(component.view.id, component.states, self._rule)
+        component.settle(decision)
+        component.has_best = self.me.name in decision.holders
+        self._knowledge = decision.knowledge
+        if self._copy.track is not None and self._copy.track.lineage in decision.forgotten:
+            self._copy.forget()
+        if decision.reason is Reason.BOOTSTRAP and decision.best is not None:
+            self._copy.begin(Track(decision.best.lineage, decision.best.term))
+        self._aim(component, decision, effects)
+        if component.is_primary:
+            self._form(component)
+        if component.has_best and component.is_live:
+            self._apply(effects)
+        self._keep_pictures(component, decision, effects)
+        self._place_pending(component, effects)
+        self._take_arrived(component, effects)
+        effects.append(self._changed(decision.reason))
+        self._catch_up(component, effects)
+
+    def _form(self, component: Component) -> None:
+        """The holders are a primary component, from this place in the order on. After the signal it is an attempt."""
+        electorate = component.electorate()
+        if component.is_signalled:
+            self._knowledge = self._knowledge.with_attempt(electorate)
+        else:
+            self._knowledge = Knowledge(electorate)
+        term = component.view.id
+        if self._arriving is not None:
+            self._arriving[1].track.term = term
+        elif component.has_best and self._copy.track is not None:
+            self._copy.track.term = term
+        if self.me.name in component.holders:
+            self._copy.is_voter = True
+
+    def _aim(self, component: Component, decision: Decision, effects: list[Effect]) -> None:
+        """What to fetch now, if anything."""
+        name, best = self.me.name, decision.best
+        if name in decision.continuing:
+            if not component.is_signalled:
+                effects.append(self._fetch(decision.continuing[name], component, decision))
+            return
+        self._arrived = None
+        if best is not None and name in decision.lacking and not component.is_signalled:
+            track = Track(best.lineage, best.term, best.length, best.digest)
+            self._arriving = decision.point, Arriving(best.length, best.digest, track)
+            effects.append(self._fetch(decision.point, component, decision))
+        elif self._arriving is not None:
+            effects.append(StopFetching(self._arriving[0]))
+            self._arriving = None
+
+    def _fetch(self, point: Point, component: Component, decision: Decision) -> Fetch:
+        """Fetchers begin with different donors."""
+        names = donors_of(point, decision, component.states)
+        fetchers = sorted({*decision.lacking, *decision.continuing})
+        start = fetchers.index(self.me.name) % len(names)
+        donors = (
+            Donor(name, component.states[name].life, component.states[name].address)
+            for name in names[start:] + names[:start]
+        )
+        return Fetch(point, tuple(donors))
+
+    def _keep_pictures(self, component: Component, decision: Decision, effects: list[Effect]) -> None:
+        """Those that somebody still fetches, and a new one for those who begin."""
+        for point in sorted(self._pictures):
+            lives = {component.life(name) for name, other in decision.continuing.items() if other == point}
+            if component.has_best and lives:
+                self._pictures[point] = lives
+            else:
+                del self._pictures[point]
+                effects.append(Release(point))
+        is_donor = self.me.name in donors_of(decision.point, decision, component.states)
+        if is_donor and decision.lacking and not component.is_signalled:
+            self._pictures[decision.point] = {component.life(name) for name in decision.lacking}
+            effects.append(Freeze(decision.point, self._copy.preface(), self._copy.machine.freeze()))
+
+    def _place_pending(self, component: Component, effects: list[Effect]) -> None:
+        pending, component.pending = component.pending, []
+        if component.is_primary:
+            self._sequence(component, pending, effects)
+            return
+        for held in pending:
+            command = decode_command(held.payload)
+            if command.life == self.me.life:
+                self._refuse(command.request, effects)
+
+    def _take_arrived(self, component: Component, effects: list[Effect]) -> None:
+        """A picture that came during the round."""
+        if self._arrived is None or self._arriving is None:
+            return
+        _, preface, pieces = self._arrived
+        try:
+            self._load(component, preface, pieces, effects)
+        except WireError:
+            self._arrived = None
+            self.malformed += 1  # the Fetch of this decision stands: it is fetched again
+
+    def _catch_up(self, component: Component, effects: list[Effect]) -> None:
+        """The state here is the component's: apply what is held, and find what became of the requests."""
+        if not component.has_best:
+            return
+        if component.is_live:
+            self._apply(effects)
+        payloads = []
+        for number in list(self._requests.unheard()):
+            outcome = self._copy.sessions.outcome(self.me.life, number)
+            if outcome is not None:
+                self._requests.settle(number)
+                effects.append(Confirm(number, *outcome))
+            elif component.is_live:
+                payloads.append(self._requests.payload(number))
+        if payloads:
+            effects.append(Send(tuple(payloads)))
+
+    def _changed(self, reason: Reason) -> Changed:
+        component = self._component
+        return Changed(
+            self.is_primary,
+            self.standing,
+            () if component is None else tuple(sorted(component.holders)),
+            () if component is None else component.view.members,
+            self.term,
+            self.count,
+            reason,
+            self.lineage,
+        )
+
+    def check_invariants(self) -> None:
+        track, component = self._copy.track, self._component
+        assert track is not None or not self._copy.is_voter, "a voter without a state"
+        assert track is None or 0 <= len(track.held) <= track.count, "more is held than there is"
+        if component is not None and component.is_live and component.has_best:
+            assert track is not None and not track.held, "a live component, and something is held"
+            assert track.term == component.view.id, "the term is not the component's"
+            assert track.digest == self._copy.applied_digest
+        assert self._arriving is None or component is None or not component.has_best, "fetching what is here"

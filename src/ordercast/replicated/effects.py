@@ -121,6 +121,7 @@ class Changed:
     term: ViewId | None  # the primary view in which the state here was last decided current
     count: int  # commands applied here
     reason: Reason
+    lineage: ViewId | None  # the view in which the sequence of commands began, of which the state here is
 
 
 Effect = Send | Confirm | Refuse | Fetch | StopFetching | Freeze | Release | Changed

@@ -20,10 +20,11 @@ from ordercast.replicated.effects import Point
 
 
 class Life(NamedTuple):
-    """One life of a replica."""
+    """One life of a replica, as far as it has seen everything: after a gap in its stream it counts as another."""
 
     name: str
     life: int
+    stint: int
 
 
 class Electorate(NamedTuple):

@@ -1,0 +1,77 @@
+"""The state of one replica: the application's machine, the sessions, and the track of what is applied and held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from ordercast.model.errors import WireError
+from ordercast.replicated.machine import Origin, StateMachine
+from ordercast.replicated.sessions import Outcome, Sessions
+from ordercast.replicated.track import Held, Track, chained
+from ordercast.replicated.wire import Preface, decode_command, decode_preface, encode_preface
+
+
+@dataclass(slots=True)
+class Arriving:
+    """A state that is being fetched: the picture, and what has been sequenced behind it meanwhile."""
+
+    count: int  # of the picture, what is held in it included
+    digest: bytes
+    track: Track  # with what came since
+
+
+@dataclass(slots=True)
+class Copy:
+    machine: StateMachine
+    track: Track | None = None  # None: no state
+    sessions: Sessions = field(default_factory=Sessions)
+    applied_digest: bytes = b""  # of the track without what is held
+    is_voter: bool = False
+
+    def apply_held(self) -> Iterator[tuple[int, int, Outcome]]:
+        """Apply all that is held, in order: life, request and outcome of each."""
+        track = self.track
+        assert track is not None
+        while track.held:
+            held = track.held.popleft()
+            yield self._apply(held, track.applied)
+        self.applied_digest = track.digest
+
+    def _apply(self, held: Held, position: int) -> tuple[int, int, Outcome]:
+        life, request, settled, is_noop, data = decode_command(held.payload)
+        if not self.sessions.admits(life, request, settled):
+            return life, request, self.sessions.outcome(life, request) or Outcome(position, b"")
+        result = b"" if is_noop else self.machine.apply(data, Origin(held.name, life, request, position))
+        outcome = Outcome(position, result)
+        self.sessions.remember(life, request, outcome)
+        return life, request, outcome
+
+    def preface(self) -> bytes:
+        track = self.track
+        assert track is not None
+        return encode_preface(Preface(track.applied, self.applied_digest, self.sessions, tuple(track.held)))
+
+    def begin(self, track: Track) -> None:
+        """The machine is as the application made it."""
+        self.track, self.applied_digest = track, track.digest
+
+    def forget(self) -> None:
+        """The beginning failed: nothing was ever applied."""
+        assert self.track is None or not self.track.applied
+        self.track, self.is_voter = None, False
+
+    def load(self, arriving: Arriving, preface: bytes, pieces: Iterable[bytes]) -> None:
+        """WireError when this is not the picture that was asked for: then nothing has changed."""
+        applied, digest, sessions, held = decode_preface(preface)
+        total = digest
+        for each in held:
+            total = chained(total, each)
+        if (applied + len(held), total) != (arriving.count, arriving.digest):
+            raise WireError(f"a picture of {applied} commands and {len(held)} more, {arriving.count} were wanted")
+        self.machine.load(pieces)
+        is_other = self.track is not None and self.track.lineage != arriving.track.lineage
+        self.is_voter = self.is_voter and not is_other  # a vote about another state altogether counts for nothing
+        self.track = arriving.track
+        self.track.held.extendleft(reversed(held))
+        self.sessions, self.applied_digest = sessions, digest

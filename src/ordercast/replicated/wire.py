@@ -1,0 +1,288 @@
+"""What replicas say to each other inside the messages of their group, and what stands before a picture.
+
+    COMMAND   one change of the state, or a no-op that only wants its place
+    STATE     at every view, from every member: what I have and what I know
+    LOADED    the picture that I lacked is here
+
+Network byte order. `decode` and `decode_preface` raise WireError and nothing else, and check counts before they build.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Final, NamedTuple, TypeVar
+
+from ordercast.model.errors import WireError
+from ordercast.model.events import ViewId
+from ordercast.model.ids import ProcessId, RingId, Seq
+from ordercast.replicated.effects import Point
+from ordercast.replicated.quorum import Electorate, Life
+from ordercast.replicated.sessions import Outcome, Session, Sessions
+from ordercast.replicated.track import DIGEST_SIZE, Held, Rank
+
+ADDRESS_SIZE_MAX: Final = 1000
+
+
+class Kind(IntEnum):
+    """Numbers travel on the wire: append only."""
+
+    COMMAND = 1
+    STATE = 2
+    LOADED = 3
+
+
+NOOP: Final = 1  # of COMMAND: no change is wanted, only a place in the order
+VOTER, FOUNDING, HAS_RANK, HAS_FORMED, HAS_LOADING = 1, 2, 4, 8, 16  # of STATE
+
+COMMAND: Final = struct.Struct("!BBQQQ")
+VIEW: Final = struct.Struct("!QQQI")
+STEP: Final = struct.Struct("!I")
+U16: Final = struct.Struct("!H")
+U32: Final = struct.Struct("!I")
+U64: Final = struct.Struct("!Q")
+LIFE: Final = struct.Struct("!QI")
+assert (COMMAND.size, VIEW.size) == (26, 28)
+
+
+class Command(NamedTuple):
+    """`settled`: its sender has the answers to all requests up to this one."""
+
+    life: int
+    request: int
+    settled: int
+    is_noop: bool
+    data: bytes
+
+
+class Loading(NamedTuple):
+    """A picture that is on its way, and the sequence that there will be when it has come."""
+
+    point: Point
+    rank: Rank
+
+
+class State(NamedTuple):
+    """What one member says at a view."""
+
+    view: ViewId
+    life: int
+    stint: int
+    voter: bool
+    founding: bool
+    rank: Rank | None  # None: no state
+    formed: Electorate | None  # the last primary component that it knows to have been decided
+    attempts: tuple[Electorate, ...]  # those that may have been, after it
+    loading: Loading | None
+    pictures: tuple[Point, ...]  # that it serves
+    address: bytes
+
+
+class Loaded(NamedTuple):
+    view: ViewId
+    life: int
+    stint: int
+
+
+class Preface(NamedTuple):
+    """The core's part of a picture: what is applied in it, and what is held behind that."""
+
+    applied: int
+    digest: bytes  # of what is applied
+    sessions: Sessions
+    held: tuple[Held, ...]
+
+
+def encode_command(command: Command) -> bytes:
+    head = COMMAND.pack(Kind.COMMAND, NOOP * command.is_noop, command.life, command.request, command.settled)
+    return head + command.data
+
+
+def decode_command(data: bytes) -> Command:
+    """The caller has seen that it is one."""
+    if len(data) < COMMAND.size:
+        raise WireError(f"a command of {len(data)} bytes")
+    _, flags, life, request, settled = COMMAND.unpack_from(data)
+    if flags & ~NOOP or not request or settled >= request:
+        raise WireError(f"a command with flags {flags}, request {request}, settled {settled}")
+    return Command(life, request, settled, bool(flags & NOOP), data[COMMAND.size :])
+
+
+def is_command(data: bytes) -> bool:
+    return data[:1] == b"\x01"
+
+
+def encode_state(state: State) -> bytes:
+    flags = VOTER * state.voter | FOUNDING * state.founding
+    flags |= HAS_RANK * (state.rank is not None) | HAS_FORMED * (state.formed is not None)
+    flags |= HAS_LOADING * (state.loading is not None)
+    parts = [bytes((Kind.STATE, flags)), VIEW.pack(*_flat(state.view)), LIFE.pack(state.life, state.stint)]
+    if state.rank is not None:
+        parts.append(_rank_bytes(state.rank))
+    if state.formed is not None:
+        parts.append(_electorate_bytes(state.formed))
+    parts.append(U16.pack(len(state.attempts)))
+    parts += map(_electorate_bytes, state.attempts)
+    if state.loading is not None:
+        parts += [_point_bytes(state.loading.point), _rank_bytes(state.loading.rank)]
+    parts.append(U16.pack(len(state.pictures)))
+    parts += map(_point_bytes, state.pictures)
+    return b"".join((*parts, U16.pack(len(state.address)), state.address))
+
+
+def encode_loaded(loaded: Loaded) -> bytes:
+    return bytes((Kind.LOADED,)) + VIEW.pack(*_flat(loaded.view)) + LIFE.pack(loaded.life, loaded.stint)
+
+
+def decode(data: bytes) -> State | Loaded:
+    """All but commands."""
+    reader = _Reader(data)
+    kind = reader.byte()
+    if kind == Kind.STATE:
+        message: State | Loaded = _decode_state(reader)
+    elif kind == Kind.LOADED:
+        message = Loaded(reader.view(), *reader.take(LIFE))
+    else:
+        raise WireError(f"there is no kind {kind}")
+    reader.end()
+    return message
+
+
+def _decode_state(reader: _Reader) -> State:
+    flags = reader.byte()
+    if flags & ~(VOTER | FOUNDING | HAS_RANK | HAS_FORMED | HAS_LOADING):
+        raise WireError(f"a state with flags {flags}")
+    view = reader.view()
+    life, stint = reader.take(LIFE)
+    return State(
+        view,
+        life,
+        stint,
+        bool(flags & VOTER),
+        bool(flags & FOUNDING),
+        reader.rank() if flags & HAS_RANK else None,
+        reader.electorate() if flags & HAS_FORMED else None,
+        reader.many(reader.electorate),
+        Loading(reader.point(), reader.rank()) if flags & HAS_LOADING else None,
+        reader.many(reader.point),
+        reader.text_bytes(),
+    )
+
+
+def encode_preface(preface: Preface) -> bytes:
+    parts = [U64.pack(preface.applied), preface.digest, U32.pack(len(preface.sessions.by_life))]
+    for life, session in preface.sessions.by_life.items():
+        parts += [U64.pack(life), U64.pack(session.settled), U32.pack(len(session.outcomes))]
+        for request, (position, result) in session.outcomes.items():
+            parts += [U64.pack(request), U64.pack(position), U32.pack(len(result)), result]
+    parts.append(U32.pack(len(preface.held)))
+    for held in preface.held:
+        name = held.name.encode()
+        parts += [U16.pack(len(name)), name, U32.pack(len(held.payload)), held.payload]
+    return b"".join(parts)
+
+
+def decode_preface(data: bytes) -> Preface:
+    reader = _Reader(data)
+    applied, digest = reader.u64(), reader.bytes_of(DIGEST_SIZE)
+    sessions = Sessions()
+    for _ in range(reader.u32()):
+        life = reader.u64()
+        session = sessions.by_life[life] = Session(reader.u64())
+        for _ in range(reader.u32()):
+            request, position = reader.u64(), reader.u64()
+            session.outcomes[request] = Outcome(position, reader.bytes_of(reader.u32()))
+    held = tuple(reader.held() for _ in range(reader.u32()))
+    reader.end()
+    return Preface(applied, digest, sessions, held)
+
+
+_Item = TypeVar("_Item")
+
+
+class _Reader:
+    """Takes bytes apart from the left. A count is never trusted: every item takes at least a byte, so that the loop
+    ends where the bytes do."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def bytes_of(self, size: int) -> bytes:
+        end = self._at + size
+        if end > len(self._data):
+            raise WireError(f"{size} bytes wanted at {self._at} of {len(self._data)}")
+        taken = self._data[self._at : end]
+        self._at = end
+        return taken
+
+    def take(self, shape: struct.Struct) -> tuple[int, ...]:
+        return shape.unpack(self.bytes_of(shape.size))
+
+    def byte(self) -> int:
+        return self.bytes_of(1)[0]
+
+    def u32(self) -> int:
+        return self.take(U32)[0]
+
+    def u64(self) -> int:
+        return self.take(U64)[0]
+
+    def text_bytes(self) -> bytes:
+        return self.bytes_of(self.take(U16)[0])
+
+    def name(self) -> str:
+        try:
+            return str(self.text_bytes(), "utf-8")
+        except UnicodeDecodeError:
+            raise WireError("a name that is no text") from None
+
+    def view(self) -> ViewId:
+        ring, representative, seq, slot = self.take(VIEW)
+        return ViewId(RingId(ring, ProcessId(representative)), Seq(seq), slot)
+
+    def point(self) -> Point:
+        return Point(self.view(), self.take(STEP)[0])
+
+    def rank(self) -> Rank:
+        return Rank(self.view(), self.view(), self.u64(), self.bytes_of(DIGEST_SIZE))
+
+    def electorate(self) -> Electorate:
+        return Electorate(self.point(), self.many(self._life))
+
+    def _life(self) -> Life:
+        name = self.name()
+        life, stint = self.take(LIFE)
+        return Life(name, life, stint)
+
+    def held(self) -> Held:
+        name = self.name()
+        return Held(name, self.bytes_of(self.u32()))
+
+    def many(self, read: Callable[[], _Item]) -> tuple[_Item, ...]:
+        return tuple(read() for _ in range(self.take(U16)[0]))
+
+    def end(self) -> None:
+        if self._at != len(self._data):
+            raise WireError(f"{len(self._data) - self._at} bytes too many")
+
+
+def _flat(view: ViewId) -> tuple[int, int, int, int]:
+    return view.configuration.seq, view.configuration.representative, view.seq, view.slot
+
+
+def _point_bytes(point: Point) -> bytes:
+    return VIEW.pack(*_flat(point.view)) + STEP.pack(point.step)
+
+
+def _rank_bytes(rank: Rank) -> bytes:
+    return VIEW.pack(*_flat(rank.lineage)) + VIEW.pack(*_flat(rank.term)) + U64.pack(rank.length) + rank.digest
+
+
+def _electorate_bytes(electorate: Electorate) -> bytes:
+    lives = []
+    for name, life, stint in electorate.lives:
+        text = name.encode()
+        lives.append(U16.pack(len(text)) + text + LIFE.pack(life, stint))
+    return b"".join((_point_bytes(electorate.point), U16.pack(len(lives)), *lives))
