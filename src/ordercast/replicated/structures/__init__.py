@@ -1,0 +1,1 @@
+"""Ready structures: pure state machines, each with a front of typed methods."""

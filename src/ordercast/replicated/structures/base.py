@@ -1,0 +1,207 @@
+"""What all ready structures have in common: a state machine of commands with a kind, and a front with typed methods.
+
+A command is one byte for its kind and then its fields (`fields.py`); a result begins with YES, NO or REFUSED. A
+structure is pure: it changes by commands alone, and equal commands give equal structures. A front is what an
+application calls; it talks to the replica through a `Caller`.
+
+Structures of which members own parts (a lock, a job that was taken) are told in the ordered stream who has gone: by the
+commands GONE, from a replica that sees it, and BACK, from one that begins or was cut off for a while.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from itertools import islice
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+
+from ordercast.model.errors import UsageError, WireError
+from ordercast.model.events import ViewId
+from ordercast.replicated.machine import Frozen, Origin
+from ordercast.replicated.structures.fields import U32, U64, Reader, pieces_from, value_bytes
+
+YES, NO, REFUSED = b"\1", b"\0", b"\xff"
+GONE, BACK = 0xF0, 0xF1
+
+T = TypeVar("T")
+FrontT = TypeVar("FrontT", covariant=True)
+MachineT = TypeVar("MachineT")
+
+
+class Owner(NamedTuple):
+    """One life of a member."""
+
+    name: str
+    life: int
+
+
+class Applied(NamedTuple):
+    """A command that was applied here."""
+
+    command: bytes
+    origin: Origin
+    result: bytes
+
+
+class Answer(NamedTuple):
+    """To one's own command."""
+
+    position: int
+    result: bytes
+
+
+class Age(NamedTuple):
+    """How old a copy is: the primary component in which it was last known to be current, and its commands so far."""
+
+    term: ViewId | None
+    commands: int
+    is_current: bool  # it is the state of a primary component, as far as is known here
+
+
+class Caller(Protocol):
+    """What a front needs of its replica."""
+
+    @property
+    def me(self) -> Owner:
+        """Who calls."""
+
+    @property
+    def age(self) -> Age: ...
+
+    async def submit(self, command: bytes) -> Answer:
+        """Returns when it is confirmed; NotPrimary when it is not."""
+
+    def post(self, command: bytes) -> None:
+        """To be submitted, again and again if need be, while nobody waits for it."""
+
+    async def synced(self) -> int: ...
+    async def until(self, ready: Callable[[], T | None]) -> T:
+        """What `ready` gives as soon as it gives something: asked after everything that is applied here."""
+
+    def applied(self) -> AsyncIterator[Applied]: ...
+
+
+class Lost(Exception):
+    """What one held belongs to somebody else now, or may soon: one was out of the group for a while."""
+
+
+class Cut:
+    """A picture: items that are encoded when they are asked for."""
+
+    def __init__(self, items: Callable[[], Iterable[bytes]]) -> None:
+        self._items = items
+
+    def pieces(self, start: int = 0) -> Iterator[bytes]:
+        return islice(pieces_from(self._items()), start, None)
+
+
+class Structure(ABC, Generic[FrontT]):
+    """A state machine (see `machine.py`) with a front."""
+
+    @abstractmethod
+    def front(self, caller: Caller) -> FrontT: ...
+
+    @abstractmethod
+    def carry_out(self, kind: int, fields: Reader, origin: Origin) -> bytes:
+        """The result. Fields that make no sense raise WireError, before anything is changed."""
+
+    @abstractmethod
+    def freeze(self) -> Frozen:
+        """Copies references, not data."""
+
+    @abstractmethod
+    def blank(self) -> Self:
+        """Another one like it, to be filled piece by piece."""
+
+    @abstractmethod
+    def fill(self, fields: Reader) -> None:
+        """Take the items of one more piece."""
+
+    @abstractmethod
+    def adopt(self, other: Self) -> None:
+        """Have the state of the other one, which nobody uses any more."""
+
+    def apply(self, command: bytes, origin: Origin) -> bytes:
+        try:
+            if not command:
+                raise WireError("a command without a kind")
+            return self.carry_out(command[0], Reader(command, 1), origin)
+        except WireError as error:
+            return REFUSED + str(error).encode()
+
+    def load(self, pieces: Iterable[bytes]) -> None:
+        filled = self.blank()
+        for piece in pieces:
+            filled.fill(Reader(piece))
+        self.adopt(filled)
+
+
+class Owned(Structure[FrontT]):
+    """One of which members own parts."""
+
+    @abstractmethod
+    def owners(self) -> Collection[Owner]:
+        """Who has something, or waits for something."""
+
+    @abstractmethod
+    def drop(self, is_gone: Callable[[Owner], bool], position: int) -> None:
+        """These have gone: what they had is free, what they waited for is not theirs."""
+
+    @abstractmethod
+    def act(self, kind: int, fields: Reader, origin: Origin) -> bytes:
+        """As `carry_out`, of its own commands."""
+
+    def carry_out(self, kind: int, fields: Reader, origin: Origin) -> bytes:
+        if kind == GONE:
+            gone = {read_owner(fields) for _ in range(fields.count())}
+            fields.end()
+            self.drop(lambda life: life in gone, origin.position)
+            return YES
+        if kind == BACK:
+            fields.end()
+            self.drop(lambda life: origin.name == life.name or origin.life == life.life, origin.position)
+            return YES
+        return self.act(kind, fields, origin)
+
+
+def gone_command(lives: Iterable[Owner]) -> bytes:
+    encoded = [owner_bytes(life) for life in sorted(lives)]
+    return bytes([GONE]) + U32.pack(len(encoded)) + b"".join(encoded)
+
+
+BACK_COMMAND = bytes([BACK])
+
+
+def owner_bytes(life: Owner) -> bytes:
+    return value_bytes(life.name) + U64.pack(life.life)
+
+
+def read_owner(fields: Reader) -> Owner:
+    return Owner(fields.text(), fields.number(U64))
+
+
+def owner_of(origin: Origin) -> Owner:
+    return Owner(origin.name, origin.life)
+
+
+class Front(Generic[MachineT]):
+    """Typed methods on a replica."""
+
+    def __init__(self, machine: MachineT, caller: Caller) -> None:
+        self.machine = machine
+        self._caller = caller
+
+    @property
+    def age(self) -> Age:
+        """Of the copy that is here."""
+        return self._caller.age
+
+    async def synced(self) -> int:
+        """Returns when everything that was confirmed to anybody before the call is in the copy that is here."""
+        return await self._caller.synced()
+
+    async def _ask(self, kind: int, fields: bytes = b"") -> Answer:
+        answer = await self._caller.submit(bytes([kind]) + fields)
+        if answer.result[:1] == REFUSED:
+            raise UsageError(answer.result[1:].decode(errors="replace"))
+        return answer

@@ -1,0 +1,168 @@
+"""Exclusive: one holder at a time, waiters in the order in which they asked. A lock and an election are made of it.
+
+The fencing token of a grant is the position of the command by which it was granted: a later grant has a greater one.
+Each request has a ticket, a number that its member does not use again, so that several tasks of one member may want it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection
+from functools import partial
+from itertools import count
+from typing import NamedTuple, Self
+
+from ordercast.model.errors import WireError
+from ordercast.replicated.machine import Frozen, Origin
+from ordercast.replicated.structures.base import (
+    NO,
+    YES,
+    Caller,
+    Cut,
+    Front,
+    FrontT,
+    Owned,
+    Owner,
+    owner_bytes,
+    owner_of,
+    read_owner,
+)
+from ordercast.replicated.structures.fields import U64, Reader
+
+ACQUIRE, RELEASE = 1, 2
+
+
+class Claim(NamedTuple):
+    """A request for it."""
+
+    owner: Owner
+    ticket: int
+
+
+class Grant(NamedTuple):
+    claim: Claim
+    token: int  # the position of the command by which it was granted
+
+
+class Exclusive(Owned[FrontT]):
+    def __init__(self) -> None:
+        self.grant: Grant | None = None
+        self.waiters: deque[Claim] = deque()
+        self._is_filled = False
+
+    def act(self, kind: int, fields: Reader, origin: Origin) -> bytes:
+        claim = Claim(owner_of(origin), fields.number(U64))
+        fields.end()
+        if kind == ACQUIRE:
+            if self.has(claim):
+                return NO
+            self.waiters.append(claim)
+        elif kind == RELEASE:
+            if not self.has(claim):
+                return NO
+            self._remove(lambda each: each == claim)
+        else:
+            raise WireError(f"there is no command {kind}")
+        self._grant_next(origin.position)
+        return YES
+
+    def owners(self) -> Collection[Owner]:
+        lives = {claim.owner for claim in self.waiters}
+        if self.grant is not None:
+            lives.add(self.grant.claim.owner)
+        return lives
+
+    def drop(self, is_gone: Callable[[Owner], bool], position: int) -> None:
+        self._remove(lambda claim: is_gone(claim.owner))
+        self._grant_next(position)
+
+    def has(self, claim: Claim) -> bool:
+        return self.token_of(claim) is not None or claim in self.waiters
+
+    def token_of(self, claim: Claim) -> int | None:
+        """If it is the one that holds."""
+        return self.grant.token if self.grant is not None and self.grant.claim == claim else None
+
+    def _remove(self, is_gone: Callable[[Claim], bool]) -> None:
+        if self.grant is not None and is_gone(self.grant.claim):
+            self.grant = None
+        self.waiters = deque(claim for claim in self.waiters if not is_gone(claim))
+
+    def _grant_next(self, position: int) -> None:
+        if self.grant is None and self.waiters:
+            self.grant = Grant(self.waiters.popleft(), position)
+
+    def freeze(self) -> Frozen:
+        grant, waiters = self.grant, list(self.waiters)
+        head = U64.pack(0) if grant is None else U64.pack(grant.token) + _claim_bytes(grant.claim)
+        return Cut(lambda: [head, *map(_claim_bytes, waiters)])
+
+    def blank(self) -> Self:
+        return type(self)()
+
+    def fill(self, fields: Reader) -> None:
+        if not self._is_filled and (token := fields.number(U64)):
+            self.grant = Grant(_read_claim(fields), token)
+        self._is_filled = True
+        while not fields.is_at_end:
+            self.waiters.append(_read_claim(fields))
+
+    def adopt(self, other: Self) -> None:
+        self.grant, self.waiters = other.grant, other.waiters
+
+
+def _claim_bytes(claim: Claim) -> bytes:
+    return owner_bytes(claim.owner) + U64.pack(claim.ticket)
+
+
+def _read_claim(fields: Reader) -> Claim:
+    return Claim(read_owner(fields), fields.number(U64))
+
+
+class Held:
+    """What one has while one holds it."""
+
+    def __init__(self, machine: Exclusive[object], claim: Claim, token: int) -> None:
+        self.token = token  # send it along with everything that is done under it
+        self.claim = claim
+        self._machine = machine
+
+    @property
+    def is_held(self) -> bool:
+        """As far as is known here: who was cut off learns it late, which is what the token is for."""
+        return self._machine.token_of(self.claim) == self.token
+
+
+class ExclusiveFront(Front[Exclusive[object]]):
+    def __init__(self, machine: Exclusive[object], caller: Caller) -> None:
+        super().__init__(machine, caller)
+        self._tickets = count(1)
+
+    @property
+    def holder(self) -> Grant | None:
+        """As the copy that is here has it."""
+        return self.machine.grant
+
+    async def _acquire(self) -> Held:
+        """Waits for its turn. A claim that was dropped, because one was out of the group, is made again."""
+        while True:
+            claim = Claim(self._caller.me, next(self._tickets))
+            try:
+                await self._ask(ACQUIRE, U64.pack(claim.ticket))
+                token = await self._caller.until(partial(self._turn_of, claim))
+            except BaseException:
+                self._withdraw(claim)
+                raise
+            if token:
+                return Held(self.machine, claim, token)
+
+    def _turn_of(self, claim: Claim) -> int | None:
+        """Its token; 0 when it is not even waiting; None while it waits."""
+        return self.machine.token_of(claim) or (None if self.machine.has(claim) else 0)
+
+    async def _release(self, held: Held) -> bool:
+        """Whether it was still held."""
+        return (await self._ask(RELEASE, U64.pack(held.claim.ticket))).result == YES
+
+    def _withdraw(self, claim: Claim) -> None:
+        self._caller.post(bytes([RELEASE]) + U64.pack(claim.ticket))

@@ -1,0 +1,141 @@
+"""Dictionary: keys and values, each bytes or str; compare-and-set for what depends on what was read."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Self
+
+from ordercast.model.errors import WireError
+from ordercast.replicated.machine import Frozen, Origin
+from ordercast.replicated.structures.base import NO, YES, Applied, Caller, Cut, Front, Structure
+from ordercast.replicated.structures.fields import Reader, Value, optional_bytes, value_bytes
+
+SET, DELETE, COMPARE = 1, 2, 3
+
+
+class Dictionary(Structure["DictionaryFront"]):
+    def __init__(self) -> None:
+        self.entries: dict[Value, Value] = {}
+
+    def front(self, caller: Caller) -> DictionaryFront:
+        return DictionaryFront(self, caller)
+
+    def carry_out(self, kind: int, fields: Reader, origin: Origin) -> bytes:
+        key = fields.value()
+        if kind == SET:
+            value = fields.value()
+            fields.end()
+            self.entries[key] = value
+            return YES
+        if kind == DELETE:
+            fields.end()
+            return NO if self.entries.pop(key, None) is None else YES
+        if kind == COMPARE:
+            expected, wanted = fields.optional(), fields.optional()
+            fields.end()
+            return self._compare(key, expected, wanted)
+        raise WireError(f"a dictionary has no command {kind}")
+
+    def _compare(self, key: Value, expected: Value | None, wanted: Value | None) -> bytes:
+        found = self.entries.get(key)
+        if found != expected:
+            return NO + optional_bytes(found)
+        if wanted is None:
+            self.entries.pop(key, None)
+        else:
+            self.entries[key] = wanted
+        return YES
+
+    def freeze(self) -> Frozen:
+        entries = dict(self.entries)  # in the order in which the keys came, the same at everybody
+        return Cut(lambda: (value_bytes(key) + value_bytes(value) for key, value in entries.items()))
+
+    def blank(self) -> Self:
+        return type(self)()
+
+    def fill(self, fields: Reader) -> None:
+        while not fields.is_at_end:
+            key = fields.value()
+            self.entries[key] = fields.value()
+
+    def adopt(self, other: Self) -> None:
+        self.entries = other.entries
+
+
+@dataclass(frozen=True, slots=True)
+class KeyChanged:
+    """A key has a value, or (None) has none any more."""
+
+    key: Value
+    value: Value | None
+    position: int
+    by: str  # whose command it was
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What came of a compare-and-set."""
+
+    succeeded: bool
+    found: Value | None  # what was there
+    position: int
+
+
+class DictionaryFront(Front[Dictionary]):
+    # Commands
+
+    async def set(self, key: Value, value: Value) -> int:
+        """Returns when it is confirmed, with its position."""
+        return (await self._ask(SET, value_bytes(key) + value_bytes(value))).position
+
+    async def delete(self, key: Value) -> bool:
+        """Whether there was such a key."""
+        return (await self._ask(DELETE, value_bytes(key))).result == YES
+
+    async def compare_and_set(self, key: Value, expected: Value | None, value: Value | None) -> Compared:
+        """Set it if it is as expected; None stands for no such key, on either side."""
+        answer = await self._ask(COMPARE, value_bytes(key) + optional_bytes(expected) + optional_bytes(value))
+        succeeded = answer.result == YES
+        return Compared(succeeded, expected if succeeded else Reader(answer.result, 1).optional(), answer.position)
+
+    # Reads
+
+    def get(self, key: Value) -> Value | None:
+        """From the copy that is here, at once: see `age`."""
+        return self.machine.entries.get(key)
+
+    async def latest(self, key: Value) -> Value | None:
+        """Linearised: with everything that was confirmed to anybody before the call."""
+        await self.synced()
+        return self.get(key)
+
+    def items(self) -> list[tuple[Value, Value]]:
+        """In the order in which the keys came."""
+        return list(self.machine.entries.items())
+
+    def __len__(self) -> int:
+        return len(self.machine.entries)
+
+    def __contains__(self, key: Value) -> bool:
+        return key in self.machine.entries
+
+    async def changes(self) -> AsyncIterator[KeyChanged]:
+        """What is set and deleted from now on, in order."""
+        async for applied in self._caller.applied():
+            change = _changed(applied)
+            if change is not None:
+                yield change
+
+
+def _changed(applied: Applied) -> KeyChanged | None:
+    if applied.result != YES:
+        return None
+    fields = Reader(applied.command, 1)
+    kind, key, value = applied.command[0], fields.value(), None
+    if kind == SET:
+        value = fields.value()
+    elif kind == COMPARE:
+        fields.optional()
+        value = fields.optional()
+    return KeyChanged(key, value, applied.origin.position, applied.origin.name)

@@ -1,0 +1,112 @@
+"""The binary form of commands, results and pieces: numbers, and keys and values that are bytes or str.
+
+A value is a number of 4 bytes, twice its size in bytes and one more if it is a str, and then its bytes (UTF-8). What
+cannot be read raises WireError, at every replica alike; counts and sizes are checked before anything is made of them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from ordercast.model.errors import UsageError, WireError
+
+Value = bytes | str
+
+U8: Final = struct.Struct("!B")
+U32: Final = struct.Struct("!I")
+U64: Final = struct.Struct("!Q")
+I64: Final = struct.Struct("!q")
+VALUE_SIZE_MAX = 16 << 20  # of one key or value: what a message may have
+PIECE_SIZE = 64 << 10  # about: a piece ends with the first item that makes it so large
+I64_MAX = (1 << 63) - 1
+
+
+def value_bytes(value: Value) -> bytes:
+    if isinstance(value, str):
+        data, mark = value.encode("utf-8", "strict"), 1
+    elif isinstance(value, bytes):
+        data, mark = value, 0
+    else:
+        raise UsageError(f"a key or value is bytes or str, not {type(value).__name__}: encode it first")
+    if len(data) > VALUE_SIZE_MAX:
+        raise UsageError(f"a value of {len(data):,} bytes is too large, at most {VALUE_SIZE_MAX:,}")
+    return U32.pack(len(data) << 1 | mark) + data
+
+
+def optional_bytes(value: Value | None) -> bytes:
+    return b"\0" if value is None else b"\1" + value_bytes(value)
+
+
+class Reader:
+    """Reads fields one after the other."""
+
+    __slots__ = ("_at", "_data")
+
+    def __init__(self, data: bytes, at: int = 0) -> None:
+        self._data = data
+        self._at = at
+
+    @property
+    def is_at_end(self) -> bool:
+        return self._at == len(self._data)
+
+    def end(self) -> None:
+        if not self.is_at_end:
+            raise WireError(f"{len(self._data) - self._at} bytes too many")
+
+    def number(self, form: struct.Struct) -> int:
+        if len(self._data) - self._at < form.size:
+            raise WireError("it ends within a number")
+        (number,) = form.unpack_from(self._data, self._at)
+        self._at += form.size
+        return int(number)
+
+    def value(self) -> Value:
+        mark = self.number(U32)
+        size = mark >> 1
+        if size > len(self._data) - self._at:
+            raise WireError("it ends within a value")
+        data = self._data[self._at : self._at + size]
+        self._at += size
+        if not mark & 1:
+            return data
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            raise WireError("a text is not UTF-8") from None
+
+    def text(self) -> str:
+        value = self.value()
+        if not isinstance(value, str):
+            raise WireError("bytes where a text was expected")
+        return value
+
+    def optional(self) -> Value | None:
+        mark = self.number(U8)
+        if mark > 1:
+            raise WireError(f"neither a value nor none: {mark}")
+        return self.value() if mark else None
+
+    def count(self) -> int:
+        """Of items that follow, each of at least 4 bytes."""
+        count = self.number(U32)
+        if count * U32.size > len(self._data) - self._at:
+            raise WireError(f"{count} items do not fit in")
+        return count
+
+
+def pieces_from(items: Iterable[bytes]) -> Iterator[bytes]:
+    """Cut after the item with which a piece gets large enough: the same cuts wherever the items are the same."""
+    waiting: list[bytes] = []
+    size = 0
+    for item in items:
+        waiting.append(item)
+        size += len(item)
+        if size >= PIECE_SIZE:
+            yield b"".join(waiting)
+            waiting.clear()
+            size = 0
+    if waiting:
+        yield b"".join(waiting)

@@ -1,0 +1,43 @@
+"""Lock: one holder at a time in the ordered stream, waiters in order, a fencing token for each grant.
+
+    async with lock.hold() as held:
+        store.write(data, held.token)    # refused there, if it has seen a greater token
+
+Who leaves the group or disconnects loses the lock, at a place in the order that is the same for everybody. A holder
+that was cut off learns it late: hence the token. See `docs/concepts/replicated-state.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from ordercast.replicated.structures.base import Caller, Lost
+from ordercast.replicated.structures.claims import Exclusive, ExclusiveFront, Held
+
+
+class Lock(Exclusive["LockFront"]):
+    def front(self, caller: Caller) -> LockFront:
+        return LockFront(self, caller)
+
+
+class LockFront(ExclusiveFront):
+    async def acquire(self) -> Held:
+        """Waits for its turn. Cancelled, it does not wait any more."""
+        return await self._acquire()
+
+    async def release(self, held: Held) -> bool:
+        """Whether it was still held."""
+        return await self._release(held)
+
+    @asynccontextmanager
+    async def hold(self) -> AsyncIterator[Held]:
+        """Lost at the end when somebody else had it before the block was over."""
+        held = await self._acquire()
+        try:
+            yield held
+        except BaseException:
+            self._withdraw(held.claim)
+            raise
+        if not await self._release(held):
+            raise Lost("the lock was lost before it was released: this member was out of the group for a while")

@@ -1,0 +1,192 @@
+"""Queue: each job is taken by one consumer, who acknowledges it when it is done. What a consumer had taken and not
+acknowledged when it went goes back to its old place, and the next one gets it: every job is done at least once.
+
+Consumers that find nothing wait in the order in which they came: who puts something gives it to the first of them. Each
+take has a ticket, a number that its member does not use again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection
+from functools import partial
+from itertools import count
+from typing import NamedTuple, Self
+
+from ordercast.model.errors import WireError
+from ordercast.replicated.machine import Frozen, Origin
+from ordercast.replicated.structures.base import (
+    NO,
+    YES,
+    Caller,
+    Cut,
+    Front,
+    Owned,
+    Owner,
+    owner_bytes,
+    owner_of,
+    read_owner,
+)
+from ordercast.replicated.structures.fields import U8, U64, Reader, Value, value_bytes
+
+PUT, TAKE, ACKNOWLEDGE, GIVE_BACK = 1, 2, 3, 4
+_TAKER, _WAITING, _TAKEN = 1, 2, 3  # kinds of items in a picture
+
+
+class Take(NamedTuple):
+    """A consumer's wish for one job."""
+
+    owner: Owner
+    ticket: int
+
+
+class Queue(Owned["QueueFront"]):
+    def __init__(self) -> None:
+        self.waiting: deque[tuple[int, Value]] = deque()  # by number: the position of its put
+        self.taken: dict[Take, tuple[int, Value]] = {}
+        self.takers: deque[Take] = deque()  # nothing there for them yet
+
+    def front(self, caller: Caller) -> QueueFront:
+        return QueueFront(self, caller)
+
+    def act(self, kind: int, fields: Reader, origin: Origin) -> bytes:
+        if kind == PUT:
+            value = fields.value()
+            fields.end()
+            self.waiting.append((origin.position, value))
+            self._hand_out()
+            return YES
+        take = Take(owner_of(origin), fields.number(U64))
+        fields.end()
+        if kind == TAKE:
+            if take in self.taken or take in self.takers:
+                return NO  # a ticket is for one job
+            self.takers.append(take)
+            self._hand_out()
+            return YES
+        if kind == ACKNOWLEDGE:
+            return NO if self.taken.pop(take, None) is None else YES
+        if kind == GIVE_BACK:
+            had = take in self.taken or take in self.takers
+            self._remove(lambda each: each == take)
+            return YES if had else NO
+        raise WireError(f"a queue has no command {kind}")
+
+    def _hand_out(self) -> None:
+        while self.waiting and self.takers:
+            self.taken[self.takers.popleft()] = self.waiting.popleft()
+
+    def _remove(self, is_gone: Callable[[Take], bool]) -> None:
+        self.takers = deque(take for take in self.takers if not is_gone(take))
+        back = [self.taken.pop(take) for take in [take for take in self.taken if is_gone(take)]]
+        if back:
+            self.waiting = deque(sorted([*back, *self.waiting], key=lambda job: job[0]))
+            self._hand_out()
+
+    def owners(self) -> Collection[Owner]:
+        return {take.owner for take in (*self.taken, *self.takers)}
+
+    def drop(self, is_gone: Callable[[Owner], bool], position: int) -> None:
+        self._remove(lambda take: is_gone(take.owner))
+
+    def freeze(self) -> Frozen:
+        waiting, taken, takers = list(self.waiting), list(self.taken.items()), list(self.takers)
+
+        def items() -> list[bytes]:
+            return [
+                *(U8.pack(_TAKER) + _take_bytes(take) for take in takers),
+                *(U8.pack(_TAKEN) + _take_bytes(take) + _job_bytes(job) for take, job in taken),
+                *(U8.pack(_WAITING) + _job_bytes(job) for job in waiting),
+            ]
+
+        return Cut(items)
+
+    def blank(self) -> Self:
+        return type(self)()
+
+    def fill(self, fields: Reader) -> None:
+        while not fields.is_at_end:
+            kind = fields.number(U8)
+            if kind == _TAKER:
+                self.takers.append(_read_take(fields))
+            elif kind == _TAKEN:
+                take = _read_take(fields)
+                self.taken[take] = _read_job(fields)
+            elif kind == _WAITING:
+                self.waiting.append(_read_job(fields))
+            else:
+                raise WireError(f"a queue has no item {kind}")
+
+    def adopt(self, other: Self) -> None:
+        self.waiting, self.taken, self.takers = other.waiting, other.taken, other.takers
+
+
+def _take_bytes(take: Take) -> bytes:
+    return owner_bytes(take.owner) + U64.pack(take.ticket)
+
+
+def _read_take(fields: Reader) -> Take:
+    return Take(read_owner(fields), fields.number(U64))
+
+
+def _job_bytes(job: tuple[int, Value]) -> bytes:
+    return U64.pack(job[0]) + value_bytes(job[1])
+
+
+def _read_job(fields: Reader) -> tuple[int, Value]:
+    return fields.number(U64), fields.value()
+
+
+class Job(NamedTuple):
+    """Taken, and not acknowledged yet."""
+
+    number: int  # the same for whoever takes it: later jobs have greater ones
+    value: Value
+    take: Take
+
+
+class QueueFront(Front[Queue]):
+    def __init__(self, machine: Queue, caller: Caller) -> None:
+        super().__init__(machine, caller)
+        self._tickets = count(1)
+
+    def __len__(self) -> int:
+        """How many wait for a consumer, as the copy that is here has it."""
+        return len(self.machine.waiting)
+
+    @property
+    def taken(self) -> int:
+        """How many were taken and not acknowledged, as the copy that is here has it."""
+        return len(self.machine.taken)
+
+    async def put(self, value: Value) -> int:
+        """The number of the job."""
+        return (await self._ask(PUT, value_bytes(value))).position
+
+    async def take(self) -> Job:
+        """Waits for one. Cancelled, it wants none any more."""
+        while True:
+            take = Take(self._caller.me, next(self._tickets))
+            try:
+                await self._ask(TAKE, U64.pack(take.ticket))
+                found = await self._caller.until(partial(self._found, take))
+            except BaseException:
+                self._caller.post(bytes([GIVE_BACK]) + U64.pack(take.ticket))
+                raise
+            if found is not _DROPPED:
+                return Job(*found, take)
+
+    def _found(self, take: Take) -> tuple[int, Value] | None:
+        job = self.machine.taken.get(take)
+        return job if job is not None or take in self.machine.takers else _DROPPED
+
+    async def acknowledge(self, job: Job) -> bool:
+        """It is done, and gone. False when it was not ours any more: somebody else has it, or had it."""
+        return (await self._ask(ACKNOWLEDGE, U64.pack(job.take.ticket))).result == YES
+
+    async def give_back(self, job: Job) -> bool:
+        """Somebody else shall do it. False when it was not ours any more."""
+        return (await self._ask(GIVE_BACK, U64.pack(job.take.ticket))).result == YES
+
+
+_DROPPED: tuple[int, Value] = (0, b"")  # no job has this number: the take was forgotten, one was out of the group
