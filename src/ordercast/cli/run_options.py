@@ -33,7 +33,7 @@ def replay_command(options: SimOptions, seed: int, *, is_hostile: bool) -> str:
     """What differs from the defaults, written out."""
     words = ["ordercast", "sim"]
     if is_hostile:
-        words += ["--hostile", *(["--groups"] if options.clients else [])]
+        words += ["--hostile", *(["--groups"] if options.clients else ["--replicated"] if options.replicas else [])]
     else:
         words += _words_of(options)
     return shlex.join([*words, "--seed", str(seed)])

@@ -64,6 +64,9 @@ def sim(
     groups: Annotated[
         bool, typer.Option("--groups", help="With --hostile: with clients, as swarm --groups does.")
     ] = False,
+    replicated: Annotated[
+        bool, typer.Option("--replicated", help="With --hostile: with replicas, as swarm --replicated does.")
+    ] = False,
     trace: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the trace into this folder.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
@@ -75,7 +78,9 @@ def sim(
     check_seed(seed)
     if hostile:
         _refuse_overridden(context)
-        options = options_of(seed, groups=groups)
+        options = options_of(seed, groups=groups, replicated=replicated)
+    elif replicated:
+        raise UsageError("--replicated goes with --hostile")
     elif groups:
         raise UsageError("--groups goes with --hostile: without it write --clients, and how many")
     else:
@@ -109,7 +114,7 @@ def check_seed(seed: int) -> None:
         raise UsageError(f"seed {seed} cannot be used: write a whole number of at least 0 and below 2^63")
 
 
-_WITH_HOSTILE = ("seed", "hostile", "groups", "trace", "as_json")
+_WITH_HOSTILE = ("seed", "hostile", "groups", "replicated", "trace", "as_json")
 
 
 def _refuse_overridden(context: typer.Context) -> None:

@@ -18,6 +18,7 @@ from ordercast.cli.recording import record, run_info
 from ordercast.cli.run_options import replay_command
 from ordercast.cli.terminal import Meter, complain, output, write_json
 from ordercast.model.errors import UsageError
+from ordercast.sim.options import SimOptions
 from ordercast.sim.swarm import Outline, expected_rows, options_of, swarm
 from ordercast.trace.arrow import TraceError
 from ordercast.trace.parquet import prepare_folder
@@ -31,6 +32,7 @@ class Harvest:
     """The sum of all runs so far."""
 
     groups: bool = False  # the runs have clients
+    replicated: bool = False  # or replicas
     runs: int = 0
     inputs: int = 0
     submissions: int = 0
@@ -54,7 +56,7 @@ class Harvest:
         return self.inputs / self.seconds / self.processes if self.seconds else 0.0
 
     def expected(self) -> list[str]:
-        return expected_rows(groups=self.groups)
+        return expected_rows(groups=self.groups, replicated=self.replicated)
 
     def never(self) -> list[str]:
         return [name for name in self.expected() if not self.counts[name]]
@@ -64,6 +66,9 @@ def swarm_command(
     seeds: Annotated[str, typer.Option(metavar="A..B", help="Seeds to run, both ends included.")],
     groups: Annotated[
         bool, typer.Option("--groups", help="With clients that join, leave, send and crash; partitions in cascades.")
+    ] = False,
+    replicated: Annotated[
+        bool, typer.Option("--replicated", help="With replicas of a state: commands, quorums, transfers, crashes.")
     ] = False,
     processes: Annotated[int | None, typer.Option(metavar="N", help="Worker processes (default: all cores).")] = None,
     trace: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the traces of failing seeds here.")] = None,
@@ -80,9 +85,12 @@ def swarm_command(
     wanted = seeds_from(seeds)
     if processes is not None and not 1 <= processes <= PROCESSES_MAX:
         raise UsageError(f"--processes {processes} cannot be used: write a number of 1 to {PROCESSES_MAX}")
+    if groups and replicated:
+        raise UsageError("--groups and --replicated are different swarms: leave out one of them")
+    harvest = Harvest(groups, replicated, processes=min(processes or os.cpu_count() or 1, len(wanted)))
     if trace is not None:
-        _prepare(trace, wanted[0], groups)
-    harvest = _gather(wanted, processes, groups)
+        _prepare(trace, wanted[0], harvest)
+    _gather(harvest, wanted, processes)
     if trace is not None:
         _write_traces(harvest, trace)
     if as_json:
@@ -92,20 +100,21 @@ def swarm_command(
     return 1 if harvest.failures or (strict_coverage and harvest.never()) else 0
 
 
-def _prepare(folder: Path, seed: int, groups: bool) -> None:
-    options = options_of(seed, groups=groups)
-    prepare_folder(folder, run_info(options, seed, _replay(seed, groups)))
+def _options(seed: int, harvest: Harvest) -> SimOptions:
+    return options_of(seed, groups=harvest.groups, replicated=harvest.replicated)
 
 
-def _gather(seeds: range, processes: int | None, groups: bool) -> Harvest:
-    harvest = Harvest(groups, processes=min(processes or os.cpu_count() or 1, len(seeds)))
+def _prepare(folder: Path, seed: int, harvest: Harvest) -> None:
+    prepare_folder(folder, run_info(_options(seed, harvest), seed, _replay(seed, harvest)))
+
+
+def _gather(harvest: Harvest, seeds: range, processes: int | None) -> None:
     with Meter("swarm", len(seeds), shown_after_s=0) as meter:
         meter.show(0, "the first results come in batches")
-        for outline in swarm(seeds, processes, groups=groups):
+        for outline in swarm(seeds, processes, groups=harvest.groups, replicated=harvest.replicated):
             harvest.add(outline)
             harvest.seconds = meter.seconds
             meter.show(harvest.runs, _progress_note(harvest, len(seeds)))
-    return harvest
 
 
 def _progress_note(harvest: Harvest, total: int) -> str:
@@ -118,7 +127,7 @@ def _write_traces(harvest: Harvest, folder: Path) -> None:
     with Meter("writing traces", len(harvest.failures)) as meter:
         for number, failure in enumerate(harvest.failures):
             meter.show(number, f"seed {failure.seed}")
-            options = options_of(failure.seed, groups=harvest.groups)
+            options = _options(failure.seed, harvest)
             recording = record(options, failure.seed, is_hostile=True, keep_events=True)
             try:
                 harvest.traces[failure.seed] = str(recording.write(folder))
@@ -126,8 +135,8 @@ def _write_traces(harvest: Harvest, folder: Path) -> None:
                 complain(str(error))
 
 
-def _replay(seed: int, groups: bool) -> str:
-    return replay_command(options_of(seed, groups=groups), seed, is_hostile=True)
+def _replay(seed: int, harvest: Harvest) -> str:
+    return replay_command(_options(seed, harvest), seed, is_hostile=True)
 
 
 def _document(harvest: Harvest, seeds: range) -> dict[str, Any]:
@@ -140,7 +149,7 @@ def _document(harvest: Harvest, seeds: range) -> dict[str, Any]:
             {
                 "seed": failure.seed,
                 "sentence": failure.sentence.strip(),
-                "replay": _replay(failure.seed, harvest.groups),
+                "replay": _replay(failure.seed, harvest),
                 "trace": harvest.traces.get(failure.seed),
             }
             for failure in harvest.failures
@@ -171,7 +180,7 @@ def _draw(console: Console, harvest: Harvest) -> None:
 def _draw_failure(console: Console, failure: Outline, harvest: Harvest) -> None:
     trace = harvest.traces.get(failure.seed)
     console.print(Text(f"\nseed {failure.seed} failed: {failure.sentence.strip()}", style="bold red"), soft_wrap=True)
-    console.print(Text(f"  replay   {_replay(failure.seed, harvest.groups)}"), soft_wrap=True)
+    console.print(Text(f"  replay   {_replay(failure.seed, harvest)}"), soft_wrap=True)
     if trace is not None:
         console.print(Text(f"  trace    {trace}"), soft_wrap=True)
 

@@ -53,6 +53,19 @@ class GroupPromise(Enum):
     PRECISION = "groups: membership precision"
 
 
+class ReplicaPromise(Enum):
+    """What a replicated state guarantees: one per checker of `checker/replicated/`."""
+
+    SAME_COMMANDS = "replicas: same commands"
+    ONCE = "replicas: every command once"
+    CONFIRMATIONS = "replicas: confirmed when applied"
+    REFUSALS = "replicas: refused is never applied"
+    DURABILITY = "replicas: nothing confirmed is lost"
+    ONE_PRIMARY = "replicas: one primary component"
+    LINEARISABLE = "replicas: linearisable"
+    LIVENESS = "replicas: a quorum goes on"
+
+
 @dataclass(frozen=True, slots=True)
 class Promises:
     engine: str

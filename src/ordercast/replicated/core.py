@@ -112,6 +112,26 @@ class Core:
         return None if self._copy.track is None else self._copy.track.lineage
 
     @property
+    def is_deciding(self) -> bool:
+        """A round is open."""
+        return self._component is not None and self._component.decision is None
+
+    @property
+    def pending(self) -> int:
+        """Commands that came in the round that is open."""
+        return 0 if self._component is None else len(self._component.pending)
+
+    @property
+    def held(self) -> int:
+        """Commands that have their places here and are not applied."""
+        return 0 if self._copy.track is None else len(self._copy.track.held)
+
+    @property
+    def arriving_lineage(self) -> ViewId | None:
+        """Of the state that is being fetched."""
+        return None if self._arriving is None else self._arriving[1].track.lineage
+
+    @property
     def outstanding(self) -> int:
         """Requests without an answer."""
         return len(self._requests.waiting)
@@ -322,7 +342,7 @@ class Core:
         """What to fetch now, if anything."""
         name, best = self.me.name, decision.best
         if name in decision.continuing:
-            if not component.is_signalled:
+            if not component.is_signalled and self._arrived is None:
                 effects.append(self._fetch(decision.continuing[name], component, decision))
             return
         self._arrived = None
@@ -373,12 +393,14 @@ class Core:
         """A picture that came during the round."""
         if self._arrived is None or self._arriving is None:
             return
-        _, preface, pieces = self._arrived
+        point, preface, pieces = self._arrived
         try:
             self._load(component, preface, pieces, effects)
         except WireError:
             self._arrived = None
-            self.malformed += 1  # the Fetch of this decision stands: it is fetched again
+            self.malformed += 1
+            assert component.decision is not None
+            effects.append(self._fetch(point, component, component.decision))
 
     def _catch_up(self, component: Component, effects: list[Effect]) -> None:
         """The state here is the component's: apply what is held, and find what became of the requests."""

@@ -99,6 +99,8 @@ class Host:
         self.life = Life(engine, process, station=self._station(process))
         self.world.record(Started(self._at(), process, engine.promises, kept_storage))
         self._carry_out(engine.start(dict(self.disk), Incarnation(self.lives), self.local_now()))
+        if self.world.replicas is not None:
+            self.world.replicas.daemon_started(self.node)
 
     def crash(self) -> None:
         if self.life is not None:
@@ -112,7 +114,7 @@ class Host:
 
     def _station(self, process: ProcessId) -> Station | None:
         world = self.world
-        if not world.options.clients:
+        if not world.options.has_clients:
             return None
         tally = GroupTally(world.group_counts, world.names)
         return Station(process, Groups(process, station_name(process)), tally, world.tell, self._at)

@@ -70,6 +70,9 @@ class SimOptions:
     clients: int = 0  # names of clients per host; if any, `messages` are their deeds: join, leave, send, crash …
     groups: int = 3  # that clients join and send to
     rush: int = 0  # more deeds of clients around every fault, and as many after every new configuration
+    replicas: int = 0  # names of replicas of one state per host; if any, `messages` are their deeds
+    replica_weights: tuple[int, ...] = ()  # voices of the first replica of each host; none: who held the state last
+    founders: int = 1  # hosts whose first replicas must be there at a beginning, when there are no weights
 
     # The network: every value holds for each directed link that `links` does not except
     delay_min_ns: int = 50 * MICROSECOND  # fastest hop
@@ -101,6 +104,10 @@ class SimOptions:
     settle_ns: int = 4 * SECOND  # after healing everything must have settled within this
     all_at_once: bool = True  # hosts start together; otherwise one after the other
 
+    @property
+    def has_clients(self) -> bool:
+        return bool(self.clients or self.replicas)
+
     def validate(self) -> None:
         rules = [
             (1 <= self.nodes <= min(64, NODE_MAX), "nodes must be within 1..64"),
@@ -110,7 +117,14 @@ class SimOptions:
             (0 <= self.clients <= 1000, "clients must be within 0..1000"),
             (1 <= self.groups <= 100, "groups must be within 1..100"),
             (0 <= self.rush <= 1000, "rush must be within 0..1000"),
-            (not (self.clients and self.saturation), "clients do not saturate: leave out one of the two"),
+            (not (self.has_clients and self.saturation), "clients do not saturate: leave out one of the two"),
+            (0 <= self.replicas <= 10, "replicas must be within 0..10"),
+            (not (self.clients and self.replicas), "clients and replicas do not mix: leave out one of the two"),
+            (1 <= self.founders <= self.nodes, "founders must be within 1 and the number of hosts"),
+            (
+                not self.replica_weights or (len(self.replica_weights) == self.nodes and sum(self.replica_weights) > 0),
+                "weights must be given for every host, some above zero",
+            ),
             (
                 STAMP_SIZE <= self.size_min <= self.size_max,
                 f"sizes must rise from at least {STAMP_SIZE} bytes, which identify the message",

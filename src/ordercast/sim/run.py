@@ -16,6 +16,7 @@ from typing import Any
 
 from ordercast.checker import Checkers
 from ordercast.checker.groups import GroupCheckers
+from ordercast.checker.replicated import ReplicaCheckers
 from ordercast.checker.verdict import Outcome, Verdict, combined
 from ordercast.model.effects import Alarm
 from ordercast.model.ids import NodeId, ProcessId
@@ -28,6 +29,7 @@ from ordercast.sim.options import SimOptions
 from ordercast.sim.world import World
 from ordercast.trace.client_records import ClientEvent
 from ordercast.trace.records import DeliveredBatch, Event, Installed, Noted, Started
+from ordercast.trace.replica_records import ReplicaEvent
 
 
 @dataclass(slots=True)
@@ -44,6 +46,7 @@ class Result:
     alarms: list[tuple[int, ProcessId, Alarm]]
     events: list[Event]  # the history, when it was asked for
     client_events: list[ClientEvent] = field(default_factory=list)  # that of the clients, likewise
+    replica_events: list[ReplicaEvent] = field(default_factory=list)  # that of the replicas, likewise
 
     @property
     def is_valid(self) -> bool:
@@ -80,7 +83,7 @@ class Digest:
     def observe(self, event: Event) -> None:
         self._hash.update(repr(_told(event)).encode())
 
-    def observe_client(self, event: ClientEvent) -> None:
+    def observe_client(self, event: ClientEvent | ReplicaEvent) -> None:
         self._hash.update(repr(event).encode())
 
     def text(self) -> str:
@@ -133,16 +136,22 @@ def simulate(
         observers.append(observer)
     world = World(options, Random(seed), observers, on_fault)
     group_checkers, client_events = GroupCheckers(), list[ClientEvent]()
-    if options.clients:
+    if options.has_clients:
         world.client_observers += [group_checkers.observe, digest.observe_client]
         if keep_events:
             world.client_observers.append(client_events.append)
         if client_observer is not None:
             world.client_observers.append(client_observer)
+    replica_checkers, replica_events = ReplicaCheckers(), list[ReplicaEvent]()
+    if options.replicas:
+        world.replica_observers += [replica_checkers.observe, digest.observe_client]
+        if keep_events:
+            world.replica_observers.append(replica_events.append)
     if script is not None:
         script(world)
     settled = world.run(make_engine or (lambda node: RingNode(node, options.ring, verbose=verbose)))
-    verdicts = checkers.verdicts() + (group_checkers.verdicts() if options.clients else [])
+    verdicts = checkers.verdicts() + (group_checkers.verdicts() if options.has_clients else [])
+    verdicts += replica_checkers.verdicts() if options.replicas else []
     tally.counts.update(world.group_counts)
     return Result(
         seed,
@@ -157,4 +166,5 @@ def simulate(
         world.alarms,
         events,
         client_events,
+        replica_events,
     )

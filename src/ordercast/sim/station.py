@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, assert_never
+from typing import NamedTuple, Protocol, assert_never
 
 from ordercast.groups.envelope import decode_head
 from ordercast.groups.layer import (
@@ -25,7 +25,7 @@ from ordercast.groups.layer import (
 )
 from ordercast.groups.table import Notice
 from ordercast.model.effects import Deliver, Parcel
-from ordercast.model.events import Left, Transition, View
+from ordercast.model.events import GroupNews, Left, Transition, View
 from ordercast.model.ids import Instant, Position, ProcessId, node_of, position_from
 from ordercast.model.service import Service
 from ordercast.model.view import View as Configuration
@@ -59,11 +59,22 @@ class Request(NamedTuple):
     service: Service = Service.AGREED
 
 
+class Listener(Protocol):
+    """A program behind a client: told everything that the client is told."""
+
+    def got(self, sender: str, data: bytes) -> None: ...
+
+    def notified(self, news: GroupNews) -> None: ...
+
+    def ended(self, how: End) -> None: ...
+
+
 @dataclass(slots=True)
 class Client:
     id: ClientId
     name: str
     sent: int = 0
+    listener: Listener | None = None
 
 
 @dataclass(slots=True)
@@ -128,6 +139,8 @@ class Station:
                         position,
                     )
                 )
+                if client.listener is not None:
+                    client.listener.got(head.sender, data)
 
     def _confirm(self, confirmed: Confirmed) -> None:
         for client in self._those((confirmed.session,)):
@@ -147,6 +160,8 @@ class Station:
                     self.tell(GotLeft(self.clock(), client.id, news.group))
                 case _:
                     assert_never(news)
+            if client.listener is not None:
+                client.listener.notified(news)
 
     def _those(self, sessions: tuple[int, ...]) -> Iterator[Client]:
         """Those of them who still listen."""
@@ -213,6 +228,8 @@ class Station:
         del self.clients[client.id.session]
         self.tally.ends(self.groups, how)
         self.tell(Disconnected(self.clock(), client.id, how))
+        if client.listener is not None:
+            client.listener.ended(how)
 
     # What is to be submitted
 

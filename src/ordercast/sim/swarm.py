@@ -20,9 +20,10 @@ from ordercast.model.notes import Occurrence
 from ordercast.model.service import Service
 from ordercast.model.view import ChangeReason
 from ordercast.order.ring.states.moves import MOVES
-from ordercast.sim.faults import cascade
+from ordercast.sim.faults import Fault, FaultKind, cascade
 from ordercast.sim.group_tally import GroupOccurrence
 from ordercast.sim.options import SIM_RING, Delays, Link, SimOptions
+from ordercast.sim.replica_tally import NEVER, ReplicaOccurrence
 from ordercast.sim.run import simulate
 
 LARGE_EVERY = 10  # one run in ten has messages above 64 kB
@@ -116,6 +117,49 @@ def hostile_group_options(seed: int) -> SimOptions:
     )
 
 
+def hostile_replica_options(seed: int) -> SimOptions:
+    """The same with replicas of a state. Milder, for a state whose replicas all crash is lost; cut and healed again and
+    again, so that quorums come and go while states are on their way."""
+    rng = Random(f"replicas swarm {seed}")
+    options = hostile_group_options(seed)
+    nodes = options.nodes
+    faults = _mild_cascade(rng.randrange(4, 12), nodes, rng)
+    weights: tuple[int, ...] = ()
+    if rng.random() < 0.6:
+        weights = rng.choice(((1,) * nodes, (2, *(1,) * (nodes - 1)), (*(1,) * (nodes - 1), 0)))
+    options = replace(
+        options,
+        messages=rng.randrange(120, 300),
+        clients=0,
+        replicas=rng.choice((1, 1, 2)),
+        replica_weights=weights,
+        founders=rng.randrange(1, nodes + 1),
+        rush=rng.choice((0, 2, 6)),
+    )
+    if rng.random() < 0.25:
+        return options
+    return replace(
+        options,
+        loss=rng.choice((0.0, 0.0, 0.01, 0.03)),
+        ghost=0.0,
+        links=(),
+        slow_hosts=(),
+        ambushes=rng.choice((0, 2, 6)),
+        faults=faults,
+        random_faults=rng.choice((0, 0, 1)),
+        fault_time_ns=faults[-1].at + 100 * MILLISECOND,
+    )
+
+
+def _mild_cascade(count: int, nodes: int, rng: Random) -> tuple[Fault, ...]:
+    """Mostly cuts and repairs."""
+    faults = cascade(count, nodes, rng)
+    crashes = {FaultKind.CRASH, FaultKind.RESTART}
+    if rng.random() < 0.5:
+        faults = tuple(fault for fault in faults if fault.kind not in crashes) or faults
+    return faults
+
+
 def _bad_links(nodes: int, rng: Random) -> tuple[Link, ...]:
     """A few links that are much worse than the others, each in its own way."""
     links = []
@@ -128,14 +172,16 @@ def _bad_links(nodes: int, rng: Random) -> tuple[Link, ...]:
     return tuple(links)
 
 
-def options_of(seed: int, *, groups: bool = False) -> SimOptions:
-    """Of a hostile run, without clients or with them."""
+def options_of(seed: int, *, groups: bool = False, replicated: bool = False) -> SimOptions:
+    """Of a hostile run, without clients, with them, or with replicas."""
+    if replicated:
+        return hostile_replica_options(seed)
     return hostile_group_options(seed) if groups else hostile_options(seed)
 
 
-def outline(seed: int, *, groups: bool = False) -> Outline:
+def outline(seed: int, *, groups: bool = False, replicated: bool = False) -> Outline:
     """Run one seed; an exception is a failed run, not the end of the swarm."""
-    options = options_of(seed, groups=groups)
+    options = options_of(seed, groups=groups, replicated=replicated)
     try:
         result = simulate(options, seed)
     except Exception:
@@ -147,9 +193,11 @@ def outline(seed: int, *, groups: bool = False) -> Outline:
     return Outline(seed, result.is_valid, sentence, result.digest, result.inputs, submissions, result.counts)
 
 
-def swarm(seeds: range, processes: int | None = None, *, groups: bool = False) -> Iterator[Outline]:
+def swarm(
+    seeds: range, processes: int | None = None, *, groups: bool = False, replicated: bool = False
+) -> Iterator[Outline]:
     """Outlines in the order of the seeds."""
-    run = partial(outline, groups=groups)
+    run = partial(outline, groups=groups, replicated=replicated)
     workers = processes or os.cpu_count() or 1
     if workers == 1 or len(seeds) <= 1:
         yield from map(run, seeds)
@@ -162,9 +210,11 @@ def _leave_interrupts_to_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def expected_rows(*, groups: bool = False) -> list[str]:
+def expected_rows(*, groups: bool = False, replicated: bool = False) -> list[str]:
     """Everything that a swarm must have met at least once."""
     moves = [f"move {origin} → {target}" for origin, target in sorted(MOVES)]
     reasons = [f"gather: {reason.text}" for reason in ChangeReason if reason is not ChangeReason.STARTED]
     rows = [*moves, *reasons, *(occurrence.value for occurrence in Occurrence)]
+    if replicated:  # what groups and engines must meet is the business of the other swarms
+        return [occurrence.value for occurrence in ReplicaOccurrence if occurrence not in NEVER]
     return [*rows, *(occurrence.value for occurrence in GroupOccurrence)] if groups else rows

@@ -23,6 +23,7 @@ from ordercast.sim.faults import Fault, FaultKind, ambush, random_faults
 from ordercast.sim.host import Host
 from ordercast.sim.network import Network
 from ordercast.sim.options import SimOptions
+from ordercast.sim.replicas import Replicas
 from ordercast.sim.station import Station
 from ordercast.trace.client_records import Calm, ClientEvent
 from ordercast.trace.records import (
@@ -34,6 +35,7 @@ from ordercast.trace.records import (
     Noted,
     Saturated,
 )
+from ordercast.trace.replica_records import ReplicaEvent
 
 # Called as rule(source, target, packet).
 Rule = Callable[[int, int, bytes], bool]
@@ -52,6 +54,7 @@ class World:
     observers: list[Callable[[Event], None]]
     on_fault: Callable[[int, Fault], None] | None = None  # told of every fault as it strikes
     client_observers: list[Callable[[ClientEvent], None]] = field(default_factory=list)
+    replica_observers: list[Callable[[ReplicaEvent], None]] = field(default_factory=list)
     now: int = 0
     inputs: int = 0
     hosts: list[Host] = field(default_factory=list)
@@ -64,12 +67,15 @@ class World:
     _order: int = 0
     _is_healed: bool = False
     _pending: int = 0  # submissions that are still to come
+    replicas: Replicas | None = None  # of a state, on the hosts
     _ambushes: int = 0  # faults that wait for their moment
     _is_calm: bool = False  # all has settled once, and clients have said their last
 
     def __post_init__(self) -> None:
         self.network = Network(self.options, Random(self.rng.random()), self.arrive_at)
         self._ambushes = self.options.ambushes
+        if self.options.replicas:
+            self.replicas = Replicas(self, self.rng)
 
     # Services for hosts and network
 
@@ -97,6 +103,15 @@ class World:
         for observe in self.client_observers:
             observe(event)
 
+    def tell_replica(self, event: ReplicaEvent) -> None:
+        for observe in self.replica_observers:
+            observe(event)
+
+    def station_at(self, node: int) -> Station | None:
+        """Where clients may connect."""
+        host = self.hosts[node]
+        return None if host.life is None or host.has_left else host.life.station
+
     def others(self, node: int) -> list[int]:
         return [host.node for host in self.hosts if host.node != node]
 
@@ -122,6 +137,8 @@ class World:
         for station in self._stations():
             self.tell(station.known())
         self.tell(ended)
+        if self.replicas is not None:
+            self.replicas.end(ended)
         return settled
 
     def _loop(self) -> bool:
@@ -152,6 +169,7 @@ class World:
             and not any(host.has_left and host.life is not None for host in self.hosts)
             and all(life.view is not None and life.view.members == alive and life.engine.is_idle() for life in lives)
             and all(station.is_quiet() for station in self._stations())
+            and (self.replicas is None or self.replicas.is_quiet())
         )
 
     # Applications
@@ -169,7 +187,7 @@ class World:
         self._pending -= 1
         options, rng = self.options, self.rng
         host = self.hosts[rng.randrange(0, options.nodes)]
-        if options.clients:
+        if options.has_clients:
             self._act(host)
             return
         sender = rng.randrange(0, options.senders)
@@ -179,14 +197,17 @@ class World:
 
     def _rush(self, at: int) -> None:
         """Clients are busiest when it hurts."""
-        for _ in range(self.options.rush if self.options.clients else 0):
+        for _ in range(self.options.rush if self.options.has_clients else 0):
             self._pending += 1
             self.schedule(at + self.rng.randrange(0, RUSH_NS), self._submit, False)
 
     def _act(self, host: Host) -> None:
         life = host.life
         if life is not None and life.station is not None and not host.has_left:
-            act(life.station, self.options, self.rng)
+            if self.replicas is not None:
+                self.replicas.act(host.node, life.station)
+            else:
+                act(life.station, self.options, self.rng)
             host.submit_for_clients()
 
     def _stations(self) -> list[Station]:
@@ -200,7 +221,10 @@ class World:
             return False
         self._is_calm = True
         self.tell(Calm(Instant(self.now)))
-        farewell_round(stations, self.options, self.rng)
+        if self.replicas is not None:
+            self.replicas.speak_last(Calm(Instant(self.now)))
+        else:
+            farewell_round(stations, self.options, self.rng)
         for host in self.hosts:
             host.submit_for_clients()
         return True
@@ -300,6 +324,8 @@ class World:
         healed = Healed(Instant(self.now), alive)
         self.record(healed)
         self.tell(healed)
+        if self.replicas is not None:
+            self.replicas.heal(healed)
         self._is_healed = True
         if self.options.saturation:
             self._pending += 1

@@ -1,0 +1,49 @@
+"""What a campaign with replicas wants to have seen."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class ReplicaOccurrence(Enum):
+    """The rows that a swarm of replicas adds to its table."""
+
+    BOOTSTRAP = "replicas: began with the empty state"
+    PRIMARY = "replicas: primary component decided"
+    ATTEMPT = "replicas: primary component attempted, after the signal"
+    ATTEMPTED_BEGINNING = "replicas: beginning attempted, after the signal"
+    FORGOTTEN = "replicas: beginning found to have failed"
+    PRIMARY_LOADED = "replicas: primary component by a replica that was loaded"
+    MINORITY = "replicas: not a quorum"
+    NO_STATE = "replicas: nobody has a state"
+    ABANDONED_ROUND = "replicas: round abandoned"
+    PENDING = "replicas: command came before the decision"
+    PENDING_LOST = "replicas: round abandoned with commands that came in it"
+    HELD = "replicas: command held after a signal"
+    HELD_APPLIED = "replicas: held commands applied in a later view"
+    HELD_DROPPED = "replicas: held commands replaced by another's state"
+    HELD_TRANSFERRED = "replicas: picture with commands that are held"
+    KEPT = "replicas: command kept by a replica that is being loaded"
+    CONFIRMED = "replicas: command confirmed"
+    CONFIRMED_LATE = "replicas: command confirmed after its sender was cut off"
+    REFUSED = "replicas: command refused, nobody will apply it"
+    REFUSED_ONCE_SENT = "replicas: command refused when it came back"
+    UNCERTAIN = "replicas: command refused, a copy may be applied"
+    TWICE = "replicas: command came twice"
+    SENT_AGAIN = "replicas: command sent again"
+    FETCH = "replicas: transfer began"
+    FETCHED = "replicas: transfer complete"
+    FETCHED_IN_ROUND = "replicas: transfer complete while a round was open"
+    CONTINUED = "replicas: transfer continued in another view"
+    RESUMED = "replicas: transfer resumed with another donor"
+    STOPPED = "replicas: transfer abandoned"
+    FROZEN = "replicas: picture kept for others"
+    STALE_LOADED = "replicas: stale replica loaded"
+    FRESH_LOADED = "replicas: fresh replica loaded"
+    NEW_LIFE = "replicas: started again without memory"
+    SURVIVED = "replicas: outlived its daemon"
+    RECONNECTED = "replicas: joined again with its state"
+    WRONG_PICTURE = "replicas: wrong picture refused"
+
+
+NEVER = frozenset({ReplicaOccurrence.WRONG_PICTURE})  # with a core that is right

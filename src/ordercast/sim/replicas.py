@@ -1,0 +1,192 @@
+"""All replicas of one simulated state, on the hosts of a run, and what they do next, drawn from the run's generator.
+
+The first replica of each host comes with its daemon and has a voice; others come and go, with a copy and no voice when
+weights are configured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING
+
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import MILLISECOND, Instant
+from ordercast.replicated.core import Core
+from ordercast.replicated.effects import Donor
+from ordercast.replicated.quorum import LastMajority, Majority
+from ordercast.sim.dictionary import Dictionary
+from ordercast.sim.options import SimOptions
+from ordercast.sim.replica import Replica
+from ordercast.sim.replica_tally import ReplicaOccurrence
+from ordercast.sim.station import Station
+from ordercast.trace.client_records import Calm
+from ordercast.trace.records import Ended, Healed
+from ordercast.trace.replica_records import ReplicaEvent, ReplicaStarted
+
+if TYPE_CHECKING:
+    from ordercast.sim.world import World
+
+_DEEDS = ("submit", "synchronise", "leave", "break", "crash")
+_WEIGHTS = (80, 10, 2, 4, 4)
+_DIES_WITH_DAEMON = 0.6
+_KEYS = 12
+_APPEAR_MAX_NS = 10 * MILLISECOND
+_AGAIN_MAX_NS = 40 * MILLISECOND
+
+
+class Replicas:
+    def __init__(self, world: World, rng: Random) -> None:
+        self._world = world
+        self.rng = rng
+        self._rule = rule_of(world.options)
+        self._running: dict[tuple[int, str], Replica] = {}  # by host and name: those whose memory is there
+        self._known: set[tuple[int, str]] = set()  # that ever were
+        self._lives = 0
+        self._is_healed = False
+
+    # Services for replicas
+
+    def now(self) -> Instant:
+        return Instant(self._world.now)
+
+    def schedule(self, delay_ns: int, action: Callable[[], None]) -> None:
+        self._world.schedule(self._world.now + delay_ns, action)
+
+    def tell(self, event: ReplicaEvent) -> None:
+        self._world.tell_replica(event)
+
+    def count(self, what: ReplicaOccurrence) -> None:
+        self._world.group_counts[what.value] += 1
+
+    def find(self, donor: Donor) -> Replica | None:
+        for replica in self._running.values():
+            if replica.life == donor.life:
+                return replica
+        return None
+
+    def can_talk(self, one: int, other: int) -> bool:
+        blocked = self._world.network.blocked
+        return one == other or not ((one, other) in blocked or (other, one) in blocked)
+
+    def is_here(self, replica: Replica) -> bool:
+        return any(other is replica for other in self._running.values())
+
+    def forget(self, replica: Replica) -> None:
+        self._running = {key: other for key, other in self._running.items() if other is not replica}
+
+    def dies_with_daemon(self) -> bool:
+        return self.rng.random() < _DIES_WITH_DAEMON
+
+    # Beginnings and ends
+
+    def daemon_started(self, node: int) -> None:
+        self.schedule(self.rng.randrange(_APPEAR_MAX_NS), lambda: self._appear(node, "r0"))
+
+    def _appear(self, node: int, name: str) -> None:
+        """Connect and join: with what is in memory, or as a new life."""
+        station = self._world.station_at(node)
+        if station is None:
+            return
+        replica = self._running.get((node, name))
+        if replica is not None and replica.client is not None:
+            return
+        try:
+            client = station.connect(name)
+        except UsageError:  # its last connection is not yet known to be gone
+            self.schedule(self.rng.randrange(_APPEAR_MAX_NS), lambda: self._appear(node, name))
+            return
+        if replica is None:
+            replica = self._start(node, name, client.name)
+        else:
+            self.count(ReplicaOccurrence.RECONNECTED)
+        replica.connect(station, client)
+        self._world.hosts[node].submit_for_clients()
+
+    def _start(self, node: int, name: str, full: str) -> Replica:
+        self._lives += 1
+        replica = Replica(self, node, full, self._lives)
+        is_first = (node, name) not in self._known
+        if not is_first:
+            self.count(ReplicaOccurrence.NEW_LIFE)
+        self._known.add((node, name))
+        self._running[node, name] = replica
+        replica.machine = Dictionary(replica.applied, replica.was_loaded)
+        replica.core = Core(full, replica.life, replica.machine, self._rule, founding=is_first, outstanding_max=20)
+        self.tell(ReplicaStarted(self.now(), replica.life, full, *_voices(self._rule)))
+        return replica
+
+    def _again(self, node: int, name: str) -> None:
+        self.schedule(self.rng.randrange(_AGAIN_MAX_NS), lambda: self._appear(node, name))
+
+    # Deeds
+
+    def act(self, node: int, station: Station) -> None:
+        rng = self.rng
+        name = f"r{rng.randrange(self._world.options.replicas)}"
+        replica = self._running.get((node, name))
+        if replica is None or replica.client is None:
+            self._appear(node, name)
+            return
+        match "submit" if self._is_healed else rng.choices(_DEEDS, _WEIGHTS)[0]:
+            case "submit":
+                replica.submit(self._operation())
+            case "synchronise":
+                replica.submit(b"")
+            case "leave":
+                replica.leave()
+                replica.join_again()
+            case "break":
+                station.crash(replica.client)
+                self._again(node, name)
+            case _:
+                replica.die()
+                self._again(node, name)
+
+    def _operation(self) -> bytes:
+        rng = self.rng
+        key = b"k%d" % rng.randrange(_KEYS)
+        chance = rng.random()
+        if chance < 0.6:
+            return b"put %s %d" % (key, rng.randrange(1_000_000))
+        if chance < 0.8:
+            return b"add %s %d" % (key, rng.randrange(100))
+        return b"get %s" % key if chance < 0.95 else b"delete %s" % key
+
+    # The end
+
+    def heal(self, healed: Healed) -> None:
+        """Nobody crashes any more; most of those who are gone come back."""
+        self._is_healed = True
+        self.tell(healed)
+        for node in range(self._world.options.nodes):
+            if self.rng.random() < 0.9:
+                self._again(node, "r0")
+
+    def speak_last(self, calm: Calm) -> None:
+        self.tell(calm)
+        for key in sorted(self._running):
+            if self._running[key].client is not None:
+                self._running[key].submit(self._operation())
+
+    def is_quiet(self) -> bool:
+        return all(replica.transfer is None for replica in self._running.values() if replica.client is not None)
+
+    def end(self, ended: Ended) -> None:
+        for key in sorted(self._running):
+            if self._running[key].client is not None:
+                self.tell(self._running[key].known())
+        self.tell(ended)
+
+
+def rule_of(options: SimOptions) -> Majority | LastMajority:
+    if options.replica_weights:
+        return Majority({f"r0@n{node}": weight for node, weight in enumerate(options.replica_weights)})
+    return LastMajority(frozenset(f"r0@n{node}" for node in range(options.founders)))
+
+
+def _voices(rule: Majority | LastMajority) -> tuple[tuple[tuple[str, int], ...], tuple[str, ...]]:
+    """The configured weights, and who must be there at a beginning."""
+    if isinstance(rule, Majority):
+        return tuple(sorted(rule.weights.items())), tuple(sorted(name for name in rule.weights if rule.weight(name)))
+    return (), tuple(sorted(rule.founders))

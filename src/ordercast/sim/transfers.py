@@ -1,0 +1,63 @@
+"""Pictures on their way between simulated replicas: piece by piece, over links that are cut, from donors that die."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ordercast.model.errors import WireError
+from ordercast.model.ids import MICROSECOND, MILLISECOND
+from ordercast.replicated.effects import Donor, Point
+from ordercast.sim.replica_tally import ReplicaOccurrence
+
+if TYPE_CHECKING:
+    from ordercast.sim.replica import Replica
+
+PIECE_MIN_NS = 100 * MICROSECOND
+PIECE_MAX_NS = 4 * MILLISECOND
+RETRY_NS = 5 * MILLISECOND
+
+
+@dataclass(slots=True, eq=False)
+class Transfer:
+    fetcher: Replica
+    point: Point
+    donors: tuple[Donor, ...]
+    donor: int = 0  # which of them
+    pieces: list[bytes] = field(default_factory=list)  # the preface first
+    last: str = ""  # whom the last piece came from
+    is_over: bool = False
+
+    def go_on(self, donors: tuple[Donor, ...]) -> None:
+        self.donors, self.donor = donors, 0
+
+    def step(self) -> None:
+        """One piece, or another donor."""
+        if self.is_over:
+            return
+        replicas = self.fetcher.replicas
+        donor = replicas.find(self.donors[self.donor]) if self.donors else None
+        picture = None if donor is None else donor.pictures.get(self.point)
+        if donor is None or picture is None or not replicas.can_talk(self.fetcher.node, donor.node):
+            self.donor = (self.donor + 1) % max(1, len(self.donors))
+            replicas.schedule(RETRY_NS, self.step)
+            return
+        if self.pieces and self.last != donor.name:
+            replicas.count(ReplicaOccurrence.RESUMED)
+        self.last = donor.name
+        piece = picture.preface if not self.pieces else next(picture.frozen.pieces(len(self.pieces) - 1), None)
+        if piece is not None:
+            self.pieces.append(piece)
+            replicas.schedule(replicas.rng.randrange(PIECE_MIN_NS, PIECE_MAX_NS), self.step)
+            return
+        self._finish()
+
+    def _finish(self) -> None:
+        self.is_over = True
+        preface, *pieces = self.pieces
+        try:
+            self.fetcher.got_picture(self, preface, pieces)
+        except WireError:
+            self.fetcher.replicas.count(ReplicaOccurrence.WRONG_PICTURE)
+            again = self.fetcher.transfer = Transfer(self.fetcher, self.point, self.donors)
+            self.fetcher.replicas.schedule(RETRY_NS, again.step)
