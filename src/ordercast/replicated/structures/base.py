@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from itertools import islice
-from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import ViewId
@@ -41,6 +41,12 @@ class Applied(NamedTuple):
     command: bytes
     origin: Origin
     result: bytes
+
+
+class Reloaded(NamedTuple):
+    """Some commands are not told one by one: read the copy anew."""
+
+    why: str
 
 
 class Answer(NamedTuple):
@@ -78,7 +84,8 @@ class Caller(Protocol):
     async def until(self, ready: Callable[[], T | None]) -> T:
         """What `ready` gives as soon as it gives something: asked after everything that is applied here."""
 
-    def applied(self) -> AsyncIterator[Applied]: ...
+    async def ready(self) -> None: ...
+    def watch(self, *kinds: type) -> AsyncIterator[Any]: ...
 
 
 class Lost(Exception):
@@ -199,6 +206,14 @@ class Front(Generic[MachineT]):
     async def synced(self) -> int:
         """Returns when everything that was confirmed to anybody before the call is in the copy that is here."""
         return await self._caller.synced()
+
+    async def ready(self) -> None:
+        """Returns when the copy that is here is the state of a primary component: commands are taken."""
+        await self._caller.ready()
+
+    def watch(self) -> AsyncIterator[Any]:
+        """What happens from now on: `Applied`, `Reloaded`, `Changed` (the component) and `Progress` (of a transfer)."""
+        return self._caller.watch()
 
     async def _ask(self, kind: int, fields: bytes = b"") -> Answer:
         answer = await self._caller.submit(bytes([kind]) + fields)

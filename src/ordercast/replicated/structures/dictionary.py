@@ -8,7 +8,7 @@ from typing import Self
 
 from ordercast.model.errors import WireError
 from ordercast.replicated.machine import Frozen, Origin
-from ordercast.replicated.structures.base import NO, YES, Applied, Caller, Cut, Front, Structure
+from ordercast.replicated.structures.base import NO, YES, Applied, Caller, Cut, Front, Reloaded, Structure
 from ordercast.replicated.structures.fields import Reader, Value, optional_bytes, value_bytes
 
 SET, DELETE, COMPARE = 1, 2, 3
@@ -120,12 +120,17 @@ class DictionaryFront(Front[Dictionary]):
     def __contains__(self, key: Value) -> bool:
         return key in self.machine.entries
 
-    async def changes(self) -> AsyncIterator[KeyChanged]:
+    def changes(self) -> AsyncIterator[KeyChanged | Reloaded]:
         """What is set and deleted from now on, in order."""
-        async for applied in self._caller.applied():
-            change = _changed(applied)
-            if change is not None:
-                yield change
+        return _changes(self._caller.watch(Applied, Reloaded))
+
+
+async def _changes(events: AsyncIterator[Applied | Reloaded]) -> AsyncIterator[KeyChanged | Reloaded]:
+    async for event in events:
+        if isinstance(event, Reloaded):
+            yield event
+        elif (change := _changed(event)) is not None:
+            yield change
 
 
 def _changed(applied: Applied) -> KeyChanged | None:

@@ -1,0 +1,92 @@
+"""Dispatcher: reads a member's stream once, for all replicas that the member carries.
+
+It belongs to the member: the first replica starts it, the last one stops it. A member that carries replicas is read by
+nobody else; what comes for other groups is not kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+from weakref import WeakKeyDictionary
+
+from ordercast.model.errors import UsageError
+from ordercast.model.events import Batch, Dropped, Left, Piece, Reconnected, Transition, View
+from ordercast.stream.member import Member
+
+
+class Listener(Protocol):
+    """A replica of one group."""
+
+    def on_view(self, view: View) -> None: ...
+    def on_transition(self, transition: Transition) -> None: ...
+    def on_messages(self, batch: Batch) -> None: ...
+    def on_cut_off(self, name: str | None) -> None:
+        """The member has left, or (with its name from now on) was out of the group: then a new view follows."""
+
+    def on_ended(self, error: BaseException) -> None:
+        """Nothing will come any more."""
+
+
+class Dispatcher:
+    def __init__(self, member: Member) -> None:
+        self._member = member
+        self._listeners: dict[str, Listener] = {}
+        self._reading: asyncio.Task[None] | None = None
+
+    @classmethod
+    def of(cls, member: Member) -> Dispatcher:
+        """The member's own."""
+        return _DISPATCHERS.setdefault(member, cls(member))
+
+    def add(self, group: str, listener: Listener) -> None:
+        if group in self._listeners:
+            raise UsageError(f"{self._member.name} has a replica of {group} already")
+        self._listeners[group] = listener
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.get_running_loop().create_task(self._read())
+
+    async def remove(self, group: str, listener: Listener) -> None:
+        """It hears nothing any more."""
+        if self._listeners.get(group) is listener:
+            del self._listeners[group]
+        reading = self._reading
+        if not self._listeners and reading is not None:
+            self._reading = None
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+    async def _read(self) -> None:
+        """Whatever ends it, the listeners are told."""
+        error: BaseException = UsageError("the member was closed")
+        try:
+            async for piece in self._member.batches():
+                self._hand_over(piece)
+        except asyncio.CancelledError:
+            raise
+        except Exception as caught:
+            error = caught
+        for listener in list(self._listeners.values()):
+            listener.on_ended(error)
+
+    def _hand_over(self, piece: Piece) -> None:
+        if isinstance(piece, Batch):
+            for group in piece.groups:
+                if (listener := self._listeners.get(group)) is not None:
+                    listener.on_messages(piece)
+        elif isinstance(piece, Reconnected):
+            for listener in list(self._listeners.values()):
+                listener.on_cut_off(piece.name)
+        elif isinstance(piece, Dropped):
+            raise UsageError('messages were dropped, and a replica needs them all: connect with slow="wait"')
+        elif (listener := self._listeners.get(piece.group)) is not None:
+            if isinstance(piece, View):
+                listener.on_view(piece)
+            elif isinstance(piece, Transition):
+                listener.on_transition(piece)
+            else:
+                assert isinstance(piece, Left)
+                listener.on_cut_off(None)
+
+
+_DISPATCHERS: WeakKeyDictionary[Member, Dispatcher] = WeakKeyDictionary()

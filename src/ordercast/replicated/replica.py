@@ -1,0 +1,387 @@
+"""Replica: a structure that is the same at all members of a group.
+
+    async with Replica(me, "accounts", Dictionary(), quorum=Majority({"a@n1": 1, "b@n2": 1, "c@n3": 1})) as accounts:
+        await accounts.ready()
+        await accounts.set("alice", b"100")    # returns when it is confirmed
+
+It carries out what the core (`core.py`) decides: sends, serves and fetches states, and answers those who wait. `me` is
+any `Member`, a client or an embedded node; it may carry replicas of several groups. When it was out of the group for a
+while, what waits is sent again, and applied once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from ordercast.client.connection import ConnectionLost
+from ordercast.model.errors import UsageError, WireError
+from ordercast.model.events import Batch, Transition, View
+from ordercast.model.service import Service
+from ordercast.replicated.arrival import Arrival, Served, address_of, key_of
+from ordercast.replicated.core import Core
+from ordercast.replicated.dispatcher import Dispatcher
+from ordercast.replicated.effects import (
+    Changed,
+    Confirm,
+    Effect,
+    Fetch,
+    Freeze,
+    Refuse,
+    Release,
+    Send,
+    Standing,
+    StopFetching,
+    Why,
+)
+from ordercast.replicated.quorum import Rule
+from ordercast.replicated.structures.base import (
+    BACK_COMMAND,
+    Age,
+    Answer,
+    Applied,
+    Owned,
+    Owner,
+    Reloaded,
+    Structure,
+    gone_command,
+)
+from ordercast.replicated.transfer import Donor, Patience, Progress
+from ordercast.replicated.watching import Filled, Told, Watch, Watchers
+from ordercast.stream.member import Member
+
+FrontT = TypeVar("FrontT")
+T = TypeVar("T")
+SUBMITTED_MAX = 1024  # by the application and not answered; more wait
+OUTSTANDING_MAX = 8 * SUBMITTED_MAX  # with those that nobody waits for any more
+COMMAND_SIZE_MAX = 15 << 20
+LEAVE_S = 5.0
+
+
+class NotPrimary(Exception):
+    """The command was refused: the members that can be reached are no primary component. `is_uncertain`: it had been
+    sent before the component changed, so it may have been applied, or may be later."""
+
+    def __init__(self, sentence: str, is_uncertain: bool) -> None:
+        super().__init__(sentence)
+        self.is_uncertain = is_uncertain
+
+
+class ReplicaEnded(Exception):
+    """The replica was closed, or its member has failed. A command that waited may have been applied."""
+
+
+class Replica(Generic[FrontT]):
+    def __init__(
+        self,
+        member: Member,
+        group: str,
+        structure: Structure[FrontT],
+        *,
+        quorum: Rule,
+        founding: bool = False,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        patience: Patience | None = None,
+    ) -> None:
+        """`quorum`: `Majority` or `LastMajority`, the same at all members. `founding`: this is the first life of this
+        replica ever (asked by `LastMajority` alone). `host` and `port`: where others fetch the state from; they must be
+        able to reach it."""
+        self.group = group
+        self.status: Changed | None = None  # what is known of the component
+        self._member = member
+        self._structure = structure
+        self._watchers = Watchers()
+        self._machine = Told(structure, self._watchers)
+        self._patience = patience or Patience()
+        self._donor = Donor(host, port, self._patience)
+        self._settings = (quorum, founding)
+        self._core: Core
+        self._links = _Links()
+        self._submitting = asyncio.Semaphore(SUBMITTED_MAX)
+        self._answers: dict[int, asyncio.Future[Answer]] = {}
+        self._posted: dict[int, bytes] = {}  # that nobody waits for
+        self._again: list[bytes] = []  # of these, what was refused
+        self._ended: BaseException | None = None
+
+    # Beginning and end
+
+    async def __aenter__(self) -> FrontT:
+        await self._donor.__aenter__()
+        try:
+            await self._begin()
+        except BaseException:
+            await self._stop(ReplicaEnded(f"the replica of {self.group} could not begin"))
+            raise
+        return self._structure.front(self)
+
+    async def _begin(self) -> None:
+        rule, founding = self._settings
+        self._core = Core(
+            self._member.name,
+            secrets.randbits(64),
+            self._machine,
+            rule,
+            address=address_of(self._donor.place),
+            founding=founding,
+            outstanding_max=OUTSTANDING_MAX,
+        )
+        self._say_back()
+        Dispatcher.of(self._member).add(self.group, self)
+        self._links.sender = asyncio.get_running_loop().create_task(self._send_all())
+        await self._member.join(self.group)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._ended is None:
+            with suppress(Exception):
+                async with asyncio.timeout(LEAVE_S):
+                    await self._member.leave(self.group)
+                    await self._links.left.wait()
+        await self._stop(ReplicaEnded(f"the replica of {self.group} was closed"))
+
+    async def _stop(self, error: BaseException) -> None:
+        self._end(error)
+        await Dispatcher.of(self._member).remove(self.group, self)
+        await self._links.stop()
+        await self._donor.__aexit__(None, None, None)
+
+    def _end(self, error: BaseException) -> None:
+        if self._ended is not None:
+            return
+        self._ended = error
+        for future in self._answers.values():
+            if not future.done():
+                future.set_exception(error)
+                future.exception()  # seen: who waits for it gets it anyway
+        self._watchers.end(error)
+
+    # What a front asks for (see `structures/base.py`)
+
+    @property
+    def me(self) -> Owner:
+        return Owner(self._core.me.name, self._core.me.life)
+
+    @property
+    def age(self) -> Age:
+        term = self.status.term if self.status is not None else None
+        return Age(term, self._core.count, self._is_current)
+
+    @property
+    def _is_current(self) -> bool:
+        return self._core.is_primary and self._core.standing is Standing.HOLDER
+
+    async def ready(self) -> None:
+        await self.until(lambda: self._is_current or None)
+
+    async def submit(self, command: bytes) -> Answer:
+        if len(command) > COMMAND_SIZE_MAX:
+            raise UsageError(f"a command of {len(command):,} bytes is too large, at most {COMMAND_SIZE_MAX:,}")
+        async with self._submitting:
+            return await self._answer(lambda: self._core.submit(command))
+
+    async def synced(self) -> int:
+        async with self._submitting:
+            return (await self._answer(self._core.synchronise)).position
+
+    async def _answer(self, ask: Callable[[], tuple[int, list[Effect]]]) -> Answer:
+        self._check_running()
+        number, effects = ask()
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._answers[number] = future
+        try:
+            self._carry_out(effects)
+            return await future
+        finally:
+            self._answers.pop(number, None)
+
+    def post(self, command: bytes) -> None:
+        if self._ended is None:
+            number, effects = self._core.submit(command)
+            self._posted[number] = command
+            self._carry_out(effects)
+
+    async def until(self, ready: Callable[[], T | None]) -> T:
+        self._check_running()
+        return await self._watchers.until(ready)
+
+    def watch(self, *kinds: type) -> Watch[Any]:
+        return self._watchers.watch(*(kinds or (Applied, Reloaded, Changed, Progress)))
+
+    def _check_running(self) -> None:
+        if self._ended is not None:
+            raise ReplicaEnded(str(self._ended)) from self._ended
+
+    # What the dispatcher hands over
+
+    def on_view(self, view: View) -> None:
+        self._carry_out(self._core.on_view(view))
+        self._look()
+
+    def on_transition(self, transition: Transition) -> None:
+        self._carry_out(self._core.on_transition(transition))
+        self._look()
+
+    def on_messages(self, batch: Batch) -> None:
+        changes, status = self._machine.changes, self.status
+        self._carry_out(self._core.on_messages(batch.sender, batch.data))
+        if self._machine.changes != changes or self.status is not status:
+            self._look()
+
+    def on_cut_off(self, name: str | None) -> None:
+        """Left or reconnected, perhaps under another name: nothing that was not sent yet is of use."""
+        self._links.left.set()
+        self._links.out.clear()
+        self._carry_out(self._core.cut_off(name or self._core.me.name))
+        if name is not None:
+            self._say_back()
+        self._look()
+
+    def on_ended(self, error: BaseException) -> None:
+        self._end(ReplicaEnded(f"the replica of {self.group} has ended: {error}"))
+
+    def _look(self) -> None:
+        """After everything that may have changed the copy, or what is known of the component."""
+        self._watchers.look()
+        if self._core.is_primary:
+            again, self._again = self._again, []
+            for command in again:
+                self.post(command)
+            self._tell_gone()
+
+    # Departures, for structures of which members own parts
+
+    def _say_back(self) -> None:
+        if isinstance(self._structure, Owned):
+            number, effects = self._core.submit(BACK_COMMAND)
+            self._posted[number] = BACK_COMMAND
+            self._carry_out(effects)
+
+    def _tell_gone(self) -> None:
+        """The first of the holders tells the structure who is in the group no more."""
+        status = self.status
+        if not isinstance(self._structure, Owned) or status is None or status.holders[:1] != (self._core.me.name,):
+            return
+        gone = [owner for owner in self._structure.owners() if owner.name not in status.members]
+        if gone and (command := gone_command(gone)) not in self._posted.values():
+            self.post(command)
+
+    # What the core decides
+
+    def _carry_out(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Send():
+                    self._links.send(effect.payloads)
+                case Confirm():
+                    self._posted.pop(effect.request, None)
+                    future = self._answers.get(effect.request)
+                    if future is not None and not future.done():
+                        future.set_result(Answer(effect.position, effect.result))
+                case Refuse():
+                    self._refused(effect)
+                case Fetch():
+                    self._fetch(effect)
+                case StopFetching():
+                    self._links.stop_fetching()
+                case Freeze():
+                    picture = Served(effect.preface, effect.frozen)
+                    self._donor.offer(self.group.encode(), key_of(effect.point), picture)
+                case Release():
+                    self._donor.withdraw(self.group.encode(), key_of(effect.point))
+                case Changed():
+                    self.status = effect
+                    self._watchers.tell(effect)
+
+    def _refused(self, refuse: Refuse) -> None:
+        if (command := self._posted.pop(refuse.request, None)) is not None:
+            self._again.append(command)
+        future = self._answers.get(refuse.request)
+        if future is None or future.done():
+            return
+        if refuse.why is Why.BUSY:
+            future.set_exception(UsageError(f"{OUTSTANDING_MAX:,} commands have no answer yet: this one was not sent"))
+            return
+        why = self.status.reason.value if self.status is not None else "nothing is known of the others yet"
+        sentence = f"{self.group} has no primary component here: {why}"
+        future.set_exception(NotPrimary(sentence, refuse.why is Why.UNCERTAIN))
+
+    # The network
+
+    async def _send_all(self) -> None:
+        """What waits goes out together: the busier, the fewer calls."""
+        links = self._links
+        while True:
+            await links.has_out.wait()
+            payloads, links.out = links.out, []
+            links.has_out.clear()
+            try:
+                if payloads:
+                    await self._member.send_many(self.group, payloads, Service.SAFE)
+            except ConnectionLost:
+                pass  # the stream says so too, and then all that matters is sent again
+            except Exception as error:
+                self._end(ReplicaEnded(f"the replica of {self.group} cannot send: {error}"))
+                return
+
+    def _fetch(self, wanted: Fetch) -> None:
+        links = self._links
+        arrival = links.arrival
+        links.stop_fetching()
+        if arrival is None or arrival.point != wanted.point:
+            arrival = Arrival(self.group, wanted.point, self._structure, self._watchers.tell, self._patience)
+        arrival.ask(wanted.donors)
+        links.arrival = arrival
+        links.fetching = asyncio.get_running_loop().create_task(self._arrive(arrival))
+
+    async def _arrive(self, arrival: Arrival) -> None:
+        while True:
+            await arrival.run()
+            assert arrival.preface is not None
+            try:
+                effects = self._core.loaded(arrival.point, arrival.preface, Filled(arrival.filled))
+            except WireError as error:
+                self._watchers.tell(Progress("", 0, 0, trouble=f"the state that came is not the one wanted: {error}"))
+                arrival.again()
+                continue
+            self._links.fetching = None
+            self._carry_out(effects)
+            self._look()
+            return
+
+
+class _Links:
+    """The tasks of a replica, and what waits to be sent."""
+
+    def __init__(self) -> None:
+        self.out: list[bytes] = []
+        self.has_out = asyncio.Event()
+        self.left = asyncio.Event()
+        self.sender: asyncio.Task[None] | None = None
+        self.fetching: asyncio.Task[None] | None = None
+        self.arrival: Arrival | None = None
+        self._ending: set[asyncio.Task[None]] = set()  # cancelled, and not over yet
+
+    def send(self, payloads: tuple[bytes, ...]) -> None:
+        self.out.extend(payloads)
+        self.has_out.set()
+
+    def stop_fetching(self) -> None:
+        self.arrival = None
+        if self.fetching is not None:
+            self.fetching.cancel()
+            self._ending.add(self.fetching)
+            self.fetching.add_done_callback(self._ending.discard)
+            self.fetching = None
+
+    async def stop(self) -> None:
+        self.stop_fetching()
+        if self.sender is not None:
+            self.sender.cancel()
+        tasks = [task for task in (self.sender, *self._ending) if task is not None]
+        await asyncio.gather(*tasks, return_exceptions=True)

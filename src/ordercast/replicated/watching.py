@@ -1,0 +1,144 @@
+"""Who is told of what happens to a replica: watchers, who get every event, and waiters, who wait for a state.
+
+A watcher that does not keep up loses events, and finds a `Reloaded` in their place: then it has to read the copy anew.
+The group never waits for a watcher.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, Self, TypeVar
+from weakref import WeakSet
+
+from ordercast.replicated.effects import Changed
+from ordercast.replicated.machine import Frozen, Origin
+from ordercast.replicated.structures.base import Applied, Reloaded, Structure
+from ordercast.replicated.transfer import Progress
+
+EVENTS_MAX = 10_000  # that wait for a watcher
+
+Watched = Applied | Reloaded | Changed | Progress
+EventT = TypeVar("EventT")
+T = TypeVar("T")
+
+
+class Watch(Generic[EventT]):
+    """Events from the moment when it was made. It ends with its replica."""
+
+    def __init__(self, kinds: tuple[type, ...]) -> None:
+        self._kinds = kinds
+        self._events: deque[Any] = deque()
+        self._reader: asyncio.Future[None] | None = None
+        self._is_over = False
+
+    def put(self, event: Watched) -> None:
+        if not isinstance(event, self._kinds):
+            return
+        if len(self._events) >= EVENTS_MAX:
+            self._events.clear()
+            event = Reloaded("this watcher did not keep up")
+        self._events.append(event)
+        self._wake()
+
+    def end(self) -> None:
+        self._is_over = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> EventT:
+        while not self._events:
+            if self._is_over:
+                raise StopAsyncIteration
+            self._reader = asyncio.get_running_loop().create_future()
+            await self._reader
+        event: EventT = self._events.popleft()
+        return event
+
+
+class Watchers:
+    def __init__(self) -> None:
+        self._watches: WeakSet[Watch[Any]] = WeakSet()
+        self._waiters: dict[asyncio.Future[Any], Callable[[], Any]] = {}
+
+    @property
+    def has_any(self) -> bool:
+        return bool(self._watches)
+
+    def watch(self, *kinds: type) -> Watch[Any]:
+        watch: Watch[Any] = Watch(kinds)
+        self._watches.add(watch)
+        return watch
+
+    def tell(self, event: Watched) -> None:
+        for watch in list(self._watches):
+            watch.put(event)
+
+    async def until(self, ready: Callable[[], T | None]) -> T:
+        found = ready()
+        if found is not None:
+            return found
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._waiters[future] = ready
+        try:
+            return await future
+        finally:
+            self._waiters.pop(future, None)
+
+    def look(self) -> None:
+        """Something has changed."""
+        for future, ready in list(self._waiters.items()):
+            if not future.done() and (found := ready()) is not None:
+                future.set_result(found)
+
+    def end(self, error: BaseException) -> None:
+        for watch in list(self._watches):
+            watch.end()
+        for future in list(self._waiters):
+            if not future.done():
+                future.set_exception(error)
+
+
+@dataclass(slots=True)
+class Filled:
+    """A structure that was filled while the pieces came: what `load` gets in their place."""
+
+    structure: Structure[Any]
+
+    def __iter__(self) -> Any:
+        return self.structure.freeze().pieces()
+
+
+class Told:
+    """The state machine that the core sees: the structure, and everybody is told of what is applied."""
+
+    def __init__(self, structure: Structure[Any], watchers: Watchers) -> None:
+        self.structure = structure
+        self.changes = 0
+        self._watchers = watchers
+
+    def apply(self, command: bytes, origin: Origin) -> bytes:
+        result = self.structure.apply(command, origin)
+        self.changes += 1
+        if self._watchers.has_any:
+            self._watchers.tell(Applied(command, origin, result))
+        return result
+
+    def freeze(self) -> Frozen:
+        return self.structure.freeze()
+
+    def load(self, pieces: Iterable[bytes]) -> None:
+        if isinstance(pieces, Filled):
+            self.structure.adopt(pieces.structure)
+        else:
+            self.structure.load(pieces)
+        self.changes += 1
+        self._watchers.tell(Reloaded("the state was fetched from another replica"))
