@@ -16,7 +16,7 @@ from ordercast.replicated.structures.barrier import ARRIVE, WITHDRAW, Barrier
 from ordercast.replicated.structures.base import BACK_COMMAND, REFUSED, Owner, Structure, gone_command
 from ordercast.replicated.structures.counter import ADD, Counter
 from ordercast.replicated.structures.dictionary import COMPARE, DELETE, SET, Dictionary
-from ordercast.replicated.structures.fields import I64, U32, U64, Reader, optional_bytes, value_bytes
+from ordercast.replicated.structures.fields import I64, U32, U64, Reader, Value, optional_bytes, value_bytes
 from ordercast.replicated.structures.leader import Leader
 from ordercast.replicated.structures.lock import Lock
 from ordercast.replicated.structures.queue import Queue
@@ -24,7 +24,7 @@ from ordercast.replicated.structures.queue import Queue
 Step = tuple[Owner, bytes]
 NAMES = ("alice@n1", "bob@n2", "carol@n3")
 OWNERS = st.builds(Owner, st.sampled_from(NAMES), st.integers(1, 2))
-KEYS = st.sampled_from(["a", "b", b"a", b"", "ü"])
+KEYS: st.SearchStrategy[Value] = st.sampled_from(["a", "b", b"a", b"", "ü"])
 VALUES = st.one_of(st.binary(max_size=6), st.text(max_size=6), st.just(b"x" * 70_000))
 TICKETS = st.integers(1, 4).map(U64.pack)
 

@@ -2,5 +2,84 @@
 
 Two halves. The pure one decides (`machine`, `quorum`, `wire`, `sessions`, `decision`, `effects`, `core`): no clock, no
 I/O, no randomness; the simulator drives it as it is. The other one carries out (`transfer`, `replica`, `structures`).
-This file imports neither, so that who wants the first does not load the second.
+This file imports neither before a name is used, so that who wants the first does not load the second.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ordercast.replicated.effects import Changed, Standing
+    from ordercast.replicated.quorum import LastMajority, Majority
+    from ordercast.replicated.replica import NotPrimary, Replica, ReplicaEnded
+    from ordercast.replicated.structures.barrier import Barrier
+    from ordercast.replicated.structures.base import Age, Applied, Lost, Reloaded, Structure
+    from ordercast.replicated.structures.counter import Counter
+    from ordercast.replicated.structures.dictionary import Compared, Dictionary, DictionaryFront, KeyChanged
+    from ordercast.replicated.structures.leader import Leader, Leadership
+    from ordercast.replicated.structures.lock import Lock
+    from ordercast.replicated.structures.queue import Job, Queue, QueueFront
+    from ordercast.replicated.transfer import Progress
+
+_HOMES = {
+    "Age": "structures.base",
+    "Applied": "structures.base",
+    "Barrier": "structures.barrier",
+    "Changed": "effects",
+    "Compared": "structures.dictionary",
+    "Counter": "structures.counter",
+    "Dictionary": "structures.dictionary",
+    "DictionaryFront": "structures.dictionary",
+    "Job": "structures.queue",
+    "KeyChanged": "structures.dictionary",
+    "LastMajority": "quorum",
+    "Leader": "structures.leader",
+    "Leadership": "structures.leader",
+    "Lock": "structures.lock",
+    "Lost": "structures.base",
+    "Majority": "quorum",
+    "NotPrimary": "replica",
+    "Progress": "transfer",
+    "Queue": "structures.queue",
+    "QueueFront": "structures.queue",
+    "Reloaded": "structures.base",
+    "Replica": "replica",
+    "ReplicaEnded": "replica",
+    "Standing": "effects",
+    "Structure": "structures.base",
+}
+__all__ = [
+    "Age",
+    "Applied",
+    "Barrier",
+    "Changed",
+    "Compared",
+    "Counter",
+    "Dictionary",
+    "DictionaryFront",
+    "Job",
+    "KeyChanged",
+    "LastMajority",
+    "Leader",
+    "Leadership",
+    "Lock",
+    "Lost",
+    "Majority",
+    "NotPrimary",
+    "Progress",
+    "Queue",
+    "QueueFront",
+    "Reloaded",
+    "Replica",
+    "ReplicaEnded",
+    "Standing",
+    "Structure",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ordercast.replicated' has no attribute {name!r}")
+    return getattr(import_module(f"ordercast.replicated.{_HOMES[name]}"), name)
