@@ -120,6 +120,32 @@ def cascade(count: int, nodes: int, rng: Rng) -> tuple[Fault, ...]:
     return tuple(sorted(faults, key=lambda fault: fault.at))
 
 
+def rotation(count: int, nodes: int, rng: Rng) -> tuple[Fault, ...]:
+    """Cuts in two, one after the other: who is in the larger half changes, so that it always has some of the last."""
+    faults: list[Fault] = []
+    at = rng.randrange(120_000_000, 250_000_000)
+    for _ in range(count):
+        chance = rng.random()
+        node = rng.randrange(0, nodes)
+        if chance < 0.12:
+            faults.append(Fault(at, FaultKind.CRASH, node=node))
+            faults.append(Fault(at + rng.randrange(1, 60_000_000), FaultKind.RESTART, node=node))
+        elif chance < 0.35:
+            faults.append(Fault(at, FaultKind.HEAL))
+        else:
+            faults.append(Fault(at, FaultKind.PARTITION, groups=halves(nodes, rng)))
+        at += rng.randrange(120_000_000, 300_000_000) if rng.random() < 0.7 else rng.randrange(1_000_000, 130_000_000)
+    return tuple(sorted(faults, key=lambda fault: fault.at))
+
+
+def halves(nodes: int, rng: Rng) -> tuple[tuple[int, ...], ...]:
+    """A minority of at least one, and the others."""
+    names = list(range(nodes))
+    size = rng.randrange(1, max(2, (nodes + 1) // 2))
+    minority = sorted(names.pop(rng.randrange(0, len(names))) for _ in range(size))
+    return tuple(minority), tuple(names)
+
+
 def _random_fault(at: int, nodes: int, rng: Rng) -> Fault:
     kind = _COMMON[rng.randrange(0, len(_COMMON))]
     node = rng.randrange(0, nodes)

@@ -72,6 +72,7 @@ class SimOptions:
     rush: int = 0  # more deeds of clients around every fault, and as many after every new configuration
     replicas: int = 0  # names of replicas of one state per host; if any, `messages` are their deeds
     replica_weights: tuple[int, ...] = ()  # voices of the first replica of each host; none: who held the state last
+    round_ambushes: int = 0  # cuts that strike when replicas have just got a view
     founders: int = 1  # hosts whose first replicas must be there at a beginning, when there are no weights
 
     # The network: every value holds for each directed link that `links` does not except
@@ -120,6 +121,7 @@ class SimOptions:
             (not (self.has_clients and self.saturation), "clients do not saturate: leave out one of the two"),
             (0 <= self.replicas <= 10, "replicas must be within 0..10"),
             (not (self.clients and self.replicas), "clients and replicas do not mix: leave out one of the two"),
+            (0 <= self.round_ambushes <= 1000, "round_ambushes must be within 0..1000"),
             (1 <= self.founders <= self.nodes, "founders must be within 1 and the number of hosts"),
             (
                 not self.replica_weights or (len(self.replica_weights) == self.nodes and sum(self.replica_weights) > 0),

@@ -117,6 +117,7 @@ class Replica:
                     if self.core.pending:
                         self.count(Row.PENDING_LOST)
                 self._carry_out(self.core.on_view(news))
+                self.replicas.view_came()
             case Transition():
                 self._carry_out(self.core.on_transition(news))
             case Left():

@@ -43,6 +43,8 @@ class ReplicaOccurrence(Enum):
     NEW_LIFE = "replicas: started again without memory"
     SURVIVED = "replicas: outlived its daemon"
     RECONNECTED = "replicas: joined again with its state"
+    ENDED_PRIMARY = "replicas: run ended in a primary component"
+    ENDED_BLOCKED = "replicas: run ended without one, too many had lost their memory"
     WRONG_PICTURE = "replicas: wrong picture refused"
 
 

@@ -16,6 +16,7 @@ from ordercast.replicated.core import Core
 from ordercast.replicated.effects import Donor
 from ordercast.replicated.quorum import LastMajority, Majority
 from ordercast.sim.dictionary import Dictionary
+from ordercast.sim.faults import Fault, FaultKind, halves
 from ordercast.sim.options import SimOptions
 from ordercast.sim.replica import Replica
 from ordercast.sim.replica_tally import ReplicaOccurrence
@@ -28,11 +29,14 @@ if TYPE_CHECKING:
     from ordercast.sim.world import World
 
 _DEEDS = ("submit", "synchronise", "leave", "break", "crash")
-_WEIGHTS = (80, 10, 2, 4, 4)
+_WEIGHTS = (300, 30, 1, 1, 1)
 _DIES_WITH_DAEMON = 0.6
 _KEYS = 12
+_AMBUSH_PROBABILITY = 0.1
+_ROUND_NS = 6 * MILLISECOND  # about what a round takes
 _APPEAR_MAX_NS = 10 * MILLISECOND
 _AGAIN_MAX_NS = 40 * MILLISECOND
+_OPENING_NS = 200 * MILLISECOND  # in which nobody crashes, so that there is a state to lose
 
 
 class Replicas:
@@ -44,6 +48,7 @@ class Replicas:
         self._known: set[tuple[int, str]] = set()  # that ever were
         self._lives = 0
         self._is_healed = False
+        self._ambushes = world.options.round_ambushes
 
     # Services for replicas
 
@@ -77,6 +82,17 @@ class Replicas:
 
     def dies_with_daemon(self) -> bool:
         return self.rng.random() < _DIES_WITH_DAEMON
+
+    def view_came(self) -> None:
+        """A round is open: the worst moment for a cut."""
+        world, rng = self._world, self.rng
+        probability = _AMBUSH_PROBABILITY if world.now > _OPENING_NS else _AMBUSH_PROBABILITY / 20
+        if self._ambushes and not self._is_healed and rng.random() < probability:
+            self._ambushes -= 1
+            at = world.now + rng.randrange(_ROUND_NS)
+            world.strike_at(at, Fault(at, FaultKind.PARTITION, groups=halves(world.options.nodes, rng)))
+            until = at + rng.randrange(60 * MILLISECOND, 160 * MILLISECOND)
+            world.strike_at(until, Fault(until, FaultKind.HEAL))
 
     # Beginnings and ends
 
@@ -128,7 +144,8 @@ class Replicas:
         if replica is None or replica.client is None:
             self._appear(node, name)
             return
-        match "submit" if self._is_healed else rng.choices(_DEEDS, _WEIGHTS)[0]:
+        is_gentle = self._is_healed or self._world.now < _OPENING_NS
+        match "submit" if is_gentle else rng.choices(_DEEDS, _WEIGHTS)[0]:
             case "submit":
                 replica.submit(self._operation())
             case "synchronise":
@@ -173,6 +190,8 @@ class Replicas:
         return all(replica.transfer is None for replica in self._running.values() if replica.client is not None)
 
     def end(self, ended: Ended) -> None:
+        is_primary = any(replica.core.is_primary for replica in self._running.values())
+        self.count(ReplicaOccurrence.ENDED_PRIMARY if is_primary else ReplicaOccurrence.ENDED_BLOCKED)
         for key in sorted(self._running):
             if self._running[key].client is not None:
                 self.tell(self._running[key].known())

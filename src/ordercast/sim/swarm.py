@@ -20,7 +20,7 @@ from ordercast.model.notes import Occurrence
 from ordercast.model.service import Service
 from ordercast.model.view import ChangeReason
 from ordercast.order.ring.states.moves import MOVES
-from ordercast.sim.faults import Fault, FaultKind, cascade
+from ordercast.sim.faults import cascade, rotation
 from ordercast.sim.group_tally import GroupOccurrence
 from ordercast.sim.options import SIM_RING, Delays, Link, SimOptions
 from ordercast.sim.replica_tally import NEVER, ReplicaOccurrence
@@ -121,43 +121,37 @@ def hostile_replica_options(seed: int) -> SimOptions:
     """The same with replicas of a state. Milder, for a state whose replicas all crash is lost; cut and healed again and
     again, so that quorums come and go while states are on their way."""
     rng = Random(f"replicas swarm {seed}")
-    options = hostile_group_options(seed)
-    nodes = options.nodes
-    faults = _mild_cascade(rng.randrange(4, 12), nodes, rng)
+    nodes = rng.choice((3, 3, 3, 4, 4, 5, 5, 6))
+    options = replace(hostile_group_options(seed), nodes=nodes, links=(), slow_hosts=(), faults=())
+    faults = (cascade if rng.random() < 0.3 else rotation)(rng.randrange(3, 8), nodes, rng)
+    faults = tuple(replace(fault, at=fault.at + 100 * MILLISECOND) for fault in faults)
     weights: tuple[int, ...] = ()
     if rng.random() < 0.6:
         weights = rng.choice(((1,) * nodes, (2, *(1,) * (nodes - 1)), (*(1,) * (nodes - 1), 0)))
     options = replace(
         options,
-        messages=rng.randrange(120, 300),
+        messages=rng.randrange(60, 160),
         clients=0,
         replicas=rng.choice((1, 1, 2)),
         replica_weights=weights,
-        founders=rng.randrange(1, nodes + 1),
-        rush=rng.choice((0, 2, 6)),
+        founders=rng.choice((1, 2, nodes)),
+        round_ambushes=rng.choice((0, 1, 3)),
+        rush=rng.choice((0, 1, 3)),
+        random_faults=rng.randrange(1, 6),
+        delay_max_ns=rng.choice((600, 1500)) * MICROSECOND,
     )
-    if rng.random() < 0.25:
+    if rng.random() < 0.15:
         return options
     return replace(
         options,
         loss=rng.choice((0.0, 0.0, 0.01, 0.03)),
         ghost=0.0,
-        links=(),
-        slow_hosts=(),
-        ambushes=rng.choice((0, 2, 6)),
+        all_at_once=True,
+        ambushes=rng.choice((0, 0, 0, 2)),
         faults=faults,
         random_faults=rng.choice((0, 0, 1)),
         fault_time_ns=faults[-1].at + 100 * MILLISECOND,
     )
-
-
-def _mild_cascade(count: int, nodes: int, rng: Random) -> tuple[Fault, ...]:
-    """Mostly cuts and repairs."""
-    faults = cascade(count, nodes, rng)
-    crashes = {FaultKind.CRASH, FaultKind.RESTART}
-    if rng.random() < 0.5:
-        faults = tuple(fault for fault in faults if fault.kind not in crashes) or faults
-    return faults
 
 
 def _bad_links(nodes: int, rng: Random) -> tuple[Link, ...]:

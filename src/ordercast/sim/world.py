@@ -269,6 +269,9 @@ class World:
         if host.life is None:
             host.start()
 
+    def strike_at(self, at: int, fault: Fault) -> None:
+        self.schedule(at, self._strike, fault)
+
     def _strike(self, fault: Fault) -> None:
         if self._is_healed:
             return  # it lay in wait too long
@@ -316,7 +319,7 @@ class World:
         for host in self.hosts:
             host.narrow_until = 0
             host.paused_until = min(host.paused_until, self.now)
-            if host.life is None and self.rng.random() < 0.5:
+            if host.life is None and (self.rng.random() < 0.5 or self.replicas is not None):
                 self._restart(host)
             if host.life is not None:
                 host.life.crash_at_write = None
