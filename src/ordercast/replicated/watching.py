@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar
-from weakref import WeakSet
+from weakref import ref
 
 from ordercast.replicated.effects import Changed
 from ordercast.replicated.machine import Frozen, Origin
@@ -66,7 +66,7 @@ class Watch(Generic[EventT]):
 
 class Watchers:
     def __init__(self) -> None:
-        self._watches: WeakSet[Watch[Any]] = WeakSet()
+        self._watches: list[ref[Watch[Any]]] = []
         self._waiters: dict[asyncio.Future[Any], Callable[[], Any]] = {}
 
     @property
@@ -74,13 +74,17 @@ class Watchers:
         return bool(self._watches)
 
     def watch(self, *kinds: type) -> Watch[Any]:
+        """It is told until nobody has it any more."""
         watch: Watch[Any] = Watch(kinds)
-        self._watches.add(watch)
+        self._watches.append(ref(watch, self._watches.remove))
         return watch
 
     def tell(self, event: Watched) -> None:
-        for watch in list(self._watches):
+        for watch in self._living():
             watch.put(event)
+
+    def _living(self) -> list[Watch[Any]]:
+        return [watch for each in self._watches if (watch := each()) is not None]
 
     async def until(self, ready: Callable[[], T | None]) -> T:
         found = ready()
@@ -100,7 +104,7 @@ class Watchers:
                 future.set_result(found)
 
     def end(self, error: BaseException) -> None:
-        for watch in list(self._watches):
+        for watch in self._living():
             watch.end()
         for future in list(self._waiters):
             if not future.done():

@@ -9,7 +9,7 @@ from typing import Self
 from ordercast.model.errors import WireError
 from ordercast.replicated.machine import Frozen, Origin
 from ordercast.replicated.structures.base import NO, YES, Applied, Caller, Cut, Front, Reloaded, Structure
-from ordercast.replicated.structures.fields import Reader, Value, optional_bytes, value_bytes
+from ordercast.replicated.structures.fields import U32, Reader, Value, optional_bytes, value_bytes
 
 SET, DELETE, COMPARE = 1, 2, 3
 
@@ -20,6 +20,14 @@ class Dictionary(Structure["DictionaryFront"]):
 
     def front(self, caller: Caller) -> DictionaryFront:
         return DictionaryFront(self, caller)
+
+    def apply(self, command: bytes, origin: Origin) -> bytes:
+        """As every structure does, and faster for what comes most."""
+        entry = _plain_entry(command)
+        if entry is None:
+            return super().apply(command, origin)
+        self.entries[entry[0]] = entry[1]
+        return YES
 
     def carry_out(self, kind: int, fields: Reader, origin: Origin) -> bytes:
         key = fields.value()
@@ -61,6 +69,24 @@ class Dictionary(Structure["DictionaryFront"]):
 
     def adopt(self, other: Self) -> None:
         self.entries = other.entries
+
+
+def _plain_entry(command: bytes) -> tuple[Value, Value] | None:
+    """Key and value of a SET, if it is one and whole."""
+    if len(command) < 9 or command[0] != SET:
+        return None
+    (key_mark,) = U32.unpack_from(command, 1)
+    middle = 5 + (key_mark >> 1)
+    if middle + 4 > len(command):
+        return None
+    (value_mark,) = U32.unpack_from(command, middle)
+    if middle + 4 + (value_mark >> 1) != len(command):
+        return None
+    key, value = command[5:middle], command[middle + 4 :]
+    try:
+        return key.decode() if key_mark & 1 else key, value.decode() if value_mark & 1 else value
+    except UnicodeDecodeError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
