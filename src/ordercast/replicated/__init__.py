@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ordercast.replicated.effects import Changed, Standing
+    from ordercast.replicated.machine import Frozen, Origin
     from ordercast.replicated.quorum import LastMajority, Majority
     from ordercast.replicated.replica import NotPrimary, Replica, ReplicaEnded
     from ordercast.replicated.structures.barrier import Barrier
-    from ordercast.replicated.structures.base import Age, Applied, Lost, Reloaded, Structure
+    from ordercast.replicated.structures.base import Age, Applied, Caller, Cut, Front, Lost, Reloaded, Structure
     from ordercast.replicated.structures.counter import Counter
     from ordercast.replicated.structures.dictionary import Compared, Dictionary, DictionaryFront, KeyChanged
+    from ordercast.replicated.structures.fields import Reader, value_bytes
     from ordercast.replicated.structures.leader import Leader, Leadership
     from ordercast.replicated.structures.lock import Lock
     from ordercast.replicated.structures.queue import Job, Queue, QueueFront
@@ -27,11 +29,15 @@ _HOMES = {
     "Age": "structures.base",
     "Applied": "structures.base",
     "Barrier": "structures.barrier",
+    "Caller": "structures.base",
     "Changed": "effects",
     "Compared": "structures.dictionary",
     "Counter": "structures.counter",
+    "Cut": "structures.base",
     "Dictionary": "structures.dictionary",
     "DictionaryFront": "structures.dictionary",
+    "Front": "structures.base",
+    "Frozen": "machine",
     "Job": "structures.queue",
     "KeyChanged": "structures.dictionary",
     "LastMajority": "quorum",
@@ -41,24 +47,31 @@ _HOMES = {
     "Lost": "structures.base",
     "Majority": "quorum",
     "NotPrimary": "replica",
+    "Origin": "machine",
     "Progress": "transfer",
     "Queue": "structures.queue",
     "QueueFront": "structures.queue",
+    "Reader": "structures.fields",
     "Reloaded": "structures.base",
     "Replica": "replica",
     "ReplicaEnded": "replica",
     "Standing": "effects",
     "Structure": "structures.base",
+    "value_bytes": "structures.fields",
 }
 __all__ = [
     "Age",
     "Applied",
     "Barrier",
+    "Caller",
     "Changed",
     "Compared",
     "Counter",
+    "Cut",
     "Dictionary",
     "DictionaryFront",
+    "Front",
+    "Frozen",
     "Job",
     "KeyChanged",
     "LastMajority",
@@ -68,14 +81,17 @@ __all__ = [
     "Lost",
     "Majority",
     "NotPrimary",
+    "Origin",
     "Progress",
     "Queue",
     "QueueFront",
+    "Reader",
     "Reloaded",
     "Replica",
     "ReplicaEnded",
     "Standing",
     "Structure",
+    "value_bytes",
 ]
 
 
