@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check format setup swarm chaos bench-core bench-memory bench-live bench-model clean
+.PHONY: demo test check format setup swarm chaos bench-core bench-memory bench-live bench-model bench-replicated clean
 
 demo: $(READY)  ## a simulated cluster loses a member, splits and merges, drawn as it happens
 	@$(BIN)/ordercast demo
@@ -40,6 +40,11 @@ bench-live: $(READY)  ## live nodes in namespaces beside Corosync and the raw li
 
 bench-model: $(READY)  ## the paper's model of rotation time and latency against the simulator
 	$(BIN)/python bench/model.py
+
+bench-replicated: $(READY)  ## the replicated dictionary beside PySyncObj's, then a gigabyte for a joiner
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(BIN)/python -m bench.replicated
+	$(BIN)/python -m bench.transfer --kill
 
 setup: $(READY)
 
