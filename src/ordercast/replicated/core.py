@@ -205,6 +205,12 @@ class Core:
         applied here. For linearised reads: read in the same breath as the Confirm."""
         return self._submit(b"", is_noop=True)
 
+    def send_again(self) -> list[Effect]:
+        """The driver is not sure that what was sent went out: all that waits for an answer is sent once more."""
+        if self._component is None or not self._requests.waiting:
+            return []
+        return [Send(tuple(self._requests.payload(number) for number in self._requests.waiting))]
+
     def _submit(self, command: bytes, *, is_noop: bool) -> tuple[int, list[Effect]]:
         component = self._component
         if component is not None and component.decision is not None and not component.is_primary:

@@ -72,6 +72,7 @@ class SimOptions:
     rush: int = 0  # more deeds of clients around every fault, and as many after every new configuration
     replicas: int = 0  # names of replicas of one state per host; if any, `messages` are their deeds
     replica_weights: tuple[int, ...] = ()  # voices of the first replica of each host; none: who held the state last
+    double_send: float = 0.0  # chance that a replica, not sure whether a command was sent, sends it again at once
     round_ambushes: int = 0  # cuts that strike when replicas have just got a view
     founders: int = 1  # hosts whose first replicas must be there at a beginning, when there are no weights
 
@@ -161,6 +162,7 @@ class SimOptions:
                     ("straggler", self.straggler),
                     ("ghost", self.ghost),
                     ("loss", self.loss),
+                    ("double_send", self.double_send),
                     ("duplication", self.duplication),
                     ("clock_drift", self.clock_drift),
                 )

@@ -155,6 +155,8 @@ class Replica:
         self.cuts[request] = self.cut
         self.tell(Called(self._at(), self.life, request, operation))
         self._carry_out(effects, is_new=True)
+        if self.replicas.sends_twice():
+            self._carry_out(self.core.send_again())
 
     def got_picture(self, transfer: Transfer, preface: bytes, pieces: list[bytes]) -> None:
         """WireError when it is the wrong one."""

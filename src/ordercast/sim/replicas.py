@@ -80,6 +80,10 @@ class Replicas:
     def forget(self, replica: Replica) -> None:
         self._running = {key: other for key, other in self._running.items() if other is not replica}
 
+    def sends_twice(self) -> bool:
+        chance = self._world.options.double_send
+        return chance > 0 and self.rng.random() < chance
+
     def dies_with_daemon(self) -> bool:
         return self.rng.random() < _DIES_WITH_DAEMON
 

@@ -29,6 +29,7 @@ from ordercast.sim.run import simulate
 LARGE_EVERY = 10  # one run in ten has messages above 64 kB
 SATURATED_EVERY = 20
 SATURATED_FIRST = 7
+DOUBLED_EVERY = 3  # one run in three has replicas that send commands twice
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,7 @@ def hostile_replica_options(seed: int) -> SimOptions:
         replicas=rng.choice((1, 1, 2)),
         replica_weights=weights,
         founders=rng.choice((1, 2, nodes)),
+        double_send=0.2 if seed % DOUBLED_EVERY == 0 else 0.0,
         round_ambushes=rng.choice((0, 1, 3)),
         rush=rng.choice((0, 1, 3)),
         random_faults=rng.randrange(1, 6),

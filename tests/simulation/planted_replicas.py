@@ -1,0 +1,261 @@
+"""Faults planted in replicated state: what an implementer might get wrong, and what the first design had wrong.
+
+Each is a small change of one rule of the core. `test_planted_replicas.py` demands that the judges of replicas catch
+every one of them within a bounded number of hostile runs. The core's own assertions are silenced there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from ordercast.model.events import View, ViewId
+from ordercast.model.promises import ReplicaPromise as Promise
+from ordercast.model.service import Service
+from ordercast.replicated import core as core_module
+from ordercast.replicated.component import Component
+from ordercast.replicated.copy import Arriving, Copy
+from ordercast.replicated.core import Core
+from ordercast.replicated.decision import Decision, Knowledge, decide, life_of
+from ordercast.replicated.effects import Confirm, Effect, Refuse, Release, Why
+from ordercast.replicated.quorum import Electorate, Life, Majority, Rule
+from ordercast.replicated.sessions import Sessions
+from ordercast.replicated.track import Held
+from ordercast.replicated.wire import State, decode_command, decode_preface, is_command
+from ordercast.sim.dictionary import Dictionary, Picture
+from ordercast.sim.station import Client, Station
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+@dataclass(frozen=True)
+class PlantedFault:
+    name: str
+    plant: Plant
+    broken: frozenset[Promise]  # any of these must be found INVALID
+    first: int = 0  # the seed to begin with
+    runs: int = 40  # caught within this many
+
+
+def _confirmed_before_applied(patch: pytest.MonkeyPatch) -> None:
+    """When it comes back: applied or not."""
+    right = Core._on_command
+
+    def wrong(self: Core, component: Component, held: Held, effects: list[Effect]) -> None:
+        command = decode_command(held.payload)
+        if command.life == self.me.life and component.is_primary and self._requests.settle(command.request):
+            effects.append(Confirm(command.request, self.count + 1, b""))
+        right(self, component, held, effects)
+
+    patch.setattr(Core, "_on_command", wrong)
+
+
+def _agreed_instead_of_safe(patch: pytest.MonkeyPatch) -> None:
+    right = Station.send
+
+    def wrong(
+        self: Station, client: Client, groups: tuple[str, ...], service: Service, filler: bytes, **rest: Any
+    ) -> None:
+        right(self, client, groups, Service.AGREED if is_command(filler) else service, filler, **rest)
+
+    patch.setattr(Station, "send", wrong)
+
+
+def _applied_after_the_signal(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Component, "is_live", property(lambda self: self.is_primary))
+
+
+def _picture_without_tail(patch: pytest.MonkeyPatch) -> None:
+    def wrong(self: Copy, arriving: Arriving, preface: bytes, pieces: Iterable[bytes]) -> None:
+        _, digest, sessions, _ = decode_preface(preface)
+        self.machine.load(pieces)
+        self.track, self.sessions, self.applied_digest = arriving.track, sessions, digest
+
+    patch.setattr(Copy, "load", wrong)
+
+
+def _everybody_counts(patch: pytest.MonkeyPatch) -> None:
+    """Whoever is in the view, whatever it has."""
+
+    def wrong(view: ViewId, states: Mapping[str, State], rule: Rule) -> Decision:
+        decision = decide(view, states, rule)
+        lives = [life_of(name, state) for name, state in states.items()]
+        is_quorum = decision.best is not None and rule.is_quorum(lives, decision.knowledge.electorates())
+        return replace(decision, is_primary=decision.is_primary or is_quorum)
+
+    patch.setattr(core_module, "decide", wrong)
+
+
+def _fresh_ones_count(patch: pytest.MonkeyPatch) -> None:
+    """A new life that was loaded counts as one that remembers."""
+    patch.setattr(Component, "_votes", lambda self, name, best: True)
+
+
+def _live_picture(patch: pytest.MonkeyPatch) -> None:
+    """The donor's picture goes on changing."""
+    patch.setattr(Dictionary, "freeze", lambda self: _Live(self))
+
+
+class _Live(Picture):
+    def __init__(self, machine: Dictionary) -> None:
+        self._machine = machine
+
+    def pieces(self, start: int = 0) -> Any:
+        return Picture(self._machine.last, self._machine.chain, self._machine.values).pieces(start)
+
+
+def _applied_twice(patch: pytest.MonkeyPatch) -> None:
+    right = Sessions.admits
+
+    def wrong(self: Sessions, life: int, request: int, settled: int) -> bool:
+        right(self, life, request, settled)
+        return True
+
+    patch.setattr(Sessions, "admits", wrong)
+
+
+def _last_number_only(patch: pytest.MonkeyPatch) -> None:
+    """The first design: whatever is not above the last number of its session counts as done."""
+    right = Sessions.admits
+    last: dict[tuple[int, int], int] = {}
+
+    def wrong(self: Sessions, life: int, request: int, settled: int) -> bool:
+        right(self, life, request, settled)
+        highest = last.get((id(self), life), 0)
+        last[id(self), life] = max(highest, request)
+        return request > highest
+
+    patch.setattr(Sessions, "admits", wrong)
+
+
+def _attempts_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """The quorum of who held the state last, without what may have been decided since."""
+    patch.setattr(Knowledge, "with_attempt", lambda self, electorate: self)
+
+
+def _attempts_have_no_term(patch: pytest.MonkeyPatch) -> None:
+    """The first design: a decision after the signal leaves the term as it was."""
+    right = Core._form
+
+    def wrong(self: Core, component: Component) -> None:
+        track = self._copy.track
+        before = None if track is None else track.term
+        right(self, component)
+        if component.is_signalled and track is not None and before is not None:
+            track.term = before
+
+    patch.setattr(Core, "_form", wrong)
+
+
+def _vote_kept_over_a_gap(patch: pytest.MonkeyPatch) -> None:
+    right = Core.cut_off
+
+    def wrong(self: Core, name: str) -> list[Effect]:
+        before, was_voter = self.me, self._copy.is_voter
+        effects = right(self, name)
+        self.me, self._copy.is_voter = before, was_voter
+        return effects
+
+    patch.setattr(Core, "cut_off", wrong)
+
+
+def _pending_kept(patch: pytest.MonkeyPatch) -> None:
+    """What came in a round that was abandoned goes into the next."""
+    right = Core.on_view
+
+    def wrong(self: Core, view: View) -> list[Effect]:
+        pending = [] if self._component is None else self._component.pending
+        effects = right(self, view)
+        assert self._component is not None
+        self._component.pending = pending
+        return effects
+
+    patch.setattr(Core, "on_view", wrong)
+
+
+def _always_certain(patch: pytest.MonkeyPatch) -> None:
+    def wrong(self: Core, number: int, effects: list[Effect]) -> None:
+        if self._requests.settle(number) is not None:
+            effects.append(Refuse(number, Why.NOT_PRIMARY))
+
+    patch.setattr(Core, "_refuse", wrong)
+
+
+def _pending_refused(patch: pytest.MonkeyPatch) -> None:
+    """What came in a round that was abandoned is refused for certain, though others may have decided it."""
+    right = Core.on_view
+
+    def wrong(self: Core, view: View) -> list[Effect]:
+        effects: list[Effect] = []
+        for held in [] if self._component is None else self._component.pending:
+            command = decode_command(held.payload)
+            if command.life == self.me.life:
+                self._refuse(command.request, effects)
+        return [*effects, *right(self, view)]
+
+    patch.setattr(Core, "on_view", wrong)
+
+
+def _majority_of_weights_present(patch: pytest.MonkeyPatch) -> None:
+    """Half is enough."""
+
+    def wrong(self: Majority, voters: Collection[Life], electorates: Sequence[Electorate]) -> bool:
+        return 2 * sum(self.weight(life.name) for life in voters) >= sum(self.weights.values())
+
+    patch.setattr(Majority, "is_quorum", wrong)
+
+
+def _begins_without_all(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Majority, "may_begin", lambda self, fresh: True)
+
+
+def _never_released(patch: pytest.MonkeyPatch) -> None:
+    right = Core._on_loaded
+
+    def wrong(self: Core, component: Component, sender: str, effects: list[Effect]) -> None:
+        pictures = {point: set(lives) for point, lives in self._pictures.items()}
+        right(self, component, sender, effects)
+        self._pictures = pictures
+        effects[:] = [effect for effect in effects if not isinstance(effect, Release)]
+
+    patch.setattr(Core, "_on_loaded", wrong)
+
+
+def _never_sent_again(patch: pytest.MonkeyPatch) -> None:
+    right = Core._catch_up
+
+    def wrong(self: Core, component: Component, effects: list[Effect]) -> None:
+        for request in self._requests.waiting.values():
+            request.is_underway = True
+        right(self, component, effects)
+
+    patch.setattr(Core, "_catch_up", wrong)
+
+
+LOST = frozenset({Promise.DURABILITY, Promise.SAME_COMMANDS, Promise.ONE_PRIMARY})
+SAME = frozenset({Promise.SAME_COMMANDS})
+
+PLANTED = (
+    PlantedFault("confirmed before it is applied", _confirmed_before_applied, frozenset({Promise.CONFIRMATIONS})),
+    PlantedFault("commands are agreed, not safe", _agreed_instead_of_safe, LOST),
+    PlantedFault("applied after the signal", _applied_after_the_signal, LOST),
+    PlantedFault("a picture without the tail", _picture_without_tail, SAME),
+    PlantedFault("two primaries: everybody counts", _everybody_counts, LOST),
+    PlantedFault("two primaries: fresh ones count", _fresh_ones_count, LOST),
+    PlantedFault("two primaries: half is enough", _majority_of_weights_present, LOST),
+    PlantedFault("two primaries: anybody begins", _begins_without_all, LOST),
+    PlantedFault("a donor's picture goes on changing", _live_picture, SAME),
+    PlantedFault("a command that comes twice is applied twice", _applied_twice, frozenset({Promise.ONCE})),
+    PlantedFault("only the last number is remembered", _last_number_only, frozenset({Promise.CONFIRMATIONS})),
+    PlantedFault("attempts are forgotten", _attempts_forgotten, LOST),
+    PlantedFault("attempts have no term", _attempts_have_no_term, LOST),
+    PlantedFault("a gap costs no vote", _vote_kept_over_a_gap, LOST),
+    PlantedFault("a round that was abandoned leaves its commands", _pending_kept, SAME),
+    PlantedFault("refused for certain, whatever was sent before", _always_certain, frozenset({Promise.REFUSALS})),
+    PlantedFault("an abandoned round refuses", _pending_refused, frozenset({Promise.REFUSALS})),
+    PlantedFault("pictures are kept for ever", _never_released, frozenset({Promise.LIVENESS})),
+    PlantedFault("nothing is sent again", _never_sent_again, frozenset({Promise.LIVENESS})),
+)

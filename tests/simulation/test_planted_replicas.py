@@ -1,0 +1,32 @@
+"""The judges of replicated state are worth what they catch: every planted fault, within a stated number of runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from ordercast.checker import Outcome
+from ordercast.model.promises import GroupPromise, Promise, ReplicaPromise
+from ordercast.replicated.core import Core
+from ordercast.sim.run import Result, simulate
+from ordercast.sim.swarm import hostile_replica_options
+
+from .planted_replicas import PLANTED, PlantedFault
+
+
+def _broken(result: Result) -> set[Promise | GroupPromise | ReplicaPromise | None]:
+    return {verdict.promise for verdict in result.verdicts if verdict.outcome is Outcome.INVALID}
+
+
+@pytest.mark.parametrize("fault", PLANTED, ids=lambda fault: fault.name)
+def test_the_judges_catch(fault: PlantedFault, monkeypatch: pytest.MonkeyPatch) -> None:
+    fault.plant(monkeypatch)
+    monkeypatch.setattr(Core, "check_invariants", lambda self: None)
+    runs = (simulate(hostile_replica_options(seed), seed) for seed in range(fault.first, fault.first + fault.runs))
+    assert any(_broken(result) & fault.broken for result in runs), f"not caught in {fault.runs} runs"
+
+
+def test_the_groups_promises_hold_whatever_the_replicas_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    PLANTED[0].plant(monkeypatch)
+    monkeypatch.setattr(Core, "check_invariants", lambda self: None)
+    broken = [promise for seed in range(3) for promise in _broken(simulate(hostile_replica_options(seed), seed))]
+    assert broken and all(isinstance(promise, ReplicaPromise) for promise in broken)
