@@ -14,8 +14,8 @@ from typing import Any
 from ordercast.replicated.effects import Donor, Point
 from ordercast.replicated.machine import Frozen
 from ordercast.replicated.structures.base import Structure
-from ordercast.replicated.structures.fields import Reader
 from ordercast.replicated.transfer import RETRY_S, Fetch, Patience, Place, Progress, TransferFailed
+from ordercast.replicated.watching import Filling
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Arrival:
     ) -> None:
         self.point = point
         self.preface: bytes | None = None
-        self.filled: Structure[Any]
+        self.filling: Filling
         self.is_done = False
         self._structure = structure
         self._on_progress = on_progress
@@ -50,14 +50,14 @@ class Arrival:
         self._fetch: Fetch = self._begin(())
 
     def _begin(self, donors: Sequence[tuple[str, Place]]) -> Fetch:
-        self.preface, self.filled, self.is_done = None, self._structure.blank(), False
+        self.preface, self.filling, self.is_done = None, Filling(self._structure.blank()), False
         return Fetch(*self._names, donors, self._take, self._on_progress, self._patience)
 
     def _take(self, piece: bytes) -> None:
         if self.preface is None:
             self.preface = piece
         else:
-            self.filled.fill(Reader(piece))
+            self.filling.take(piece)
 
     def ask(self, donors: Sequence[Donor]) -> None:
         """These have it: go on with them."""

@@ -23,6 +23,7 @@ from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Batch, Transition, View
 from ordercast.model.service import Service
 from ordercast.replicated.arrival import Arrival, Served, address_of, key_of
+from ordercast.replicated.batching import Answer, Batches, Entry, encode_batch
 from ordercast.replicated.core import Core
 from ordercast.replicated.dispatcher import Dispatcher
 from ordercast.replicated.effects import (
@@ -42,7 +43,6 @@ from ordercast.replicated.quorum import Rule
 from ordercast.replicated.structures.base import (
     BACK_COMMAND,
     Age,
-    Answer,
     Applied,
     Owned,
     Owner,
@@ -51,13 +51,13 @@ from ordercast.replicated.structures.base import (
     gone_command,
 )
 from ordercast.replicated.transfer import Donor, Patience, Progress
-from ordercast.replicated.watching import Filled, Told, Watch, Watchers
+from ordercast.replicated.watching import Told, Watch, Watchers
 from ordercast.stream.member import Member
 
 FrontT = TypeVar("FrontT")
 T = TypeVar("T")
 SUBMITTED_MAX = 1024  # by the application and not answered; more wait
-OUTSTANDING_MAX = 8 * SUBMITTED_MAX  # with those that nobody waits for any more
+OUTSTANDING_MAX = 4 * SUBMITTED_MAX  # batches, with those that nobody waits for any more
 COMMAND_SIZE_MAX = 15 << 20
 LEAVE_S = 5.0
 
@@ -103,9 +103,9 @@ class Replica(Generic[FrontT]):
         self._core: Core
         self._links = _Links()
         self._submitting = asyncio.Semaphore(SUBMITTED_MAX)
-        self._answers: dict[int, asyncio.Future[Answer]] = {}
-        self._posted: dict[int, bytes] = {}  # that nobody waits for
-        self._again: list[bytes] = []  # of these, what was refused
+        self._batches = Batches()
+        self._syncs: dict[int, asyncio.Future[None]] = {}
+        self._again: list[bytes] = []  # that nobody waits for and that were refused
         self._ended: BaseException | None = None
 
     # Beginning and end
@@ -155,10 +155,10 @@ class Replica(Generic[FrontT]):
         if self._ended is not None:
             return
         self._ended = error
-        for future in self._answers.values():
+        self._batches.fail(error)
+        for future in self._syncs.values():
             if not future.done():
                 future.set_exception(error)
-                future.exception()  # seen: who waits for it gets it anyway
         self._watchers.end(error)
 
     # What a front asks for (see `structures/base.py`)
@@ -170,7 +170,7 @@ class Replica(Generic[FrontT]):
     @property
     def age(self) -> Age:
         term = self.status.term if self.status is not None else None
-        return Age(term, self._core.count, self._is_current)
+        return Age(term, self._machine.count, self._is_current)
 
     @property
     def _is_current(self) -> bool:
@@ -183,28 +183,38 @@ class Replica(Generic[FrontT]):
         if len(command) > COMMAND_SIZE_MAX:
             raise UsageError(f"a command of {len(command):,} bytes is too large, at most {COMMAND_SIZE_MAX:,}")
         async with self._submitting:
-            return await self._answer(lambda: self._core.submit(command))
-
-    async def synced(self) -> int:
-        async with self._submitting:
-            return (await self._answer(self._core.synchronise)).position
-
-    async def _answer(self, ask: Callable[[], tuple[int, list[Effect]]]) -> Answer:
-        self._check_running()
-        number, effects = ask()
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._answers[number] = future
-        try:
-            self._carry_out(effects)
+            self._check_running()
+            future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+            self._add(Entry(command, future))
             return await future
-        finally:
-            self._answers.pop(number, None)
 
     def post(self, command: bytes) -> None:
         if self._ended is None:
-            number, effects = self._core.submit(command)
-            self._posted[number] = command
+            self._add(Entry(command, None))
+
+    def _add(self, entry: Entry) -> None:
+        if not self._batches.waiting:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._batches.waiting.append(entry)
+
+    def _flush(self) -> None:
+        """Submit what this turn of the event loop has brought."""
+        for batch in self._batches.take():
+            number, effects = self._core.submit(encode_batch([entry.command for entry in batch]))
+            self._batches.underway[number] = batch
             self._carry_out(effects)
+
+    async def synced(self) -> int:
+        self._check_running()
+        self._flush()
+        number, effects = self._core.synchronise()
+        future = self._syncs[number] = asyncio.get_running_loop().create_future()
+        try:
+            self._carry_out(effects)
+            await future
+        finally:
+            self._syncs.pop(number, None)
+        return self._machine.count
 
     async def until(self, ready: Callable[[], T | None]) -> T:
         self._check_running()
@@ -228,9 +238,9 @@ class Replica(Generic[FrontT]):
         self._look()
 
     def on_messages(self, batch: Batch) -> None:
-        changes, status = self._machine.changes, self.status
+        before = (self._machine.count, self._machine.loads, self.status)
         self._carry_out(self._core.on_messages(batch.sender, batch.data))
-        if self._machine.changes != changes or self.status is not status:
+        if before != (self._machine.count, self._machine.loads, self.status):
             self._look()
 
     def on_cut_off(self, name: str | None) -> None:
@@ -258,9 +268,7 @@ class Replica(Generic[FrontT]):
 
     def _say_back(self) -> None:
         if isinstance(self._structure, Owned):
-            number, effects = self._core.submit(BACK_COMMAND)
-            self._posted[number] = BACK_COMMAND
-            self._carry_out(effects)
+            self.post(BACK_COMMAND)
 
     def _tell_gone(self) -> None:
         """The first of the holders tells the structure who is in the group no more."""
@@ -268,7 +276,7 @@ class Replica(Generic[FrontT]):
         if not isinstance(self._structure, Owned) or status is None or status.holders[:1] != (self._core.me.name,):
             return
         gone = [owner for owner in self._structure.owners() if owner.name not in status.members]
-        if gone and (command := gone_command(gone)) not in self._posted.values():
+        if gone and not self._batches.has_posted(command := gone_command(gone)):
             self.post(command)
 
     # What the core decides
@@ -279,10 +287,7 @@ class Replica(Generic[FrontT]):
                 case Send():
                     self._links.send(effect.payloads)
                 case Confirm():
-                    self._posted.pop(effect.request, None)
-                    future = self._answers.get(effect.request)
-                    if future is not None and not future.done():
-                        future.set_result(Answer(effect.position, effect.result))
+                    self._confirmed(effect)
                 case Refuse():
                     self._refused(effect)
                 case Fetch():
@@ -298,18 +303,25 @@ class Replica(Generic[FrontT]):
                     self.status = effect
                     self._watchers.tell(effect)
 
+    def _confirmed(self, confirm: Confirm) -> None:
+        future = self._syncs.get(confirm.request)
+        if future is None:
+            self._batches.confirm(confirm.request, confirm.result)
+        elif not future.done():
+            future.set_result(None)
+
     def _refused(self, refuse: Refuse) -> None:
-        if (command := self._posted.pop(refuse.request, None)) is not None:
-            self._again.append(command)
-        future = self._answers.get(refuse.request)
-        if future is None or future.done():
-            return
-        if refuse.why is Why.BUSY:
-            future.set_exception(UsageError(f"{OUTSTANDING_MAX:,} commands have no answer yet: this one was not sent"))
-            return
-        why = self.status.reason.value if self.status is not None else "nothing is known of the others yet"
-        sentence = f"{self.group} has no primary component here: {why}"
-        future.set_exception(NotPrimary(sentence, refuse.why is Why.UNCERTAIN))
+        error = self._refusal(refuse.why)
+        self._again += self._batches.refuse(refuse.request, error)
+        future = self._syncs.get(refuse.request)
+        if future is not None and not future.done():
+            future.set_exception(error)
+
+    def _refusal(self, why: Why) -> Exception:
+        if why is Why.BUSY:
+            return UsageError(f"{OUTSTANDING_MAX:,} batches of commands have no answer yet: this one was not sent")
+        known = self.status.reason.value if self.status is not None else "nothing is known of the others yet"
+        return NotPrimary(f"{self.group} has no primary component here: {known}", why is Why.UNCERTAIN)
 
     # The network
 
@@ -344,7 +356,7 @@ class Replica(Generic[FrontT]):
             await arrival.run()
             assert arrival.preface is not None
             try:
-                effects = self._core.loaded(arrival.point, arrival.preface, Filled(arrival.filled))
+                effects = self._core.loaded(arrival.point, arrival.preface, arrival.filling)
             except WireError as error:
                 self._watchers.tell(Progress("", 0, 0, trouble=f"the state that came is not the one wanted: {error}"))
                 arrival.again()

@@ -49,19 +49,21 @@ class Reloaded(NamedTuple):
     why: str
 
 
-class Answer(NamedTuple):
-    """To one's own command."""
-
-    position: int
-    result: bytes
-
-
 class Age(NamedTuple):
     """How old a copy is: the primary component in which it was last known to be current, and its commands so far."""
 
     term: ViewId | None
     commands: int
     is_current: bool  # it is the state of a primary component, as far as is known here
+
+
+class Answer(Protocol):
+    """To one's own command."""
+
+    @property
+    def position(self) -> int: ...
+    @property
+    def result(self) -> bytes: ...
 
 
 class Caller(Protocol):
