@@ -83,15 +83,17 @@ async def join(entries: DictionaryFront) -> None:
     watch = entries.watch()
     told = 0
     async for event in watch:
+        if isinstance(event, Changed):
+            say(primary=event.is_primary, members=event.members, reason=event.reason.value)
         if isinstance(event, Progress):
             if event.trouble:
                 say(trouble=event.trouble)
             if event.size - told >= 16 << 20 or event.is_done:
                 told = event.size
                 say(donor=event.donor, mib=event.size / (1 << 20), done=event.is_done, memory_mib=memory_mib())
-        elif isinstance(event, Changed) and "r@h4" in event.holders:
+        elif isinstance(event, Changed) and f"r@h{MEMBERS + 1}" in event.holders:
             break
-    await entries.synced()
+    await entries.ready()
     say(joined=time.monotonic() - begun, entries=len(entries), memory_mib=memory_mib())
 
 
@@ -153,6 +155,8 @@ async def watch_joiner(joiner: Process, members: list[Process], mib: int, kill: 
             raise SystemExit("the joiner has ended")
         if "trouble" in told:
             print(f"given up: {told['trouble']}")
+        elif "primary" in told:
+            print(f"{'primary' if told['primary'] else 'not primary'}: {told['reason']}: {' '.join(told['members'])}")
         elif kill and told["mib"] > mib / 2:
             number = int(told["donor"].rpartition("h")[2])
             if number != MEMBERS:
