@@ -1,0 +1,113 @@
+"""What replicas say survives its bytes; other bytes raise WireError and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ordercast.model.errors import WireError
+from ordercast.model.events import ViewId
+from ordercast.model.ids import ProcessId, RingId, Seq
+from ordercast.replicated.effects import Point
+from ordercast.replicated.quorum import Electorate, Life
+from ordercast.replicated.sessions import Outcome, Session, Sessions
+from ordercast.replicated.track import DIGEST_SIZE, Held, Rank
+from ordercast.replicated.wire import (
+    Command,
+    Loaded,
+    Loading,
+    Preface,
+    State,
+    decode,
+    decode_command,
+    decode_preface,
+    encode_command,
+    encode_loaded,
+    encode_preface,
+    encode_state,
+    is_command,
+)
+
+u64 = st.integers(0, 2**64 - 1)
+u32 = st.integers(0, 2**32 - 1)
+names = st.text(max_size=30)
+views = st.builds(lambda ring, who, seq, slot: ViewId(RingId(ring, ProcessId(who)), Seq(seq), slot), u64, u64, u64, u32)
+points = st.builds(Point, views, u32)
+ranks = st.builds(Rank, views, views, u64, st.binary(min_size=DIGEST_SIZE, max_size=DIGEST_SIZE))
+lives = st.builds(Life, names, u64, u32)
+electorates = st.builds(Electorate, points, st.lists(lives, max_size=4).map(tuple))
+states = st.builds(
+    State,
+    views,
+    u64,
+    u32,
+    st.booleans(),
+    st.booleans(),
+    st.none() | ranks,
+    st.none() | electorates,
+    st.lists(electorates, max_size=3).map(tuple),
+    st.none() | st.builds(Loading, points, ranks),
+    st.lists(points, max_size=3).map(tuple),
+    st.binary(max_size=40),
+)
+commands = st.integers(1, 2**64 - 1).flatmap(
+    lambda request: st.builds(
+        Command, u64, st.just(request), st.integers(0, request - 1), st.booleans(), st.binary(max_size=60)
+    )
+)
+outcomes = st.builds(Outcome, u64, st.binary(max_size=20))
+sessions = st.dictionaries(u64, st.builds(Session, u64, st.dictionaries(u64, outcomes, max_size=3)), max_size=3)
+prefaces = st.builds(
+    Preface,
+    u64,
+    st.binary(min_size=DIGEST_SIZE, max_size=DIGEST_SIZE),
+    sessions.map(Sessions),
+    st.lists(st.builds(Held, names, st.binary(max_size=30)), max_size=3).map(tuple),
+)
+
+
+@given(commands)
+def test_a_command_survives(command: Command) -> None:
+    data = encode_command(command)
+    assert is_command(data) and decode_command(data) == command
+
+
+@given(states)
+def test_a_state_survives(state: State) -> None:
+    assert decode(encode_state(state)) == state and not is_command(encode_state(state))
+
+
+@given(st.builds(Loaded, views, u64, u32))
+def test_a_loaded_survives(loaded: Loaded) -> None:
+    assert decode(encode_loaded(loaded)) == loaded
+
+
+@given(prefaces)
+def test_a_preface_survives(preface: Preface) -> None:
+    found = decode_preface(encode_preface(preface))
+    assert found == preface and list(found.sessions.by_life) == list(preface.sessions.by_life)
+
+
+def _read(decoder: Callable[[bytes], object], data: bytes) -> None:
+    with suppress(WireError):
+        decoder(data)
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_raise_nothing_else(data: bytes) -> None:
+    for decoder in (decode, decode_command, decode_preface):
+        _read(decoder, data)
+    for kind in (1, 2, 3):
+        _read(decode, bytes((kind,)) + data)
+
+
+@given(st.one_of(states.map(encode_state), prefaces.map(encode_preface)), st.data())
+def test_bytes_that_were_damaged_raise_nothing_else(data: bytes, draw: st.DataObject) -> None:
+    at = draw.draw(st.integers(0, len(data) - 1))
+    damaged = data[:at] + bytes((draw.draw(st.integers(0, 255)),)) + data[at + 1 :]
+    for each in (damaged, data[:at], data + b"\0"):
+        _read(decode, each)
+        _read(decode_preface, each)

@@ -1,0 +1,310 @@
+"""Conversations with a few cores: what each is given, and what it does."""
+
+from __future__ import annotations
+
+import pytest
+
+from ordercast.model.errors import UsageError, WireError
+from ordercast.replicated.core import Core
+from ordercast.replicated.effects import Reason, Refuse, Standing, StopFetching, Why
+from ordercast.replicated.quorum import LastMajority
+from ordercast.replicated.sessions import Sessions
+from ordercast.replicated.track import EMPTY
+from ordercast.replicated.wire import Preface, encode_preface
+
+from .stage import ALL, EQUAL, Stage, Words, begun
+
+
+def test_nobody_begins_before_all_are_there() -> None:
+    stage = Stage(*ALL)
+    stage.view(1, "a", "b")
+    stage.settle("a", "b")
+    assert stage.last("a").reason is Reason.NO_STATE
+    assert stage.refused("a") == [] and stage.submit("a", b"x") == 1
+    assert stage.refused("a") == [Refuse(1, Why.NOT_PRIMARY)]
+    stage.view(2, *ALL)
+    stage.settle(*ALL)
+    assert stage.last("c").reason is Reason.BOOTSTRAP and stage.cores["c"].is_primary
+
+
+def test_a_command_is_applied_everywhere_and_confirmed_to_its_sender() -> None:
+    stage = begun()
+    assert stage.words(*ALL) == [[b"one"]] * 3
+    assert stage.confirmed("a") == [(1, 1)] and stage.confirmed("b") == []
+
+
+def test_what_comes_before_the_decision_is_applied_at_the_decision() -> None:
+    stage = begun()
+    stage.view(2, *ALL)
+    stage.submit("b", b"two")
+    stage.settle(*ALL)
+    assert stage.words(*ALL) == [[b"one", b"two"]] * 3 and stage.confirmed("b") == [(1, 2)]
+
+
+def test_after_the_signal_commands_are_held_until_the_next_decision() -> None:
+    stage = begun()
+    stage.submit("a", b"two")
+    stage.signal(1, "a", "b")
+    stage.deliver("a", "b")
+    assert stage.words("a", "b") == [[b"one"]] * 2 and stage.cores["a"].held == 1
+    stage.view(2, "a", "b")
+    stage.settle("a", "b")
+    assert stage.words("a", "b") == [[b"one", b"two"]] * 2
+    assert stage.confirmed("a") == [(1, 1), (2, 2)]
+
+
+def test_a_minority_refuses_what_comes_and_keeps_what_is_held() -> None:
+    stage = begun()
+    stage.submit("c", b"two")
+    stage.signal(1, "c")
+    stage.deliver("c")
+    stage.view(2, "c")
+    stage.submit("c", b"three")
+    stage.settle("c")
+    assert stage.refused("c") == [Refuse(2, Why.NOT_PRIMARY)]
+    assert stage.cores["c"].held == 1 and stage.words("c") == [[b"one"]]
+
+
+def test_a_replica_that_comes_back_gets_the_state_and_what_came_meanwhile() -> None:
+    stage = begun()
+    stage.view(2, "a", "b")
+    stage.settle("a", "b")
+    stage.submit("a", b"two")
+    stage.settle("a", "b")
+    stage.view(3, *ALL)
+    stage.settle(*ALL)
+    assert stage.cores["a"].is_primary and stage.cores["c"].standing is Standing.STALE
+    stage.submit("b", b"three")
+    stage.settle(*ALL)
+    assert stage.words("c") == [[b"one"]]
+    stage.transfer("c")
+    assert stage.words("c") == [[b"one", b"two", b"three"]]
+    stage.settle(*ALL)
+    assert stage.last("a").holders == ALL and not stage.pictures
+
+
+def test_a_transfer_goes_on_in_another_view_with_another_donor() -> None:
+    stage = begun()
+    stage.start("d")
+    stage.view(2, *ALL, "d")
+    stage.settle(*ALL, "d")
+    stage.submit("b", b"two")
+    stage.settle(*ALL, "d")
+    assert [donor.name for donor in stage.fetches("d")[-1].donors] == ["a", "b", "c"]
+    stage.view(3, "b", "c", "d")
+    stage.settle("b", "c", "d")
+    first, second = stage.fetches("d")
+    assert first.point == second.point and [donor.name for donor in second.donors] == ["b", "c"]
+    stage.transfer("d")
+    stage.settle("b", "c", "d")
+    assert stage.words("d") == [[b"one", b"two"]] and stage.last("b").holders == ("b", "c", "d")
+    assert [key[0] for key in stage.pictures] == ["a"]  # who is gone
+
+
+def test_a_picture_that_comes_while_a_round_is_open_waits_for_its_end() -> None:
+    stage = begun()
+    stage.start("d")
+    stage.view(2, *ALL, "d")
+    stage.settle(*ALL, "d")
+    fetch = stage.fetches("d")[-1]
+    picture = stage.pictures["a", fetch.point]
+    stage.view(3, *ALL, "d")
+    stage.carry_out("d", stage.cores["d"].loaded(fetch.point, picture.preface, list(picture.frozen.pieces())))
+    assert stage.words("d") == [[]]
+    stage.settle(*ALL, "d")
+    assert stage.words("d") == [[b"one"]] and stage.last("a").holders == (*ALL, "d")
+    assert len(stage.fetches("d")) == 1
+
+
+def test_a_picture_that_is_not_the_one_asked_for_changes_nothing() -> None:
+    stage = begun()
+    stage.start("d")
+    stage.view(2, *ALL, "d")
+    stage.settle(*ALL, "d")
+    fetch = stage.fetches("d")[-1]
+    with pytest.raises(WireError):
+        stage.cores["d"].loaded(fetch.point, b"nonsense", [])
+    with pytest.raises(WireError):
+        stage.cores["d"].loaded(fetch.point, encode_preface(Preface(0, EMPTY, Sessions(), ())), [])
+    assert stage.words("d") == [[]]
+    stage.transfer("d")
+    assert stage.cores["d"].standing is Standing.HOLDER
+
+
+def test_held_commands_travel_with_the_picture() -> None:
+    """A side that is no quorum, one of which holds a command that the other has not."""
+    stage = begun()
+    stage.submit("a", b"two")
+    stage.signal(1, "a")
+    stage.deliver("a")
+    stage.start("b", founding=False)
+    stage.view(2, "a", "b")
+    stage.settle("a", "b")
+    assert stage.last("a").reason is Reason.NO_QUORUM
+    stage.transfer("b")
+    assert stage.words("b") == [[b"one"]] and stage.cores["b"].held == 1
+    stage.settle("a", "b")
+    assert not stage.cores["a"].is_primary  # b has forgotten what it knew
+
+
+def test_a_stale_voter_that_is_loaded_makes_a_quorum() -> None:
+    stage = begun()
+    stage.view(2, "a", "b")
+    stage.settle("a", "b")
+    stage.submit("a", b"two")
+    stage.settle("a", "b")
+    stage.view(3, "b", "c")
+    stage.settle("b", "c")
+    assert stage.last("b").reason is Reason.NO_QUORUM
+    stage.transfer("c")
+    stage.settle("b", "c")
+    assert stage.last("b").reason is Reason.LOADED and stage.cores["c"].is_primary
+    stage.submit("c", b"three")
+    stage.settle("b", "c")
+    assert stage.words("b", "c") == [[b"one", b"two", b"three"]] * 2
+
+
+def test_a_gap_in_the_stream_costs_the_vote() -> None:
+    stage = begun()
+    stage.carry_out("b", stage.cores["b"].cut_off("b"))
+    assert stage.last("b").reason is Reason.CUT_OFF
+    stage.view(2, "a", "b")
+    stage.settle("a", "b")
+    assert stage.last("a").reason is Reason.NO_QUORUM
+    stage.view(3, "a", "b", "c")
+    stage.settle(*ALL)
+    assert stage.cores["a"].is_primary and stage.last("b").standing is Standing.HOLDER
+
+
+def test_a_decision_after_the_signal_ranks_above_what_was_before() -> None:
+    """a decides view 2 before the signal and confirms; b decides after it. c has more commands, of an older term."""
+    stage = begun()
+    stage.submit("c", b"only c has this")
+    stage.submit("c", b"and this")
+    stage.signal(1, "c")
+    stage.deliver("c")
+    stage.view(2, "a", "b")
+    stage.submit("a", b"two")
+    states = list(stage.queue)
+    stage.settle("a")
+    assert stage.confirmed("a") == [(1, 1), (2, 2)]
+    stage.signal(2, "b")
+    stage.queue.extend(states)
+    stage.deliver("b")
+    assert stage.words("b") == [[b"one"]] and stage.cores["b"].held == 1
+    stage.view(3, "b", "c")
+    stage.settle("b", "c")
+    assert stage.fetches("c") and not stage.fetches("b")
+    stage.transfer("c")
+    stage.settle("b", "c")
+    assert stage.words("b", "c")[0][:2] == [b"one", b"two"] and stage.words("b") == stage.words("c")
+
+
+def test_a_beginning_that_one_attempted_and_another_does_not_know_of_never_was() -> None:
+    stage = Stage(*ALL)
+    stage.view(1, *ALL)
+    stage.signal(1, "a")
+    stage.deliver("a")
+    assert stage.last("a").reason is Reason.BOOTSTRAP and not stage.cores["a"].is_primary
+    stage.view(2, *ALL)
+    stage.settle(*ALL)
+    assert stage.last("a").reason is Reason.BOOTSTRAP and stage.cores["a"].is_primary
+
+
+def test_a_command_that_comes_twice_is_applied_once() -> None:
+    stage = begun()
+    stage.submit("b", b"two")
+    stage.carry_out("b", stage.cores["b"].send_again())
+    stage.settle(*ALL)
+    assert stage.words(*ALL) == [[b"one", b"two"]] * 3 and stage.confirmed("b") == [(1, 2)]
+
+
+def test_a_request_that_was_overtaken_is_not_taken_for_done() -> None:
+    stage = begun()
+    stage.submit("b", b"lost")
+    stage.view(2, *ALL)  # the message never came
+    stage.submit("b", b"later")
+    stage.settle(*ALL)
+    assert stage.words(*ALL) == [[b"one", b"later", b"lost"]] * 3
+    assert stage.confirmed("b") == [(2, 2), (1, 3)]
+
+
+def test_what_was_sent_twice_is_refused_without_certainty() -> None:
+    stage = begun()
+    stage.view(2, "c")
+    stage.submit("c", b"two")
+    stage.carry_out("c", stage.cores["c"].send_again())
+    stage.settle("c")
+    assert stage.refused("c") == [Refuse(1, Why.UNCERTAIN)]
+
+
+def test_too_many_requests_are_refused() -> None:
+    core = Core("a", 1, Words(), EQUAL, outstanding_max=1)
+    core.submit(b"one")
+    assert core.submit(b"two") == (2, [Refuse(2, Why.BUSY)])
+    assert core.outstanding == 1
+
+
+def test_a_fetch_ends_when_the_own_state_is_the_best_again() -> None:
+    stage = begun()
+    stage.view(2, "a", "b")
+    stage.settle("a", "b")
+    stage.view(3, "a", "c")
+    stage.settle("a", "c")
+    assert stage.fetches("c")
+    stage.view(4, "c")
+    stage.settle("c")
+    assert any(isinstance(effect, StopFetching) for effect in stage.told["c"])
+    assert stage.cores["c"].standing is Standing.HOLDER and not stage.cores["c"].is_primary
+
+
+def test_bytes_that_cannot_be_read_are_counted() -> None:
+    stage = begun()
+    for data in (b"", b"\x09", b"\x02abc", b"\x01short"):
+        assert stage.cores["a"].on_messages("b", [data]) == []
+    assert stage.cores["a"].malformed == 4
+
+
+def test_an_address_that_is_too_long() -> None:
+    with pytest.raises(UsageError):
+        Core("a", 1, Words(), EQUAL, address=bytes(1001))
+
+
+def test_who_held_the_state_last_goes_on_alone() -> None:
+    stage = Stage(*ALL, rule=LastMajority(frozenset({"a"})))
+    stage.view(1, "a")
+    stage.settle("a")
+    assert stage.cores["a"].is_primary
+    stage.view(2, *ALL)
+    stage.settle(*ALL)
+    for name in ("b", "c"):
+        stage.transfer(name)
+    stage.settle(*ALL)
+    stage.view(3, "b", "c")
+    stage.settle("b", "c")
+    assert stage.cores["b"].is_primary
+    stage.view(4, "b")
+    stage.settle("b")
+    assert stage.cores["b"].is_primary  # half of two, with the first by name
+    stage.view(5, "a", "c")
+    stage.settle("a", "c")
+    assert not stage.cores["a"].is_primary
+
+
+def test_an_attempt_binds_who_held_the_state_last() -> None:
+    """b and c attempt view 2 after the signal, a does not know whether they decided: nobody may go on without both."""
+    stage = Stage(*ALL, rule=LastMajority(frozenset(ALL)))
+    stage.view(1, *ALL)
+    stage.settle(*ALL)
+    stage.view(2, "b", "c")
+    stage.signal(2, "b", "c")
+    stage.settle("b", "c")
+    stage.view(3, "a", "c")
+    stage.settle("a", "c")
+    assert stage.last("a").reason is Reason.NO_QUORUM
+    stage.transfer("a")
+    stage.settle("a", "c")
+    assert not stage.cores["a"].is_primary  # b alone may have decided view 2
+    stage.view(4, *ALL)
+    stage.settle(*ALL)
+    assert stage.cores["b"].is_primary
