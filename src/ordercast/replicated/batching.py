@@ -70,6 +70,11 @@ class Batches:
     def __init__(self) -> None:
         self.waiting: list[Entry] = []
         self.underway: dict[int, list[Entry]] = {}  # by the number of the core's request
+        self.count = 0  # of both
+
+    def add(self, entry: Entry) -> None:
+        self.waiting.append(entry)
+        self.count += 1
 
     def take(self) -> Iterator[list[Entry]]:
         """What waits, in batches."""
@@ -91,7 +96,7 @@ class Batches:
         return any(entry.future is None and entry.command == command for batch in batches for entry in batch)
 
     def confirm(self, number: int, results: bytes) -> None:
-        entries = self.underway.pop(number, [])
+        entries = self._settled(number)
         first, answers = decode_results(results)
         for position, (entry, result) in enumerate(zip(entries, answers, strict=True), first):
             if entry.future is not None and not entry.future.done():
@@ -99,11 +104,16 @@ class Batches:
 
     def refuse(self, number: int, error: Exception) -> list[bytes]:
         """Those that nobody waits for: they are to be submitted again."""
-        entries = self.underway.pop(number, [])
+        entries = self._settled(number)
         for entry in entries:
             if entry.future is not None and not entry.future.done():
                 entry.future.set_exception(error)
         return [entry.command for entry in entries if entry.future is None]
+
+    def _settled(self, number: int) -> list[Entry]:
+        entries = self.underway.pop(number, [])
+        self.count -= len(entries)
+        return entries
 
     def fail(self, error: BaseException) -> None:
         for batch in (self.waiting, *self.underway.values()):
@@ -111,4 +121,4 @@ class Batches:
                 if entry.future is not None and not entry.future.done():
                     entry.future.set_exception(error)
                     entry.future.exception()  # seen: who waits for it gets it anyway
-        self.waiting, self.underway = [], {}
+        self.waiting, self.underway, self.count = [], {}, 0

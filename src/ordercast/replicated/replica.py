@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Generic, TypeVar
@@ -56,8 +56,8 @@ from ordercast.stream.member import Member
 
 FrontT = TypeVar("FrontT")
 T = TypeVar("T")
-SUBMITTED_MAX = 1024  # by the application and not answered; more wait
-OUTSTANDING_MAX = 4 * SUBMITTED_MAX  # batches, with those that nobody waits for any more
+SUBMITTED_MAX = 4096  # by the application and not answered; more wait
+OUTSTANDING_MAX = 2 * SUBMITTED_MAX  # batches, with those that nobody waits for any more
 COMMAND_SIZE_MAX = 15 << 20
 LEAVE_S = 5.0
 
@@ -102,7 +102,7 @@ class Replica(Generic[FrontT]):
         self._settings = (quorum, founding)
         self._core: Core
         self._links = _Links()
-        self._submitting = asyncio.Semaphore(SUBMITTED_MAX)
+        self._has_room = asyncio.Event()
         self._batches = Batches()
         self._syncs: dict[int, asyncio.Future[None]] = {}
         self._again: list[bytes] = []  # that nobody waits for and that were refused
@@ -156,6 +156,7 @@ class Replica(Generic[FrontT]):
             return
         self._ended = error
         self._batches.fail(error)
+        self._has_room.set()
         for future in self._syncs.values():
             if not future.done():
                 future.set_exception(error)
@@ -179,14 +180,23 @@ class Replica(Generic[FrontT]):
     async def ready(self) -> None:
         await self.until(lambda: self._is_current or None)
 
-    async def submit(self, command: bytes) -> Answer:
+    def submit(self, command: bytes) -> Awaitable[Answer]:
+        """A future and no coroutine, while there is room: this is the hot path."""
         if len(command) > COMMAND_SIZE_MAX:
             raise UsageError(f"a command of {len(command):,} bytes is too large, at most {COMMAND_SIZE_MAX:,}")
-        async with self._submitting:
+        if self._batches.count >= SUBMITTED_MAX:
+            return self._submit_later(command)
+        self._check_running()
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._add(Entry(command, future))
+        return future
+
+    async def _submit_later(self, command: bytes) -> Answer:
+        while self._batches.count >= SUBMITTED_MAX:
             self._check_running()
-            future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-            self._add(Entry(command, future))
-            return await future
+            self._has_room.clear()
+            await self._has_room.wait()
+        return await self.submit(command)
 
     def post(self, command: bytes) -> None:
         if self._ended is None:
@@ -195,7 +205,7 @@ class Replica(Generic[FrontT]):
     def _add(self, entry: Entry) -> None:
         if not self._batches.waiting:
             asyncio.get_running_loop().call_soon(self._flush)
-        self._batches.waiting.append(entry)
+        self._batches.add(entry)
 
     def _flush(self) -> None:
         """Submit what this turn of the event loop has brought."""
@@ -307,12 +317,14 @@ class Replica(Generic[FrontT]):
         future = self._syncs.get(confirm.request)
         if future is None:
             self._batches.confirm(confirm.request, confirm.result)
+            self._has_room.set()
         elif not future.done():
             future.set_result(None)
 
     def _refused(self, refuse: Refuse) -> None:
         error = self._refusal(refuse.why)
         self._again += self._batches.refuse(refuse.request, error)
+        self._has_room.set()
         future = self._syncs.get(refuse.request)
         if future is not None and not future.done():
             future.set_exception(error)

@@ -11,7 +11,7 @@ commands GONE, from a replica that sees it, and BACK, from one that begins or wa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
@@ -76,7 +76,7 @@ class Caller(Protocol):
     @property
     def age(self) -> Age: ...
 
-    async def submit(self, command: bytes) -> Answer:
+    def submit(self, command: bytes) -> Awaitable[Answer]:
         """Returns when it is confirmed; NotPrimary when it is not."""
 
     def post(self, command: bytes) -> None:
