@@ -13,20 +13,25 @@ from typing import Any
 import pytest
 
 from ordercast.model.events import View, ViewId
+from ordercast.model.ids import MILLISECOND
 from ordercast.model.promises import ReplicaPromise as Promise
 from ordercast.model.service import Service
 from ordercast.replicated import core as core_module
 from ordercast.replicated.component import Component
 from ordercast.replicated.copy import Arriving, Copy
 from ordercast.replicated.core import Core
-from ordercast.replicated.decision import Decision, Knowledge, decide, life_of
+from ordercast.replicated.decision import Decision, decide, life_of
 from ordercast.replicated.effects import Confirm, Effect, Refuse, Release, Why
-from ordercast.replicated.quorum import Electorate, Life, Majority, Rule
+from ordercast.replicated.quorum import Electorate, LastMajority, Life, Majority, Rule
 from ordercast.replicated.sessions import Sessions
 from ordercast.replicated.track import Held
 from ordercast.replicated.wire import State, decode_command, decode_preface, is_command
+from ordercast.sim import transfers
 from ordercast.sim.dictionary import Dictionary, Picture
+from ordercast.sim.faults import Fault, FaultKind
+from ordercast.sim.options import SimOptions
 from ordercast.sim.station import Client, Station
+from ordercast.sim.swarm import hostile_replica_options
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -36,8 +41,32 @@ class PlantedFault:
     name: str
     plant: Plant
     broken: frozenset[Promise]  # any of these must be found INVALID
+    options: Callable[[int], SimOptions] = hostile_replica_options
     first: int = 0  # the seed to begin with
-    runs: int = 40  # caught within this many
+    runs: int = 20  # caught within this many
+
+
+def majority_lost(seed: int) -> SimOptions:
+    """Two of three go on without the third, lose their memory, and meet it."""
+    script = (
+        Fault(350 * MILLISECOND, FaultKind.PARTITION, groups=((0, 1), (2,))),
+        Fault(600 * MILLISECOND, FaultKind.CRASH, node=0),
+        Fault(601 * MILLISECOND, FaultKind.CRASH, node=1),
+        Fault(640 * MILLISECOND, FaultKind.RESTART, node=0),
+        Fault(641 * MILLISECOND, FaultKind.RESTART, node=1),
+        Fault(700 * MILLISECOND, FaultKind.HEAL),
+    )
+    return SimOptions(nodes=3, messages=120, replicas=1, replica_weights=(1, 1, 1), faults=script)
+
+
+def majorities_by_turns(seed: int) -> SimOptions:
+    """Always two of three, another two each time."""
+    pairs = ((0, 1), (1, 2), (0, 2), (0, 1))
+    script = tuple(
+        Fault((350 + 200 * number) * MILLISECOND, FaultKind.PARTITION, groups=(pair, tuple({0, 1, 2}.difference(pair))))
+        for number, pair in enumerate(pairs)
+    )
+    return SimOptions(nodes=3, messages=200, replicas=1, replica_weights=(1, 1, 1), faults=script)
 
 
 def _confirmed_before_applied(patch: pytest.MonkeyPatch) -> None:
@@ -78,7 +107,20 @@ def _picture_without_tail(patch: pytest.MonkeyPatch) -> None:
 
 
 def _everybody_counts(patch: pytest.MonkeyPatch) -> None:
-    """Whoever is in the view, whatever it has."""
+    """Whoever is configured, or held the state last: present or not."""
+    patch.setattr(Majority, "is_quorum", lambda self, voters, electorates: True)
+    patch.setattr(LastMajority, "is_quorum", lambda self, voters, electorates: True)
+
+
+def _fresh_ones_count(patch: pytest.MonkeyPatch) -> None:
+    """Whoever is in the view, if only it has been loaded: one that forgot counts as one that remembers."""
+    patch.setattr(Component, "_votes", lambda self, name, best: True)
+
+
+def _unloaded_ones_count(patch: pytest.MonkeyPatch) -> None:
+    """Whoever is in the view, whatever it has. (And transfers take longer than views.)"""
+    patch.setattr(transfers, "PIECE_MIN_NS", 200 * MILLISECOND)
+    patch.setattr(transfers, "PIECE_MAX_NS", 201 * MILLISECOND)
 
     def wrong(view: ViewId, states: Mapping[str, State], rule: Rule) -> Decision:
         decision = decide(view, states, rule)
@@ -87,11 +129,6 @@ def _everybody_counts(patch: pytest.MonkeyPatch) -> None:
         return replace(decision, is_primary=decision.is_primary or is_quorum)
 
     patch.setattr(core_module, "decide", wrong)
-
-
-def _fresh_ones_count(patch: pytest.MonkeyPatch) -> None:
-    """A new life that was loaded counts as one that remembers."""
-    patch.setattr(Component, "_votes", lambda self, name, best: True)
 
 
 def _live_picture(patch: pytest.MonkeyPatch) -> None:
@@ -129,37 +166,6 @@ def _last_number_only(patch: pytest.MonkeyPatch) -> None:
         return request > highest
 
     patch.setattr(Sessions, "admits", wrong)
-
-
-def _attempts_forgotten(patch: pytest.MonkeyPatch) -> None:
-    """The quorum of who held the state last, without what may have been decided since."""
-    patch.setattr(Knowledge, "with_attempt", lambda self, electorate: self)
-
-
-def _attempts_have_no_term(patch: pytest.MonkeyPatch) -> None:
-    """The first design: a decision after the signal leaves the term as it was."""
-    right = Core._form
-
-    def wrong(self: Core, component: Component) -> None:
-        track = self._copy.track
-        before = None if track is None else track.term
-        right(self, component)
-        if component.is_signalled and track is not None and before is not None:
-            track.term = before
-
-    patch.setattr(Core, "_form", wrong)
-
-
-def _vote_kept_over_a_gap(patch: pytest.MonkeyPatch) -> None:
-    right = Core.cut_off
-
-    def wrong(self: Core, name: str) -> list[Effect]:
-        before, was_voter = self.me, self._copy.is_voter
-        effects = right(self, name)
-        self.me, self._copy.is_voter = before, was_voter
-        return effects
-
-    patch.setattr(Core, "cut_off", wrong)
 
 
 def _pending_kept(patch: pytest.MonkeyPatch) -> None:
@@ -240,19 +246,17 @@ SAME = frozenset({Promise.SAME_COMMANDS})
 
 PLANTED = (
     PlantedFault("confirmed before it is applied", _confirmed_before_applied, frozenset({Promise.CONFIRMATIONS})),
-    PlantedFault("commands are agreed, not safe", _agreed_instead_of_safe, LOST),
-    PlantedFault("applied after the signal", _applied_after_the_signal, LOST),
+    PlantedFault("commands are agreed, not safe", _agreed_instead_of_safe, LOST, first=14, runs=6),
+    PlantedFault("applied after the signal", _applied_after_the_signal, LOST, first=30, runs=6),
     PlantedFault("a picture without the tail", _picture_without_tail, SAME),
     PlantedFault("two primaries: everybody counts", _everybody_counts, LOST),
-    PlantedFault("two primaries: fresh ones count", _fresh_ones_count, LOST),
-    PlantedFault("two primaries: half is enough", _majority_of_weights_present, LOST),
+    PlantedFault("two primaries: those count who are not loaded", _unloaded_ones_count, LOST, majorities_by_turns),
+    PlantedFault("two primaries: fresh ones count", _fresh_ones_count, LOST, majority_lost),
+    PlantedFault("two primaries: half is enough", _majority_of_weights_present, LOST, first=20, runs=10),
     PlantedFault("two primaries: anybody begins", _begins_without_all, LOST),
     PlantedFault("a donor's picture goes on changing", _live_picture, SAME),
     PlantedFault("a command that comes twice is applied twice", _applied_twice, frozenset({Promise.ONCE})),
     PlantedFault("only the last number is remembered", _last_number_only, frozenset({Promise.CONFIRMATIONS})),
-    PlantedFault("attempts are forgotten", _attempts_forgotten, LOST),
-    PlantedFault("attempts have no term", _attempts_have_no_term, LOST),
-    PlantedFault("a gap costs no vote", _vote_kept_over_a_gap, LOST),
     PlantedFault("a round that was abandoned leaves its commands", _pending_kept, SAME),
     PlantedFault("refused for certain, whatever was sent before", _always_certain, frozenset({Promise.REFUSALS})),
     PlantedFault("an abandoned round refuses", _pending_refused, frozenset({Promise.REFUSALS})),
