@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 REPLICAS = 4
 VALUE = b"x" * 100
 KEYS = 10_000
+ANSWERS_S = 10.0
 OURS, THEIRS = "ordercast", "pysyncobj"
 
 
@@ -137,7 +138,7 @@ class TheirWorker(Worker):
             elif task["do"] == "ping":
                 self.ping(entries, task["seconds"])
             else:
-                entries.set("end", VALUE, sync=True)
+                entries.set("end", VALUE, sync=True, timeout=ANSWERS_S)
                 time.sleep(1)  # it has no way to ask for what the others have confirmed
                 self.say(digest=hash_of(sorted(map(str, entries.rawData().items()))))
 
@@ -156,8 +157,9 @@ class TheirWorker(Worker):
             if room.acquire(timeout=1.0):
                 entries.set(f"{self.number}.{at % KEYS}", VALUE, callback=answered)
                 at += 1
+        end = time.monotonic() + ANSWERS_S  # it forgets some when its leader changes
         for _ in range(window):
-            room.acquire(timeout=5.0)
+            room.acquire(timeout=max(0.0, end - time.monotonic()))
         self.loaded(confirmed, begun, cpu)
 
     def ping(self, entries: Any, seconds: float) -> None:
@@ -165,7 +167,7 @@ class TheirWorker(Worker):
         begun = time.monotonic()
         while time.monotonic() - begun < seconds:
             sent = time.perf_counter()
-            entries.set(f"{len(times) % KEYS}", VALUE, sync=True)
+            entries.set(f"{len(times) % KEYS}", VALUE, sync=True, timeout=ANSWERS_S)
             times.append(time.perf_counter() - sent)
         self.say(**latencies(times))
 
@@ -249,7 +251,7 @@ def work(system: str, number: int, arguments: list[str]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
-    parser.add_argument("--window", type=int, default=256, help="commands without an answer, of each writer")
+    parser.add_argument("--window", type=int, default=1000, help="commands without an answer, of each writer")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--worker", nargs="+", help=argparse.SUPPRESS)
@@ -271,7 +273,7 @@ def main() -> None:
         cores, same = median(figures.cores for figures in mine), all(figures.same for figures in mine)
         print(
             f"{system:10} {medians[system]:9,.0f} commands/s  one by one p50 {p50:7.2f} ms  p99 {p99:7.2f} ms"
-            f"  {cores:.1f} cores  copies {'equal' if same else 'DIFFERENT'}"
+            f"  {cores:.2f} cores  copies {'equal' if same else 'DIFFERENT'}"
         )
     print(f"ratio {medians[OURS] / medians[THEIRS]:.1f}")
     if options.json:

@@ -32,7 +32,7 @@ PIECE_SIZE_MAX = 256 << 20  # a piece is about 64 KiB, unless one value in it is
 WINDOW_SIZE = 256 << 10  # that the donor has written and the fetcher has not read
 NAME_SIZE_MAX = 1024
 TURN = 4  # pieces that are sent before the event loop has its turn
-TURN_SKIPPING = 64  # pieces that the fetcher has already: made again for the checksum of all
+TURN_SKIPPING = 16  # pieces that the fetcher has already: made again for the checksum of all
 FETCHERS_MAX = 32  # of one donor at a time
 RETRY_S = 0.2
 
