@@ -215,7 +215,7 @@ def test_swarm_json_has_the_documented_keys(call: Call) -> None:
 def test_swarm_lists_failing_seeds_with_their_replay_and_trace(
     call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def failing(seeds: range, processes: int | None = None) -> Iterator[Outline]:
+    def failing(seeds: range, processes: int | None = None, **rest: Any) -> Iterator[Outline]:
         for seed in seeds:
             yield Outline(seed, seed != 3, "" if seed != 3 else "total order: planted", "", 10, 1, Counter())
 
