@@ -106,7 +106,7 @@ class Replica:
             self.count(Row.HELD)
         if held and self.core.is_primary and not self.core.held:
             self.count(Row.HELD_APPLIED)
-        if lineage is not None and self.core.lineage is None:
+        if lineage is not None and self.core.lineage != lineage:
             self.count(Row.FORGOTTEN)
 
     def notified(self, news: GroupNews) -> None:
