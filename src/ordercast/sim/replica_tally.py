@@ -44,7 +44,7 @@ class ReplicaOccurrence(Enum):
     SURVIVED = "replicas: outlived its daemon"
     RECONNECTED = "replicas: joined again with its state"
     ENDED_PRIMARY = "replicas: run ended in a primary component"
-    ENDED_BLOCKED = "replicas: run ended without one, too many had lost their memory"
+    ENDED_BLOCKED = "replicas: run ended without a primary component"
     WRONG_PICTURE = "replicas: wrong picture refused"
 
 
