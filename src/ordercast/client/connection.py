@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from ordercast.groups.names import checked_group
+from ordercast.groups.names import GROUPS_MAX, checked_group
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Batch, Dropped, Left, Reconnected, Transition, View
 from ordercast.model.ids import Position
@@ -40,8 +40,10 @@ from ordercast.stream.addresses import Address, UnixAddress
 from ordercast.stream.member import Member
 from ordercast.stream.payloads import portions
 from ordercast.stream.pieces import GroupInbox, events_of
+from ordercast.stream.waiters import Waiters
 
 GREETING_S = 10.0  # in which the daemon must have answered
+FAREWELL_S = 5.0  # in which it must have taken what was sent
 RETRY_MIN_S = 0.1
 RETRY_MAX_S = 2.0
 
@@ -62,6 +64,7 @@ class Client(Member):
         self._policy = slow
         self._reconnects = reconnect
         self._link: Link | None = None
+        self._waiters = Waiters()
         self._answers: deque[asyncio.Future[Any]] = deque()  # that are waited for, in the order of the questions
         self._last: Position | None = None  # of the last message that came
         self._is_closed = False
@@ -118,6 +121,7 @@ class Client(Member):
         self._is_closed = True
         if self._retrying is not None:
             self._retrying.cancel()
+            await asyncio.gather(self._retrying, return_exceptions=True)
         link, self._link = self._link, None
         if link is not None:
             await link.say_bye()
@@ -141,9 +145,17 @@ class Client(Member):
         link.write(question)
         return await future
 
+    def _check_usable(self) -> None:
+        if self._link is None and (self._is_closed or not self._reconnects):
+            raise ConnectionLost("there is no connection to a daemon: connect again")
+
     async def _ask(self, groups: tuple[str, ...], *, joins: bool) -> None:
-        link = await self._current()
-        link.write(link.half.join(groups) if joins else link.half.leave(groups))
+        """While there is no session nothing needs to be said: the next one joins what is wanted then."""
+        changes = self._waiters.changes(groups, joins=joins)
+        if self._link is not None:
+            half = self._link.half
+            self._link.write(half.join(groups) if joins else half.leave(groups))
+        await asyncio.gather(*changes)
 
     async def _send(
         self, groups: tuple[str, ...], data: list[bytes], service: Service, *, confirm: bool, self_discard: bool
@@ -157,7 +169,7 @@ class Client(Member):
             await link.credit()
             if confirm:
                 waits.append(self._waiters.confirmation(end - start))
-            link.write(link.half.send(service, head, data[start:end] if start or end < len(data) else data))
+            link.send(service, head, data[start:end] if start or end < len(data) else data)
             start = end
         if link.is_full:
             await link.drained()
@@ -166,8 +178,7 @@ class Client(Member):
     async def _current(self) -> Link:
         """The session; waits for the next one while there is none but there may be."""
         while self._link is None:
-            if self._is_closed or not self._reconnects:
-                raise ConnectionLost("there is no connection to a daemon: connect again")
+            self._check_usable()
             self._connected.clear()
             await self._connected.wait()
         return self._link
@@ -179,10 +190,13 @@ class Client(Member):
             case Batch() | View() | Transition() | Left() | Dropped() | Reconnected():
                 if isinstance(news, Batch):
                     self._last = news.last
+                if self._waiters.await_changes:  # behind all this: it must come, even if nobody reads meanwhile
+                    self._on_taken(size)
+                    size = 0
                 self.inbox.put(news, size)
                 self._waiters.saw(news, link.half.name)
             case Confirm():
-                self._waiters.confirmed(news.messages, news.last)
+                self._waiters.confirmed(news.messages, news.ring, news.seq, news.each, news.first)
             case Listing():
                 self._answered(news.groups)
             case Members():
@@ -210,7 +224,7 @@ class Client(Member):
             self._give_up(ConnectionLost(why))
             return
         unconfirmed = self._waiters.unconfirmed
-        self._waiters.fail(ConnectionLost(why))
+        self._waiters.fail_confirmations(ConnectionLost(why))
         self._fail_answers(ConnectionLost(why))
         self._retrying = asyncio.get_running_loop().create_task(self._reconnect(why, unconfirmed))
 
@@ -228,8 +242,9 @@ class Client(Member):
         assert link is not None
         joined = tuple(sorted(self.joined))
         self.inbox.put(Reconnected(link.half.name, joined, unconfirmed, self._last, why), 0)
-        if joined:
-            link.write(link.half.join(joined))
+        self._waiters.begin_again(joined)
+        for start in range(0, len(joined), GROUPS_MAX):
+            link.write(link.half.join(joined[start : start + GROUPS_MAX]))
 
     def _give_up(self, error: ConnectionLost) -> None:
         self._waiters.fail(error)
@@ -322,12 +337,15 @@ class Link(asyncio.BufferedProtocol):
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
 
+    def send(self, service: Service, head: bytes, data: Sequence[bytes]) -> None:
+        self.write(self.half.send(service, head, data))
+        self._pay()  # there may be some left for the next one who waits
+
     async def credit(self) -> None:
         """Waits until the daemon takes more. First come, first served."""
+        self._check_open()
         if self.half.credit > 0 and not self._creditors:
             return
-        if self._transport is None or self._transport.is_closing():
-            raise ConnectionLost(self._why or "the connection to the daemon is closed")
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._creditors.append(future)
         try:
@@ -344,19 +362,31 @@ class Link(asyncio.BufferedProtocol):
             future = self._creditors.popleft()
             if not future.done():
                 future.set_result(None)
-                return  # it will use some of it, and then the next one is asked
+                return  # it will use some of it, and then it is the next one's turn
 
     async def drained(self) -> None:
         while self.is_full:
+            self._check_open()
             if self._drain is None or self._drain.done():
                 self._drain = asyncio.get_running_loop().create_future()
             await asyncio.shield(self._drain)
 
+    def _check_open(self) -> None:
+        if self._transport is None or self._transport.is_closing():
+            raise ConnectionLost(self._why or "the connection to the daemon is closed")
+
     async def say_bye(self) -> None:
+        """The daemon closes when it has read all that was sent. If this end closed first while something was on its way
+        to it, TCP would throw away what the daemon has not read."""
         self.write(BYE)
-        if self._transport is not None:
-            self._transport.close()
-            await self._gone
+        try:
+            async with asyncio.timeout(FAREWELL_S):
+                await asyncio.shield(self._gone)
+        except TimeoutError:
+            pass
+        finally:
+            self.abort()
+        await self._gone
 
     def abort(self) -> None:
         if self._transport is not None:

@@ -31,6 +31,9 @@ from ordercast.stream.addresses import TcpAddress, UnixAddress, socket_path
 
 GREETING_S = 10.0  # in which a client must have said who it is
 LINGER_S = 60.0  # a client that is being closed may take so long to read the reason
+FAREWELL_S = 1.0  # and so long when the daemon ends
+WRITE_SIZE_MAX = 1 << 18  # bytes that the transport holds before the rest waits within the bound of the policy
+CHANGES_MAX = 100  # joins and leaves of one client that wait to be ordered before no more is read from it
 LOOK_EVERY_S = 5.0
 QUIET_S = 15.0  # a connection over TCP that was silent for so long is asked whether it is alive
 SILENCE_MAX_S = 90.0  # and given up after so long
@@ -47,7 +50,9 @@ class ClientServer:
         self._servers: list[asyncio.Server] = []
         self._path: Path | None = None
         self._look: asyncio.TimerHandle | None = None
-        self.connections: set[Connection] = set()
+        self.connections: set[Connection] = set()  # that are served
+        self.leaving: set[Connection] = set()  # that were told to go, and have not gone yet
+        self._are_gone = asyncio.Event()
         self.room = bytearray(ROOM)  # where every connection reads, one after the other
         self.addresses: list[UnixAddress | TcpAddress] = []
 
@@ -74,9 +79,30 @@ class ClientServer:
             self._look.cancel()
         for connection in list(self.connections):
             connection.close(f"the daemon {self._host.config.name} is being shut down")
+        await self._let_go()
         if self._path is not None:
             with suppress(OSError):
                 self._path.unlink()
+
+    async def _let_go(self) -> None:
+        """Of all connections: in order if they are quick."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FAREWELL_S):
+                await self._all_gone()
+        for connection in self.leaving:
+            connection.abort()
+        await self._all_gone()
+
+    async def _all_gone(self) -> None:
+        while self.connections or self.leaving:
+            self._are_gone.clear()
+            await self._are_gone.wait()
+
+    def lost(self, connection: Connection) -> None:
+        self.connections.discard(connection)
+        self.leaving.discard(connection)
+        if not self.connections and not self.leaving:
+            self._are_gone.set()
 
     async def _listen_unix(self) -> None:
         path = socket_path(self._host.config.name, self._config.folder)
@@ -89,6 +115,9 @@ class ClientServer:
             old = os.umask(0o777 & ~self._config.mode)
             try:
                 listener.bind(str(path))
+            except OSError:
+                listener.close()
+                raise
             finally:
                 os.umask(old)
             self._path = path
@@ -144,7 +173,7 @@ def _remove_stale(path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(str(path))
-        except OSError:
+        except ConnectionRefusedError:
             path.unlink()
             return
     raise UsageError(f"another daemon serves clients at {path}: end it, or set folder in [clients]")
@@ -162,13 +191,17 @@ class Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._number = 0
         self._is_closing = False
+        self._is_full = False  # the transport asks to wait
+        self._changes = 0  # joins and leaves that are not in the engine yet
         self._heard_at = 0.0
+        self._lingering: asyncio.TimerHandle | None = None
 
     # What the transport tells
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        transport.set_write_buffer_limits(WRITE_SIZE_MAX)
         self._heard_at = asyncio.get_running_loop().time()
         self._server.connections.add(self)
         if self._is_remote:
@@ -184,7 +217,8 @@ class Connection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         if self._is_closing:
             return  # whatever it still says
-        self._heard_at = asyncio.get_running_loop().time()
+        if self.half.name:  # noise is no sign of life
+            self._heard_at = asyncio.get_running_loop().time()
         try:
             for kind, body in self._reader.received(nbytes):
                 request = self.half.receive(kind, body)
@@ -199,9 +233,18 @@ class Connection(asyncio.BufferedProtocol):
     def eof_received(self) -> bool:
         return False
 
+    def pause_writing(self) -> None:
+        self._is_full = True
+
+    def resume_writing(self) -> None:
+        self._is_full = False
+        self.flush()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._end()
-        self._server.connections.discard(self)
+        if self._lingering is not None:
+            self._lingering.cancel()
+        self._server.lost(self)
 
     # Requests
 
@@ -210,9 +253,9 @@ class Connection(asyncio.BufferedProtocol):
             case Send():
                 self._host.request(self._number, request.payloads, request.service, lambda: self._accepted(size))
             case Join():
-                self._host.request(self._number, (join_payload(self.half.name, request.groups),))
+                self._change(join_payload(self.half.name, request.groups))
             case Leave():
-                self._host.request(self._number, (leave_payload(self.half.name, request.groups),))
+                self._change(leave_payload(self.half.name, request.groups))
             case ListGroups():
                 self.half.urge(encode_listing(self._host.named.table.groups()))
             case ListMembers():
@@ -223,6 +266,19 @@ class Connection(asyncio.BufferedProtocol):
                 self.half.welcome(name, request, self._server.queue_size_max)
             case Bye():
                 self.close("")
+
+    def _change(self, payload: bytes) -> None:
+        """Messages wait within the credit of the client; joins and leaves within what is read."""
+        assert self._transport is not None
+        self._changes += 1
+        if self._changes == CHANGES_MAX:
+            self._transport.pause_reading()
+        self._host.request(self._number, (payload,), accepted=self._changed)
+
+    def _changed(self) -> None:
+        self._changes -= 1
+        if self._changes == CHANGES_MAX - 1 and self._transport is not None and not self._is_closing:
+            self._transport.resume_reading()
 
     def _accepted(self, size: int) -> None:
         self.half.accepted(size)
@@ -252,7 +308,7 @@ class Connection(asyncio.BufferedProtocol):
         self.close(why)
 
     def flush(self) -> None:
-        if self._transport is None or self._is_closing:
+        if self._transport is None or self._is_closing or self._is_full:
             return
         frames = self.half.take()
         if frames:
@@ -276,10 +332,21 @@ class Connection(asyncio.BufferedProtocol):
         if self._is_closing or self._transport is None:
             return
         self._end()
-        if why:
-            self._transport.write(encode_closing(why))
-        self._transport.close()
-        asyncio.get_running_loop().call_later(LINGER_S, self._transport.abort)
+        self._server.connections.discard(self)
+        self._server.leaving.add(self)
+        self._lingering = asyncio.get_running_loop().call_later(LINGER_S, self.abort)
+        if not why:
+            self._transport.close()
+            return
+        self._transport.write(encode_closing(why))
+        # The client closes when it has read this. If this end closed first while something was on its way to it, TCP
+        # would throw away what the client has not read.
+        self._transport.write_eof()
+        self._transport.resume_reading()
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
 
     def _end(self) -> None:
         """Gone from its groups."""

@@ -126,6 +126,11 @@ class GroupHost(Participant):
         else:
             self._pump()
 
+    @property
+    def requests_waiting(self) -> int:
+        """That the engine has no room for, or that wait for daemons to come together."""
+        return sum(map(len, self._requests.values())) + len(self._announcements)
+
     def _pump_soon(self) -> None:
         """Not before the effects at hand are carried out: what the engine delivers comes in its order."""
         if not self._will_pump:
@@ -135,6 +140,8 @@ class GroupHost(Participant):
     def _pump(self) -> None:
         """Hand over what there is room for."""
         self._will_pump = False
+        if self._is_leaving:
+            return  # the engine takes nothing more
         while self._announcements and self.is_running:
             size = len(self._announcements[0]) + self._overhead
             if not self._has_room_for(size):

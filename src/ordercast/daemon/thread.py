@@ -77,8 +77,13 @@ class ThreadedNode(Member):
     async def members(self, group: str) -> tuple[str, ...]:
         return await self._over_there(self.node.members(group))
 
+    def _check_usable(self) -> None:
+        if not self._is_running:
+            raise UsageError("the node is not running: use it inside `async with`")
+
     async def _ask(self, groups: tuple[str, ...], *, joins: bool) -> None:
-        await self._over_there(self.node.join(*groups) if joins else self.node.leave(*groups))
+        work = self.node.join(*groups) if joins else self.node.leave(*groups)
+        await asyncio.shield(self._over_there(work))  # or the two would not agree on what was asked for
 
     async def _send(
         self, groups: tuple[str, ...], data: list[bytes], service: Service, *, confirm: bool, self_discard: bool
@@ -105,7 +110,7 @@ class ThreadedNode(Member):
         failure: BaseException | None = None
         try:
             async for piece in self.node.batches():
-                self._post(self._arrive, piece, size_of(piece))
+                self._post(self.inbox.put, piece, size_of(piece))
                 self._crossing += size_of(piece)
                 while self._crossing > CROSSING_SIZE_MAX:
                     self._may_go_on.clear()
@@ -126,19 +131,17 @@ class ThreadedNode(Member):
 
     # Between the two
 
-    def _arrive(self, piece: Piece, size: int) -> None:
-        self.inbox.put(piece, size)
-        self._waiters.saw(piece, self.name)
-
     def _on_taken(self, size: int) -> None:
         if self._loop.is_running():
             self._loop.call_soon_threadsafe(self._taken, size)
 
-    async def _over_there(self, work: Coroutine[Any, Any, T]) -> T:
-        if not self._is_running:
+    def _over_there(self, work: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
+        try:
+            self._check_usable()
+        except UsageError:
             work.close()
-            raise UsageError("the node is not running: use it inside `async with`")
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+            raise
+        return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     def _stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
