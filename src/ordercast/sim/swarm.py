@@ -103,9 +103,11 @@ def hostile_group_options(seed: int) -> SimOptions:
     )
     if rng.random() < 0.3:
         return options
-    faults = cascade(rng.randrange(5, 12), options.nodes, rng)
+    nodes = min(options.nodes, 6)
+    faults = cascade(rng.randrange(5, 12), nodes, rng)
     return replace(
         options,
+        nodes=nodes,
         loss=rng.choice((0.0, 0.0, 0.01, 0.03)),
         ghost=0.0,
         links=(),
