@@ -65,6 +65,7 @@ class Client(Member):
         self._reconnects = reconnect
         self._link: Link | None = None
         self._waiters = Waiters()
+        self._stale = 0  # bytes in the inbox that came over a former link: the present daemon is owed nothing for them
         self._answers: deque[asyncio.Future[Any]] = deque()  # that are waited for, in the order of the questions
         self._last: Position | None = None  # of the last message that came
         self._is_closed = False
@@ -211,8 +212,10 @@ class Client(Member):
                 future.set_result(answer)
 
     def _on_taken(self, size: int) -> None:
+        stale = min(size, self._stale)
+        self._stale -= stale
         if self._link is not None:
-            frame = self._link.half.took(size)
+            frame = self._link.half.took(size - stale)
             if frame is not None:
                 self._link.write(frame)
 
@@ -220,6 +223,7 @@ class Client(Member):
         if link is not self._link:
             return
         self._link = None
+        self._stale = self.inbox.size
         if not self._reconnects or self._is_closed:
             self._give_up(ConnectionLost(why))
             return
