@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from ordercast import __version__
 from ordercast.daemon.advice import ADVICE_ON_REFUSALS, counted
 from ordercast.daemon.clients import ClientServer
-from ordercast.daemon.config import NodeConfig
+from ordercast.daemon.config import PORT, NodeConfig
 from ordercast.daemon.config_file import STATUS_PORT
 from ordercast.daemon.host import GroupHost
 from ordercast.daemon.http import StatusServer
@@ -44,11 +44,13 @@ async def run_daemon(config: NodeConfig, notifier: Notifier) -> None:
         describe(node=node.config.name)
         reporter.started()
         clients = await stack.enter_async_context(ClientServer(node, config.clients))
-        _log.info("clients at %s", " and ".join(map(str, clients.addresses)))
+        addresses = [str(address) for address in clients.addresses]
+        _log.info("clients at %s", " and ".join(addresses), extra=fields(clients=addresses))
         port = config.status.port
         if port is not None:
             server = await stack.enter_async_context(StatusServer(node, config.status.address, own_port(node, port)))
-            _log.info("status at %s/status, metrics at %s/metrics", server.url, server.url)
+            where = fields(status=f"{server.url}/status")
+            _log.info("status at %s/status, metrics at %s/metrics", server.url, server.url, extra=where)
         notifier.tell(READY="1", STATUS=reporter.line())
         name = await _until_signal(node, reporter, notifier)
         notifier.tell(STOPPING="1", STATUS="leaving")
@@ -59,7 +61,8 @@ async def run_daemon(config: NodeConfig, notifier: Notifier) -> None:
 def own_port(node: ObservedNode, port: int) -> int:
     """Nodes that share a machine without a file have one port each, in the order of their ids."""
     assert node.config.node is not None
-    return port + node.config.node - 1 if node.config.is_local and port == STATUS_PORT else port
+    is_usual = port - node.config.network.port == STATUS_PORT - PORT
+    return port + node.config.node - 1 if node.config.is_local and is_usual else port
 
 
 async def _until_signal(node: GroupHost, reporter: Reporter, notifier: Notifier) -> str:

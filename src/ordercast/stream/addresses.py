@@ -39,7 +39,10 @@ Address = UnixAddress | TcpAddress
 
 
 def usual_folder() -> Path:
-    """Where the daemons of this user have their sockets."""
+    """Where the daemons of this user have their sockets: what $ORDERCAST_FOLDER says, or the system's place for it."""
+    chosen = os.environ.get("ORDERCAST_FOLDER")
+    if chosen:
+        return Path(chosen).expanduser().absolute()
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if os.geteuid() == 0:
         return Path("/run/ordercast")

@@ -1,0 +1,119 @@
+"""`ordercast up`: a cluster on this machine, until Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ordercast.cli.cluster import Cluster, Daemon
+from ordercast.cli.event_text import counted, listed, verb
+from ordercast.cli.log_lines import LogStream
+from ordercast.cli.terminal import note, output, write_json
+from ordercast.daemon.config import LOCAL_NODES_MAX, PORT
+
+EXAMPLE = "Example: ordercast up -n 5"
+
+
+def up(
+    count: Annotated[
+        int, typer.Option("--nodes", "-n", min=1, max=LOCAL_NODES_MAX, metavar="N", help="How many daemons.")
+    ] = 3,
+    tcp: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=65535 - LOCAL_NODES_MAX, metavar="PORT", help="Serve clients over TCP, too, from this port on."
+        ),
+    ] = None,
+    trace: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write traces of everything, for `ordercast check`.")
+    ] = None,
+    port: Annotated[
+        int, typer.Option(min=1, max=65535 - 2 * LOCAL_NODES_MAX, help="Another number is another cluster.")
+    ] = PORT,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what runs as one JSON document, and the log as usual.")
+    ] = False,
+) -> int:
+    """Run a cluster on this machine: daemons that need no configuration and find each other.
+
+    Ctrl-C ends them in order, a second one at once. Their log is on stderr, one line each, with the daemon's name.
+    Exit status 1 when a daemon could not start, or ended before it was told to.
+    """
+    note(f"starting {counted(count, 'daemon')} …")
+    commands = [_command(number, tcp, trace, port) for number in range(count)]
+    banner = _print_json if as_json else lambda daemons: _print_banner(output(), daemons)
+    log = LogStream(Console(stderr=True, highlight=False, emoji=False))
+    status = asyncio.run(Cluster(log, banner).run(commands))
+    if trace is not None and status == 0:
+        log.say(f"what happened is in {trace}: ordercast check {trace}")
+    return status
+
+
+def _command(number: int, tcp: int | None, trace: Path | None, port: int) -> list[str]:
+    command = [sys.executable, "-m", "ordercast.cli.main", "daemon", "--log", "json", "--until-eof"]
+    if port != PORT:
+        command += ["--port", str(port)]
+    if tcp is not None:
+        command += ["--clients-port", str(tcp + number)]
+    if trace is not None:
+        command += ["--trace", str(trace), "--trace-level", "full"]
+    return command
+
+
+def _print_json(daemons: list[Daemon]) -> None:
+    documents = [
+        {"name": daemon.name, "pid": daemon.process.pid, "clients": daemon.clients, "status": daemon.status}
+        for daemon in _sorted(daemons)
+    ]
+    write_json({"daemons": documents})
+    sys.stdout.flush()
+
+
+def _print_banner(console: Console, daemons: list[Daemon]) -> None:
+    """What runs, where clients connect, what to type next."""
+    ordered = _sorted(daemons)
+    names = [daemon.name for daemon in ordered]
+    strangers = sorted(frozenset[str]().union(*(daemon.members for daemon in ordered)).difference(names))
+    title = f"{counted(len(names), 'daemon')} {verb(names, 'runs', 'run')} on this machine: {listed(names)}"
+    if strangers:
+        title += f", together with {listed(strangers)}"
+    console.print(Text(title, "bold green"))
+    places = Table.grid(padding=(0, 3, 0, 0))
+    for daemon in ordered:
+        where = "  ".join(daemon.clients)
+        places.add_row(
+            Text(f"  {daemon.name}", "bold"), f"clients at {where}", Text(f"pid {daemon.process.pid}", "dim")
+        )
+    console.print(places)
+    console.print(Text("\nType this in other terminals:", "bold"))
+    console.print(_hints(ordered))
+    console.print(Text("\nCtrl-C ends the cluster. Its log follows.\n"))
+    console.file.flush()
+
+
+def _hints(daemons: list[Daemon]) -> Table:
+    first, last = daemons[0], daemons[-1]
+    hints = [
+        (f"ordercast chat --at {first.name}", "talk to everybody who does the same, at any daemon"),
+        ("ordercast listen news", "see what is sent to a group, and who is in it"),
+        ("ordercast send news hello", "send something to it"),
+        ("ordercast groups", "which groups there are"),
+    ]
+    if last is not first:
+        hints.append((f"kill -9 {last.process.pid}", f"what if {last.name} crashes? The others say"))
+    table = Table.grid(padding=(0, 3, 0, 0))
+    for command, meaning in hints:
+        table.add_row(Text(f"  {command}", "cyan"), Text(meaning, "dim"))
+    return table
+
+
+def _sorted(daemons: list[Daemon]) -> list[Daemon]:
+    """n2 before n10."""
+    return sorted(daemons, key=lambda daemon: (len(daemon.name), daemon.name))
