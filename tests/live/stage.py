@@ -7,23 +7,24 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Collection, Coroutine
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import wraps
 from itertools import count
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from ordercast import Message, Node, NodeConfig, Reason, View
-from ordercast.daemon.config import NetworkConfig
+from ordercast.daemon.clients import ClientServer
+from ordercast.daemon.config import ClientsConfig, NetworkConfig
+from ordercast.daemon.host import GroupHost
 from ordercast.model.events import Event
 from ordercast.model.ids import MILLISECOND
 from ordercast.order.ring.config import RingConfig
 from ordercast.stream.member import Member
 
 PATIENCE_S = 60.0
-MemberT = TypeVar("MemberT", bound=Member)
-EventT = TypeVar("EventT")
 _NUMBERS = count(1)
 
 
@@ -126,3 +127,40 @@ async def messages_until(member: Member, last: bytes) -> list[Message]:
     """Up to the message that says this."""
     seen = await until(member, lambda event: isinstance(event, Message) and event.data == last)
     return [event for event in seen if isinstance(event, Message)]
+
+
+# Daemons
+
+
+class Daemon(NamedTuple):
+    host: GroupHost
+    server: ClientServer
+
+    @property
+    def unix(self) -> str:
+        return str(self.server.addresses[0])
+
+    @property
+    def tcp(self) -> str:
+        return str(self.server.addresses[1])
+
+    def is_empty(self) -> bool:
+        """Nothing is left of any client."""
+        host, server = self.host, self.server
+        return not (
+            host.sessions or server.connections or server.leaving or host.requests_waiting or len(host.named.table)
+        )
+
+
+@asynccontextmanager
+async def daemon(folder: Path, config: NodeConfig | None = None, **clients: Any) -> AsyncIterator[Daemon]:
+    """Serves clients in this process, at a unix socket and over TCP."""
+    wanted = ClientsConfig(**{"folder": folder, "port": 0, **clients})
+    async with GroupHost(config or alone()) as host, ClientServer(host, wanted) as server:
+        yield Daemon(host, server)
+
+
+async def eventually(is_so: Callable[[], bool]) -> None:
+    """What nobody tells is looked at until it is so; the test as a whole is bounded in time."""
+    while not is_so():  # noqa: ASYNC110
+        await asyncio.sleep(0.005)

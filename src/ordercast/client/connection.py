@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -55,17 +55,27 @@ class ConnectionLost(Exception):
 class Client(Member):
     """One session after the other with some daemon; usually there is only one."""
 
-    def __init__(self, addresses: Sequence[Address], name: str, *, slow: SlowPolicy, reconnect: bool) -> None:
+    def __init__(
+        self,
+        addresses: Callable[[], Sequence[Address]],
+        name: str,
+        *,
+        slow: SlowPolicy,
+        reconnect: bool,
+        on_lost: Callable[[str], None] | None = None,
+    ) -> None:
         super().__init__()
         self.inbox = GroupInbox(events_of, 2 * RECEIVE_CREDIT, None, self._on_taken)
         self.address: Address | None = None  # of the daemon
-        self._addresses = tuple(addresses)
+        self._addresses = addresses  # where to try now, in order
+        self._tell_lost = on_lost
         self._asked_name = name
         self._policy = slow
         self._reconnects = reconnect
         self._link: Link | None = None
         self._waiters = Waiters()
-        self._stale = 0  # bytes in the inbox that came over a former link: the present daemon is owed nothing for them
+        self._settled = 0  # bytes in the inbox for which no credit is owed: of a former link, or given in advance
+        self._name = name  # in full, once it is known
         self._answers: deque[asyncio.Future[Any]] = deque()  # that are waited for, in the order of the questions
         self._last: Position | None = None  # of the last message that came
         self._is_closed = False
@@ -82,18 +92,21 @@ class Client(Member):
 
     @property
     def name(self) -> str:
-        return self._link.half.name if self._link is not None else self._asked_name
+        return self._name
 
-    async def open(self) -> None:
-        """Find a daemon. UsageError says why none could be reached, or would have us."""
+    async def open(self, *, again: bool = False) -> None:
+        """Find a daemon. UsageError says why none could be reached, or would have us. `again`: one that would not
+        have us, as our name is in use there, is passed over."""
         problems = []
-        for address in self._addresses:
+        for address in self._addresses():
             try:
                 self._link = await self._reach(address)
-            except OSError as error:
+            except (OSError, UsageError) as error:
+                if isinstance(error, UsageError) and not again:
+                    raise
                 problems.append(f"{address}: {_told(error)}")
                 continue
-            self.address = address
+            self.address, self._name = address, self._link.half.name
             self._connected.set()
             return
         where = "; ".join(problems) or "no daemon runs on this machine"
@@ -156,6 +169,7 @@ class Client(Member):
         if self._link is not None:
             half = self._link.half
             self._link.write(half.join(groups) if joins else half.leave(groups))
+            self._give_advance(self.inbox.size - self._settled)
         await asyncio.gather(*changes)
 
     async def _send(
@@ -191,10 +205,9 @@ class Client(Member):
             case Batch() | View() | Transition() | Left() | Dropped() | Reconnected():
                 if isinstance(news, Batch):
                     self._last = news.last
-                if self._waiters.await_changes:  # behind all this: it must come, even if nobody reads meanwhile
-                    self._on_taken(size)
-                    size = 0
                 self.inbox.put(news, size)
+                if self._waiters.await_changes:
+                    self._give_advance(size)
                 self._waiters.saw(news, link.half.name)
             case Confirm():
                 self._waiters.confirmed(news.messages, news.ring, news.seq, news.each, news.first)
@@ -212,10 +225,18 @@ class Client(Member):
                 future.set_result(answer)
 
     def _on_taken(self, size: int) -> None:
-        stale = min(size, self._stale)
-        self._stale -= stale
+        settled = min(size, self._settled)
+        self._settled -= settled
+        self._give_credit(size - settled)
+
+    def _give_advance(self, size: int) -> None:
+        """While a join or leave is awaited: it comes behind all this, even if nobody reads meanwhile."""
+        self._settled += size
+        self._give_credit(size)
+
+    def _give_credit(self, size: int) -> None:
         if self._link is not None:
-            frame = self._link.half.took(size - stale)
+            frame = self._link.half.took(size)
             if frame is not None:
                 self._link.write(frame)
 
@@ -223,7 +244,9 @@ class Client(Member):
         if link is not self._link:
             return
         self._link = None
-        self._stale = self.inbox.size
+        self._settled = self.inbox.size
+        if self._tell_lost is not None and not self._is_closed:
+            self._tell_lost(why)
         if not self._reconnects or self._is_closed:
             self._give_up(ConnectionLost(why))
             return
@@ -237,7 +260,7 @@ class Client(Member):
         pause = RETRY_MIN_S
         while True:
             try:
-                await self.open()
+                await self.open(again=True)
                 break
             except (UsageError, ConnectionLost):
                 await asyncio.sleep(pause)
