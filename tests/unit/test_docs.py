@@ -206,7 +206,9 @@ def test_a_stop_that_does_not_exist_is_found() -> None:
 
 
 FILES = tuple(
-    f"/{path.relative_to(ROOT)}" for part in ("src", "tests", "bench", "rig", "docs") for path in (ROOT / part).rglob("*.py")
+    f"/{path.relative_to(ROOT)}"
+    for part in ("src", "tests", "bench", "rig", "docs")
+    for path in (ROOT / part).rglob("*.py")
 )
 
 
