@@ -99,7 +99,7 @@ def hostile_group_options(seed: int) -> SimOptions:
         rush=rng.choice((0, 1, 3, 6)),
         size_max=rng.choice((40, 120, 400)),
         services=rng.choice((SimOptions().services, (Service.SAFE, Service.SAFE, Service.AGREED, Service.FIFO))),
-        ambushes=rng.choice((2, 6, 12)),
+        ambushes=rng.choice((6, 15, 30)),
     )
     if rng.random() < 0.3:
         return options
