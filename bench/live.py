@@ -354,7 +354,7 @@ def main() -> None:
         if arguments.false_alarms:
             alarms = false_alarms(hosts, arguments.python, arguments.false_alarms)
             print("\n".join([*alarms, f"{len(alarms)} views in {arguments.false_alarms:g} minutes"]))
-            sys.exit(count > 0)
+            sys.exit(bool(alarms))
         outcomes = _throughput(hosts, arguments)
         if not arguments.only:
             outcomes += _latency(hosts, arguments, outcomes)
