@@ -142,6 +142,15 @@ def test_a_message_to_several_groups_comes_once_to_each_client() -> None:
     assert heard(give(groups, parcel_of(6, OTHER, head + b"once"))) == [(1, "once"), (2, "once")]
 
 
+def test_sessions_are_in_the_order_of_their_numbers() -> None:
+    groups = started()
+    for seq, session in enumerate((8, 1, 16), 5):
+        groups.connect(f"c{session}", session)
+        give(groups, parcel_of(seq, ME, join_payload(f"c{session}@n1", ["g"])))
+    (run,) = give(groups, parcel_of(9, OTHER, HEAD + b"m"))
+    assert isinstance(run, Run) and run.sessions == (1, 8, 16)
+
+
 def test_a_message_to_a_client_comes_to_it_alone() -> None:
     groups = started("alice", "carol")
     head = data_head("b@n2", ("carol@n1", "dora@n2"))
