@@ -6,15 +6,17 @@ import asyncio
 import getpass
 import re
 import signal
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from ordercast.cli.chat_text import HELP, ChatText
-from ordercast.cli.client_options import At
+from ordercast.cli.chat_text import DEFAULT_ROOM, HELP, ChatText
+from ordercast.cli.client_options import At, first_and_others
 from ordercast.cli.keyboard import Desk, desk_for
+from ordercast.cli.payload_text import safe
 from ordercast.cli.terminal import output
 from ordercast.client.connect import connect
 from ordercast.client.connection import Client
@@ -28,7 +30,7 @@ LEAVE_S = 5.0
 
 
 def chat(
-    room: Annotated[str, typer.Argument(metavar="[ROOM]", help="The group to talk in.")] = "lobby",
+    room: Annotated[str, typer.Argument(metavar="[ROOM]", help="The group to talk in.")] = DEFAULT_ROOM,
     name: Annotated[str, typer.Option(metavar="NAME", help="Yours; by default your login.", show_default=False)] = "",
     at: At = None,
 ) -> int:
@@ -44,37 +46,42 @@ def chat(
 
 
 async def _chat(room: str, names: list[str], at: str | None) -> None:
+    desk = desk_for(output())
+    talk = Chat(desk, room)
     async with AsyncExitStack() as stack:
-        me = await _connected(stack, names, at)
+        me = await _connected(stack, names, first_and_others(at), talk.lost)
         await me.join(room)
-        desk = stack.enter_context(desk_for(output()))
-        await Chat(me, desk, room).run()
+        stack.enter_context(desk)
+        await talk.run(me)
 
 
-async def _connected(stack: AsyncExitStack, names: list[str], at: str | None) -> Client:
+async def _connected(stack: AsyncExitStack, names: list[str], at: str | None, lost: Callable[[str], None]) -> Client:
     """Under the first name that is free there."""
-    for name in names[:-1]:
+    for name in names:
         try:
-            return await stack.enter_async_context(connect(at, name=name, reconnect=True))
+            return await stack.enter_async_context(connect(at, name=name, reconnect=True, on_lost=lost))
         except UsageError as error:
-            if "is in use" not in str(error):
+            if name == names[-1] or "is in use" not in str(error):
                 raise
-    return await stack.enter_async_context(connect(at, name=names[-1], reconnect=True))
+    raise AssertionError("there is a last name")
 
 
 class Chat:
-    def __init__(self, me: Client, desk: Desk, room: str) -> None:
-        self._me = me
+    def __init__(self, desk: Desk, room: str) -> None:
         self._desk = desk
         self._room = room
-        self._text = ChatText(room, me.name)
+        self._text = ChatText(room)
 
-    async def run(self) -> None:
+    def lost(self, why: str) -> None:
+        self._desk.print(self._text.lost(why))
+
+    async def run(self, me: Client) -> None:
         """Until the person leaves; then to the last line that is for them."""
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, self._interrupted)
-        reading = asyncio.create_task(self._read())
-        typing = asyncio.create_task(self._type())
+        self._text.me = me.name
+        reading = asyncio.create_task(self._read(me))
+        typing = asyncio.create_task(self._type(me))
         try:
             await asyncio.wait((reading, typing), return_when=asyncio.FIRST_COMPLETED)
             for task in (reading, typing):
@@ -82,8 +89,8 @@ class Chat:
                     task.result()
             with suppress(TimeoutError):
                 async with asyncio.timeout(LEAVE_S):
-                    await self._me.leave(self._room)
-            self._me.inbox.close()
+                    await me.leave(self._room)
+            me.inbox.close()
             await reading
             self._desk.print(Text(f"You left the room {self._room}.", "dim italic"))
         finally:
@@ -96,27 +103,27 @@ class Chat:
         asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
         self._desk.end()
 
-    async def _read(self) -> None:
-        async for event in self._me:
+    async def _read(self, me: Client) -> None:
+        async for event in me:
             text = self._text.message(event) if isinstance(event, Message) else self._text.news(event)
             if text is not None:
                 self._desk.print(text)
 
-    async def _type(self) -> None:
+    async def _type(self, me: Client) -> None:
+        if self._desk.is_typed:
+            self._desk.print(Text(f"What you type is said to everybody in the room. {HELP}.", "dim"))
         while (line := await self._desk.line()) is not None:
             if line in ("/quit", "/q", "/exit", "/leave"):
                 return
             if line == "/who":
                 self._desk.print(self._text.who())
             elif line.startswith("//"):
-                await self._say(line[1:])
+                await me.send(self._room, line[1:].encode())
             elif line.startswith("/"):
-                self._desk.print(Text(f"There is no {line.split()[0]}: {HELP}.", "yellow"))
+                wrong = f"There is no {safe(line.split()[0])}: {HELP}; a line that begins with // is sent with one /."
+                self._desk.print(Text(wrong, "yellow"))
             elif line.strip():
-                await self._say(line)
-
-    async def _say(self, line: str) -> None:
-        await self._me.send(self._room, line.encode())
+                await me.send(self._room, line.encode())
 
 
 def _own_names() -> list[str]:

@@ -8,19 +8,20 @@ from typing import assert_never
 
 from rich.text import Text
 
-from ordercast.cli.event_text import News, Roster, listed, network_text, verb
+from ordercast.cli.event_text import News, Roster, listed, network_text
 from ordercast.cli.payload_text import SHOWN_MAX, shown
 from ordercast.groups.names import AT
 from ordercast.model.events import Dropped, Left, Message, Reason, Reconnected, Transition, View
 
 STYLES = ("cyan", "magenta", "green", "blue", "bright_cyan", "bright_magenta", "bright_green", "bright_blue")
-HELP = "/who shows who is here, /quit leaves; a line that begins with // is sent with one slash"
+DEFAULT_ROOM = "lobby"
+HELP = "/who shows who is here, /quit leaves"
 
 
 class ChatText:
     """Lines for one reader. Names are short where they are clear: alice for alice@n1."""
 
-    def __init__(self, room: str, me: str) -> None:
+    def __init__(self, room: str, me: str = "") -> None:
         self.me = me
         self._room = room
         self._roster = Roster()
@@ -33,12 +34,16 @@ class ChatText:
 
     def message(self, message: Message) -> Text:
         """What was said, by whom."""
-        line = Text(f"{self._short(message.sender)}: ", self._style(message.sender))
-        return line.append(shown(message.data, SHOWN_MAX), "")
+        return Text.assemble(
+            (f"{self._short(message.sender)}: ", self._style(message.sender)), shown(message.data, SHOWN_MAX)
+        )
 
     def news(self, news: News) -> Text | None:
         sentence = self._sentence(news)
         return None if sentence is None else Text(sentence, "dim italic" if isinstance(news, View) else "yellow")
+
+    def lost(self, why: str) -> Text:
+        return Text(f"{_capitalised(why)}. Looking for a daemon …", "yellow")
 
     def who(self) -> Text:
         names = [f"{name} (you)" if name == self.me else name for name in self.members]
@@ -55,7 +60,7 @@ class ChatText:
             case Reconnected():
                 self.me = news.name
                 self._is_in = False
-                return f"The connection broke ({news.why}). You are back as {news.name}; some may be missing here."
+                return "You are connected again: what was said meanwhile is missing here."
             case _:
                 assert_never(news)
 
@@ -75,19 +80,21 @@ class ChatText:
                 return f"{who} is gone: the program ended, or its connection broke."
             case Reason.NETWORK:
                 told = network_text(view, self._shortened(came, before), self._shortened(gone, before))
-                return f"{told[0].upper()}{told[1:]}. {self._remaining()}"
+                return f"{_capitalised(told)}. {self._remaining()}"
             case _:
                 assert_never(view.reason)
 
     def _welcome(self) -> str:
         others = [name for name in self.members if name != self.me]
         if not others:
-            return f"You are {self.me}, alone in the room {self._room}: ordercast chat {self._room} brings others."
+            room = "" if self._room == DEFAULT_ROOM else f" {self._room}"
+            hint = f"type `ordercast chat{room}` in another terminal"
+            return f"You are {self.me}, alone in the room {self._room}: {hint}."
         return f"You are {self.me} in the room {self._room}, with {listed(others)}."
 
     def _remaining(self) -> str:
         others = [self._short(name) for name in self.members if name != self.me]
-        return f"Here {verb(others, 'is', 'are')} you and {listed(others)}." if others else "You are alone."
+        return f"Here are {listed(['you', *others])}." if others else "You are alone."
 
     def _short(self, name: str) -> str:
         return self._shortened((name,), Counter())[0]
@@ -101,6 +108,10 @@ class ChatText:
         if name == self.me:
             return "bold"
         return self._styles.setdefault(name, STYLES[len(self._styles) % len(STYLES)])
+
+
+def _capitalised(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
 def _client(name: str) -> str:

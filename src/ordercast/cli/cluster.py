@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ordercast.cli.event_text import counted, listed
 from ordercast.cli.log_lines import LogLine, LogStream, line_from
+from ordercast.cli.terminal import INTERRUPTED, wipe
 
 RING_S = 5.0  # for which the first view of all is waited for
 LEAVE_S = 10.0  # that a daemon has for an orderly leave
@@ -82,7 +83,9 @@ class Cluster:
 
     @property
     def running(self) -> list[Daemon]:
-        return [daemon for daemon in self.daemons if not daemon.has_ended]
+        """By name, n2 before n10."""
+        running = [daemon for daemon in self.daemons if not daemon.has_ended]
+        return sorted(running, key=lambda daemon: (len(daemon.name), daemon.name))
 
     # One daemon
 
@@ -124,17 +127,18 @@ class Cluster:
             how = f"has failed (exit status {status})"
         else:
             how = f"was ended by {signal.Signals(-status).name}"
-        rest = [other.name for other in self.daemons if other is not daemon and not other.has_ended]
+        rest = [other.name for other in self.running]
         others = "" if self._signals else f"; {listed(rest)} {'goes' if len(rest) == 1 else 'go'} on" if rest else ""
         self.log.say(f"{daemon.name} {how}{others}", "warning")
 
     def _release(self, one: Daemon | None = None) -> None:
         """Shows what was held: of a daemon that has started well only what is new to the reader."""
+        held = []
         for daemon in self.daemons if one is None else (one,):
-            for line in daemon.held:
-                if line.is_news or not daemon.clients:
-                    self.log.write(daemon.name, line)
+            held += [(line, daemon.name) for line in daemon.held if line.is_news or not daemon.clients]
             daemon.held.clear()
+        for line, name in sorted(held, key=lambda pair: pair[0].at):
+            self.log.write(name, line)
 
     # All of them
 
@@ -155,6 +159,8 @@ class Cluster:
             await self._changed.wait()
 
     def _on_signal(self, number: signal.Signals) -> None:
+        if number is signal.SIGINT:
+            wipe()
         self._signals.append(number)
         self._changed.set()
         if len(self._signals) > 1:
@@ -188,9 +194,9 @@ class Cluster:
 
     def _outcome(self) -> int:
         if len(self._signals) > 1:
-            return 128 + self._signals[-1]
-        if self._failures:
-            self.log.say(f"{counted(self._failures, 'daemon')} did not leave in order", "warning")
-            return 1
-        self.log.say(f"{counted(len(self.daemons), 'daemon')} left in order: nothing runs any more")
-        return 0
+            self.log.say("nothing runs any more: all were ended at once", "warning")
+            return INTERRUPTED
+        whole, failures = counted(len(self.daemons), "daemon"), self._failures
+        sentence = f"nothing runs any more: {len(self.daemons) - failures} of {whole} left in order"
+        self.log.say(sentence, "warning" if failures else "info")
+        return 1 if failures else 0

@@ -106,7 +106,7 @@ def reconnected_text(news: Reconnected) -> str:
         if news.unconfirmed
         else ""
     )
-    return f"connected again, as {news.name} ({news.why}): what was sent{last} until now may be missing here{own}"
+    return f"connected again, as {news.name}: what was sent{last} until now is missing here{own}"
 
 
 def event_document(event: Event) -> dict[str, Any]:

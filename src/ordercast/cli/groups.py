@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from ordercast.cli.client_options import At
+from ordercast.cli.client_options import At, checked_at
 from ordercast.cli.event_text import counted
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import output, write_json
@@ -33,7 +33,7 @@ def groups(
 
 
 def _show_groups(at: str | None, as_json: bool) -> None:
-    with connect(at) as me:
+    with connect(checked_at(at)) as me:
         found = me.groups()
     if as_json:
         write_json({"groups": [{"name": name, "members": members} for name, members in found.items()]})
@@ -49,7 +49,7 @@ def _show_groups(at: str | None, as_json: bool) -> None:
 
 
 def _show_members(group: str, at: str | None, as_json: bool) -> None:
-    with connect(at) as me:
+    with connect(checked_at(at)) as me:
         members = me.members(group)
     if as_json:
         write_json({"group": group, "members": list(members)})

@@ -25,6 +25,8 @@ PROMPT = "> "
 class Desk(ABC):
     """Enter it; then `line()` gives the lines that come in, and `print` shows one."""
 
+    is_typed = False  # by a person, who may be told how
+
     def __init__(self, console: Console) -> None:
         self.console = console
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
@@ -79,6 +81,8 @@ class PipeDesk(Desk):
 
 class TerminalDesk(Desk):
     """The line that is being typed stays at the bottom; what is printed appears above it."""
+
+    is_typed = True
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)

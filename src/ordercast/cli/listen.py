@@ -12,10 +12,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from ordercast.cli.client_options import At, Name
+from ordercast.cli.client_options import At, Name, first_and_others
 from ordercast.cli.event_text import Narrator, News, counted, event_document, listed
 from ordercast.cli.payload_text import SHOWN_MAX, shown
-from ordercast.cli.terminal import INTERRUPTED, note, output
+from ordercast.cli.terminal import INTERRUPTED, note, output, wipe
 from ordercast.client.connect import connect
 from ordercast.groups.names import checked_group
 from ordercast.model.errors import UsageError
@@ -47,6 +47,7 @@ def listen(
     try:
         asyncio.run(listener.listen(list(dict.fromkeys(groups)), at, name))
     except KeyboardInterrupt:
+        wipe()
         if count is not None:
             return INTERRUPTED
     note(counted(listener.messages, "message"))
@@ -60,7 +61,7 @@ class Listener:
         self._count = count
 
     async def listen(self, groups: list[str], at: str | None, name: str) -> None:
-        async with connect(at, name=name, reconnect=True) as me:
+        async with connect(first_and_others(at), name=name, reconnect=True, on_lost=_say_lost) as me:
             await me.join(*groups)
             note(f"listening to {listed(groups)} as {me.name}; Ctrl-C ends")
             self._writer.begin(me.name)
@@ -78,6 +79,10 @@ class Listener:
                     break
         self._writer.flush()
         return self.messages == self._count
+
+
+def _say_lost(why: str) -> None:
+    note(f"{why}; looking for a daemon …", always=True)
 
 
 class Writer:

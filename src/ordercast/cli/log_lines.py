@@ -49,7 +49,7 @@ class LogStream:
     def write(self, who: str, line: LogLine) -> None:
         self._width = max(self._width, len(who))
         at = line.at.astimezone()
-        text = Text(f"{at:%H:%M:%S}.{at.microsecond // 1000:03d}  ", "dim")
+        text = Text.assemble((f"{at:%H:%M:%S}.{at.microsecond // 1000:03d}  ", "dim"))
         text.append(f"{who:{self._width}}  ", self._style(who))
         level = "" if line.level in ("info", "debug") else f"{line.level}: "
         text.append(level + safe(line.text), LEVEL_STYLES.get(line.level, ""))

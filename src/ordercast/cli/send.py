@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from ordercast.cli.client_options import At, Name, service_from
-from ordercast.cli.event_text import counted, listed, verb
+from ordercast.cli.client_options import At, Name, checked_at, service_from
+from ordercast.cli.event_text import counted, listed
 from ordercast.cli.payload_text import place_document, place_text
 from ordercast.cli.terminal import Meter, note, output, write_json
 from ordercast.client.blocking import BlockingClient
@@ -59,7 +59,7 @@ def send(
     portions = _lines() if payload is None else _copies(payload, count)
     total = None if payload is None else count
     work = Sending(destinations, service_from(service), confirm)
-    with connect(at, name=name) as me:
+    with connect(checked_at(at), name=name) as me:
         work.send(me, portions, total)
         empty = _empty(me, destinations)
     if as_json:
@@ -67,7 +67,7 @@ def send(
     else:
         _say(work)
     if empty:
-        note(f"nobody is in {listed(empty)} now, so nobody has received {verb(empty, 'it', 'them')} there", always=True)
+        note(f"nobody is in {listed(empty)} now: a message reaches those who are there when it comes", always=True)
     return 0
 
 

@@ -44,6 +44,12 @@ def note(text: str, *, always: bool = False) -> None:
         console.print(text, markup=False, soft_wrap=True, style="yellow" if always else "dim")
 
 
+def wipe() -> None:
+    """The `^C` that the terminal has written into the line."""
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+
+
 class Meter:
     """A progress bar on stderr that appears only on a terminal, and only when there is something to wait for."""
 

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from ordercast.cli.cluster import Cluster, Daemon
@@ -70,7 +69,7 @@ def _command(number: int, tcp: int | None, trace: Path | None, port: int) -> lis
 def _print_json(daemons: list[Daemon]) -> None:
     documents = [
         {"name": daemon.name, "pid": daemon.process.pid, "clients": daemon.clients, "status": daemon.status}
-        for daemon in _sorted(daemons)
+        for daemon in daemons
     ]
     write_json({"daemons": documents})
     sys.stdout.flush()
@@ -78,27 +77,26 @@ def _print_json(daemons: list[Daemon]) -> None:
 
 def _print_banner(console: Console, daemons: list[Daemon]) -> None:
     """What runs, where clients connect, what to type next."""
-    ordered = _sorted(daemons)
-    names = [daemon.name for daemon in ordered]
-    strangers = sorted(frozenset[str]().union(*(daemon.members for daemon in ordered)).difference(names))
+    names = [daemon.name for daemon in daemons]
+    strangers = sorted(frozenset[str]().union(*(daemon.members for daemon in daemons)).difference(names))
     title = f"{counted(len(names), 'daemon')} {verb(names, 'runs', 'run')} on this machine: {listed(names)}"
     if strangers:
         title += f", together with {listed(strangers)}"
-    console.print(Text(title, "bold green"))
-    places = Table.grid(padding=(0, 3, 0, 0))
-    for daemon in ordered:
-        where = "  ".join(daemon.clients)
-        places.add_row(
-            Text(f"  {daemon.name}", "bold"), f"clients at {where}", Text(f"pid {daemon.process.pid}", "dim")
-        )
-    console.print(places)
+    console.print(Text(title, "bold green"), soft_wrap=True)
+    width = max(map(len, names))
+    for daemon in daemons:
+        line = Text.assemble((f"  {daemon.name:{width}}", "bold"), f"  clients at {' and '.join(daemon.clients)}")
+        console.print(line.append(f"  (process {daemon.process.pid})", "dim"), soft_wrap=True)
     console.print(Text("\nType this in other terminals:", "bold"))
-    console.print(_hints(ordered))
+    hints = _hints(daemons)
+    width = max(len(command) for command, _ in hints)
+    for command, meaning in hints:
+        console.print(Text.assemble((f"  {command:{width}}", "cyan"), f"   {meaning}"), soft_wrap=True)
     console.print(Text("\nCtrl-C ends the cluster. Its log follows.\n"))
     console.file.flush()
 
 
-def _hints(daemons: list[Daemon]) -> Table:
+def _hints(daemons: list[Daemon]) -> list[tuple[str, str]]:
     first, last = daemons[0], daemons[-1]
     hints = [
         (f"ordercast chat --at {first.name}", "talk to everybody who does the same, at any daemon"),
@@ -107,13 +105,5 @@ def _hints(daemons: list[Daemon]) -> Table:
         ("ordercast groups", "which groups there are"),
     ]
     if last is not first:
-        hints.append((f"kill -9 {last.process.pid}", f"what if {last.name} crashes? The others say"))
-    table = Table.grid(padding=(0, 3, 0, 0))
-    for command, meaning in hints:
-        table.add_row(Text(f"  {command}", "cyan"), Text(meaning, "dim"))
-    return table
-
-
-def _sorted(daemons: list[Daemon]) -> list[Daemon]:
-    """n2 before n10."""
-    return sorted(daemons, key=lambda daemon: (len(daemon.name), daemon.name))
+        hints.append((f"kill -9 {last.process.pid}", f"crash {last.name}, and see what the others say"))
+    return hints

@@ -25,6 +25,7 @@ from ordercast.daemon.plan import plan_of
 from ordercast.daemon.status import Meter, ObservedNode, refusals, status_of, view_change
 from ordercast.daemon.status_parts import Refusal, change_text
 from ordercast.daemon.systemd import Notifier
+from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.ids import SECOND, Instant, ProcessId
 from ordercast.model.quantities import size_text
 from ordercast.model.view import View, ViewKind
@@ -161,10 +162,21 @@ class Reporter:
     def tick(self) -> None:
         for at, alarm in self.node.counters.alarms:
             if at > self._alarmed_at:
-                _log.warning("%s: %s", alarm.kind.value, alarm.text, extra=fields(alarm=alarm.kind.value))
                 self._alarmed_at = at
+                self._warn(alarm)
         for matter, count, noun, what in self._matters():
             self._say(matter, count, noun, what)
+
+    def _warn(self, alarm: Alarm) -> None:
+        """Each at once; but a host that is too busy pauses the node again and again."""
+        now, matter = self.node.now(), f"alarm {alarm.kind.value}"
+        at, more = self._said.get(matter, (None, 0))
+        if alarm.kind is AlarmKind.PAUSED and at is not None and now - at < REPEAT_NS:
+            self._said[matter] = at, more + 1
+            return
+        since = f" (and {counted(more, 'time')} since the last of these lines)" if more else ""
+        _log.warning("%s: %s%s", alarm.kind.value, alarm.text, since, extra=fields(alarm=alarm.kind.value))
+        self._said[matter] = now, 0
 
     def line(self) -> str:
         """Everything in one line."""

@@ -3,7 +3,7 @@
 unix:///run/ordercast/n1.sock    a unix socket
 tcp://10.0.0.1:4700              a host and a port
 n1                               the daemon n1 of this machine
-(nothing)                        any daemon of this machine
+* (or nothing)                   any daemon of this machine
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import NamedTuple
 from ordercast.model.errors import UsageError
 
 SUFFIX = ".sock"
+ANY = "*"
 PATH_SIZE_MAX = 107  # of a unix socket's path: the kernel's limit
 
 
@@ -58,7 +59,7 @@ def socket_path(name: str, folder: Path | None = None) -> Path:
 
 def addresses_from(text: str | None) -> list[Address]:
     """Where to try, in order. UsageError when the text says nothing that can be tried."""
-    if text is None or not text:
+    if text is None or text in ("", ANY):
         return list(_sockets_here())
     if text.startswith("unix:"):
         return [UnixAddress(Path(text.removeprefix("unix:").removeprefix("//")).expanduser())]
