@@ -84,7 +84,13 @@ def decode_send(body: bytes) -> Send:
 
 
 def encode_messages(run: Run) -> bytes:
+    """Several frames, one behind the other, when a single one would be too large."""
     payloads = run.payloads
+    if len(payloads) > 1 and OVERHEAD + sum(map(len, payloads)) + 5 * len(payloads) > FRAME_SIZE_MAX:
+        middle = len(payloads) // 2
+        begin = run._replace(services=run.services[:middle], payloads=payloads[:middle])
+        rest = run._replace(first=run.first + middle, services=run.services[middle:], payloads=payloads[middle:])
+        return encode_messages(begin) + encode_messages(rest)
     fixed = _MESSAGES.pack(
         run.ring.seq, run.ring.representative, run.seq, run.each, run.first, len(run.head), len(payloads)
     )

@@ -19,7 +19,7 @@ from ordercast.session.batches import (
     encode_messages,
     encode_send,
 )
-from ordercast.session.pieces import HEADER
+from ordercast.session.pieces import HEADER, FrameKind
 
 from ..wire.vectors import RING
 from .vectors import DATA, HEAD, PAYLOADS, RUN, SERVICES
@@ -45,6 +45,28 @@ def test_the_largest_message_with_its_head_fits_into_a_frame() -> None:
     assert len(encode_send(Service.SAFE, head, [largest])) - HEADER.size < FRAME_SIZE_MAX
     run = Run((1,), head, RING, Seq(1), 1, 0, bytes((5,)), [head + largest])
     assert len(encode_messages(run)) - HEADER.size < FRAME_SIZE_MAX
+
+
+def test_a_run_too_large_for_a_frame_makes_several_that_follow_one_another() -> None:
+    """Of packets with 2 messages from seq 41 on, number 1 is the first."""
+    payloads = [HEAD + bytes([number]) * (6 << 20) for number in range(5)]
+    run = RUN._replace(services=bytes((4, 5, 2, 3, 4)), payloads=payloads)
+    encoded = encode_messages(run)
+    got: list[tuple[Position, int, bytes]] = []
+    while encoded:
+        length, kind = HEADER.unpack_from(encoded)
+        assert kind == FrameKind.MESSAGES and length <= FRAME_SIZE_MAX
+        end = HEADER.size - 1 + length
+        messages = decode_messages(encoded[HEADER.size : end])
+        assert messages.head == HEAD
+        for number, (service, data) in enumerate(zip(messages.services, messages.data, strict=True), messages.first):
+            got.append((Position(RING, Seq(messages.seq + number // messages.each), number % 2), service, data))
+        encoded = encoded[end:]
+    places = [(41, 1), (42, 0), (42, 1), (43, 0), (43, 1)]
+    assert got == [
+        (Position(RING, Seq(seq), slot), service, payload[len(HEAD) :])
+        for (seq, slot), service, payload in zip(places, run.services, payloads, strict=True)
+    ]
 
 
 @pytest.mark.parametrize(
