@@ -29,10 +29,12 @@ from ordercast.daemon import participant
 from ordercast.groups.names import GROUPS_MAX
 from ordercast.model.events import Batch
 from ordercast.model.ids import MILLISECOND
+from ordercast.model.view import ChangeReason
 from ordercast.stream.member import Member
 from tests.live.stage import (
     alone,
     entered,
+    eventually,
     joined,
     live,
     local,
@@ -308,6 +310,24 @@ async def test_whoever_waits_while_the_node_is_closed_is_told(monkeypatch: pytes
         for waiting in (sending, joining):
             with pytest.raises(NodeFailed, match="has left"):
                 await waiting
+
+
+@live
+async def test_what_waits_when_the_node_is_closed_is_given_up_and_the_leave_is_orderly() -> None:
+    ring = quick_ring(queue_size_max=20_000, message_size_max=10_000)
+    async with AsyncExitStack() as stack:
+        one, two = await entered(stack, ring, "a", "b", inbox_size_max=10_000)
+        await joined((one, two), "orders")
+        sending = asyncio.create_task(one.send_many("orders", [bytes(1000)] * 1000, self_discard=True))
+        await eventually(lambda: two.inbox.is_behind and one.host.requests_waiting > 0)
+        closing = asyncio.create_task(one.close())
+        seen = await until(two, lambda event: isinstance(event, View))
+        await closing
+        with pytest.raises(NodeFailed, match="has left"):
+            await sending
+        view = seen[-1]
+        assert isinstance(view, View) and view.why == ChangeReason.LEFT.text
+        assert [event async for event in one] == []
 
 
 # Cancellation
