@@ -21,7 +21,7 @@ from ordercast.model.effects import Deliver
 from ordercast.model.service import Service
 from ordercast.model.view import View
 from ordercast.session.batches import encode_messages
-from ordercast.session.news import encode_news
+from ordercast.session.news import NewsEncoder
 from ordercast.stream.payloads import portions
 from ordercast.stream.pieces import GroupInbox, events_of
 
@@ -29,13 +29,13 @@ OWN = 0  # the sender number of what the groups say
 
 
 class Parcel:
-    """Something for several sessions. Its frame is made once, when the first asks for it."""
+    """Something for several sessions. The frame of messages is made once, when the first asks for it."""
 
     __slots__ = ("_frame", "content")
 
-    def __init__(self, content: Run | Notice) -> None:
+    def __init__(self, content: Run | Notice, frame: bytes | None = None) -> None:
         self.content = content
-        self._frame: bytes | None = None
+        self._frame = frame
 
     @property
     def messages(self) -> int:
@@ -43,8 +43,8 @@ class Parcel:
 
     def frame(self) -> bytes:
         if self._frame is None:
-            content = self.content
-            self._frame = encode_messages(content) if isinstance(content, Run) else encode_news(content.news)
+            assert isinstance(self.content, Run)
+            self._frame = encode_messages(self.content)
         return self._frame
 
 
@@ -84,6 +84,7 @@ class GroupHost(Participant):
         self._turns: deque[int] = deque()  # sessions that have some
         self._will_pump = False
         self._is_carrying_out = False
+        self._encoder = NewsEncoder()
         self._touched: dict[Session, None] = {}  # have something to write
 
     # Sessions
@@ -209,18 +210,22 @@ class GroupHost(Participant):
 
     def _carry_out_one(self, output: Output) -> None:
         match output:
-            case Run() | Notice():
-                parcel = Parcel(output)
-                for number in output.sessions:
-                    if (session := self.sessions.get(number)) is not None:
-                        session.on_parcel(parcel)
-                        self.touch(session)
+            case Run():
+                self._hand_out(Parcel(output), output.sessions)
+            case Notice():
+                self._hand_out(Parcel(output, self._encoder.encode(output.news)), output.sessions)
             case Confirmed():
                 if (session := self.sessions.get(output.session)) is not None:
                     session.on_confirmed(output.run)
                     self.touch(session)
             case Announce():
                 self._announcements.extend(output.payloads)
+
+    def _hand_out(self, parcel: Parcel, numbers: tuple[int, ...]) -> None:
+        for number in numbers:
+            if (session := self.sessions.get(number)) is not None:
+                session.on_parcel(parcel)
+                self.touch(session)
 
     def touch(self, session: Session) -> None:
         """Have it flushed before the event loop looks at the network again: one write for all that came meanwhile."""
