@@ -19,7 +19,7 @@ from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Batch, Dropped, Left, Reconnected, Transition, View
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
-from ordercast.session.batches import Confirm
+from ordercast.session.batches import Confirm, frame_size_max
 from ordercast.session.client_half import (
     BATCH_SIZE_MAX,
     BYE,
@@ -331,6 +331,7 @@ class Link(asyncio.BufferedProtocol):
 
     def _take(self, news: News, size: int) -> None:
         if isinstance(news, Welcome):
+            self._reader.size_max = frame_size_max(news.message_size_max)
             if not self.welcome.done():
                 self.welcome.set_result(None)
         elif isinstance(news, Closing):

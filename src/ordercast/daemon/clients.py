@@ -22,7 +22,7 @@ from ordercast.daemon.config import ClientsConfig
 from ordercast.daemon.host import GroupHost, Parcel
 from ordercast.groups.layer import Run, join_payload, leave_payload
 from ordercast.model.errors import UsageError, WireError
-from ordercast.session.batches import Send, encode_confirm
+from ordercast.session.batches import Send, encode_confirm, frame_size_max
 from ordercast.session.daemon_half import Bye, DaemonHalf, Join, Leave, ListGroups, ListMembers, Request
 from ordercast.session.frames import Hello, encode_closing, encode_listing, encode_names
 from ordercast.session.pieces import HEADER, FrameKind, frame
@@ -187,7 +187,7 @@ class Connection(asyncio.BufferedProtocol):
         self._server = server
         self._host = host
         self._is_remote = is_remote
-        self._reader = FrameReader(room=server.room)
+        self._reader = FrameReader(frame_size_max(host.config.ring.message_size_max), server.room)
         self._transport: asyncio.Transport | None = None
         self._number = 0
         self._is_closing = False

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ordercast.groups.envelope import CONFIRM, SELF_DISCARD, Kind, decode_head
 from ordercast.groups.names import GROUP_SIZE_MAX, checked_destinations, checked_group
 from ordercast.model.errors import UsageError, WireError
+from ordercast.model.service import SERVED
 from ordercast.session.batches import FRAME_SIZE_MAX, Send, decode_send
 from ordercast.session.frames import (
     VERSION,
@@ -120,12 +121,16 @@ class DaemonHalf:
         self._credit -= size + HEADER.size
 
     def _checked_send(self, send: Send) -> Send:
+        if send.service not in SERVED:
+            raise WireError(f"{send.service.name.lower()} messages are not served")
         if send.head not in self._heads:
             head = decode_head(send.head)
             if head.kind is not Kind.DATA or head.flags & ~_FLAGS or head.sender != self.name:
                 raise WireError("a message that is not this client's own")
             with _as_wire_errors():
                 checked_destinations(head.groups)
+            if len(set(head.groups)) < len(head.groups):
+                raise WireError("a message that names a group twice")
             if len(self._heads) >= HEADS_MAX:
                 self._heads.clear()
             self._heads.add(send.head)
