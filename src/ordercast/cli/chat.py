@@ -30,7 +30,7 @@ LEAVE_S = 5.0
 
 
 def chat(
-    room: Annotated[str, typer.Argument(metavar="[ROOM]", help="The group to talk in.")] = DEFAULT_ROOM,
+    room: Annotated[str, typer.Argument(metavar="ROOM", help="The group to talk in.")] = DEFAULT_ROOM,
     name: Annotated[str, typer.Option(metavar="NAME", help="Yours; by default your login.", show_default=False)] = "",
     at: At = None,
 ) -> int:

@@ -19,7 +19,7 @@ EXAMPLE = "Example: ordercast groups orders"
 
 def groups(
     group: Annotated[
-        str | None, typer.Argument(metavar="[GROUP]", help="Whose members are shown; without it, all groups.")
+        str | None, typer.Argument(metavar="GROUP", help="Whose members are shown; without it, all groups.")
     ] = None,
     at: At = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,

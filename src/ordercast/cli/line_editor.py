@@ -13,7 +13,7 @@ from rich.cells import cell_len
 HISTORY_MAX = 200
 LENGTH_MAX = 4000  # characters of a line
 
-_SEQUENCE = re.compile(r"\x1b(\[[0-9;]*[A-Za-z~]|O[A-Za-z]|[^\[O])")
+_SEQUENCE = re.compile(r"\x1b(\[[0-9;]*[A-Za-z~]|O[A-Za-z]|[^\[O\x1b])")
 _UNFINISHED = re.compile(r"\x1b(\[[0-9;]*|O)?\Z")
 _NAMED = {
     "[D": "\x02", "OD": "\x02", "[C": "\x06", "OC": "\x06", "[A": "\x10", "OA": "\x10", "[B": "\x0e", "OB": "\x0e",

@@ -27,7 +27,7 @@ NOBODY = "·"  # in the place of a sender: no name has it
 
 
 def listen(
-    groups: Annotated[list[str], typer.Argument(metavar="GROUP…", help="One or several.")],
+    groups: Annotated[list[str], typer.Argument(metavar="GROUP", help="One or several.")],
     count: Annotated[int | None, typer.Option(min=1, metavar="N", help="End after so many messages.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document per line.")] = False,
     raw: Annotated[bool, typer.Option("--raw", help="The messages alone, as they are, with a line feed each.")] = False,

@@ -32,10 +32,10 @@ READ_SIZE = 1 << 16
 
 def send(
     groups: Annotated[
-        str, typer.Argument(metavar="GROUP[,GROUP…]", help="Where to: groups, or a client such as alice@n1.")
+        str, typer.Argument(metavar="GROUP", help="Where to; several with commas between; or a client: alice@n1.")
     ],
     text: Annotated[
-        list[str] | None, typer.Argument(metavar="[TEXT…]", help="The message; without it, each line of stdin is one.")
+        list[str] | None, typer.Argument(metavar="TEXT", help="The message; without it, each line of stdin is one.")
     ] = None,
     file: Annotated[Path | None, typer.Option("--file", metavar="FILE", help="Send a file as one message.")] = None,
     service: Annotated[

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ordercast.cli.cluster import Cluster, Daemon
+from ordercast.cli.daemon import PORT_MAX
 from ordercast.cli.event_text import counted, listed, verb
 from ordercast.cli.log_lines import LogStream
 from ordercast.cli.terminal import note, output, write_json
@@ -34,7 +35,10 @@ def up(
         Path | None, typer.Option(metavar="DIR", help="Write traces of everything, for `ordercast check`.")
     ] = None,
     port: Annotated[
-        int, typer.Option(min=1, max=65535 - 2 * LOCAL_NODES_MAX, help="Another number is another cluster.")
+        int,
+        typer.Option(
+            min=1, max=PORT_MAX, metavar="PORT", help="Of the daemons among themselves; another one is another cluster."
+        ),
     ] = PORT,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print what runs as one JSON document, and the log as usual.")
