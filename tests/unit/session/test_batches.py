@@ -99,7 +99,7 @@ def test_a_wrong_frame_of_a_client_is_refused(body: bytes, why: str) -> None:
         (_patched(MESSAGES, HEAD_SIZE, b"\x00\x1b"), "messages shorter than their heads"),
         (_patched(MESSAGES, SERVICES_AT + 1, b"\x06"), "messages shorter than their heads"),
         (_patched(MESSAGES, COUNT, bytes(4)), "0 messages in a frame of"),
-        (_patched(MESSAGES, COUNT, b"\xff\xff\xff\xff"), "4294967295 messages in one frame"),
+        (_patched(MESSAGES, COUNT, b"\xff\xff\xff\xff"), "4294967295 messages in a frame of"),
         (_patched(MESSAGES, SERVICES_AT + 3, b"\xff\xff\xff\xff"), "ends after"),
         (MESSAGES + b"\0", "ends after"),
         (MESSAGES[:-1], "ends after"),
