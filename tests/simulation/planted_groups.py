@@ -15,10 +15,11 @@ import pytest
 
 from ordercast.groups.envelope import Head
 from ordercast.groups.layer import Groups, Output, Run
+from ordercast.groups.snapshot import decode_snapshot
 from ordercast.groups.table import Group, Notice, Report, Table
 from ordercast.model.events import Transition, ViewId
 from ordercast.model.events import View as GroupView
-from ordercast.model.ids import ProcessId
+from ordercast.model.ids import ProcessId, RingId
 from ordercast.model.promises import GroupPromise as Promise
 from ordercast.model.view import View
 
@@ -284,6 +285,17 @@ def _leave_shown_while_signalled(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Table, "leave", wrong)
 
 
+def _first_piece_is_all(patch: pytest.MonkeyPatch) -> None:
+    """Snapshots come in pieces, and nobody waits for the last."""
+
+    def wrong(data: bytes) -> tuple[RingId, bool, dict[str, list[str]]]:
+        ring, _, groups = decode_snapshot(data)
+        return ring, True, groups
+
+    patch.setattr("ordercast.groups.snapshot.PIECE_SIZE_MAX", 40)
+    patch.setattr("ordercast.groups.layer.decode_snapshot", wrong)
+
+
 SETS, AGREEMENT, SIGNALS = Promise.TRANSITIONAL_SETS, Promise.VIEW_AGREEMENT, Promise.SIGNALS
 REACH, PRECISION, SELF = Promise.REACH, Promise.PRECISION, Promise.SELF_DELIVERY
 
@@ -292,6 +304,7 @@ PLANTED = (
     PlantedFault("G23: everybody counts as a companion", _everybody_is_a_companion, frozenset({SETS})),
     PlantedFault("who was lost and came back counts as a companion", _companions_for_ever, frozenset({SETS})),
     PlantedFault("a snapshot names others' clients", _stale_snapshot, frozenset({REACH, PRECISION})),
+    PlantedFault("the first piece of a snapshot is taken for all", _first_piece_is_all, frozenset({PRECISION})),
     PlantedFault("kept messages are forgotten", _kept_forgotten, frozenset({SELF})),
     PlantedFault("kept messages are not kept", _kept_too_early, frozenset({AGREEMENT, Promise.SANE_VIEWS})),
     PlantedFault("given up, kept messages are forgotten", _given_up_forgotten, frozenset({SELF, PRECISION})),

@@ -21,6 +21,12 @@ def test_hostile_runs_with_clients_are_valid(first: int) -> None:
         assert result.is_valid, f"ordercast sim --hostile --groups --seed {seed}: {result.verdict.sentence}"
 
 
+def test_snapshots_may_come_in_many_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ordercast.groups.snapshot.PIECE_SIZE_MAX", 40)
+    for seed in range(8):
+        assert simulate(hostile_group_options(seed), seed).is_valid
+
+
 def test_a_quiet_run_merges_once_and_everybody_hears_everybody() -> None:
     options = SimOptions(nodes=3, messages=60, clients=2, groups=1)
     result = simulate(options, 1, keep_events=True)
