@@ -17,7 +17,7 @@ import typer
 
 from ordercast import __version__
 from ordercast.cli.terminal import INTERRUPTED, complain
-from ordercast.client.connection import ConnectionLost
+from ordercast.client.link import ConnectionLost
 from ordercast.model.errors import UsageError
 
 CLUSTER, CLIENT, SIMULATION = "A cluster", "Its clients", "Simulations and verdicts"

@@ -18,7 +18,7 @@ from ordercast.cli.payload_text import place_document, place_text
 from ordercast.cli.terminal import Meter, note, output, write_json
 from ordercast.client.blocking import BlockingClient
 from ordercast.client.connect import connect
-from ordercast.client.connection import ConnectionLost
+from ordercast.client.link import ConnectionLost
 from ordercast.groups.names import AT, checked_destinations
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Position

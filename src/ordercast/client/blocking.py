@@ -17,7 +17,7 @@ from ordercast.model.errors import UsageError
 from ordercast.model.events import Event, Piece
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
-from ordercast.stream.pieces import events_of
+from ordercast.stream.pieces import events_of, rest_of
 
 T = TypeVar("T")
 
@@ -27,7 +27,9 @@ class BlockingClient:
         self._client = client
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="ordercast client", daemon=True)
-        self._events: Iterator[Event] = iter(())  # of the piece that is being read one by one
+        self._begun: Piece | None = None  # the piece that is being read one by one
+        self._events: Iterator[Event] = iter(())  # that are left of it
+        self._read = 0  # how many were taken
         self._waiting: Future[Piece | None] | None = None  # for the next piece
 
     def open(self) -> None:
@@ -85,18 +87,24 @@ class BlockingClient:
         """The next event; None at the end of the stream. TimeoutError when nothing came within so many seconds."""
         while True:
             for event in self._events:
+                self._read += 1
                 return event
-            piece = self._next_piece(timeout)
-            if piece is None:
+            self._begun = self._next_piece(timeout)
+            if self._begun is None:
                 return None
-            self._events = iter(events_of(piece))
+            self._events, self._read = iter(events_of(self._begun)), 0
 
     def __iter__(self) -> Iterator[Event]:
         while (event := self.receive()) is not None:
             yield event
 
     def batches(self) -> Iterator[Piece]:
-        while (piece := self._next_piece(None)) is not None:
+        while True:
+            begun, self._begun, self._events = self._begun, None, iter(())
+            piece = rest_of(begun, self._read) if begun is not None else None
+            piece = piece or self._next_piece(None)
+            if piece is None:
+                return
             yield piece
 
     def _next_piece(self, timeout: float | None) -> Piece | None:

@@ -50,6 +50,7 @@ class ClientServer:
         self._servers: list[asyncio.Server] = []
         self._path: Path | None = None
         self._look: asyncio.TimerHandle | None = None
+        self._looked_at = 0.0
         self.connections: set[Connection] = set()  # that are served
         self.leaving: set[Connection] = set()  # that were told to go, and have not gone yet
         self._are_gone = asyncio.Event()
@@ -158,8 +159,13 @@ class ClientServer:
 
     def _look_after(self) -> None:
         loop = asyncio.get_running_loop()
+        now = loop.time()
+        pause = now - self._looked_at - LOOK_EVERY_S if self._looked_at else 0.0
         for connection in list(self.connections):
-            connection.look(loop.time())
+            if pause > LOOK_EVERY_S:
+                connection.forgive(pause)  # this process did not run: nobody can have been heard
+            connection.look(now)
+        self._looked_at = now
         self._look = loop.call_later(LOOK_EVERY_S, self._look_after)
 
 
@@ -315,6 +321,9 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.write(frames[0] if len(frames) == 1 else b"".join(frames))
 
     # The end
+
+    def forgive(self, seconds: float) -> None:
+        self._heard_at += seconds
 
     def look(self, now: float) -> None:
         """A few times a minute."""

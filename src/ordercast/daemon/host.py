@@ -23,7 +23,7 @@ from ordercast.model.view import View
 from ordercast.session.batches import encode_messages
 from ordercast.session.news import NewsEncoder
 from ordercast.stream.payloads import portions
-from ordercast.stream.pieces import GroupInbox, events_of
+from ordercast.stream.pieces import GroupInbox, events_of, rest_of
 
 OWN = 0  # the sender number of what the groups say
 
@@ -74,7 +74,7 @@ class GroupHost(Participant):
         self, config: NodeConfig | None = None, on_configuration: Callable[[View], None] | None = None
     ) -> None:
         super().__init__(config)
-        self.inbox: GroupInbox = GroupInbox(events_of, self.config.inbox_size_max, self._on_behind)
+        self.inbox: GroupInbox = GroupInbox(events_of, rest_of, self.config.inbox_size_max, self._on_behind)
         self.named: Groups
         self.sessions: dict[int, Session] = {}
         self._on_configuration = on_configuration

@@ -20,7 +20,7 @@ from ordercast.model.events import Piece
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
 from ordercast.stream.member import Member
-from ordercast.stream.pieces import GroupInbox, events_of, size_of
+from ordercast.stream.pieces import GroupInbox, events_of, rest_of, size_of
 
 T = TypeVar("T")
 CROSSING_SIZE_MAX = 1 << 20  # bytes on their way from one thread to the other; what is more waits in the node's inbox
@@ -30,7 +30,7 @@ class ThreadedNode(Member):
     def __init__(self, config: NodeConfig | None = None, *, name: str = DEFAULT_NAME) -> None:
         super().__init__()
         self.node = Node(config, name=name)  # for its status; call its methods from here only
-        self.inbox = GroupInbox(events_of, CROSSING_SIZE_MAX, None, self._on_taken)
+        self.inbox = GroupInbox(events_of, rest_of, CROSSING_SIZE_MAX, None, self._on_taken)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="ordercast node", daemon=True)
         self._crossing = 0  # bytes; counted in the node's thread
