@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ordercast.cli.event_text import counted, listed
+from ordercast.cli.event_text import counted, listed, verb
 from ordercast.cli.log_lines import LogLine, LogStream, line_from
 from ordercast.cli.terminal import INTERRUPTED, wipe
 
@@ -52,18 +52,24 @@ class Cluster:
 
     log: LogStream
     on_started: Callable[[list[Daemon]], None]  # with those that run
+    on_killed: Callable[[Daemon], None] | None = None
     daemons: list[Daemon] = field(default_factory=list)
     _is_started: bool = False
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _signals: list[signal.Signals] = field(default_factory=list)  # that came
     _failures: int = 0  # daemons that ended otherwise than in order
 
-    async def run(self, commands: Iterable[Sequence[str]]) -> int:
+    async def run(self, commands: Iterable[Sequence[str]], *, one_by_one: bool = False) -> int:
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             loop.add_signal_handler(number, self._on_signal, number)
-        tasks = [asyncio.create_task(self._look_after(await self._start(command))) for command in commands]
+        tasks = []
         try:
+            for command in commands:
+                daemon = await self._start(command)
+                tasks.append(asyncio.create_task(self._look_after(daemon)))
+                if one_by_one:
+                    await self._until(self._is_settled)
             await self._until_started()
             running = self.running
             if running and not self._signals:
@@ -105,7 +111,8 @@ class Cluster:
             line = line_from(text)
             daemon.learn(line)
             if self._is_started:
-                self.log.write(daemon.name, line)
+                if not line.is_place:
+                    self.log.write(daemon.name, line)
             else:
                 daemon.held.append(line)
             self._changed.set()
@@ -127,6 +134,8 @@ class Cluster:
             how = f"has failed (exit status {status})"
         else:
             how = f"was ended by {signal.Signals(-status).name}"
+            if self.on_killed is not None:
+                self.on_killed(daemon)
         rest = [other.name for other in self.running]
         others = "" if self._signals else f"; {listed(rest)} {'goes' if len(rest) == 1 else 'go'} on" if rest else ""
         self.log.say(f"{daemon.name} {how}{others}", "warning")
@@ -144,10 +153,13 @@ class Cluster:
 
     async def _until_started(self) -> None:
         """All that can start serve clients, and know one another; or a signal came."""
-        await self._until(lambda: bool(self._signals) or all(one.clients or one.has_ended for one in self.daemons))
+        await self._until(self._is_settled)
         with suppress(TimeoutError):
             async with asyncio.timeout(RING_S):
                 await self._until(self._is_together)
+
+    def _is_settled(self) -> bool:
+        return bool(self._signals) or all(daemon.clients or daemon.has_ended for daemon in self.daemons)
 
     def _is_together(self) -> bool:
         names = {daemon.name for daemon in self.running}
@@ -171,7 +183,8 @@ class Cluster:
         names = [daemon.name for daemon in self.running]
         self._is_started = True
         self._release()
-        self.log.say(f"{self._signals[0].name}: {listed(names)} leave in order; once more ends them at once")
+        leave = f"{listed(names)} {verb(names, 'leaves', 'leave')} in order"
+        self.log.say(f"{self._signals[0].name}: {leave}; once more ends them at once")
         for daemon in reversed(self.running):
             daemon.process.terminate()
             with suppress(TimeoutError):

@@ -133,6 +133,7 @@ class LineWriter(Writer):
         self._length_max = SHOWN_MAX if console.is_terminal else None
         self._narrator = Narrator("")
         self._width = 0  # of the senders so far
+        self._plain: list[str] = []  # lines for a pipe
 
     def begin(self, me: str) -> None:
         self._narrator.me = me
@@ -143,16 +144,19 @@ class LineWriter(Writer):
         else:
             group = getattr(event, "group", NOBODY)
             line = self._line(group, NOBODY, self._narrator.tell(event), "dim", "dim")
-        self._console.print(line, soft_wrap=True)
+        if isinstance(line, Text):
+            self._console.print(line, soft_wrap=True)
+        else:
+            self._plain.append(line)
 
-    def _line(self, group: str, sender: str, text: str, style: str, text_style: str = "") -> Text:
-        line = Text()
-        if self._console.is_terminal:
-            self._width = max(self._width, len(sender))
-            line.append(time.strftime("%H:%M:%S  "), "dim")
-        line.append(f"{group}  ", "dim")
-        line.append(f"{sender:{self._width}}  ", style)
-        return line.append(text, text_style)
+    def _line(self, group: str, sender: str, text: str, style: str, text_style: str = "") -> Text | str:
+        if not self._console.is_terminal:
+            return f"{group}  {sender}  {text}\n"  # drawing costs far more than reading
+        self._width = max(self._width, len(sender))
+        line = Text.assemble((time.strftime("%H:%M:%S  "), "dim"), (f"{group}  ", "dim"))
+        return line.append(f"{sender:{self._width}}  ", style).append(text, text_style)
 
     def flush(self) -> None:
+        self._console.file.write("".join(self._plain))
         self._console.file.flush()
+        self._plain.clear()

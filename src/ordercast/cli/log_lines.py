@@ -25,8 +25,13 @@ class LogLine(NamedTuple):
 
     @property
     def is_news(self) -> bool:
-        """Not only where a daemon listens, as every daemon says when it starts."""
+        """Not only what every daemon says when it starts."""
         return self.level != "info" or "view" in self.fields
+
+    @property
+    def is_place(self) -> bool:
+        """Where clients or the status are served."""
+        return "clients" in self.fields or "status" in self.fields
 
 
 def line_from(line: bytes) -> LogLine:

@@ -112,7 +112,7 @@ class Sending:
 def _say(work: Sending) -> None:
     line = f"{counted(work.sent, 'message')} sent to {listed(work.destinations)}"
     if work.last is not None:
-        line += f"; {'its' if work.sent == 1 else 'the last'} place in the order is {place_text(work.last)}"
+        line += f"; {'its' if work.sent == 1 else 'of the last one the'} place in the order is {place_text(work.last)}"
     if work.seconds > 1 and work.sent > 1:
         line += f" ({work.sent / work.seconds:,.0f} a second)"
     output().print(Text(line), soft_wrap=True)

@@ -17,6 +17,7 @@ from ordercast.cli.event_text import counted, listed, verb
 from ordercast.cli.log_lines import LogStream
 from ordercast.cli.terminal import note, output, write_json
 from ordercast.daemon.config import LOCAL_NODES_MAX, PORT
+from ordercast.model.errors import UsageError
 
 EXAMPLE = "Example: ordercast up -n 5"
 
@@ -49,13 +50,27 @@ def up(
     Ctrl-C ends them in order, a second one at once. Their log is on stderr, one line each, with the daemon's name.
     Exit status 1 when a daemon could not start, or ended before it was told to.
     """
+    if trace is not None and trace.exists() and any(trace.iterdir()):
+        raise UsageError(f"{trace} is not empty: give --trace a new folder, so that it holds one run")
     note(f"starting {counted(count, 'daemon')} …")
     commands = [_command(number, tcp, trace, port) for number in range(count)]
     banner = _print_json if as_json else lambda daemons: _print_banner(output(), daemons)
     log = LogStream(Console(stderr=True, highlight=False, emoji=False))
-    status = asyncio.run(Cluster(log, banner).run(commands))
-    if trace is not None and status == 0:
-        log.say(f"what happened is in {trace}: ordercast check {trace}")
+    cluster = Cluster(log, banner)
+    if trace is None:
+        return asyncio.run(cluster.run(commands, one_by_one=tcp is not None))  # so that n1 has the first port
+    return _run_traced(cluster, commands, tcp is not None, trace)
+
+
+def _run_traced(cluster: Cluster, commands: list[list[str]], one_by_one: bool, folder: Path) -> int:
+    """Adds to the trace what only we know: who was killed, and that nobody runs any more, nor is owed anything."""
+    from ordercast.trace.cluster import append_cluster_event  # slow to load, and seldom needed
+
+    cluster.on_killed = lambda daemon: append_cluster_event(folder, "crashed", process=daemon.name)
+    status = asyncio.run(cluster.run(commands, one_by_one=one_by_one))
+    append_cluster_event(folder, "healed", alive=[])
+    append_cluster_event(folder, "ended")
+    cluster.log.say(f"what happened is in {folder}: ordercast check {folder}")
     return status
 
 

@@ -90,6 +90,7 @@ def test_all_commands_are_listed(call: Call) -> None:
         (["up", "-n", "49"], "-n"),
         (["up", "--tcp", "70000"], "--tcp"),
         (["up", "--port", "0"], "--port"),
+        (["up", "--trace", "/usr"], "/usr is not empty: give --trace a new folder"),
         (["daemon", "--port", "5000", "--config", "/does/not/exist"], "--port is for a node without a file"),
         (["daemon", "--clients-port", "70000"], "--clients-port"),
     ],
