@@ -470,9 +470,9 @@ async def test_closing_twice_and_reading_after_the_end(tmp_path: Path) -> None:
 # Connecting again
 
 
-def place(**options: Any) -> NodeConfig:
+def place(node: int = 7, **options: Any) -> NodeConfig:
     """A daemon that is found again where it was."""
-    return local(quick_ring(), node=NodeId(7), **options)
+    return local(quick_ring(), node=NodeId(node), **options)
 
 
 @live
@@ -532,6 +532,27 @@ async def test_what_was_not_confirmed_when_the_connection_broke_is_counted(tmp_p
         async with daemon(tmp_path, replace(config, ring=quick_ring())):
             again = (await until(me, lambda event: isinstance(event, Reconnected)))[-1]
             assert isinstance(again, Reconnected) and 0 < again.unconfirmed <= 500
+
+
+@live
+async def test_who_reconnects_finds_a_daemon_that_is_new_and_passes_over_one_where_its_name_is_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ORDERCAST_FOLDER", str(tmp_path))
+    told: list[str] = []
+    async with AsyncExitStack() as outer:
+        async with daemon(tmp_path, place()) as here:
+            me = await outer.enter_async_context(ordercast.connect(name="alice", reconnect=True, on_lost=told.append))
+            assert me.name == "alice@n7"
+            second = await outer.enter_async_context(daemon(tmp_path, place(8)))
+            await outer.enter_async_context(ordercast.connect(second.unix, name="alice"))
+            with pytest.raises(UsageError, match="is in use at n8"):
+                await outer.enter_async_context(ordercast.connect(second.unix, name="alice"))
+            await outer.enter_async_context(daemon(tmp_path, place(9)))
+            here.host.on_failure(OSError("for a test"))
+        again = (await until(me, lambda event: isinstance(event, Reconnected)))[-1]
+        assert isinstance(again, Reconnected) and again.name == me.name == "alice@n9"
+        assert told == [again.why]
 
 
 @pytest.mark.parametrize("form", ["asyncio", "blocking"])
