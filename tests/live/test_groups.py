@@ -313,8 +313,10 @@ async def test_whoever_waits_while_the_node_is_closed_is_told(monkeypatch: pytes
 
 
 @live
-async def test_what_waits_when_the_node_is_closed_is_given_up_and_the_leave_is_orderly() -> None:
-    ring = quick_ring(queue_size_max=20_000, message_size_max=10_000)
+async def test_what_waits_when_the_node_is_closed_is_given_up_and_the_leave_is_orderly(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ring = quick_ring(queue_size_max=20_000, message_size_max=10_000, visit_max=2, window=6)
     async with AsyncExitStack() as stack:
         one, two = await entered(stack, ring, "a", "b", inbox_size_max=10_000)
         await joined((one, two), "orders")
@@ -328,6 +330,7 @@ async def test_what_waits_when_the_node_is_closed_is_given_up_and_the_leave_is_o
         view = seen[-1]
         assert isinstance(view, View) and view.why == ChangeReason.LEFT.text
         assert [event async for event in one] == []
+        assert not caplog.records  # nothing was handed to an engine that leaves
 
 
 # Cancellation
