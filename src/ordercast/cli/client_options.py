@@ -17,7 +17,6 @@ At = Annotated[
     str | None,
     typer.Option(
         "--at",
-        "--to",
         metavar="ADDRESS",
         envvar=ADDRESS_VARIABLE,
         show_envvar=False,
