@@ -89,27 +89,17 @@ def _kept_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 def _kept_too_early(patch: pytest.MonkeyPatch) -> None:
     """What comes while snapshots are awaited is done at once."""
-    right = Groups._take_snapshot
+    right = Groups._keep
 
-    def wrong(self: Groups, gathering: Any, item: Any) -> bool:
-        if right(self, gathering, item):
-            return True
-        kept.append((self, item))
-        return True
+    def wrong(self: Groups, gathering: Any, *rest: Any) -> int:
+        place = right(self, gathering, *rest)
+        early, gathering.kept = gathering.kept, [kept for kept in gathering.kept if isinstance(kept, View)]
+        for kept in early:
+            if not isinstance(kept, View):
+                self._replay(kept, rest[-1])
+        return place
 
-    kept: list[tuple[Groups, Any]] = []
-    keep = Groups._keep
-
-    def at_once(self: Groups, deliver: Any, start: int, outputs: list[Output]) -> None:
-        kept.clear()
-        keep(self, deliver, start, outputs)
-        early: list[Output] = []
-        for groups, item in kept:
-            groups._replay(item, early)
-        outputs[:0] = early
-
-    patch.setattr(Groups, "_take_snapshot", wrong)
-    patch.setattr(Groups, "_keep", at_once)
+    patch.setattr(Groups, "_keep", wrong)
 
 
 def _given_up_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -126,8 +116,8 @@ def _given_up_with_old_ids(patch: pytest.MonkeyPatch) -> None:
     """Views made of kept joins have the ids that they have where the gathering was completed."""
     right = Groups._replay
 
-    def wrong(self: Groups, item: Any, outputs: list[Output]) -> None:
-        right(self, item._replace(configuration=item.ring), outputs)
+    def wrong(self: Groups, kept: Any, outputs: list[Output], **how: Any) -> None:
+        right(self, kept._replace(configuration=kept.ring), outputs, **how)
 
     patch.setattr(Groups, "_replay", wrong)
 
