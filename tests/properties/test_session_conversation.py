@@ -73,7 +73,7 @@ class Wire:
         size = min(size, len(room), len(self.waiting))
         room[:size] = self.waiting[:size]
         del self.waiting[:size]
-        return self.reader.received(size)
+        return list(self.reader.received(size))
 
 
 class Talk:

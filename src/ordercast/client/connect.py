@@ -57,12 +57,19 @@ class Connecting:
         self._addresses()  # those that are wrong are told now
         self._client = Client(self._addresses, name, slow=slow, reconnect=reconnect, on_lost=on_lost)
         self._blocking: BlockingClient | None = None
+        self._is_used = False
 
     def _addresses(self) -> list[Address]:
         """Looked up each time: other daemons may run by then."""
         return [address for one in self._wanted for address in addresses_from(one)]
 
+    def _begin(self) -> None:
+        if self._is_used:
+            raise UsageError("a client is connected once: call connect() again")
+        self._is_used = True
+
     async def __aenter__(self) -> Client:
+        self._begin()
         await self._client.open()
         return self._client
 
@@ -72,6 +79,7 @@ class Connecting:
         await self._client.close()
 
     def __enter__(self) -> BlockingClient:
+        self._begin()
         self._blocking = BlockingClient(self._client)
         self._blocking.open()
         return self._blocking

@@ -40,6 +40,7 @@ from ordercast.stream.waiters import Waiters
 GREETING_S = 10.0  # in which the daemon must have answered
 RETRY_MIN_S = 0.1
 RETRY_MAX_S = 2.0
+SOUND_S = 5.0  # a session that lasted so long was a sound one
 
 
 class Client(Member):
@@ -71,6 +72,9 @@ class Client(Member):
         self._is_closed = False
         self._retrying: asyncio.Task[None] | None = None
         self._connected = asyncio.Event()
+        self._asking = asyncio.Lock()
+        self._opened_at = 0.0
+        self._pause = 0.0  # before the next try
 
     async def __aenter__(self) -> Self:
         return self
@@ -97,6 +101,7 @@ class Client(Member):
                 problems.append(f"{address}: {told(error)}")
                 continue
             self.address, self._name = address, self._link.half.name
+            self._opened_at = asyncio.get_running_loop().time()
             self._connected.set()
             return
         where = "; ".join(problems) or "no daemon runs on this machine"
@@ -105,16 +110,18 @@ class Client(Member):
     async def _reach(self, address: Address) -> Link:
         loop = asyncio.get_running_loop()
         link = Link(self, ClientHalf(self._asked_name, self._policy))
-        if isinstance(address, UnixAddress):
-            await loop.create_unix_connection(lambda: link, str(address.path))
-        else:
-            await loop.create_connection(lambda: link, address.host, address.port)
         try:
             async with asyncio.timeout(GREETING_S):
+                if isinstance(address, UnixAddress):
+                    await loop.create_unix_connection(lambda: link, str(address.path))
+                else:
+                    await loop.create_connection(lambda: link, address.host, address.port)
                 await link.welcome
         except TimeoutError:
             link.abort()
             raise OSError(f"it did not greet within {GREETING_S:.0f} s: this may not be a daemon") from None
+        except ValueError as error:  # a name or a path that cannot be one
+            raise UsageError(f"{address} is no address: {error}") from None
         except BaseException:
             link.abort()
             raise
@@ -127,9 +134,11 @@ class Client(Member):
             self._retrying.cancel()
             await asyncio.gather(self._retrying, return_exceptions=True)
         link, self._link = self._link, None
-        if link is not None:
-            await link.say_bye()
-        self._give_up(ConnectionLost("the client was closed"))
+        try:
+            if link is not None:
+                await link.say_bye()
+        finally:
+            self._give_up(ConnectionLost("the client was closed"))
 
     # What an application asks for
 
@@ -144,10 +153,11 @@ class Client(Member):
         return found
 
     async def _answer(self, link: Link, question: bytes) -> Any:
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._answers.append(future)
-        link.write(question)
-        return await future
+        async with self._asking:  # one question after the other: the daemon answers few at once
+            future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+            self._answers.append(future)
+            link.write(question)
+            return await future
 
     def _check_usable(self) -> None:
         if self._link is None and (self._is_closed or not self._reconnects):
@@ -236,7 +246,7 @@ class Client(Member):
         self._link = None
         self._settled = self.inbox.size
         if self._tell_lost is not None and not self._is_closed:
-            self._tell_lost(why)
+            asyncio.get_running_loop().call_soon(self._tell_lost, why)
         if not self._reconnects or self._is_closed:
             self._give_up(ConnectionLost(why))
             return
@@ -246,15 +256,17 @@ class Client(Member):
         self._retrying = asyncio.get_running_loop().create_task(self._reconnect(why, unconfirmed))
 
     async def _reconnect(self, why: str, unconfirmed: int) -> None:
-        """Try until it works: a daemon that restarts comes back."""
-        pause = RETRY_MIN_S
+        """Try until it works: a daemon that restarts comes back. At once, unless the last one was hardly there."""
+        if asyncio.get_running_loop().time() - self._opened_at > SOUND_S:
+            self._pause = 0.0
         while True:
+            await asyncio.sleep(self._pause)
+            self._pause = min(RETRY_MAX_S, max(RETRY_MIN_S, 2 * self._pause))
             try:
                 await self.open(again=True)
                 break
             except (UsageError, ConnectionLost):
-                await asyncio.sleep(pause)
-                pause = min(RETRY_MAX_S, 2 * pause)
+                pass
         link = self._link
         assert link is not None
         joined = tuple(sorted(self.joined))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections import deque
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -45,7 +44,8 @@ class Link(asyncio.BufferedProtocol):
         self._reader = FrameReader()
         self._transport: asyncio.Transport | None = None
         self._why = ""  # the daemon closes, as it says
-        self._creditors: deque[asyncio.Future[None]] = deque()  # wait for credit, in order
+        self._turn = asyncio.Lock()  # of those who wait for credit
+        self._paid = asyncio.Event()  # something has happened to it
         self._drain: asyncio.Future[None] | None = None
         self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._silence = 0  # looks since the daemon was heard
@@ -87,7 +87,7 @@ class Link(asyncio.BufferedProtocol):
                 elif kind == FrameKind.PING:
                     self.write(PONG)
                 elif kind == FrameKind.CREDIT:
-                    self._pay()
+                    self._paid.set()
         except WireError as error:
             self._why = f"the daemon said something that cannot be understood: {error}"
             self.abort()
@@ -119,9 +119,10 @@ class Link(asyncio.BufferedProtocol):
         if not self.welcome.done():
             self.welcome.set_exception(UsageError(why) if self._why else OSError(why))
             return
-        for future in (*self._creditors, self._drain):
-            if future is not None and not future.done():
-                future.set_exception(ConnectionLost(why))
+        self._why = why
+        self._paid.set()
+        if self._drain is not None and not self._drain.done():
+            self._drain.set_exception(ConnectionLost(why))
         self._client.on_lost(self, why)
 
     # Writing
@@ -132,30 +133,16 @@ class Link(asyncio.BufferedProtocol):
 
     def send(self, service: Service, head: bytes, data: Sequence[bytes]) -> None:
         self.write(self.half.send(service, head, data))
-        self._pay()  # there may be some left for the next one who waits
 
     async def credit(self) -> None:
-        """Waits until the daemon takes more. First come, first served."""
+        """Waits until the daemon takes more. Who comes back from here sends at once, before anybody else runs."""
+        if self.half.credit <= 0 or self._turn.locked():
+            async with self._turn:  # one waits for credit, the others behind it
+                while self.half.credit <= 0:
+                    self._check_open()
+                    self._paid.clear()
+                    await self._paid.wait()
         self._check_open()
-        if self.half.credit > 0 and not self._creditors:
-            return
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._creditors.append(future)
-        try:
-            await future
-        except asyncio.CancelledError:
-            if future in self._creditors:
-                self._creditors.remove(future)
-            else:
-                self._pay()  # it was our turn: it is the next one's now
-            raise
-
-    def _pay(self) -> None:
-        while self.half.credit > 0 and self._creditors:
-            future = self._creditors.popleft()
-            if not future.done():
-                future.set_result(None)
-                return  # it will use some of it, and then it is the next one's turn
 
     async def drained(self) -> None:
         while self.is_full:

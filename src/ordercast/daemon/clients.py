@@ -27,9 +27,11 @@ from ordercast.session.daemon_half import Bye, DaemonHalf, Join, Leave, ListGrou
 from ordercast.session.frames import Hello, encode_closing, encode_listing, encode_names
 from ordercast.session.pieces import HEADER, FrameKind, frame
 from ordercast.session.reader import ROOM, FrameReader
-from ordercast.stream.addresses import TcpAddress, UnixAddress, socket_path
+from ordercast.stream.addresses import TcpAddress, UnixAddress, is_trusted, socket_path, usual_folder
 
 GREETING_S = 10.0  # in which a client must have said who it is
+GREETING_SIZE_MAX = 512  # bytes
+STRANGERS_MAX = 1000  # connections that have not said it, or that are being closed
 LINGER_S = 60.0  # a client that is being closed may take so long to read the reason
 FAREWELL_S = 1.0  # and so long when the daemon ends
 WRITE_SIZE_MAX = 1 << 18  # bytes that the transport holds before the rest waits within the bound of the policy
@@ -111,6 +113,11 @@ class ClientServer:
         try:
             if not path.parent.exists():
                 path.parent.mkdir(parents=True, mode=0o755 if os.geteuid() == 0 else 0o700)
+            if path.parent == usual_folder() and not is_trusted(path.parent):
+                raise UsageError(
+                    f"{path.parent} belongs to another user, or others may write there: remove it, or set folder in "
+                    "[clients]"
+                )
             _remove_stale(path)
             listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             old = os.umask(0o777 & ~self._config.mode)
@@ -151,7 +158,12 @@ class ClientServer:
 
     @property
     def is_full(self) -> bool:
-        return len(self.connections) > self._config.sessions_max
+        return len(self._host.sessions) >= self._config.sessions_max
+
+    @property
+    def strangers(self) -> int:
+        """Connections that are no sessions: not yet, or no longer."""
+        return len(self.connections) + len(self.leaving) - len(self._host.sessions)
 
     @property
     def queue_size_max(self) -> int | None:
@@ -193,7 +205,7 @@ class Connection(asyncio.BufferedProtocol):
         self._server = server
         self._host = host
         self._is_remote = is_remote
-        self._reader = FrameReader(frame_size_max(host.config.ring.message_size_max), server.room)
+        self._reader = FrameReader(GREETING_SIZE_MAX, server.room)
         self._transport: asyncio.Transport | None = None
         self._number = 0
         self._is_closing = False
@@ -214,8 +226,8 @@ class Connection(asyncio.BufferedProtocol):
             sock = transport.get_extra_info("socket")
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        if self._server.is_full:
-            self.close("this daemon has as many clients as it may: raise sessions_max in [clients]")
+        if self._server.strangers > STRANGERS_MAX:
+            self.abort()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._reader.room()
@@ -268,8 +280,11 @@ class Connection(asyncio.BufferedProtocol):
                 members = self._host.named.table.members_of(request.group)
                 self.half.urge(encode_names(FrameKind.MEMBERS, members))
             case Hello():
+                if self._server.is_full:
+                    raise UsageError("this daemon has as many clients as it may: raise sessions_max in [clients]")
                 self._number, name = self._host.open_session(self, request.name)
                 self.half.welcome(name, request, self._server.queue_size_max)
+                self._reader.size_max = frame_size_max(self._host.config.ring.message_size_max)
             case Bye():
                 self.close("")
 
@@ -327,6 +342,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def look(self, now: float) -> None:
         """A few times a minute."""
+        if self._changes >= CHANGES_MAX:
+            self._heard_at = now  # nothing is read from it now
         silence = now - self._heard_at
         if not self.half.name and silence > GREETING_S:
             self.close("a client of Ordercast says who it is first")
@@ -340,10 +357,11 @@ class Connection(asyncio.BufferedProtocol):
         """Tell the client why, if it is not its own wish, and let it go."""
         if self._is_closing or self._transport is None:
             return
+        patience_s = LINGER_S if self._number else FAREWELL_S
         self._end()
         self._server.connections.discard(self)
         self._server.leaving.add(self)
-        self._lingering = asyncio.get_running_loop().call_later(LINGER_S, self.abort)
+        self._lingering = asyncio.get_running_loop().call_later(patience_s, self.abort)
         if not why:
             self._transport.close()
             return
@@ -363,3 +381,4 @@ class Connection(asyncio.BufferedProtocol):
         if self._number:
             self._host.close_session(self._number, self.half.name)
             self._number = 0
+        self.half.forget()

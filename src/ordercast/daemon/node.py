@@ -85,6 +85,7 @@ class Node(Member):
         return self.host.named.table.groups()
 
     async def members(self, group: str) -> tuple[str, ...]:
+        self._check_usable()
         return self.host.named.table.members_of(checked_group(group))
 
     # Sending

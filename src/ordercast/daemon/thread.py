@@ -19,6 +19,7 @@ from ordercast.model.errors import UsageError
 from ordercast.model.events import Piece
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
+from ordercast.stream.loops import finish_tasks
 from ordercast.stream.member import Member
 from ordercast.stream.pieces import GroupInbox, events_of, rest_of, size_of
 
@@ -104,6 +105,7 @@ class ThreadedNode(Member):
         self._crossing = -1 << 62  # no more waiting: what is left crosses over
         self._may_go_on.set()
         await self._pump
+        await finish_tasks()
 
     async def _carry_over(self) -> None:
         assert self._home is not None and self._may_go_on is not None

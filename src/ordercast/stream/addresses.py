@@ -81,15 +81,25 @@ def _tcp(text: str) -> TcpAddress:
 
 def _sockets_here() -> list[UnixAddress]:
     folder = usual_folder()
-    try:
-        found = sorted(path for path in folder.iterdir() if path.suffix == SUFFIX and _is_socket(path))
-    except OSError:
-        found = []
+    if not is_trusted(folder):
+        return []
+    found = sorted(path for path in folder.iterdir() if path.suffix == SUFFIX and _is_socket(path))
     return [UnixAddress(path) for path in found]
+
+
+def is_trusted(folder: Path) -> bool:
+    """Whether nobody but this user and root can have put anything there: in /tmp anybody may make a folder of any name,
+    and a daemon that he runs there would hear and say everything in the name of others."""
+    try:
+        found = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid in (os.geteuid(), 0) and not found.st_mode & 0o022
 
 
 def _is_socket(path: Path) -> bool:
     try:
-        return stat.S_ISSOCK(path.stat().st_mode)
+        found = path.lstat()
     except OSError:
         return False
+    return stat.S_ISSOCK(found.st_mode) and found.st_uid in (os.geteuid(), 0)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
-from ordercast.groups.names import GROUPS_MAX, checked_destinations, checked_group
+from ordercast.groups.names import GROUPS_MAX, MEMBERSHIPS_MAX, checked_destinations, checked_group
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
@@ -46,6 +46,8 @@ class Member(ABC):
         for group in wanted:
             if group in self.joined:
                 raise UsageError(f"{self.name} is in the group {group} already")
+        if len(self.joined) + len(wanted) > MEMBERSHIPS_MAX:
+            raise UsageError(f"one member is in at most {MEMBERSHIPS_MAX:,} groups: use several clients")
         self.joined.update(wanted)
         await self._ask(wanted, joins=True)
 

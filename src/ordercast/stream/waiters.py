@@ -67,6 +67,11 @@ class Waiters:
             for group in list(queues):
                 while queues.get(group) and not (goes_on and group in joined and len(queues[group]) == 1):
                     _resolve_first(queues, group)
+        for group in joined:
+            if group not in self._joins:  # it comes all the same, and is nobody's who asks later
+                place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                place.set_result(None)
+                self._joins[group] = deque((place,))
 
     def fail(self, error: BaseException) -> None:
         for queues in (self._joins, self._leaves):
