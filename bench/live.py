@@ -229,16 +229,25 @@ def _until_members(program: subprocess.Popen[str], members: int, since: float) -
             return float(told["at"])
 
 
-def false_alarms(hosts: Hosts, python: str, minutes: float) -> int:
+def false_alarms(hosts: Hosts, python: str, minutes: float) -> list[str]:
     """View changes of four nodes with some traffic that nothing happens to. Keep the cores busy meanwhile."""
     with nodes_of(hosts, Case(rate=200.0), 3600.0 * 24, python) as nodes:
         nodes.hear()
         nodes.say("watch")
+        start = time.monotonic()
         time.sleep(60 * minutes)
         for program in nodes.programs:
             program.terminate()
-        lines = [line for program in nodes.programs for line in program.communicate()[0].splitlines()]
-    return len(lines)
+        told = [
+            (json.loads(line), number)
+            for number, program in enumerate(nodes.programs, 1)
+            for line in program.communicate()[0].splitlines()
+        ]
+    return [
+        f"after {view['at'] - start:,.1f} s: node {number} installed a view of {view['members']}"
+        for view, number in sorted(told, key=lambda item: (item[0]["at"], item[1]))
+        if view["regular"]
+    ]
 
 
 def idle_cores(hosts: Hosts, python: str, seconds: float = 5.0) -> float:
@@ -343,9 +352,9 @@ def main() -> None:
     print(f"{document['interpreter']}, {platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}")
     with Hosts(8) as hosts:
         if arguments.false_alarms:
-            count = false_alarms(hosts, arguments.python, arguments.false_alarms)
-            print(f"{count} view changes in {arguments.false_alarms:g} minutes")
-            sys.exit(count > 0)
+            alarms = false_alarms(hosts, arguments.python, arguments.false_alarms)
+            print("\n".join([*alarms, f"{len(alarms)} views in {arguments.false_alarms:g} minutes"]))
+            sys.exit(bool(alarms))
         outcomes = _throughput(hosts, arguments)
         if not arguments.only:
             outcomes += _latency(hosts, arguments, outcomes)

@@ -9,7 +9,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ordercast.client.connect import connect
-    from ordercast.client.connection import Client, ConnectionLost
+    from ordercast.client.connection import Client
+    from ordercast.client.link import ConnectionLost
     from ordercast.daemon.config import NodeConfig
     from ordercast.daemon.node import Node
     from ordercast.daemon.participant import NodeFailed
@@ -51,7 +52,7 @@ __all__ = [
 _HOMES = {
     "Batch": "model.events",
     "Client": "client.connection",
-    "ConnectionLost": "client.connection",
+    "ConnectionLost": "client.link",
     "Dropped": "model.events",
     "Left": "model.events",
     "Message": "model.events",

@@ -6,61 +6,28 @@ Each test has a cluster name of its own, so that other tests on the same machine
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import time
-from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from functools import wraps
-from itertools import count
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
-import ordercast
 from ordercast import NodeConfig, NodeFailed, Service, ThreadedNode, UsageError
 from ordercast.checker import Checkers, Outcome
-from ordercast.daemon.config import NetworkConfig, Peer, TraceConfig, TraceLevel
+from ordercast.daemon.config import Peer, TraceConfig, TraceLevel
 from ordercast.daemon.raw import RawEvents as Events
 from ordercast.daemon.raw import RawMessage as Message
 from ordercast.daemon.raw import RawNode as Node
 from ordercast.daemon.storage import FolderStorage
 from ordercast.model.ids import MILLISECOND, NodeId, ProcessId
 from ordercast.model.view import ChangeReason, View, ViewKind
-from ordercast.order.ring.config import RingConfig
-from ordercast.stream.member import Member
 from ordercast.trace.cluster import append_cluster_event
 from ordercast.trace.folder import read_live
-
-PATIENCE_S = 60.0
-_NUMBERS = count(1)
-
-
-def run(work: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(work, PATIENCE_S))
-
-
-def quick_ring() -> RingConfig:
-    return RingConfig(cluster=f"test {os.getpid()} {next(_NUMBERS)}", consensus_ns=100 * MILLISECOND)
-
-
-def live(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    @wraps(test)
-    def bounded(*arguments: Any, **options: Any) -> None:
-        run(test(*arguments, **options))
-
-    return bounded
-
-
-def alone(**ring: Any) -> NodeConfig:
-    return local(replace(quick_ring(), **ring))
-
-
-def local(ring: RingConfig, **options: Any) -> NodeConfig:
-    """Any free place on this machine, away from the usual ports."""
-    return NodeConfig(ring=ring, network=NetworkConfig(port=20_000 + os.getpid() % 100 * 100), **options)
+from tests.live import stage
+from tests.live.stage import PATIENCE_S, alone, joined, live, local, quick_ring, run
 
 
 async def view_of(stream: Events, *members: ProcessId) -> View:
@@ -117,9 +84,7 @@ def test_threaded_nodes_go_on_while_the_program_is_busy() -> None:
     async def work() -> None:
         ring = quick_ring()
         async with ThreadedNode(local(ring)) as one, ThreadedNode(local(ring)) as two:
-            await asyncio.gather(one.join("work"), two.join("work"))
-            for node in (one, two):
-                await members_of(node, one.name, two.name)
+            await joined((one, two), "work")
             counters = two.node.host.counters
             before = counters.messages_delivered
             await one.send_many("work", [b"%d" % number for number in range(100)])
@@ -129,25 +94,11 @@ def test_threaded_nodes_go_on_while_the_program_is_busy() -> None:
                 assert time.monotonic() < end
                 time.sleep(0.001)  # noqa: ASYNC251
             for node in (one, two):
-                assert await data_of(node, 100) == [b"%d" % n for n in range(100)]
+                assert [message.data for message in await stage.messages_of(node, 100)] == [
+                    b"%d" % n for n in range(100)
+                ]
 
     run(work())
-
-
-async def members_of(member: Member, *names: str) -> None:
-    async for event in member:
-        if isinstance(event, ordercast.View) and set(event.members) == set(names):
-            return
-
-
-async def data_of(member: Member, wanted: int) -> list[bytes]:
-    found: list[bytes] = []
-    async for event in member:
-        if isinstance(event, ordercast.Message):
-            found.append(event.data)
-        if len(found) == wanted:
-            break
-    return found
 
 
 def test_a_leave_is_told_from_a_failure() -> None:
@@ -378,5 +329,5 @@ async def test_a_threaded_node_stops_the_senders_while_its_program_is_blocked() 
         sending = asyncio.create_task(node.send_many("work", [bytes(1000)] * 20_000))
         while not node.node.inbox.is_behind:  # noqa: ASYNC110 (the whole test is bounded in time)
             await asyncio.sleep(0.01)
-        assert len(await data_of(node, 20_000)) == 20_000
+        assert len(await stage.messages_of(node, 20_000)) == 20_000
         await sending

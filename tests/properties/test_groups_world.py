@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
+from random import Random
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+import pytest
 
 from ordercast.model.events import Left, Message, Reason, Transition, View, ViewId
 
-from .group_world import GROUPS, Session, Step, World
+from .group_world import GROUPS, Session, World
 
-steps = st.lists(
-    st.tuples(st.integers(0, 9), st.integers(0, 3), st.integers(0, 15), st.integers(0, 15)), min_size=5, max_size=60
-)
+SEEDS = 400
 
 
 @dataclass
@@ -53,18 +52,22 @@ def stays_of(session: Session, group: str) -> Iterator[Stay]:
         yield stay
 
 
-def played(drawn: list[Step], size: int) -> World:
-    world = World(size)
-    for step in drawn:
-        world.take(step)
+@cache
+def played(seed: int) -> World:
+    """From a seed, not drawn: what is hard to get right needs long stories, each with its own mix of steps."""
+    rng = Random(seed)
+    world = World(rng.randint(2, 4))
+    weights = [rng.random() + 0.05 for _ in range(10)]
+    for _ in range(rng.randint(10, 150)):
+        kind = rng.choices(range(10), weights)[0]
+        world.take((kind, rng.randint(0, 3), rng.randint(0, 15), rng.randint(0, 15)))
     world.settle()
     return world
 
 
-@settings(max_examples=300)
-@given(steps, st.integers(2, 4))
-def test_each_client_alone_is_told_a_sound_story(drawn: list[Step], size: int) -> None:
-    for session in played(drawn, size).sessions:
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_each_client_alone_is_told_a_sound_story(seed: int) -> None:
+    for session in played(seed).sessions:
         positions = [heard.position for heard in session.heard if isinstance(heard, Message)]
         assert positions == sorted(set(positions)), "P2.5: nothing twice, and in order"
         for group in GROUPS:
@@ -87,10 +90,9 @@ def test_each_client_alone_is_told_a_sound_story(drawn: list[Step], size: int) -
                     assert session.name in signal.remaining and set(signal.remaining) <= set(view.members)
 
 
-@settings(max_examples=300)
-@given(steps, st.integers(2, 4))
-def test_those_who_come_along_have_heard_the_same(drawn: list[Step], size: int) -> None:
-    world = played(drawn, size)
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_those_who_come_along_have_heard_the_same(seed: int) -> None:
+    world = played(seed)
     for group in GROUPS:
         stays = [stay for session in world.sessions for stay in stays_of(session, group)]
         names: dict[ViewId, tuple[str, ...]] = {}
@@ -110,10 +112,9 @@ def test_those_who_come_along_have_heard_the_same(drawn: list[Step], size: int) 
                 assert other.heard == stay.heard, "P2.7 and P2.8(2): the same messages before and behind the signal"
 
 
-@settings(max_examples=300)
-@given(steps, st.integers(2, 4))
-def test_all_agree_in_the_end(drawn: list[Step], size: int) -> None:
-    world = played(drawn, size)
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_all_agree_in_the_end(seed: int) -> None:
+    world = played(seed)
     first = world.hosts[0].groups
     for host in world.hosts:
         assert host.groups.is_steady
@@ -139,11 +140,10 @@ def _after(session: Session, view: View) -> list[object]:
     return list(session.heard[session.heard.index(view) :])
 
 
-@settings(max_examples=300)
-@given(steps, st.integers(2, 4))
-def test_a_member_hears_its_own_messages(drawn: list[Step], size: int) -> None:
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_a_member_hears_its_own_messages(seed: int) -> None:
     """P2.15: whatever it sent while it was a member, if it never leaves or ends afterwards."""
-    for sent in played(drawn, size).sent:
+    for sent in played(seed).sent:
         before, after = sent.session.heard[: sent.heard], sent.session.heard[sent.heard :]
         news = [heard for heard in before if isinstance(heard, View | Left) and heard.group == sent.group]
         if news and isinstance(news[-1], View) and Left(sent.group) not in after and not sent.session.has_ended:

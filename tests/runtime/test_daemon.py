@@ -2,99 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from ordercast.cli.status import fetch
-from ordercast.model.errors import UsageError
-
-NAMES = ("alpha", "beta", "gamma")
-PATIENCE_S = 60.0
-QUICK = 'token_loss = "300ms"\nrest = "40ms"\npause = "100ms"\n'
-CLIENTS = '[clients]\nfolder = "."\n'
-
-
-def free_port(kind: socket.SocketKind) -> int:
-    with socket.socket(socket.AF_INET, kind) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-class Cluster:
-    """Processes of `ordercast daemon`, one file, and their logs."""
-
-    def __init__(self, folder: Path, transport: str) -> None:
-        self.folder = folder
-        self.file = folder / "cluster.toml"
-        self.status_ports = {name: free_port(socket.SOCK_STREAM) for name in NAMES}
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        nodes = "".join(
-            f'[nodes.{name}]\nid = {number}\naddress = "127.0.0.{number}"\nstatus_port = {self.status_ports[name]}\n'
-            for number, name in enumerate(NAMES, 1)
-        )
-        port = free_port(socket.SOCK_DGRAM) & ~1
-        network = f'[network]\ntransport = "{transport}"\nport = {port}\n'
-        self.file.write_text(
-            f'cluster = "test"\n{network}[ring]\n{QUICK}[state]\nfolder = "state"\n{CLIENTS}{nodes}', encoding="utf-8"
-        )
-
-    def start(self, name: str, **environment: str) -> None:
-        with self.log(name).open("ab") as log:
-            self.processes[name] = subprocess.Popen(
-                [sys.executable, "-m", "ordercast.cli.main", "daemon", "--config", str(self.file), "--name", name,
-                 "--log", "json"],
-                stderr=log,
-                env={**os.environ, **environment},
-            )  # fmt: skip
-
-    def stop(self, name: str, number: signal.Signals) -> int:
-        process = self.processes.pop(name)
-        process.send_signal(number)
-        return process.wait(PATIENCE_S)
-
-    def log(self, name: str) -> Path:
-        return self.folder / f"{name}.log"
-
-    def lines(self, name: str) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.log(name).read_text(encoding="utf-8").splitlines()]
-
-    def status_when(self, name: str, is_so: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """The status, as soon as it is as wanted."""
-        end = time.monotonic() + PATIENCE_S
-        document: dict[str, Any] = {}
-        while time.monotonic() < end:
-            try:
-                document = fetch("127.0.0.1", self.status_ports[name])
-                if is_so(document):
-                    return document
-            except UsageError:
-                assert self.processes[name].poll() is None, self.log(name).read_text(encoding="utf-8")
-            time.sleep(0.05)
-        raise AssertionError(f"{name} is not as wanted: {document.get('ring')}")
-
-    def has_members(self, name: str, *members: str) -> dict[str, Any]:
-        return self.status_when(
-            name, lambda status: [member["name"] for member in status["ring"]["members"]] == list(members)
-        )
+from tests.runtime.cluster import NAMES, PATIENCE_S, Cluster
 
 
 @pytest.fixture(params=["unicast", "multicast"])
 def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]:
     made = Cluster(tmp_path, request.param)
     yield made
-    for process in made.processes.values():
-        process.kill()
-        process.wait()
+    made.end()
 
 
 def test_daemons_form_a_ring_and_tell_a_crash_from_a_leave(cluster: Cluster) -> None:

@@ -207,7 +207,7 @@ def test_a_stop_that_does_not_exist_is_found() -> None:
 
 FILES = tuple(
     f"/{path.relative_to(ROOT)}"
-    for part in ("src", "tests", "bench", "rig", "examples")
+    for part in ("src", "tests", "bench", "rig", "docs", "examples")
     for path in (ROOT / part).rglob("*.py")
 )
 

@@ -13,7 +13,8 @@ from rich.text import Text
 
 from ordercast.checker import Checkers, Outcome, Verdict, combined
 from ordercast.cli.documents import verdict_document, verdict_documents
-from ordercast.cli.drawing import closing_line, draw_witnesses, new_table, outcome_text, verdict_table
+from ordercast.cli.drawing import closing_line, draw_witnesses, outcome_text, verdict_table
+from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import Meter, output, write_json
 from ordercast.trace.folder import read_live, traces_in
 from ordercast.trace.parquet import RunInfo, read_run

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import signal
+import sys
+import threading
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
@@ -11,7 +15,15 @@ from typing import Annotated
 
 import typer
 
-from ordercast.daemon.config import NodeConfig, StatusConfig, TraceConfig, TraceLevel
+from ordercast.daemon.config import (
+    LOCAL_NODES_MAX,
+    PORT,
+    NetworkConfig,
+    NodeConfig,
+    StatusConfig,
+    TraceConfig,
+    TraceLevel,
+)
 from ordercast.daemon.config_file import STATUS_PORT, load_config
 from ordercast.daemon.logs import start_logging
 from ordercast.daemon.participant import NodeFailed
@@ -20,6 +32,7 @@ from ordercast.daemon.systemd import Notifier
 from ordercast.model.errors import UsageError
 
 EXAMPLE = "Example: ordercast daemon --config /etc/ordercast/cluster.toml"
+PORT_MAX = 65535 - 2 * LOCAL_NODES_MAX - 1  # so that all nodes of a machine find room above it
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +53,14 @@ def daemon(
         int | None,
         typer.Option(min=0, max=65535, help="Of status and metrics over HTTP, instead of the file's; 0: none."),
     ] = None,
+    clients_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Serve clients over TCP, too, instead of the file's port; 0: do not."),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(min=1, max=PORT_MAX, help=f"Without a file: of the machine's nodes, {PORT} by default."),
+    ] = None,
     log: Annotated[LogStyle, typer.Option(help="Lines for people, or JSON lines, on stderr.")] = LogStyle.TEXT,
     trace: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write a trace into this folder, instead of the file's.")
@@ -50,13 +71,24 @@ def daemon(
             help="What is traced: nothing, views and alarms, or every message; control when --trace is given."
         ),
     ] = None,
+    until_eof: Annotated[
+        bool, typer.Option("--until-eof", help="Leave also when stdin ends: for programs that start a daemon.")
+    ] = False,
 ) -> int:
-    """Run a node until SIGTERM or SIGINT, then leave the ring in order.
+    """Run a node until SIGTERM or SIGINT, then leave the ring in order. It serves clients meanwhile.
 
     Without --config it finds the other nodes on this machine by itself.
     """
-    settings = _settings(config, name, status_port, trace, trace_level)
+    settings = _settings(config, name, port)
+    if status_port is not None:
+        settings = replace(settings, status=replace(settings.status, port=status_port or None))
+    if clients_port is not None:
+        settings = replace(settings, clients=replace(settings.clients, port=clients_port or None))
+    if trace is not None or trace_level is not None:
+        settings = replace(settings, trace=_trace(settings.trace, trace, trace_level))
     start_logging(log.value)
+    if until_eof:
+        threading.Thread(target=_end_with_stdin, name="stdin", daemon=True).start()
     try:
         asyncio.run(run_daemon(settings, Notifier()))
     except NodeFailed as error:
@@ -65,21 +97,23 @@ def daemon(
     return 0
 
 
-def _settings(
-    file: Path | None, name: str | None, status_port: int | None, trace: Path | None, level: TraceLevel | None
-) -> NodeConfig:
-    """What the file says, and the command line over it."""
+def _end_with_stdin() -> None:
+    """Whoever holds the other end has ended, or wants us to end."""
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _settings(file: Path | None, name: str | None, port: int | None) -> NodeConfig:
+    """What the file says; without one, a node of this machine."""
     if file is not None:
-        config = load_config(file, name)
-    elif name is not None:
+        if port is not None:
+            raise UsageError("--port is for a node without a file: with --config, network.port is in the file")
+        return load_config(file, name)
+    if name is not None:
         raise UsageError("--name needs --config: the nodes of one machine are called n1, n2, … by themselves")
-    else:
-        config = NodeConfig(status=StatusConfig(port=STATUS_PORT))
-    if status_port is not None:
-        config = replace(config, status=replace(config.status, port=status_port or None))
-    if trace is not None or level is not None:
-        config = replace(config, trace=_trace(config.trace, trace, level))
-    return config
+    port = port or PORT
+    return NodeConfig(network=NetworkConfig(port=port), status=StatusConfig(port=port + STATUS_PORT - PORT))
 
 
 def _trace(config: TraceConfig, folder: Path | None, level: TraceLevel | None) -> TraceConfig:

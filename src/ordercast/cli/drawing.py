@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from ordercast.checker import Outcome, Verdict
+from ordercast.cli.tables import new_table
 from ordercast.cli.timeline import Entry, EntryKind, ProcessTally, names
 from ordercast.model.ids import MILLISECOND, ProcessId, process_text
 
@@ -31,14 +31,6 @@ ENTRY_STYLES = {
     EntryKind.CLUSTER: "bold",
 }
 _MARKS = {EntryKind.FAULT: "✗ ", EntryKind.REPAIR: "✓ ", EntryKind.ALARM: "! "}
-
-
-def new_table(*columns: str, right: Iterable[str] = (), title: str | None = None) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", pad_edge=False)
-    numbers = set(right)
-    for column in columns:
-        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
-    return table
 
 
 # The timeline

@@ -1,43 +1,65 @@
 """The `ordercast` command: puts the commands together and turns errors into one sentence and an exit status.
 
 0 all is well; 1 something is not VALID; 2 the command cannot do what was asked; 130 interrupted.
+
+Only the module of the command that is run is imported: whoever sends a line should not wait for the simulator.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
 from ordercast import __version__
-from ordercast.cli import check, config, daemon, demo, sim, status, swarm, trace
-from ordercast.cli.terminal import complain
+from ordercast.cli.terminal import INTERRUPTED, complain
+from ordercast.client.link import ConnectionLost
 from ordercast.model.errors import UsageError
 
-INTERRUPTED = 130
+CLUSTER, CLIENT, SIMULATION = "A cluster", "Its clients", "Simulations and verdicts"
+# Modules of this package by the command's name: the function in it, or `app` for one with commands below it.
+COMMANDS = {
+    "up": ("up", CLUSTER),
+    "daemon": ("daemon", CLUSTER),
+    "status": ("status", CLUSTER),
+    "config": ("app", CLUSTER),
+    "chat": ("chat", CLIENT),
+    "send": ("send", CLIENT),
+    "listen": ("listen", CLIENT),
+    "groups": ("groups", CLIENT),
+    "demo": ("demo", SIMULATION),
+    "sim": ("sim", SIMULATION),
+    "swarm": ("swarm_command", SIMULATION),
+    "check": ("check", SIMULATION),
+    "trace": ("app", SIMULATION),
+}
 
 # What the library under typer raises for a wrong command line. Its package has changed names over the versions, the
 # position of the common base above `BadParameter` has not.
 _CommandLineError: type[Any] = typer.BadParameter.__mro__[2]
 
-app = typer.Typer(
-    name="ordercast",
-    help="Group communication in which everybody delivers the same messages in the same order.",
-    epilog="Example: ordercast demo",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command(epilog=sim.EXAMPLE)(sim.sim)
-app.command("swarm", epilog=swarm.EXAMPLE)(swarm.swarm_command)
-app.command(epilog=check.EXAMPLE)(check.check)
-app.add_typer(trace.app)
-app.command(epilog=demo.EXAMPLE)(demo.demo)
-app.command(epilog=daemon.EXAMPLE)(daemon.daemon)
-app.command(epilog=status.EXAMPLE)(status.status)
-app.add_typer(config.app, name="config")
+
+def _app(commands: Iterable[str]) -> typer.Typer:
+    app = typer.Typer(
+        name="ordercast",
+        help="Group communication in which everybody delivers the same messages in the same order.",
+        epilog="Example: ordercast up",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(ordercast)
+    for name in commands:
+        function, panel = COMMANDS[name]
+        module = import_module(f"ordercast.cli.{name}")
+        if function == "app":
+            app.add_typer(module.app, name=name, rich_help_panel=panel)
+        else:
+            app.command(name, epilog=module.EXAMPLE, rich_help_panel=panel)(getattr(module, function))
+    return app
 
 
 def _show_version(wanted: bool) -> None:
@@ -46,7 +68,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def ordercast(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
@@ -57,9 +78,11 @@ def ordercast(
 
 def run(arguments: Sequence[str]) -> int:
     """One command; returns the exit status."""
+    wanted = list(arguments) or ["--help"]
     try:
-        status = app(args=list(arguments) or ["--help"], prog_name="ordercast", standalone_mode=False)
-    except UsageError as error:
+        app = _app([wanted[0]] if wanted[0] in COMMANDS else COMMANDS)
+        status = app(args=wanted, prog_name="ordercast", standalone_mode=False)
+    except (UsageError, ConnectionLost) as error:
         complain(str(error))
         return 2
     except _CommandLineError as error:

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ordercast.cli.drawing import new_table
+from ordercast.cli.tables import new_table
 from ordercast.model.ids import MILLISECOND, SECOND
 from ordercast.model.quantities import size_text
 

@@ -12,6 +12,7 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
+INTERRUPTED = 130  # exit status
 PIPED_WIDTH = 140  # tables that go to a file or a pipe need not fit a window
 SHOWN_AFTER_S = 1.0  # what takes less needs no progress bar
 
@@ -34,6 +35,19 @@ def complain(text: str) -> None:
     Console(stderr=True, highlight=False, emoji=False).print(
         f"ordercast: {sentence}.", markup=False, soft_wrap=True, style="red"
     )
+
+
+def note(text: str, *, always: bool = False) -> None:
+    """A remark for a person who watches, on stderr; what a program should be told, too, is said always."""
+    console = Console(stderr=True, highlight=False, emoji=False)
+    if always or console.is_terminal:
+        console.print(text, markup=False, soft_wrap=True, style="yellow" if always else "dim")
+
+
+def wipe() -> None:
+    """The `^C` that the terminal has written into the line."""
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
 
 
 class Meter:

@@ -7,6 +7,7 @@ async with ordercast.connect(name="alice") as me:     with ordercast.connect(nam
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 
 from ordercast.client.blocking import BlockingClient
@@ -23,6 +24,7 @@ def connect(
     name: str = "",
     slow: SlowPolicy | str = SlowPolicy.WAIT,
     reconnect: bool = False,
+    on_lost: Callable[[str], None] | None = None,
 ) -> Connecting:
     """Enter it with `async with` or with `with`.
 
@@ -33,23 +35,41 @@ def connect(
     `drop` (keep 8 MiB, then drop the oldest messages, with a `Dropped` in their place) or `disconnect` (at 8 MiB).
     `reconnect`: when the connection breaks, find a daemon again, join the same groups again, and put a `Reconnected`
     into the stream that says what may have been missed. Otherwise the stream ends with `ConnectionLost`.
+    `on_lost`: called on the client's event loop with the reason as soon as the connection breaks.
     """
     if name:
         checked_client(name)
-    return Connecting(address, name, _policy(slow), reconnect)
+    return Connecting(address, name, _policy(slow), reconnect, on_lost)
 
 
 class Connecting:
     """A client that is not connected yet."""
 
-    def __init__(self, address: str | None, name: str, slow: SlowPolicy, reconnect: bool) -> None:
-        self._addresses: list[Address] = []
-        for one in (address or "").split() or [""]:
-            self._addresses += addresses_from(one)
-        self._client = Client(self._addresses, name, slow=slow, reconnect=reconnect)
+    def __init__(
+        self,
+        address: str | None,
+        name: str,
+        slow: SlowPolicy,
+        reconnect: bool,
+        on_lost: Callable[[str], None] | None = None,
+    ) -> None:
+        self._wanted = (address or "").split() or [""]
+        self._addresses()  # those that are wrong are told now
+        self._client = Client(self._addresses, name, slow=slow, reconnect=reconnect, on_lost=on_lost)
         self._blocking: BlockingClient | None = None
+        self._is_used = False
+
+    def _addresses(self) -> list[Address]:
+        """Looked up each time: other daemons may run by then."""
+        return [address for one in self._wanted for address in addresses_from(one)]
+
+    def _begin(self) -> None:
+        if self._is_used:
+            raise UsageError("a client is connected once: call connect() again")
+        self._is_used = True
 
     async def __aenter__(self) -> Client:
+        self._begin()
         await self._client.open()
         return self._client
 
@@ -59,6 +79,7 @@ class Connecting:
         await self._client.close()
 
     def __enter__(self) -> BlockingClient:
+        self._begin()
         self._blocking = BlockingClient(self._client)
         self._blocking.open()
         return self._blocking

@@ -8,65 +8,73 @@ one at a time may read. A call that is cancelled leaves the client whole: what i
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from ordercast.groups.names import checked_group
-from ordercast.model.errors import UsageError, WireError
+from ordercast.client.link import ConnectionLost, Link, told
+from ordercast.groups.names import GROUPS_MAX, checked_group
+from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Dropped, Left, Reconnected, Transition, View
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
 from ordercast.session.batches import Confirm
 from ordercast.session.client_half import (
     BATCH_SIZE_MAX,
-    BYE,
     LIST,
-    PONG,
     RECEIVE_CREDIT,
     ClientHalf,
     Closing,
     Listing,
     Members,
     News,
-    cost_of,
 )
 from ordercast.session.frames import SlowPolicy, Welcome
-from ordercast.session.pieces import FrameKind
-from ordercast.session.reader import FrameReader
 from ordercast.stream.addresses import Address, UnixAddress
 from ordercast.stream.member import Member
 from ordercast.stream.payloads import portions
-from ordercast.stream.pieces import GroupInbox, events_of
+from ordercast.stream.pieces import GroupInbox, events_of, rest_of
+from ordercast.stream.waiters import Waiters
 
 GREETING_S = 10.0  # in which the daemon must have answered
 RETRY_MIN_S = 0.1
 RETRY_MAX_S = 2.0
-
-
-class ConnectionLost(Exception):
-    """There is no daemon at the other end any more. It says why."""
+SOUND_S = 5.0  # a session that lasted so long was a sound one
 
 
 class Client(Member):
     """One session after the other with some daemon; usually there is only one."""
 
-    def __init__(self, addresses: Sequence[Address], name: str, *, slow: SlowPolicy, reconnect: bool) -> None:
+    def __init__(
+        self,
+        addresses: Callable[[], Sequence[Address]],
+        name: str,
+        *,
+        slow: SlowPolicy,
+        reconnect: bool,
+        on_lost: Callable[[str], None] | None = None,
+    ) -> None:
         super().__init__()
-        self.inbox = GroupInbox(events_of, 2 * RECEIVE_CREDIT, None, self._on_taken)
+        self.inbox = GroupInbox(events_of, rest_of, 2 * RECEIVE_CREDIT, None, self._on_taken)
         self.address: Address | None = None  # of the daemon
-        self._addresses = tuple(addresses)
+        self._addresses = addresses  # where to try now, in order
+        self._tell_lost = on_lost
         self._asked_name = name
         self._policy = slow
         self._reconnects = reconnect
         self._link: Link | None = None
+        self._waiters = Waiters()
+        self._settled = 0  # bytes in the inbox for which no credit is owed: of a former link, or given in advance
+        self._name = name  # in full, once it is known
         self._answers: deque[asyncio.Future[Any]] = deque()  # that are waited for, in the order of the questions
         self._last: Position | None = None  # of the last message that came
         self._is_closed = False
         self._retrying: asyncio.Task[None] | None = None
         self._connected = asyncio.Event()
+        self._asking = asyncio.Lock()
+        self._opened_at = 0.0
+        self._pause = 0.0  # before the next try
 
     async def __aenter__(self) -> Self:
         return self
@@ -78,18 +86,22 @@ class Client(Member):
 
     @property
     def name(self) -> str:
-        return self._link.half.name if self._link is not None else self._asked_name
+        return self._name
 
-    async def open(self) -> None:
-        """Find a daemon. UsageError says why none could be reached, or would have us."""
+    async def open(self, *, again: bool = False) -> None:
+        """Find a daemon. UsageError says why none could be reached, or would have us. `again`: one that would not
+        have us, as our name is in use there, is passed over."""
         problems = []
-        for address in self._addresses:
+        for address in self._addresses():
             try:
                 self._link = await self._reach(address)
-            except OSError as error:
-                problems.append(f"{address}: {_told(error)}")
+            except (OSError, UsageError) as error:
+                if isinstance(error, UsageError) and not again:
+                    raise
+                problems.append(f"{address}: {told(error)}")
                 continue
-            self.address = address
+            self.address, self._name = address, self._link.half.name
+            self._opened_at = asyncio.get_running_loop().time()
             self._connected.set()
             return
         where = "; ".join(problems) or "no daemon runs on this machine"
@@ -98,16 +110,18 @@ class Client(Member):
     async def _reach(self, address: Address) -> Link:
         loop = asyncio.get_running_loop()
         link = Link(self, ClientHalf(self._asked_name, self._policy))
-        if isinstance(address, UnixAddress):
-            await loop.create_unix_connection(lambda: link, str(address.path))
-        else:
-            await loop.create_connection(lambda: link, address.host, address.port)
         try:
             async with asyncio.timeout(GREETING_S):
+                if isinstance(address, UnixAddress):
+                    await loop.create_unix_connection(lambda: link, str(address.path))
+                else:
+                    await loop.create_connection(lambda: link, address.host, address.port)
                 await link.welcome
         except TimeoutError:
             link.abort()
             raise OSError(f"it did not greet within {GREETING_S:.0f} s: this may not be a daemon") from None
+        except ValueError as error:  # a name or a path that cannot be one
+            raise UsageError(f"{address} is no address: {error}") from None
         except BaseException:
             link.abort()
             raise
@@ -118,10 +132,13 @@ class Client(Member):
         self._is_closed = True
         if self._retrying is not None:
             self._retrying.cancel()
+            await asyncio.gather(self._retrying, return_exceptions=True)
         link, self._link = self._link, None
-        if link is not None:
-            await link.say_bye()
-        self._give_up(ConnectionLost("the client was closed"))
+        try:
+            if link is not None:
+                await link.say_bye()
+        finally:
+            self._give_up(ConnectionLost("the client was closed"))
 
     # What an application asks for
 
@@ -136,14 +153,24 @@ class Client(Member):
         return found
 
     async def _answer(self, link: Link, question: bytes) -> Any:
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._answers.append(future)
-        link.write(question)
-        return await future
+        async with self._asking:  # one question after the other: the daemon answers few at once
+            future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+            self._answers.append(future)
+            link.write(question)
+            return await future
+
+    def _check_usable(self) -> None:
+        if self._link is None and (self._is_closed or not self._reconnects):
+            raise ConnectionLost("there is no connection to a daemon: connect again")
 
     async def _ask(self, groups: tuple[str, ...], *, joins: bool) -> None:
-        link = await self._current()
-        link.write(link.half.join(groups) if joins else link.half.leave(groups))
+        """While there is no session nothing needs to be said: the next one joins what is wanted then."""
+        changes = self._waiters.changes(groups, joins=joins)
+        if self._link is not None:
+            half = self._link.half
+            self._link.write(half.join(groups) if joins else half.leave(groups))
+            self._give_advance(self.inbox.size - self._settled)
+        await asyncio.gather(*changes)
 
     async def _send(
         self, groups: tuple[str, ...], data: list[bytes], service: Service, *, confirm: bool, self_discard: bool
@@ -157,7 +184,7 @@ class Client(Member):
             await link.credit()
             if confirm:
                 waits.append(self._waiters.confirmation(end - start))
-            link.write(link.half.send(service, head, data[start:end] if start or end < len(data) else data))
+            link.send(service, head, data[start:end] if start or end < len(data) else data)
             start = end
         if link.is_full:
             await link.drained()
@@ -166,8 +193,7 @@ class Client(Member):
     async def _current(self) -> Link:
         """The session; waits for the next one while there is none but there may be."""
         while self._link is None:
-            if self._is_closed or not self._reconnects:
-                raise ConnectionLost("there is no connection to a daemon: connect again")
+            self._check_usable()
             self._connected.clear()
             await self._connected.wait()
         return self._link
@@ -180,9 +206,11 @@ class Client(Member):
                 if isinstance(news, Batch):
                     self._last = news.last
                 self.inbox.put(news, size)
+                if self._waiters.await_changes:
+                    self._give_advance(size)
                 self._waiters.saw(news, link.half.name)
             case Confirm():
-                self._waiters.confirmed(news.messages, news.last)
+                self._waiters.confirmed(news.messages, news.ring, news.seq, news.each, news.first)
             case Listing():
                 self._answered(news.groups)
             case Members():
@@ -197,6 +225,16 @@ class Client(Member):
                 future.set_result(answer)
 
     def _on_taken(self, size: int) -> None:
+        settled = min(size, self._settled)
+        self._settled -= settled
+        self._give_credit(size - settled)
+
+    def _give_advance(self, size: int) -> None:
+        """While a join or leave is awaited: it comes behind all this, even if nobody reads meanwhile."""
+        self._settled += size
+        self._give_credit(size)
+
+    def _give_credit(self, size: int) -> None:
         if self._link is not None:
             frame = self._link.half.took(size)
             if frame is not None:
@@ -206,30 +244,36 @@ class Client(Member):
         if link is not self._link:
             return
         self._link = None
+        self._settled = self.inbox.size
+        if self._tell_lost is not None and not self._is_closed:
+            asyncio.get_running_loop().call_soon(self._tell_lost, why)
         if not self._reconnects or self._is_closed:
             self._give_up(ConnectionLost(why))
             return
         unconfirmed = self._waiters.unconfirmed
-        self._waiters.fail(ConnectionLost(why))
+        self._waiters.fail_confirmations(ConnectionLost(why))
         self._fail_answers(ConnectionLost(why))
         self._retrying = asyncio.get_running_loop().create_task(self._reconnect(why, unconfirmed))
 
     async def _reconnect(self, why: str, unconfirmed: int) -> None:
-        """Try until it works: a daemon that restarts comes back."""
-        pause = RETRY_MIN_S
+        """Try until it works: a daemon that restarts comes back. At once, unless the last one was hardly there."""
+        if asyncio.get_running_loop().time() - self._opened_at > SOUND_S:
+            self._pause = 0.0
         while True:
+            await asyncio.sleep(self._pause)
+            self._pause = min(RETRY_MAX_S, max(RETRY_MIN_S, 2 * self._pause))
             try:
-                await self.open()
+                await self.open(again=True)
                 break
             except (UsageError, ConnectionLost):
-                await asyncio.sleep(pause)
-                pause = min(RETRY_MAX_S, 2 * pause)
+                pass
         link = self._link
         assert link is not None
         joined = tuple(sorted(self.joined))
         self.inbox.put(Reconnected(link.half.name, joined, unconfirmed, self._last, why), 0)
-        if joined:
-            link.write(link.half.join(joined))
+        self._waiters.begin_again(joined)
+        for start in range(0, len(joined), GROUPS_MAX):
+            link.write(link.half.join(joined[start : start + GROUPS_MAX]))
 
     def _give_up(self, error: ConnectionLost) -> None:
         self._waiters.fail(error)
@@ -242,127 +286,3 @@ class Client(Member):
             future = self._answers.popleft()
             if not future.done():
                 future.set_exception(error)
-
-
-class Link(asyncio.BufferedProtocol):
-    """One connection."""
-
-    def __init__(self, client: Client, half: ClientHalf) -> None:
-        self.half = half
-        self.welcome: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.is_full = False  # the transport asks to wait
-        self._client = client
-        self._reader = FrameReader()
-        self._transport: asyncio.Transport | None = None
-        self._why = ""  # the daemon closes, as it says
-        self._creditors: deque[asyncio.Future[None]] = deque()  # wait for credit, in order
-        self._drain: asyncio.Future[None] | None = None
-        self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    # What the transport tells
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        sock = transport.get_extra_info("socket")
-        if sock.family != socket.AF_UNIX:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        transport.write(self.half.hello())
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        return self._reader.room()
-
-    def buffer_updated(self, nbytes: int) -> None:
-        try:
-            for kind, body in self._reader.received(nbytes):
-                news = self.half.receive(kind, body)
-                if news is not None:
-                    self._take(news, cost_of(kind, body))
-                elif kind == FrameKind.PING:
-                    self.write(PONG)
-                elif kind == FrameKind.CREDIT:
-                    self._pay()
-        except WireError as error:
-            self._why = f"the daemon said something that cannot be understood: {error}"
-            self.abort()
-
-    def _take(self, news: News, size: int) -> None:
-        if isinstance(news, Welcome):
-            if not self.welcome.done():
-                self.welcome.set_result(None)
-        elif isinstance(news, Closing):
-            self._why = news.why
-        else:
-            self._client.on_news(self, news, size)
-
-    def pause_writing(self) -> None:
-        self.is_full = True
-
-    def resume_writing(self) -> None:
-        self.is_full = False
-        if self._drain is not None and not self._drain.done():
-            self._drain.set_result(None)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        why = self._why or f"the connection to the daemon broke: {_told(exc) if exc else 'it was closed'}"
-        if not self._gone.done():
-            self._gone.set_result(None)
-        if not self.welcome.done():
-            self.welcome.set_exception(UsageError(why) if self._why else OSError(why))
-            return
-        for future in (*self._creditors, self._drain):
-            if future is not None and not future.done():
-                future.set_exception(ConnectionLost(why))
-        self._client.on_lost(self, why)
-
-    # Writing
-
-    def write(self, data: bytes) -> None:
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(data)
-
-    async def credit(self) -> None:
-        """Waits until the daemon takes more. First come, first served."""
-        if self.half.credit > 0 and not self._creditors:
-            return
-        if self._transport is None or self._transport.is_closing():
-            raise ConnectionLost(self._why or "the connection to the daemon is closed")
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._creditors.append(future)
-        try:
-            await future
-        except asyncio.CancelledError:
-            if future in self._creditors:
-                self._creditors.remove(future)
-            else:
-                self._pay()  # it was our turn: it is the next one's now
-            raise
-
-    def _pay(self) -> None:
-        while self.half.credit > 0 and self._creditors:
-            future = self._creditors.popleft()
-            if not future.done():
-                future.set_result(None)
-                return  # it will use some of it, and then the next one is asked
-
-    async def drained(self) -> None:
-        while self.is_full:
-            if self._drain is None or self._drain.done():
-                self._drain = asyncio.get_running_loop().create_future()
-            await asyncio.shield(self._drain)
-
-    async def say_bye(self) -> None:
-        self.write(BYE)
-        if self._transport is not None:
-            self._transport.close()
-            await self._gone
-
-    def abort(self) -> None:
-        if self._transport is not None:
-            self._transport.abort()
-
-
-def _told(error: BaseException) -> str:
-    strerror = getattr(error, "strerror", None)
-    return str(strerror or error or type(error).__name__)

@@ -22,15 +22,20 @@ from ordercast.daemon.config import ClientsConfig
 from ordercast.daemon.host import GroupHost, Parcel
 from ordercast.groups.layer import Run, join_payload, leave_payload
 from ordercast.model.errors import UsageError, WireError
-from ordercast.session.batches import Send, encode_confirm
+from ordercast.session.batches import Send, encode_confirm, frame_size_max
 from ordercast.session.daemon_half import Bye, DaemonHalf, Join, Leave, ListGroups, ListMembers, Request
 from ordercast.session.frames import Hello, encode_closing, encode_listing, encode_names
 from ordercast.session.pieces import HEADER, FrameKind, frame
 from ordercast.session.reader import ROOM, FrameReader
-from ordercast.stream.addresses import TcpAddress, UnixAddress, socket_path
+from ordercast.stream.addresses import TcpAddress, UnixAddress, is_trusted, socket_path, usual_folder
 
 GREETING_S = 10.0  # in which a client must have said who it is
+GREETING_SIZE_MAX = 512  # bytes
+STRANGERS_MAX = 1000  # connections that have not said it, or that are being closed
 LINGER_S = 60.0  # a client that is being closed may take so long to read the reason
+FAREWELL_S = 1.0  # and so long when the daemon ends
+WRITE_SIZE_MAX = 1 << 18  # bytes that the transport holds before the rest waits within the bound of the policy
+CHANGES_MAX = 100  # joins and leaves of one client that wait to be ordered before no more is read from it
 LOOK_EVERY_S = 5.0
 QUIET_S = 15.0  # a connection over TCP that was silent for so long is asked whether it is alive
 SILENCE_MAX_S = 90.0  # and given up after so long
@@ -47,7 +52,10 @@ class ClientServer:
         self._servers: list[asyncio.Server] = []
         self._path: Path | None = None
         self._look: asyncio.TimerHandle | None = None
-        self.connections: set[Connection] = set()
+        self._looked_at = 0.0
+        self.connections: set[Connection] = set()  # that are served
+        self.leaving: set[Connection] = set()  # that were told to go, and have not gone yet
+        self._are_gone = asyncio.Event()
         self.room = bytearray(ROOM)  # where every connection reads, one after the other
         self.addresses: list[UnixAddress | TcpAddress] = []
 
@@ -74,9 +82,30 @@ class ClientServer:
             self._look.cancel()
         for connection in list(self.connections):
             connection.close(f"the daemon {self._host.config.name} is being shut down")
+        await self._let_go()
         if self._path is not None:
             with suppress(OSError):
                 self._path.unlink()
+
+    async def _let_go(self) -> None:
+        """Of all connections: in order if they are quick."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FAREWELL_S):
+                await self._all_gone()
+        for connection in self.leaving:
+            connection.abort()
+        await self._all_gone()
+
+    async def _all_gone(self) -> None:
+        while self.connections or self.leaving:
+            self._are_gone.clear()
+            await self._are_gone.wait()
+
+    def lost(self, connection: Connection) -> None:
+        self.connections.discard(connection)
+        self.leaving.discard(connection)
+        if not self.connections and not self.leaving:
+            self._are_gone.set()
 
     async def _listen_unix(self) -> None:
         path = socket_path(self._host.config.name, self._config.folder)
@@ -84,11 +113,19 @@ class ClientServer:
         try:
             if not path.parent.exists():
                 path.parent.mkdir(parents=True, mode=0o755 if os.geteuid() == 0 else 0o700)
+            if path.parent == usual_folder() and not is_trusted(path.parent):
+                raise UsageError(
+                    f"{path.parent} belongs to another user, or others may write there: remove it, or set folder in "
+                    "[clients]"
+                )
             _remove_stale(path)
             listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             old = os.umask(0o777 & ~self._config.mode)
             try:
                 listener.bind(str(path))
+            except OSError:
+                listener.close()
+                raise
             finally:
                 os.umask(old)
             self._path = path
@@ -121,7 +158,12 @@ class ClientServer:
 
     @property
     def is_full(self) -> bool:
-        return len(self.connections) > self._config.sessions_max
+        return len(self._host.sessions) >= self._config.sessions_max
+
+    @property
+    def strangers(self) -> int:
+        """Connections that are no sessions: not yet, or no longer."""
+        return len(self.connections) + len(self.leaving) - len(self._host.sessions)
 
     @property
     def queue_size_max(self) -> int | None:
@@ -129,8 +171,13 @@ class ClientServer:
 
     def _look_after(self) -> None:
         loop = asyncio.get_running_loop()
+        now = loop.time()
+        pause = now - self._looked_at - LOOK_EVERY_S if self._looked_at else 0.0
         for connection in list(self.connections):
-            connection.look(loop.time())
+            if pause > LOOK_EVERY_S:
+                connection.forgive(pause)  # this process did not run: nobody can have been heard
+            connection.look(now)
+        self._looked_at = now
         self._look = loop.call_later(LOOK_EVERY_S, self._look_after)
 
 
@@ -144,7 +191,7 @@ def _remove_stale(path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(str(path))
-        except OSError:
+        except ConnectionRefusedError:
             path.unlink()
             return
     raise UsageError(f"another daemon serves clients at {path}: end it, or set folder in [clients]")
@@ -158,25 +205,29 @@ class Connection(asyncio.BufferedProtocol):
         self._server = server
         self._host = host
         self._is_remote = is_remote
-        self._reader = FrameReader(room=server.room)
+        self._reader = FrameReader(GREETING_SIZE_MAX, server.room)
         self._transport: asyncio.Transport | None = None
         self._number = 0
         self._is_closing = False
+        self._is_full = False  # the transport asks to wait
+        self._changes = 0  # joins and leaves that are not in the engine yet
         self._heard_at = 0.0
+        self._lingering: asyncio.TimerHandle | None = None
 
     # What the transport tells
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        transport.set_write_buffer_limits(WRITE_SIZE_MAX)
         self._heard_at = asyncio.get_running_loop().time()
         self._server.connections.add(self)
         if self._is_remote:
             sock = transport.get_extra_info("socket")
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        if self._server.is_full:
-            self.close("this daemon has as many clients as it may: raise sessions_max in [clients]")
+        if self._server.strangers > STRANGERS_MAX:
+            self.abort()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._reader.room()
@@ -184,7 +235,8 @@ class Connection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         if self._is_closing:
             return  # whatever it still says
-        self._heard_at = asyncio.get_running_loop().time()
+        if self.half.name:  # noise is no sign of life
+            self._heard_at = asyncio.get_running_loop().time()
         try:
             for kind, body in self._reader.received(nbytes):
                 request = self.half.receive(kind, body)
@@ -199,9 +251,18 @@ class Connection(asyncio.BufferedProtocol):
     def eof_received(self) -> bool:
         return False
 
+    def pause_writing(self) -> None:
+        self._is_full = True
+
+    def resume_writing(self) -> None:
+        self._is_full = False
+        self.flush()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._end()
-        self._server.connections.discard(self)
+        if self._lingering is not None:
+            self._lingering.cancel()
+        self._server.lost(self)
 
     # Requests
 
@@ -210,19 +271,35 @@ class Connection(asyncio.BufferedProtocol):
             case Send():
                 self._host.request(self._number, request.payloads, request.service, lambda: self._accepted(size))
             case Join():
-                self._host.request(self._number, (join_payload(self.half.name, request.groups),))
+                self._change(join_payload(self.half.name, request.groups))
             case Leave():
-                self._host.request(self._number, (leave_payload(self.half.name, request.groups),))
+                self._change(leave_payload(self.half.name, request.groups))
             case ListGroups():
                 self.half.urge(encode_listing(self._host.named.table.groups()))
             case ListMembers():
                 members = self._host.named.table.members_of(request.group)
                 self.half.urge(encode_names(FrameKind.MEMBERS, members))
             case Hello():
+                if self._server.is_full:
+                    raise UsageError("this daemon has as many clients as it may: raise sessions_max in [clients]")
                 self._number, name = self._host.open_session(self, request.name)
                 self.half.welcome(name, request, self._server.queue_size_max)
+                self._reader.size_max = frame_size_max(self._host.config.ring.message_size_max)
             case Bye():
                 self.close("")
+
+    def _change(self, payload: bytes) -> None:
+        """Messages wait within the credit of the client; joins and leaves within what is read."""
+        assert self._transport is not None
+        self._changes += 1
+        if self._changes == CHANGES_MAX:
+            self._transport.pause_reading()
+        self._host.request(self._number, (payload,), accepted=self._changed)
+
+    def _changed(self) -> None:
+        self._changes -= 1
+        if self._changes == CHANGES_MAX - 1 and self._transport is not None and not self._is_closing:
+            self._transport.resume_reading()
 
     def _accepted(self, size: int) -> None:
         self.half.accepted(size)
@@ -252,7 +329,7 @@ class Connection(asyncio.BufferedProtocol):
         self.close(why)
 
     def flush(self) -> None:
-        if self._transport is None or self._is_closing:
+        if self._transport is None or self._is_closing or self._is_full:
             return
         frames = self.half.take()
         if frames:
@@ -260,8 +337,13 @@ class Connection(asyncio.BufferedProtocol):
 
     # The end
 
+    def forgive(self, seconds: float) -> None:
+        self._heard_at += seconds
+
     def look(self, now: float) -> None:
         """A few times a minute."""
+        if self._changes >= CHANGES_MAX:
+            self._heard_at = now  # nothing is read from it now
         silence = now - self._heard_at
         if not self.half.name and silence > GREETING_S:
             self.close("a client of Ordercast says who it is first")
@@ -275,11 +357,23 @@ class Connection(asyncio.BufferedProtocol):
         """Tell the client why, if it is not its own wish, and let it go."""
         if self._is_closing or self._transport is None:
             return
+        patience_s = LINGER_S if self._number else FAREWELL_S
         self._end()
-        if why:
-            self._transport.write(encode_closing(why))
-        self._transport.close()
-        asyncio.get_running_loop().call_later(LINGER_S, self._transport.abort)
+        self._server.connections.discard(self)
+        self._server.leaving.add(self)
+        self._lingering = asyncio.get_running_loop().call_later(patience_s, self.abort)
+        if not why:
+            self._transport.close()
+            return
+        self._transport.write(encode_closing(why))
+        # The client closes when it has read this. If this end closed first while something was on its way to it, TCP
+        # would throw away what the client has not read.
+        self._transport.write_eof()
+        self._transport.resume_reading()
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
 
     def _end(self) -> None:
         """Gone from its groups."""
@@ -287,3 +381,4 @@ class Connection(asyncio.BufferedProtocol):
         if self._number:
             self._host.close_session(self._number, self.half.name)
             self._number = 0
+        self.half.forget()

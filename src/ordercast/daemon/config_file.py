@@ -28,6 +28,7 @@ from ordercast.daemon.config_keys import (
     shown,
     suggestion,
 )
+from ordercast.groups.names import checked_daemon
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import NodeId
 from ordercast.model.quantities import duration_text
@@ -197,6 +198,10 @@ def _peers(nodes: Mapping[str, Any], port: int, problems: list[str]) -> tuple[li
         if not isinstance(table, dict):
             problems.append(f"nodes.{name}: {shown(table)} stands where a table is expected: write [nodes.{name}]")
             continue
+        try:
+            checked_daemon(name)
+        except UsageError as error:
+            problems.append(f"nodes.{name}: {error}")
         values = read_table(table, NODE, path, problems)
         missing = [key for key in ("id", "address") if key not in table]
         problems += [f"{path}{key} is missing" for key in missing]

@@ -21,21 +21,21 @@ from ordercast.model.effects import Deliver
 from ordercast.model.service import Service
 from ordercast.model.view import View
 from ordercast.session.batches import encode_messages
-from ordercast.session.news import encode_news
+from ordercast.session.news import NewsEncoder
 from ordercast.stream.payloads import portions
-from ordercast.stream.pieces import GroupInbox, events_of
+from ordercast.stream.pieces import GroupInbox, events_of, rest_of
 
 OWN = 0  # the sender number of what the groups say
 
 
 class Parcel:
-    """Something for several sessions. Its frame is made once, when the first asks for it."""
+    """Something for several sessions. The frame of messages is made once, when the first asks for it."""
 
     __slots__ = ("_frame", "content")
 
-    def __init__(self, content: Run | Notice) -> None:
+    def __init__(self, content: Run | Notice, frame: bytes | None = None) -> None:
         self.content = content
-        self._frame: bytes | None = None
+        self._frame = frame
 
     @property
     def messages(self) -> int:
@@ -43,8 +43,8 @@ class Parcel:
 
     def frame(self) -> bytes:
         if self._frame is None:
-            content = self.content
-            self._frame = encode_messages(content) if isinstance(content, Run) else encode_news(content.news)
+            assert isinstance(self.content, Run)
+            self._frame = encode_messages(self.content)
         return self._frame
 
 
@@ -74,7 +74,7 @@ class GroupHost(Participant):
         self, config: NodeConfig | None = None, on_configuration: Callable[[View], None] | None = None
     ) -> None:
         super().__init__(config)
-        self.inbox: GroupInbox = GroupInbox(events_of, self.config.inbox_size_max, self._on_behind)
+        self.inbox: GroupInbox = GroupInbox(events_of, rest_of, self.config.inbox_size_max, self._on_behind)
         self.named: Groups
         self.sessions: dict[int, Session] = {}
         self._on_configuration = on_configuration
@@ -84,6 +84,7 @@ class GroupHost(Participant):
         self._turns: deque[int] = deque()  # sessions that have some
         self._will_pump = False
         self._is_carrying_out = False
+        self._encoder = NewsEncoder()
         self._touched: dict[Session, None] = {}  # have something to write
 
     # Sessions
@@ -126,6 +127,11 @@ class GroupHost(Participant):
         else:
             self._pump()
 
+    @property
+    def requests_waiting(self) -> int:
+        """That the engine has no room for, or that wait for daemons to come together."""
+        return sum(map(len, self._requests.values())) + len(self._announcements)
+
     def _pump_soon(self) -> None:
         """Not before the effects at hand are carried out: what the engine delivers comes in its order."""
         if not self._will_pump:
@@ -135,6 +141,8 @@ class GroupHost(Participant):
     def _pump(self) -> None:
         """Hand over what there is room for."""
         self._will_pump = False
+        if self._is_leaving:
+            return  # the engine takes nothing more
         while self._announcements and self.is_running:
             size = len(self._announcements[0]) + self._overhead
             if not self._has_room_for(size):
@@ -202,18 +210,22 @@ class GroupHost(Participant):
 
     def _carry_out_one(self, output: Output) -> None:
         match output:
-            case Run() | Notice():
-                parcel = Parcel(output)
-                for number in output.sessions:
-                    if (session := self.sessions.get(number)) is not None:
-                        session.on_parcel(parcel)
-                        self.touch(session)
+            case Run():
+                self._hand_out(Parcel(output), output.sessions)
+            case Notice():
+                self._hand_out(Parcel(output, self._encoder.encode(output.news)), output.sessions)
             case Confirmed():
                 if (session := self.sessions.get(output.session)) is not None:
                     session.on_confirmed(output.run)
                     self.touch(session)
             case Announce():
                 self._announcements.extend(output.payloads)
+
+    def _hand_out(self, parcel: Parcel, numbers: tuple[int, ...]) -> None:
+        for number in numbers:
+            if (session := self.sessions.get(number)) is not None:
+                session.on_parcel(parcel)
+                self.touch(session)
 
     def touch(self, session: Session) -> None:
         """Have it flushed before the event loop looks at the network again: one write for all that came meanwhile."""

@@ -28,6 +28,7 @@ from ordercast.model.service import Service
 from ordercast.model.view import View
 from ordercast.stream.member import Member
 from ordercast.stream.pieces import batch_from, size_of
+from ordercast.stream.waiters import Waiters
 
 HEADS_MAX = 1000  # that are remembered
 DEFAULT_NAME = "app"
@@ -50,6 +51,7 @@ class Node(Member):
         self._number = 0
         self._name = ""
         self._heads: dict[bytes, Head] = {}
+        self._waiters = Waiters()
         self._pending: set[asyncio.Future[None]] = set()  # of requests that were not accepted yet
 
     async def __aenter__(self) -> Self:
@@ -79,22 +81,28 @@ class Node(Member):
         return self._name
 
     async def groups(self) -> dict[str, int]:
+        self._check_usable()
         return self.host.named.table.groups()
 
     async def members(self, group: str) -> tuple[str, ...]:
+        self._check_usable()
         return self.host.named.table.members_of(checked_group(group))
 
     # Sending
 
-    async def _ask(self, groups: tuple[str, ...], *, joins: bool) -> None:
+    def _check_usable(self) -> None:
         self.host.check_running()
+
+    async def _ask(self, groups: tuple[str, ...], *, joins: bool) -> None:
         payload = join_payload(self._name, groups) if joins else leave_payload(self._name, groups)
+        changes = self._waiters.changes(groups, joins=joins)
         await self._request([payload], Service.AGREED)
+        await asyncio.gather(*changes)
 
     async def _send(
         self, groups: tuple[str, ...], data: list[bytes], service: Service, *, confirm: bool, self_discard: bool
     ) -> Position | None:
-        self.host.check_running()
+        self._check_usable()
         head = data_head(self._name, groups, self_discard=self_discard, confirm=confirm)
         largest = max(map(len, data))
         size_max = self.host.config.ring.message_size_max - len(head)
@@ -132,7 +140,7 @@ class Node(Member):
         return batch_from(run, head)
 
     def on_confirmed(self, run: Run) -> None:
-        self._waiters.confirmed(len(run.payloads), run.last)
+        self._waiters.confirmed(len(run.payloads), run.ring, run.seq, run.each, run.first)
 
     def on_ended(self, why: str) -> None:
         error = NodeFailed(why)

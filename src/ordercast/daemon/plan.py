@@ -4,6 +4,7 @@ it needs of the kernel. `ordercast config check` shows it; the daemon logs a par
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 from ordercast.daemon.config import LOCAL_NODES_MAX, NodeConfig, TraceLevel, Transport
 from ordercast.daemon.config_file import buffer_needed, is_own_address
 from ordercast.model.quantities import duration_text, size_text
+from ordercast.stream.addresses import socket_path
 
 RMEM_MAX = Path("/proc/sys/net/core/rmem_max")
 
@@ -25,6 +27,7 @@ class Plan:
     tokens_at: str  # address and port, for people
     data_at: str
     status_at: str | None
+    clients_at: tuple[str, ...]  # for `ordercast daemon`
     is_loopback_only: bool  # no other host can be a member
     peers: tuple[str, ...]  # names
     token_loss_ns: int
@@ -62,6 +65,7 @@ def plan_of(config: NodeConfig, limit_file: Path = RMEM_MAX) -> Plan:
         tokens_at=tokens_at,
         data_at=data_at,
         status_at=None if status.port is None else host_and_port(status.address, status.port),
+        clients_at=tuple(_clients_at(config)),
         is_loopback_only=ip_address(address).is_loopback,
         peers=tuple(peer.name for peer in config.peers),
         token_loss_ns=ring.token_loss_ns,
@@ -101,6 +105,13 @@ def _addresses(config: NodeConfig) -> tuple[str, str, str]:
     return address, tokens_at, data_at
 
 
+def _clients_at(config: NodeConfig) -> Iterator[str]:
+    clients = config.clients
+    yield str(socket_path(config.name or "NAME", clients.folder))
+    if clients.port is not None:
+        yield host_and_port(clients.address, clients.port)
+
+
 def _remarks(config: NodeConfig, address: str) -> list[str]:
     remarks = []
     others = [peer for peer in config.peers if peer.node != config.node]
@@ -122,6 +133,11 @@ def _remarks(config: NodeConfig, address: str) -> list[str]:
     if config.status.port is not None and not _is_loopback(config.status.address):
         remarks.append(
             f"status is served on {config.status.address} without a password: anybody who reaches it may read it"
+        )
+    if config.clients.port is not None and not _is_loopback(config.clients.address):
+        remarks.append(
+            f"clients are served on {config.clients.address} without a password and in clear text: anybody who reaches "
+            "it may send and read"
         )
     return remarks
 
@@ -164,6 +180,7 @@ def plan_lines(plan: Plan) -> list[tuple[str, str]]:
         ("tokens", plan.tokens_at),
         ("data", f"{plan.data_at} ({plan.transport}), packets of up to {plan.packet_size_max} bytes"),
         ("status", "not served" if plan.status_at is None else f"http://{plan.status_at}/status, /metrics"),
+        ("clients", " and ".join(plan.clients_at)),
         ("failure detection", detection),
         ("flow control", f"{plan.window} packets of all in a rotation, {plan.visit_max} of each"),
         ("socket buffers", _buffer_text(plan)),

@@ -43,7 +43,9 @@ RawPieces = Pieces[RawPiece, RawEvent]
 class RawNode(Participant):
     def __init__(self, config: NodeConfig | None = None) -> None:
         super().__init__(config)
-        self.inbox: Inbox[RawPiece, RawEvent] = Inbox(raw_events_of, self.config.inbox_size_max, self._on_behind)
+        self.inbox: Inbox[RawPiece, RawEvent] = Inbox(
+            raw_events_of, raw_rest_of, self.config.inbox_size_max, self._on_behind
+        )
 
     async def submit(self, data: bytes, service: Service = Service.AGREED) -> None:
         """Send one message to all members; returns when it is accepted, and waits while there is no room."""
@@ -82,6 +84,12 @@ class RawNode(Participant):
 
     def _viewed(self, view: View) -> None:
         self.inbox.put(view, MESSAGE_OVERHEAD)
+
+
+def raw_rest_of(piece: RawPiece, taken: int) -> RawPiece | None:
+    if isinstance(piece, Deliver) and taken < len(piece):
+        raise UsageError("these messages are being read one by one: read all of them so before the next batch")
+    return None
 
 
 def raw_events_of(piece: RawPiece) -> Iterator[RawEvent]:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from ordercast import __version__
 from ordercast.daemon.advice import ADVICE_ON_REFUSALS, counted
 from ordercast.daemon.clients import ClientServer
-from ordercast.daemon.config import NodeConfig
+from ordercast.daemon.config import PORT, NodeConfig
 from ordercast.daemon.config_file import STATUS_PORT
 from ordercast.daemon.host import GroupHost
 from ordercast.daemon.http import StatusServer
@@ -25,6 +25,7 @@ from ordercast.daemon.plan import plan_of
 from ordercast.daemon.status import Meter, ObservedNode, refusals, status_of, view_change
 from ordercast.daemon.status_parts import Refusal, change_text
 from ordercast.daemon.systemd import Notifier
+from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.ids import SECOND, Instant, ProcessId
 from ordercast.model.quantities import size_text
 from ordercast.model.view import View, ViewKind
@@ -44,11 +45,13 @@ async def run_daemon(config: NodeConfig, notifier: Notifier) -> None:
         describe(node=node.config.name)
         reporter.started()
         clients = await stack.enter_async_context(ClientServer(node, config.clients))
-        _log.info("clients at %s", " and ".join(map(str, clients.addresses)))
+        addresses = [str(address) for address in clients.addresses]
+        _log.info("clients at %s", " and ".join(addresses), extra=fields(clients=addresses))
         port = config.status.port
         if port is not None:
             server = await stack.enter_async_context(StatusServer(node, config.status.address, own_port(node, port)))
-            _log.info("status at %s/status, metrics at %s/metrics", server.url, server.url)
+            where = fields(status=f"{server.url}/status")
+            _log.info("status at %s/status, metrics at %s/metrics", server.url, server.url, extra=where)
         notifier.tell(READY="1", STATUS=reporter.line())
         name = await _until_signal(node, reporter, notifier)
         notifier.tell(STOPPING="1", STATUS="leaving")
@@ -59,7 +62,8 @@ async def run_daemon(config: NodeConfig, notifier: Notifier) -> None:
 def own_port(node: ObservedNode, port: int) -> int:
     """Nodes that share a machine without a file have one port each, in the order of their ids."""
     assert node.config.node is not None
-    return port + node.config.node - 1 if node.config.is_local and port == STATUS_PORT else port
+    is_usual = port - node.config.network.port == STATUS_PORT - PORT
+    return port + node.config.node - 1 if node.config.is_local and is_usual else port
 
 
 async def _until_signal(node: GroupHost, reporter: Reporter, notifier: Notifier) -> str:
@@ -158,10 +162,21 @@ class Reporter:
     def tick(self) -> None:
         for at, alarm in self.node.counters.alarms:
             if at > self._alarmed_at:
-                _log.warning("%s: %s", alarm.kind.value, alarm.text, extra=fields(alarm=alarm.kind.value))
                 self._alarmed_at = at
+                self._warn(alarm)
         for matter, count, noun, what in self._matters():
             self._say(matter, count, noun, what)
+
+    def _warn(self, alarm: Alarm) -> None:
+        """Each at once; but a host that is too busy pauses the node again and again."""
+        now, matter = self.node.now(), f"alarm {alarm.kind.value}"
+        at, more = self._said.get(matter, (None, 0))
+        if alarm.kind is AlarmKind.PAUSED and at is not None and now - at < REPEAT_NS:
+            self._said[matter] = at, more + 1
+            return
+        since = f" (and {counted(more, 'time')} since the last of these lines)" if more else ""
+        _log.warning("%s: %s%s", alarm.kind.value, alarm.text, since, extra=fields(alarm=alarm.kind.value))
+        self._said[matter] = now, 0
 
     def line(self) -> str:
         """Everything in one line."""

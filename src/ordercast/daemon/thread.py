@@ -19,8 +19,9 @@ from ordercast.model.errors import UsageError
 from ordercast.model.events import Piece
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
+from ordercast.stream.loops import finish_tasks
 from ordercast.stream.member import Member
-from ordercast.stream.pieces import GroupInbox, events_of, size_of
+from ordercast.stream.pieces import GroupInbox, events_of, rest_of, size_of
 
 T = TypeVar("T")
 CROSSING_SIZE_MAX = 1 << 20  # bytes on their way from one thread to the other; what is more waits in the node's inbox
@@ -30,7 +31,7 @@ class ThreadedNode(Member):
     def __init__(self, config: NodeConfig | None = None, *, name: str = DEFAULT_NAME) -> None:
         super().__init__()
         self.node = Node(config, name=name)  # for its status; call its methods from here only
-        self.inbox = GroupInbox(events_of, CROSSING_SIZE_MAX, None, self._on_taken)
+        self.inbox = GroupInbox(events_of, rest_of, CROSSING_SIZE_MAX, None, self._on_taken)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="ordercast node", daemon=True)
         self._crossing = 0  # bytes; counted in the node's thread
@@ -77,8 +78,13 @@ class ThreadedNode(Member):
     async def members(self, group: str) -> tuple[str, ...]:
         return await self._over_there(self.node.members(group))
 
+    def _check_usable(self) -> None:
+        if not self._is_running:
+            raise UsageError("the node is not running: use it inside `async with`")
+
     async def _ask(self, groups: tuple[str, ...], *, joins: bool) -> None:
-        await self._over_there(self.node.join(*groups) if joins else self.node.leave(*groups))
+        work = self.node.join(*groups) if joins else self.node.leave(*groups)
+        await asyncio.shield(self._over_there(work))  # or the two would not agree on what was asked for
 
     async def _send(
         self, groups: tuple[str, ...], data: list[bytes], service: Service, *, confirm: bool, self_discard: bool
@@ -99,13 +105,14 @@ class ThreadedNode(Member):
         self._crossing = -1 << 62  # no more waiting: what is left crosses over
         self._may_go_on.set()
         await self._pump
+        await finish_tasks()
 
     async def _carry_over(self) -> None:
         assert self._home is not None and self._may_go_on is not None
         failure: BaseException | None = None
         try:
             async for piece in self.node.batches():
-                self._post(self._arrive, piece, size_of(piece))
+                self._post(self.inbox.put, piece, size_of(piece))
                 self._crossing += size_of(piece)
                 while self._crossing > CROSSING_SIZE_MAX:
                     self._may_go_on.clear()
@@ -126,19 +133,17 @@ class ThreadedNode(Member):
 
     # Between the two
 
-    def _arrive(self, piece: Piece, size: int) -> None:
-        self.inbox.put(piece, size)
-        self._waiters.saw(piece, self.name)
-
     def _on_taken(self, size: int) -> None:
         if self._loop.is_running():
             self._loop.call_soon_threadsafe(self._taken, size)
 
-    async def _over_there(self, work: Coroutine[Any, Any, T]) -> T:
-        if not self._is_running:
+    def _over_there(self, work: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
+        try:
+            self._check_usable()
+        except UsageError:
             work.close()
-            raise UsageError("the node is not running: use it inside `async with`")
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+            raise
+        return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     def _stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)

@@ -16,6 +16,7 @@ from ordercast.model.errors import WireError
 FIXED_SIZE = 4
 SELF_DISCARD = 1  # the sender does not want its own message back
 CONFIRM = 2  # the sender wants to know the message's place in the order
+KIND_AT = 2
 FLAGS_AT = 3
 
 

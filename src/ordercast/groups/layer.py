@@ -24,6 +24,7 @@ from typing import NamedTuple
 from ordercast.groups.envelope import (
     CONFIRM,
     FLAGS_AT,
+    KIND_AT,
     SELF_DISCARD,
     Head,
     Kind,
@@ -82,16 +83,12 @@ Output = Run | Notice | Announce | Confirmed
 _Columns = tuple[Seq, int, int, ProcessId, Sequence[int], Sequence[bytes]]
 
 
-class _Item(NamedTuple):
-    """A message that is kept until the snapshots are here."""
+class _Stretch(NamedTuple):
+    """Messages in a row, as the stream brought them."""
 
     configuration: RingId
     ring: RingId
-    seq: Seq
-    slot: int
-    originator: ProcessId
-    service: int
-    data: bytes
+    columns: _Columns
 
 
 @dataclass(slots=True)
@@ -101,7 +98,7 @@ class _Gathering:
     view: View
     reports: dict[ProcessId, dict[str, list[str]]] = field(default_factory=dict)
     complete: set[ProcessId] = field(default_factory=set)
-    kept: list[_Item | View] = field(default_factory=list)  # what the stream brought meanwhile
+    kept: list[_Stretch | View] = field(default_factory=list)  # what the stream brought meanwhile
     interruption: View | None = None  # the transitional configuration that came meanwhile
 
     def add(self, daemon: ProcessId, groups: dict[str, list[str]], is_last: bool) -> None:
@@ -151,15 +148,15 @@ class Groups:
 
     def deliver(self, deliver: Deliver) -> list[Output]:
         outputs: list[Output] = []
-        for number, (seq, originator, _, services, payloads, each) in enumerate(deliver.parcels):
+        for seq, originator, _, services, payloads, each in deliver.parcels:
+            columns = seq, each, 0, originator, services, payloads
             place = 0
             while place < len(payloads):
                 if self._gathering is not None and deliver.ordered:
-                    rest = Deliver(deliver.view, deliver.ring, deliver.parcels[number:])
-                    self._keep(rest, place, outputs)
-                    return outputs
-                columns = seq, each, 0, originator, services, payloads
-                place = self._take(deliver.view, deliver.ring, columns, place, outputs)
+                    stretch = _Stretch(deliver.view, deliver.ring, columns)
+                    place = self._keep(self._gathering, stretch, place, outputs)
+                else:
+                    place = self._take(deliver.view, deliver.ring, columns, place, outputs)
         return outputs
 
     def install(self, view: View) -> list[Output]:
@@ -258,31 +255,31 @@ class Groups:
         head = encode_head(Head(Kind.GROUPS, self._daemon, ()))
         outputs.append(Announce([head + piece for piece in encode_snapshot(view.id, self.table.report())]))
 
-    def _keep(self, deliver: Deliver, start: int, outputs: list[Output]) -> None:
-        """While snapshots are awaited: look for them, and keep the rest for later."""
-        for number, (seq, slot, originator, _, service, data) in enumerate(deliver.messages()):
-            if number < start:
-                continue
-            item = _Item(deliver.view, deliver.ring, seq, slot, originator, service, data)
-            gathering = self._gathering
-            if gathering is None:
-                self._replay(item, outputs)
-            elif not self._take_snapshot(gathering, item):
-                gathering.kept.append(item)
-            elif gathering.is_complete:
-                self._merge(gathering, outputs)
+    def _keep(self, gathering: _Gathering, stretch: _Stretch, place: int, outputs: list[Output]) -> int:
+        """While snapshots are awaited: take the one at this place, or keep what comes before the next one. Where to go
+        on."""
+        seq, each, first, originator, services, payloads = stretch.columns
+        places = range(place, len(payloads))
+        end = next((at for at in places if payloads[at][KIND_AT:FLAGS_AT] == _SNAPSHOT), len(payloads))
+        if end > place:
+            columns = seq, each, first + place, originator, services[place:end], payloads[place:end]
+            gathering.kept.append(stretch._replace(columns=columns))
+            return end
+        self._take_snapshot(gathering, originator, payloads[place])
+        if gathering.is_complete:
+            self._merge(gathering, outputs)
+        return place + 1
 
-    def _take_snapshot(self, gathering: _Gathering, item: _Item) -> bool:
-        if _kind_of(item.data) is not Kind.GROUPS:
-            return False
+    def _take_snapshot(self, gathering: _Gathering, originator: ProcessId, payload: bytes) -> None:
         try:
-            ring, is_last, groups = decode_snapshot(item.data[len(head_bytes_of(item.data)) :])
+            head = head_bytes_of(payload)
+            decode_head(head)
+            ring, is_last, groups = decode_snapshot(payload[len(head) :])
         except WireError:
             self.malformed += 1
-            return True
+            return
         if ring == gathering.view.id:
-            gathering.add(item.originator, groups, is_last)
-        return True
+            gathering.add(originator, groups, is_last)
 
     def _merge(self, gathering: _Gathering, outputs: list[Output]) -> None:
         """All snapshots are here, at the same place in the order at everybody who gets them all."""
@@ -307,15 +304,18 @@ class Groups:
         self._together = known.intersection(interruption.members)
         outputs += self.table.partition(self._together)
         for kept in gathering.kept:
-            if isinstance(kept, View) or (
-                kept.originator not in known and _kind_of(kept.data) not in (Kind.DATA, None)
-            ):
-                continue
-            self._replay(kept._replace(configuration=interruption.id), outputs)
+            if not isinstance(kept, View):
+                is_known = kept.columns[3] in known
+                self._replay(kept._replace(configuration=interruption.id), outputs, with_control=is_known)
 
-    def _replay(self, item: _Item, outputs: list[Output]) -> None:
-        columns = item.seq, item.slot + 1, item.slot, item.originator, (item.service,), (item.data,)
-        self._take(item.configuration, item.ring, columns, 0, outputs)
+    def _replay(self, kept: _Stretch, outputs: list[Output], *, with_control: bool = True) -> None:
+        payloads = kept.columns[-1]
+        place = 0
+        while place < len(payloads):
+            if with_control or _kind_of(payloads[place]) in (Kind.DATA, None):
+                place = self._take(kept.configuration, kept.ring, kept.columns, place, outputs)
+            else:
+                place += 1
 
     def check_invariants(self) -> None:
         self.table.check_invariants()
@@ -323,6 +323,7 @@ class Groups:
         assert self._transition is None or self._gathering is None
 
 
+_SNAPSHOT = bytes((Kind.GROUPS,))
 _NOBODY = (-1,)  # nobody here: unlike an empty tuple, a route that is known
 
 

@@ -9,6 +9,7 @@ from ordercast.model.errors import UsageError
 GROUP_SIZE_MAX = 64
 CLIENT_SIZE_MAX = 32
 GROUPS_MAX = 100  # that one message may be sent to
+MEMBERSHIPS_MAX = 10_000  # groups that one client may be in
 AT = "@"
 
 _PLAIN = re.compile(r"[$-?A-~]+")  # printable ASCII from $ on, but @

@@ -88,7 +88,7 @@ class Reconnected:
 
     name: str  # the reader's, in full, from here on
     joined: tuple[str, ...]  # the groups that are being joined again
-    unconfirmed: int  # own messages of which it is not known whether they were sent
+    unconfirmed: int  # messages sent with `confirm` of which it is not known whether they have a place in the order
     last: Position | None  # of the last message that came over the broken connection
     why: str  # it broke
 
@@ -129,6 +129,11 @@ class Batch:
     @property
     def last(self) -> Position:
         return position_from(self.ring, self.seq, self.each, self.first + len(self.data) - 1)
+
+    def after(self, count: int) -> Batch:
+        """Without so many at the beginning."""
+        place = self.ring, self.seq, self.each, self.first + count
+        return Batch(self.groups, self.sender, self.data[count:], self.services[count:], place)
 
 
 _SERVICES = tuple(Service)

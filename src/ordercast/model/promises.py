@@ -37,6 +37,7 @@ class GroupPromise(Enum):
     VIEW_MONOTONY = "groups: view monotony"
     TRANSITIONAL_SETS = "groups: transitional sets"
     VIEW_AGREEMENT = "groups: view agreement"
+    REACH = "groups: members in reach"
     NO_DUPLICATES = "groups: no duplicates"
     INTEGRITY = "groups: integrity"
     CONFIRMATIONS = "groups: confirmations"

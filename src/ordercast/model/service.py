@@ -17,3 +17,4 @@ class Service(IntEnum):
 
 
 SERVICE_MAX = max(Service)
+SERVED = frozenset(Service) - {Service.UNRELIABLE}  # to clients

@@ -16,7 +16,13 @@ from ordercast.model.service import SERVICE_MAX, Service
 from ordercast.session.pieces import FrameKind, expect_end, frame, reading
 
 OVERHEAD = 64  # bytes that a frame has beside the messages in it, more or less
-FRAME_SIZE_MAX = (16 << 20) + (1 << 16) + OVERHEAD  # a message of the largest size, with its head
+FRAME_SIZE_MAX = (16 << 20) + (1 << 16) + OVERHEAD  # a message of the usual largest size, with its head
+MESSAGES_MAX = 1 << 16  # in a frame of a client: a frame of many empty ones must not keep the daemon for long
+
+
+def frame_size_max(message_size_max: int) -> int:
+    """What a frame may have where messages of this size are sent."""
+    return max(FRAME_SIZE_MAX, message_size_max + OVERHEAD)
 
 
 class Send(NamedTuple):
@@ -75,6 +81,8 @@ def decode_send(body: bytes) -> Send:
         service, size, count = _SEND.unpack_from(body)
         if service > SERVICE_MAX:
             raise WireError(f"there is no service {service}")
+        if count > MESSAGES_MAX:
+            raise WireError(f"{count} messages in one frame: at most {MESSAGES_MAX}")
         starts, ends = _spans(body, _SEND.size, count)
         payloads = [body[start:end] for start, end in zip(starts, ends, strict=True)]
         head = payloads[0][:size]
@@ -84,7 +92,13 @@ def decode_send(body: bytes) -> Send:
 
 
 def encode_messages(run: Run) -> bytes:
+    """Several frames, one behind the other, when a single one would be too large."""
     payloads = run.payloads
+    if len(payloads) > 1 and OVERHEAD + sum(map(len, payloads)) + 5 * len(payloads) > FRAME_SIZE_MAX:
+        middle = len(payloads) // 2
+        begin = run._replace(services=run.services[:middle], payloads=payloads[:middle])
+        rest = run._replace(first=run.first + middle, services=run.services[middle:], payloads=payloads[middle:])
+        return encode_messages(begin) + encode_messages(rest)
     fixed = _MESSAGES.pack(
         run.ring.seq, run.ring.representative, run.seq, run.each, run.first, len(run.head), len(payloads)
     )

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from ordercast.groups.envelope import CONFIRM, SELF_DISCARD, Kind, decode_head
-from ordercast.groups.names import GROUP_SIZE_MAX, checked_destinations, checked_group
+from ordercast.groups.names import GROUP_SIZE_MAX, MEMBERSHIPS_MAX, checked_destinations, checked_group
 from ordercast.model.errors import UsageError, WireError
+from ordercast.model.service import SERVED
 from ordercast.session.batches import FRAME_SIZE_MAX, Send, decode_send
 from ordercast.session.frames import (
     VERSION,
@@ -27,6 +28,7 @@ from ordercast.session.pieces import HEADER, NUMBER, FrameKind, frame
 
 SEND_CREDIT = 1 << 20  # bytes of messages that a client may have under way to its daemon
 URGENT_SIZE_MAX = FRAME_SIZE_MAX  # bytes of answers that may wait: one of the largest size
+QUESTIONS_MAX = 16  # that may be answered in one go
 HEADS_MAX = 1000  # that are remembered as checked
 CHANGES_MAX = 100  # groups that are joined or left at a time
 _QUESTION_SIZE_MAX = NUMBER.size + 1 + GROUP_SIZE_MAX
@@ -71,6 +73,7 @@ class DaemonHalf:
         self._urgent_size = 0
         self._credit = SEND_CREDIT  # that the client has, or is about to hear of
         self._owed = 0  # credit to be given back
+        self._questions = 0  # that are being answered
 
     # From the client
 
@@ -96,8 +99,10 @@ class DaemonHalf:
             case FrameKind.PONG:
                 pass
             case FrameKind.LIST:
+                self._asks()
                 return ListGroups()
             case FrameKind.MEMBERS_OF:
+                self._asks()
                 return ListMembers(_asked_group(body))
             case FrameKind.BYE:
                 return Bye()
@@ -113,6 +118,12 @@ class DaemonHalf:
             raise WireError(f"the client speaks version {hello.version} of the protocol, this daemon {VERSION}")
         return hello
 
+    def _asks(self) -> None:
+        """Answers are made at once, and cost far more than the questions."""
+        self._questions += 1
+        if self._questions > QUESTIONS_MAX:
+            raise WireError(f"the client asks more than {QUESTIONS_MAX} questions at once")
+
     def _pay(self, size: int) -> None:
         """The last frame may exceed the credit."""
         if self._credit <= 0:
@@ -120,12 +131,16 @@ class DaemonHalf:
         self._credit -= size + HEADER.size
 
     def _checked_send(self, send: Send) -> Send:
+        if send.service not in SERVED:
+            raise WireError(f"{send.service.name.lower()} messages are not served")
         if send.head not in self._heads:
             head = decode_head(send.head)
             if head.kind is not Kind.DATA or head.flags & ~_FLAGS or head.sender != self.name:
                 raise WireError("a message that is not this client's own")
             with _as_wire_errors():
                 checked_destinations(head.groups)
+            if len(set(head.groups)) < len(head.groups):
+                raise WireError("a message that names a group twice")
             if len(self._heads) >= HEADS_MAX:
                 self._heads.clear()
             self._heads.add(send.head)
@@ -144,6 +159,8 @@ class DaemonHalf:
         if len(set(groups)) != len(groups) or not 0 < len(groups) <= CHANGES_MAX:
             raise WireError(f"a client joins or leaves 1 to {CHANGES_MAX} groups at a time, each once")
         if joins:
+            if len(self.joined) + len(groups) > MEMBERSHIPS_MAX:
+                raise WireError(f"a client is in at most {MEMBERSHIPS_MAX:,} groups")
             self.joined.update(groups)
         else:
             self.joined.difference_update(groups)
@@ -170,9 +187,14 @@ class DaemonHalf:
         self._urgent.append(urgent)
         self._urgent_size += len(urgent)
 
+    def forget(self) -> None:
+        """Nothing more will be written."""
+        self._outbound, self._urgent, self._urgent_size = None, [], 0
+
     def take(self) -> list[bytes]:
         """What may be written now."""
         frames, self._urgent, self._urgent_size = self._urgent, [], 0
+        self._questions = 0
         if self._owed >= SEND_CREDIT // 8:
             frames.append(frame(FrameKind.CREDIT, self._owed.to_bytes(4, "big")))
             self._credit += self._owed

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
+from itertools import islice
 from struct import Struct, pack, unpack_from
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from ordercast.session.pieces import NUMBER, FrameKind, expect_end, frame, read_
 
 VERSION = 1
 MAGIC = b"OCST"
+LISTING_MAX = 100_000  # groups that a client is told of when it asks
 
 
 class SlowPolicy(IntEnum):
@@ -105,6 +107,9 @@ def decode_names(body: bytes) -> tuple[str, ...]:
 
 
 def encode_listing(groups: dict[str, int]) -> bytes:
+    """Not all when they are very many: a frame has an end."""
+    if len(groups) > LISTING_MAX:
+        groups = dict(islice(groups.items(), LISTING_MAX))
     return frame(FrameKind.LISTING, write_names(tuple(groups)), pack(f">{len(groups)}I", *groups.values()))
 
 

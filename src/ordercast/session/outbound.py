@@ -24,6 +24,7 @@ class Outbound:
         self.policy = policy
         self.size_max = QUEUE_SIZE_MAX[policy] if size_max is None else size_max
         self.size = 0  # bytes that wait
+        self._kept_size = 0  # of these, what must not be dropped
         self.dropped = Dropped(0, 0)  # in all
         self._credit = credit
         self._waiting: deque[_Waiting] = deque()
@@ -32,14 +33,13 @@ class Outbound:
         """Why the client has to be disconnected, if it has."""
         self._waiting.append((frame, messages))
         self.size += len(frame)
-        if self.size > self.size_max and self.policy is SlowPolicy.DROP:
-            self._drop()
-        if self.size <= self.size_max:
-            return None
-        return (
-            f"the client was too slow: {self.size:,} bytes waited for it, at most {self.size_max:,} may "
-            f"(policy {self.policy.name.lower()})"
-        )
+        self._kept_size += 0 if messages else len(frame)
+        if self.policy is SlowPolicy.DROP:
+            if self.size > self.size_max:
+                self._drop()
+            # Views leave half of the room to messages, so that whenever some are dropped they are many.
+            return _too_slow(self._kept_size, "bytes of views", self.size_max // 2, self.policy)
+        return _too_slow(self.size, "bytes", self.size_max, self.policy)
 
     def take(self) -> list[bytes]:
         """What may be written now. The last frame may exceed the credit: it is then paid off first."""
@@ -49,8 +49,10 @@ class Outbound:
             if isinstance(waiting, Dropped):
                 frame = encode_dropped(waiting)
             else:
-                frame = waiting[0]
+                frame, messages = waiting
                 self.size -= len(frame)
+                if not messages:
+                    self._kept_size -= len(frame)
             self._credit -= len(frame)
             frames.append(frame)
         return frames
@@ -72,6 +74,15 @@ class Outbound:
                 waiting = _sum(kept.pop(), waiting)
             kept.append(waiting)
         self._waiting = kept + self._waiting
+
+
+def _too_slow(size: int, what: str, size_max: int, policy: SlowPolicy) -> str | None:
+    if size <= size_max:
+        return None
+    return (
+        f"the client was too slow: {size:,} {what} waited for it, at most {size_max:,} may "
+        f"(policy {policy.name.lower()})"
+    )
 
 
 def _sum(first: _Waiting, second: Dropped) -> Dropped:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ordercast.model.errors import WireError
 from ordercast.session.batches import FRAME_SIZE_MAX
 from ordercast.session.pieces import HEADER
@@ -23,18 +25,18 @@ class FrameReader:
     def room(self) -> memoryview:
         return self._room
 
-    def received(self, size: int) -> list[tuple[int, bytes]]:
-        """Whole frames, as (kind, body). WireError for one that is too large or empty."""
+    def received(self, size: int) -> Iterator[tuple[int, bytes]]:
+        """Whole frames, one after the other, as (kind, body). WireError for one that is too large or empty; what a
+        frame says may change how large the next may be."""
         if not self._begun:
-            return self._cut(self._room[:size])
+            yield from self._cut(self._room[:size])
+            return
         self._begun += self._room[:size]
-        if len(self._begun) < self._needed:
-            return []
-        begun, self._begun = self._begun, bytearray()
-        return self._cut(memoryview(begun))
+        if len(self._begun) >= self._needed:
+            begun, self._begun = self._begun, bytearray()
+            yield from self._cut(memoryview(begun))
 
-    def _cut(self, data: memoryview) -> list[tuple[int, bytes]]:
-        frames: list[tuple[int, bytes]] = []
+    def _cut(self, data: memoryview) -> Iterator[tuple[int, bytes]]:
         at = 0
         self._needed = HEADER.size
         while len(data) - at >= HEADER.size:
@@ -45,7 +47,6 @@ class FrameReader:
             if end > len(data):
                 self._needed = end - at
                 break
-            frames.append((kind, bytes(data[at + HEADER.size : end])))
+            yield kind, bytes(data[at + HEADER.size : end])
             at = end
         self._begun += data[at:]
-        return frames

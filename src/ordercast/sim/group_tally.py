@@ -30,8 +30,10 @@ class GroupOccurrence(Enum):
     MERGED = "groups: snapshots complete, merged"
     INTERRUPTED = "groups: gathering interrupted"
     COMPLETED_LATE = "groups: gathering interrupted, yet completed"
+    COMPLETED_WITH_LOSS = "groups: gathering interrupted by the loss of a daemon, yet completed"
     GIVEN_UP = "groups: gathering given up"
     GIVEN_UP_AGAIN = "groups: gathering given up after another one"
+    GIVEN_UP_SIGNALLED = "groups: gathering given up with a group that was signalled before"
     KEPT = "groups: message kept while gathering"
     KEPT_JOIN = "groups: join kept while gathering"
     KEPT_FAREWELL = "groups: disconnection kept while gathering"
@@ -82,6 +84,7 @@ class GroupTally:
     kept: int = 0
     kept_control: int = 0
     ring: RingId | None = None  # the regular configuration
+    size: int = 0  # how many daemons it has
     transition: Configuration | None = None
     signalled: set[str] = field(default_factory=set)
 
@@ -97,7 +100,7 @@ class GroupTally:
                 self.is_interrupted = True
                 self.count(GroupOccurrence.INTERRUPTED)
             return
-        self.ring, self.transition = view.id, None
+        self.ring, self.size, self.transition = view.id, len(view.members), None
         if not groups.is_steady:
             self._gives_up()
         self.is_interrupted, self.kept, self.kept_control = False, 0, 0
@@ -111,6 +114,8 @@ class GroupTally:
         self.count(GroupOccurrence.GIVEN_UP)
         if self.failures:
             self.count(GroupOccurrence.GIVEN_UP_AGAIN)
+        if self.signalled:
+            self.count(GroupOccurrence.GIVEN_UP_SIGNALLED)
         if self.kept:
             self.count(GroupOccurrence.GIVEN_UP_KEPT)
         if self.kept_control:
@@ -139,6 +144,8 @@ class GroupTally:
             self.count(GroupOccurrence.MERGED)
             if self.is_interrupted:
                 self.count(GroupOccurrence.COMPLETED_LATE)
+                if self.transition is not None and len(self.transition.members) < self.size:
+                    self.count(GroupOccurrence.COMPLETED_WITH_LOSS)
                 if self.kept:
                     self.count(GroupOccurrence.LATE_KEPT)
 

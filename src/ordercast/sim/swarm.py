@@ -101,13 +101,15 @@ def hostile_group_options(seed: int) -> SimOptions:
         rush=rng.choice((0, 1, 3, 6)),
         size_max=rng.choice((40, 120, 400)),
         services=rng.choice((SimOptions().services, (Service.SAFE, Service.SAFE, Service.AGREED, Service.FIFO))),
-        ambushes=rng.choice((2, 6, 12)),
+        ambushes=rng.choice((6, 15, 30)),
     )
     if rng.random() < 0.3:
         return options
-    faults = cascade(rng.randrange(5, 12), options.nodes, rng)
+    nodes = min(options.nodes, 6)
+    faults = cascade(rng.randrange(5, 12), nodes, rng)
     return replace(
         options,
+        nodes=nodes,
         loss=rng.choice((0.0, 0.0, 0.01, 0.03)),
         ghost=0.0,
         links=(),

@@ -94,8 +94,10 @@ class World:
     def record(self, event: Event) -> None:
         for observe in self.observers:
             observe(event)
-        if self._ambushes and not self._is_healed:
+        if self._ambushes and not self._is_healed and not self._is_early():
             self._lie_in_wait(event)
+        if self.options.clients and isinstance(event, Installed):
+            self.tell(event)
         if self.options.rush and not self._is_healed and isinstance(event, Installed):
             self._rush(self.now)
 
@@ -250,6 +252,10 @@ class World:
             return
         self._pending -= 1
         self.record(Saturated(Instant(self.now), senders, begins=False))
+
+    def _is_early(self) -> bool:
+        """Clients first need time to find each other."""
+        return bool(self.options.clients) and self.now < self.options.fault_time_ns // 6
 
     def _lie_in_wait(self, event: Event) -> None:
         """Strike in the middle of a recovery: after a promise, or when the first has installed a ring."""

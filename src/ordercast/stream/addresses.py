@@ -3,7 +3,7 @@
 unix:///run/ordercast/n1.sock    a unix socket
 tcp://10.0.0.1:4700              a host and a port
 n1                               the daemon n1 of this machine
-(nothing)                        any daemon of this machine
+* (or nothing)                   any daemon of this machine
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import NamedTuple
 from ordercast.model.errors import UsageError
 
 SUFFIX = ".sock"
+ANY = "*"
 PATH_SIZE_MAX = 107  # of a unix socket's path: the kernel's limit
 
 
@@ -39,7 +40,10 @@ Address = UnixAddress | TcpAddress
 
 
 def usual_folder() -> Path:
-    """Where the daemons of this user have their sockets."""
+    """Where the daemons of this user have their sockets: what $ORDERCAST_FOLDER says, or the system's place for it."""
+    chosen = os.environ.get("ORDERCAST_FOLDER")
+    if chosen:
+        return Path(chosen).expanduser().absolute()
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if os.geteuid() == 0:
         return Path("/run/ordercast")
@@ -55,7 +59,7 @@ def socket_path(name: str, folder: Path | None = None) -> Path:
 
 def addresses_from(text: str | None) -> list[Address]:
     """Where to try, in order. UsageError when the text says nothing that can be tried."""
-    if text is None or not text:
+    if text is None or text in ("", ANY):
         return list(_sockets_here())
     if text.startswith("unix:"):
         return [UnixAddress(Path(text.removeprefix("unix:").removeprefix("//")).expanduser())]
@@ -77,15 +81,25 @@ def _tcp(text: str) -> TcpAddress:
 
 def _sockets_here() -> list[UnixAddress]:
     folder = usual_folder()
-    try:
-        found = sorted(path for path in folder.iterdir() if path.suffix == SUFFIX and _is_socket(path))
-    except OSError:
-        found = []
+    if not is_trusted(folder):
+        return []
+    found = sorted(path for path in folder.iterdir() if path.suffix == SUFFIX and _is_socket(path))
     return [UnixAddress(path) for path in found]
+
+
+def is_trusted(folder: Path) -> bool:
+    """Whether nobody but this user and root can have put anything there: in /tmp anybody may make a folder of any name,
+    and a daemon that he runs there would hear and say everything in the name of others."""
+    try:
+        found = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid in (os.geteuid(), 0) and not found.st_mode & 0o022
 
 
 def _is_socket(path: Path) -> bool:
     try:
-        return stat.S_ISSOCK(path.stat().st_mode)
+        found = path.lstat()
     except OSError:
         return False
+    return stat.S_ISSOCK(found.st_mode) and found.st_uid in (os.geteuid(), 0)

@@ -23,6 +23,7 @@ class Inbox(Generic[PieceT, EventT]):
     def __init__(
         self,
         events_of: Callable[[PieceT], Iterable[EventT]],
+        rest_of: Callable[[PieceT, int], PieceT | None],
         size_max: int,
         on_behind: Callable[[bool], None] | None = None,
         on_taken: Callable[[int], None] | None = None,
@@ -31,11 +32,14 @@ class Inbox(Generic[PieceT, EventT]):
         self.is_behind = False
         self.taken = 0  # pieces taken so far: whether the application does anything at all
         self._events_of = events_of
+        self._rest_of = rest_of  # what is left of a piece when so many events were taken; None: nothing
         self._size_max = size_max
         self._on_behind = on_behind
         self._on_taken = on_taken
         self._waiting: deque[tuple[PieceT, int]] = deque()
-        self._events: Iterator[EventT] = iter(())  # of the piece that is being read one by one
+        self._begun: PieceT | None = None  # the piece that is being read one by one
+        self._events: Iterator[EventT] = iter(())  # that are left of it
+        self._read = 0  # how many were taken
         self._reader: asyncio.Future[None] | None = None  # waits for something to come
         self._failure: BaseException | None = None
         self._is_closed = False
@@ -60,6 +64,15 @@ class Inbox(Generic[PieceT, EventT]):
         return Events(self)
 
     async def next_piece(self) -> PieceT:
+        """The next, or what is left of the one that is being read one by one."""
+        if self._begun is not None:
+            rest = self._rest_of(self._begun, self._read)
+            self._begun, self._events = None, iter(())
+            if rest is not None:
+                return rest
+        return await self._next_piece()
+
+    async def _next_piece(self) -> PieceT:
         while not self._waiting:
             if self._failure is not None:
                 raise self._failure
@@ -81,8 +94,11 @@ class Inbox(Generic[PieceT, EventT]):
     async def next_event(self) -> EventT:
         while True:
             for event in self._events:
+                self._read += 1
                 return event
-            self._events = iter(self._events_of(await self.next_piece()))
+            self._begun = None
+            piece = await self._next_piece()
+            self._begun, self._events, self._read = piece, iter(self._events_of(piece)), 0
 
     def _set_behind(self, is_behind: bool) -> None:
         self.is_behind = is_behind

@@ -13,17 +13,15 @@ Everything comes in one ordered stream: what is read event by event and what `ba
 
 from __future__ import annotations
 
-import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
-from ordercast.groups.names import checked_destinations, checked_group
+from ordercast.groups.names import GROUPS_MAX, MEMBERSHIPS_MAX, checked_destinations, checked_group
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
 from ordercast.stream.payloads import checked_payloads, checked_service
 from ordercast.stream.pieces import GroupEvents, GroupInbox, GroupPieces
-from ordercast.stream.waiters import Waiters
 
 
 class Member(ABC):
@@ -33,7 +31,6 @@ class Member(ABC):
 
     def __init__(self) -> None:
         self.joined: set[str] = set()  # groups that were asked for
-        self._waiters = Waiters()
 
     @property
     @abstractmethod
@@ -44,25 +41,25 @@ class Member(ABC):
 
     async def join(self, *groups: str) -> None:
         """Returns when the first view of each is in the stream."""
+        self._check_usable()
         wanted = _distinct(groups)
         for group in wanted:
             if group in self.joined:
                 raise UsageError(f"{self.name} is in the group {group} already")
+        if len(self.joined) + len(wanted) > MEMBERSHIPS_MAX:
+            raise UsageError(f"one member is in at most {MEMBERSHIPS_MAX:,} groups: use several clients")
         self.joined.update(wanted)
-        waits = [self._waiters.join(group) for group in wanted]
         await self._ask(wanted, joins=True)
-        await asyncio.gather(*waits)
 
     async def leave(self, *groups: str) -> None:
         """Returns when the leave of each is in the stream: nothing comes from there any more."""
+        self._check_usable()
         wanted = _distinct(groups)
         for group in wanted:
             if group not in self.joined:
                 raise UsageError(f"{self.name} is not in the group {group}")
         self.joined.difference_update(wanted)
-        waits = [self._waiters.leave(group) for group in wanted]
         await self._ask(wanted, joins=False)
-        await asyncio.gather(*waits)
 
     # Sending
 
@@ -118,7 +115,12 @@ class Member(ABC):
     # How it is done
 
     @abstractmethod
-    async def _ask(self, groups: tuple[str, ...], *, joins: bool) -> None: ...
+    def _check_usable(self) -> None:
+        """Raises what tells why nothing can be asked for."""
+
+    @abstractmethod
+    async def _ask(self, groups: tuple[str, ...], *, joins: bool) -> None:
+        """Returns when all are in the stream. Whoever is cancelled has asked all the same."""
 
     @abstractmethod
     async def _send(
@@ -129,6 +131,8 @@ class Member(ABC):
 def _distinct(groups: tuple[str, ...]) -> tuple[str, ...]:
     if not groups:
         raise UsageError("name at least one group")
+    if len(groups) > GROUPS_MAX:
+        raise UsageError(f"at most {GROUPS_MAX} groups are joined or left at a time, not {len(groups)}")
     for group in groups:
         checked_group(group)
     return tuple(dict.fromkeys(groups))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from ordercast.model.errors import UsageError
-from ordercast.model.service import Service
-
-SERVED = frozenset(Service) - {Service.UNRELIABLE}
+from ordercast.model.service import SERVED, Service
 
 
 def checked_service(service: Service, served: Collection[Service] = SERVED) -> Service:

@@ -18,6 +18,10 @@ def events_of(piece: Piece) -> Iterable[Event]:
     return piece if isinstance(piece, Batch) else (piece,)
 
 
+def rest_of(piece: Piece, taken: int) -> Piece | None:
+    return piece.after(taken) if isinstance(piece, Batch) and taken < len(piece) else None
+
+
 def size_of(piece: Piece) -> int:
     if isinstance(piece, Batch):
         return sum(map(len, piece.data)) + MESSAGE_OVERHEAD * len(piece)

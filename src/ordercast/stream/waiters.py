@@ -1,28 +1,36 @@
-"""Who waits for a join, a leave or a confirmation to come back in the ordered stream."""
+"""Who waits for a join, a leave or a confirmation to come back in the ordered stream. Each comes back in the order in
+which it was asked for; who has stopped waiting keeps its place."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from ordercast.model.events import Left, Piece, Reason, View
-from ordercast.model.ids import Position
+from ordercast.model.ids import Position, RingId, Seq, position_from
+
+_Queues = dict[str, deque[asyncio.Future[None]]]  # by group
 
 
 class Waiters:
     def __init__(self) -> None:
-        self._joins: dict[str, asyncio.Future[None]] = {}
-        self._leaves: dict[str, asyncio.Future[None]] = {}
+        self._joins: _Queues = {}
+        self._leaves: _Queues = {}
         self._confirmations: deque[tuple[int, asyncio.Future[Position]]] = deque()  # messages still to be confirmed
 
-    def join(self, group: str) -> asyncio.Future[None]:
-        future = self._joins[group] = asyncio.get_running_loop().create_future()
-        return future
+    def changes(self, groups: Sequence[str], *, joins: bool) -> list[asyncio.Future[None]]:
+        """For the first view, or for the leave, of each of these groups."""
+        queues = self._joins if joins else self._leaves
+        futures: list[asyncio.Future[None]] = [asyncio.get_running_loop().create_future() for _ in groups]
+        for group, future in zip(groups, futures, strict=True):
+            queues.setdefault(group, deque()).append(future)
+        return futures
 
-    def leave(self, group: str) -> asyncio.Future[None]:
-        future = self._leaves[group] = asyncio.get_running_loop().create_future()
-        return future
+    @property
+    def await_changes(self) -> bool:
+        return bool(self._joins or self._leaves)
 
     def confirmation(self, messages: int) -> asyncio.Future[Position]:
         """Of so many messages; the position of the last of them. Asked for in the order in which they are sent."""
@@ -37,35 +45,58 @@ class Waiters:
     def saw(self, piece: Piece, me: str) -> None:
         if isinstance(piece, View):
             if piece.reason is Reason.JOIN and me in piece.who:
-                _resolve(self._joins.pop(piece.group, None))
+                _resolve_first(self._joins, piece.group)
         elif isinstance(piece, Left):
-            _resolve(self._leaves.pop(piece.group, None))
+            _resolve_first(self._leaves, piece.group)
 
-    def confirmed(self, messages: int, last: Position) -> None:
-        while messages and self._confirmations:
+    def confirmed(self, messages: int, ring: RingId, seq: Seq, each: int, first: int) -> None:
+        """The next so many messages have their places; those as in `groups.layer.Run`."""
+        end = first + messages
+        while first < end and self._confirmations:
             wanted, future = self._confirmations.popleft()
-            if wanted > messages:
-                self._confirmations.appendleft((wanted - messages, future))
+            if wanted > end - first:
+                self._confirmations.appendleft((wanted - (end - first), future))
                 return
-            messages -= wanted
+            first += wanted
             if not future.done():
-                future.set_result(last)
+                future.set_result(position_from(ring, seq, each, first - 1))
+
+    def begin_again(self, joined: Collection[str]) -> None:
+        """In a new session, in which these groups are joined, each once, and all others are left."""
+        for queues, goes_on in ((self._leaves, False), (self._joins, True)):
+            for group in list(queues):
+                while queues.get(group) and not (goes_on and group in joined and len(queues[group]) == 1):
+                    _resolve_first(queues, group)
+        for group in joined:
+            if group not in self._joins:  # it comes all the same, and is nobody's who asks later
+                place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                place.set_result(None)
+                self._joins[group] = deque((place,))
 
     def fail(self, error: BaseException) -> None:
-        futures: list[asyncio.Future[Any]] = [
-            *self._joins.values(),
-            *self._leaves.values(),
-            *(future for _, future in self._confirmations),
-        ]
-        self._joins.clear()
-        self._leaves.clear()
+        for queues in (self._joins, self._leaves):
+            for queue in queues.values():
+                _fail(queue, error)
+            queues.clear()
+        self.fail_confirmations(error)
+
+    def fail_confirmations(self, error: BaseException) -> None:
+        _fail([future for _, future in self._confirmations], error)
         self._confirmations.clear()
-        for future in futures:
-            if not future.done():
-                future.set_exception(error)
-                future.exception()  # seen: who waits for it gets it anyway, and nobody else is to be warned
 
 
-def _resolve(future: asyncio.Future[None] | None) -> None:
-    if future is not None and not future.done():
-        future.set_result(None)
+def _resolve_first(queues: _Queues, group: str) -> None:
+    queue = queues.get(group)
+    if queue:
+        future = queue.popleft()
+        if not queue:
+            del queues[group]
+        if not future.done():
+            future.set_result(None)
+
+
+def _fail(futures: Collection[asyncio.Future[Any]], error: BaseException) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_exception(error)
+            future.exception()  # seen: who waits for it gets it anyway, and nobody else is to be warned

@@ -3,6 +3,8 @@
 A client is a connection: who connects again under the same name is another client. What it is told is recorded when it
 is told, and what it asks for when it asks, so that the order of a client's events is the order of its own doing.
 
+The configurations of the daemons are told too, as in `records.py`: a judge wants to know who was in reach.
+
 A message says inside its data who it is, as in `records.py`: `MessageId(process, session, counter)`.
 """
 
@@ -14,7 +16,7 @@ from typing import NamedTuple
 
 from ordercast.model.events import Transition, View
 from ordercast.model.ids import Instant, Position, ProcessId, process_text
-from ordercast.trace.records import Ended, Healed, MessageId
+from ordercast.trace.records import Ended, Healed, Installed, MessageId
 
 
 class ClientId(NamedTuple):
@@ -148,6 +150,7 @@ ClientEvent = (
     | GotTransition
     | GotLeft
     | Disconnected
+    | Installed
     | Healed
     | Calm
     | KnownGroups

@@ -5,6 +5,7 @@ a and d are at n1, b at n2, c at n3. The exchange ends when the last snapshot is
 
 from __future__ import annotations
 
+from ordercast.groups.layer import data_head, join_payload
 from ordercast.model.events import Message, ViewId
 from ordercast.model.ids import NO_SEQ, Position, Seq
 from ordercast.model.service import Service
@@ -90,6 +91,18 @@ def test_ordered_messages_that_come_before_the_last_snapshot_follow_the_merged_v
         (Position(ring, first, 0), Service.AGREED),
         (Position(ring, Seq(first + 3), 0), Service.SAFE),
     ]
+
+
+def test_messages_that_share_a_packet_keep_their_places_in_it() -> None:
+    stage = apart("a@n1", "b@n2")
+    ring = stage.form(*BOTH)
+    stage.exchange("n1")
+    head = data_head("b@n2", ("g",))
+    seq = stage.order("n2", head + b"1", head + b"2", join_payload("f@n2", ["g"]))
+    stage.exchange("n2")
+    positions = [item.position for item in stage.heard["a@n1"] if isinstance(item, Message)]
+    assert positions == [Position(ring, seq, 0), Position(ring, seq, 1)]
+    assert stage.last_view("a@n1").id == ViewId(ring, seq, 2)
 
 
 # Figure 6.24

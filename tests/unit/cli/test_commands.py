@@ -18,7 +18,7 @@ from ordercast.cli.main import run
 from ordercast.model.ids import Instant
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
-from ordercast.sim.swarm import Outline, expected_rows, hostile_options, outline
+from ordercast.sim.swarm import Outline, expected_rows, options_of, outline
 from ordercast.trace.parquet import read_run, write_run
 from ordercast.trace.records import DeliveredBatch, Ended
 
@@ -212,21 +212,35 @@ def test_swarm_json_has_the_documented_keys(call: Call) -> None:
     assert call("swarm", "--seeds", "2", "--processes", "1", "--strict-coverage")[0] == (1 if document["never"] else 0)
 
 
+@pytest.mark.parametrize("groups", [False, True], ids=["engine", "groups"])
 def test_swarm_lists_failing_seeds_with_their_replay_and_trace(
-    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, groups: bool
 ) -> None:
     def failing(seeds: range, processes: int | None = None, **rest: Any) -> Iterator[Outline]:
         for seed in seeds:
             yield Outline(seed, seed != 3, "" if seed != 3 else "total order: planted", "", 10, 1, Counter())
 
     monkeypatch.setattr(swarm, "swarm", failing)
-    status, out, _ = call("swarm", "--seeds", "2..4", "--trace", str(tmp_path))
+    flag = ["--groups"] if groups else []
+    status, out, _ = call("swarm", *flag, "--seeds", "2..4", "--trace", str(tmp_path))
     assert status == 1
     assert "seed 3 failed: total order: planted" in out
-    assert "ordercast sim --hostile --seed 3" in out
+    assert shlex.join(["ordercast", "sim", "--hostile", *flag, "--seed", "3"]) in out
     assert "never happened, so they were not tested" in out
     assert [path.name for path in tmp_path.iterdir()] == ["run-3.parquet"]
-    assert read_run(tmp_path / "run-3.parquet").info.options["nodes"] == hostile_options(3).nodes
+    options = read_run(tmp_path / "run-3.parquet").info.options
+    assert options["nodes"] == options_of(3, groups=groups).nodes
+    assert bool(options["clients"]) == groups
+
+
+def test_a_run_with_clients_is_judged_by_the_checkers_of_groups_and_can_be_replayed(call: Call) -> None:
+    status, out, _ = call(*SMALL, "--clients", "2")
+    assert status == 0
+    assert "groups: virtual synchrony" in out and "--clients 2" in out
+    assert "groups: virtual synchrony" not in call(*SMALL)[1]
+    hostile = call("sim", "--hostile", "--groups", "--seed", "3", "--json")[1]
+    assert json.loads(hostile)["replay"] == "ordercast sim --hostile --groups --seed 3"
+    assert "--groups goes with --hostile" in call("sim", "--groups")[2]
 
 
 # check

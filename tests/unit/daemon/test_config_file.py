@@ -271,6 +271,12 @@ def test_the_smallest_packet_is_that_of_the_ring() -> None:
         RingConfig(packet_size_max=SMALLEST_PACKET - 1).validate()
 
 
+def test_a_node_has_a_name_that_its_clients_can_have_in_theirs(file: Path) -> None:
+    text = 'cluster = "c"\n[nodes."a@b"]\nid = 1\naddress = "127.0.0.1"\n'
+    (problem,) = problems(file, text, "a@b")
+    assert problem.startswith("nodes.a@b: the daemon name 'a@b' has '@' in it: ")
+
+
 # The example
 
 

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from ordercast.daemon.config import NodeConfig
+from ordercast.daemon.config import PORT, NetworkConfig, NodeConfig
 from ordercast.daemon.config_file import STATUS_PORT
 from ordercast.daemon.run import REPEAT_NS, Reporter, own_port
 from ordercast.model.effects import Alarm, AlarmKind
@@ -65,6 +65,15 @@ def test_an_alarm_is_logged_once(node: FakeNode, caplog: pytest.LogCaptureFixtur
     assert caplog.messages == ["paused: did not run"]
 
 
+def test_pauses_of_a_busy_host_are_logged_once_a_minute(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
+    reporter = Reporter(node)
+    for number in range(1, REPEAT_NS // SECOND + 2):
+        node.counters.alarms.append((Instant(number), Alarm(AlarmKind.PAUSED, f"pause {number}")))
+        reporter.tick()
+        node.clock += SECOND
+    assert caplog.messages == ["paused: pause 1", "paused: pause 61 (and 59 times since the last of these lines)"]
+
+
 def test_the_line_for_a_supervisor(node: FakeNode) -> None:
     assert Reporter(node).line() == "operational, ring 4.alpha of alpha; 0 messages/s"
 
@@ -73,4 +82,6 @@ def test_nodes_of_one_machine_have_one_status_port_each() -> None:
     local = FakeNode(NodeConfig(name="n3", node=NodeId(3)))
     assert own_port(local, STATUS_PORT) == STATUS_PORT + 2
     assert own_port(local, 9000) == 9000
+    elsewhere = FakeNode(NodeConfig(name="n3", node=NodeId(3), network=NetworkConfig(port=PORT + 1000)))
+    assert own_port(elsewhere, STATUS_PORT + 1000) == STATUS_PORT + 1002
     assert own_port(FakeNode(), STATUS_PORT) == STATUS_PORT

@@ -17,7 +17,7 @@ from ordercast.groups.layer import (
     join_payload,
     leave_payload,
 )
-from ordercast.groups.snapshot import PIECE_SIZE_MAX, decode_snapshot
+from ordercast.groups.snapshot import PIECE_SIZE_MAX, decode_snapshot, encode_snapshot
 from ordercast.groups.table import Notice
 from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.errors import UsageError
@@ -28,7 +28,7 @@ from ordercast.model.view import ViewKind
 from .stage import Stage, heard_in, messages_of, parcel_of, text_of, view_of
 
 ME, OTHER = ProcessId(1), ProcessId(2)
-RING = RingId(8, ME)
+RING, NEXT = RingId(8, ME), RingId(12, ME)
 HEAD = data_head("b@n2", ("g",))
 
 
@@ -142,6 +142,15 @@ def test_a_message_to_several_groups_comes_once_to_each_client() -> None:
     assert heard(give(groups, parcel_of(6, OTHER, head + b"once"))) == [(1, "once"), (2, "once")]
 
 
+def test_sessions_are_in_the_order_of_their_numbers() -> None:
+    groups = started()
+    for seq, session in enumerate((8, 1, 16), 5):
+        groups.connect(f"c{session}", session)
+        give(groups, parcel_of(seq, ME, join_payload(f"c{session}@n1", ["g"])))
+    (run,) = give(groups, parcel_of(9, OTHER, HEAD + b"m"))
+    assert isinstance(run, Run) and run.sessions == (1, 8, 16)
+
+
 def test_a_message_to_a_client_comes_to_it_alone() -> None:
     groups = started("alice", "carol")
     head = data_head("b@n2", ("carol@n1", "dora@n2"))
@@ -195,6 +204,52 @@ def test_more_heads_than_are_remembered_are_routed_all_the_same() -> None:
     heads = [data_head(f"{number}@n2", ("g",)) for number in range(ROUTES_MAX + 2)]
     outputs = give(groups, parcel_of(5, OTHER, *(head + b"m" for head in heads)))
     assert heard(outputs) == [(1, "m")] * len(heads)
+
+
+# Messages that are kept
+
+
+def gathering(*clients: str) -> tuple[Groups, list[bytes]]:
+    """As `started`, with the other daemon's snapshot missing; and that snapshot."""
+    groups = started(*clients)
+    groups.install(view_of(ViewKind.TRANSITIONAL, RingId(10, ME), (ME,), (ME,)))
+    (announce,) = groups.install(view_of(ViewKind.REGULAR, NEXT, (ME, OTHER), (ME,)))
+    assert isinstance(announce, Announce)
+    groups.deliver(Deliver(NEXT, NEXT, [parcel_of(1, ME, *announce.payloads)]))
+    head = encode_head(Head(Kind.GROUPS, "n2", ()))
+    return groups, [head + piece for piece in encode_snapshot(NEXT, {})]
+
+
+def test_what_is_kept_comes_in_the_runs_in_which_it_was_ordered() -> None:
+    groups, snapshot = gathering("alice", "carol")
+    payloads = tuple(HEAD + text for text in (b"x", b"y", b"z", b""))
+    kept = Deliver(NEXT, NEXT, [parcel_of(5, OTHER, *payloads, packets=2, service=Service.SAFE)])
+    assert groups.deliver(kept) == []
+    runs = groups.deliver(Deliver(NEXT, NEXT, [parcel_of(9, OTHER, *snapshot)]))
+    assert runs == [Run((1, 2), HEAD, NEXT, Seq(5), 2, 0, (5, 5, 5, 5), payloads)]
+
+
+def test_a_snapshot_among_other_messages_cuts_them_at_its_place_and_the_rest_is_not_kept() -> None:
+    groups, snapshot = gathering("alice")
+    before, behind = [HEAD + b"1", HEAD + b"2", HEAD + b"3"], [HEAD + b"4", HEAD + b"5"]
+    parcel = parcel_of(5, OTHER, *before, *snapshot, *behind, packets=2)
+    one, two = groups.deliver(Deliver(NEXT, NEXT, [parcel]))
+    assert one == Run((1,), HEAD, NEXT, Seq(5), 3, 0, (4, 4, 4), tuple(before))
+    assert two == Run((1,), HEAD, NEXT, Seq(5), 3, 4, (4, 4), tuple(behind))
+    assert isinstance(two, Run)
+    assert [(message.position.seq, message.position.slot) for message in messages_of(two)] == [(6, 1), (6, 2)]
+
+
+def test_what_is_kept_in_an_exchange_that_is_given_up_comes_in_runs_without_the_joins_of_strangers() -> None:
+    groups, _ = gathering("alice")
+    payloads = [HEAD + b"1", HEAD + b"2", join_payload("b@n2", ["g"]), HEAD + b"3", b"\0\x07\x01\0\x01\xe9\0"]
+    groups.deliver(Deliver(NEXT, NEXT, [parcel_of(5, OTHER, *payloads)]))
+    groups.install(view_of(ViewKind.TRANSITIONAL, RingId(14, ME), (ME,), (ME,)))
+    *outputs, announce = groups.install(view_of(ViewKind.REGULAR, RingId(16, ME), (ME,), (ME,)))
+    assert isinstance(announce, Announce)
+    assert [(run.first, len(run.payloads)) for run in outputs if isinstance(run, Run)] == [(0, 2), (3, 1)]
+    assert len(outputs) == 2
+    assert groups.malformed == 1
 
 
 # Bad messages

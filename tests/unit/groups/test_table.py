@@ -145,6 +145,12 @@ def test_a_partition_is_told_once_in_a_view() -> None:
     assert table.members_of("g") == (A,)
 
 
+def test_a_signal_names_the_view_that_a_leave_made() -> None:
+    table = table_of(A, B, C)
+    table.leave(C, THIRD, "g", at(5))
+    assert news(table.partition({ME})) == [((7,), Transition("g", (A,), at(5)))]
+
+
 def test_settling_drops_who_was_lost_and_tells_why() -> None:
     table = table_of(A, B, C)
     table.partition({ME, OTHER})
@@ -168,6 +174,15 @@ def test_a_merge_that_changes_nothing_in_a_group_is_not_told_there() -> None:
     reports = {ME: {"g": [A]}, OTHER: {"g": [B]}, THIRD: {"h": [C]}}
     assert table.merge(reports, {ME, OTHER}, AFTER, "merged") == []
     assert news(table.partition({ME})) == [((7,), Transition("g", (A,), at(2)))], "the view that was there before"
+
+
+def test_a_group_that_was_signalled_before_a_merge_is_signalled_again_after_it() -> None:
+    table = table_of(A, B)
+    table.partition({ME})
+    table.drop_partitioned()
+    table.merge({ME: {"g": [A]}, THIRD: {"g": [C]}}, {ME}, AFTER, "merged")
+    table.check_invariants()
+    assert news(table.partition({ME})) == [((7,), Transition("g", (A,), AFTER))]
 
 
 def test_after_a_merge_members_are_found_by_their_groups_again() -> None:

@@ -19,7 +19,7 @@ from ordercast.session.batches import (
     encode_messages,
     encode_send,
 )
-from ordercast.session.pieces import HEADER
+from ordercast.session.pieces import HEADER, FrameKind
 
 from ..wire.vectors import RING
 from .vectors import DATA, HEAD, PAYLOADS, RUN, SERVICES
@@ -47,6 +47,28 @@ def test_the_largest_message_with_its_head_fits_into_a_frame() -> None:
     assert len(encode_messages(run)) - HEADER.size < FRAME_SIZE_MAX
 
 
+def test_a_run_too_large_for_a_frame_makes_several_that_follow_one_another() -> None:
+    """Of packets with 2 messages from seq 41 on, number 1 is the first."""
+    payloads = [HEAD + bytes([number]) * (6 << 20) for number in range(5)]
+    run = RUN._replace(services=bytes((4, 5, 2, 3, 4)), payloads=payloads)
+    encoded = encode_messages(run)
+    got: list[tuple[Position, int, bytes]] = []
+    while encoded:
+        length, kind = HEADER.unpack_from(encoded)
+        assert kind == FrameKind.MESSAGES and length <= FRAME_SIZE_MAX
+        end = HEADER.size - 1 + length
+        messages = decode_messages(encoded[HEADER.size : end])
+        assert messages.head == HEAD
+        for number, (service, data) in enumerate(zip(messages.services, messages.data, strict=True), messages.first):
+            got.append((Position(RING, Seq(messages.seq + number // messages.each), number % 2), service, data))
+        encoded = encoded[end:]
+    places = [(41, 1), (42, 0), (42, 1), (43, 0), (43, 1)]
+    assert got == [
+        (Position(RING, Seq(seq), slot), service, payload[len(HEAD) :])
+        for (seq, slot), service, payload in zip(places, run.services, payloads, strict=True)
+    ]
+
+
 @pytest.mark.parametrize(
     ("body", "why"),
     [
@@ -55,7 +77,7 @@ def test_the_largest_message_with_its_head_fits_into_a_frame() -> None:
         (_patched(SEND, 1, b"\xff\xff"), "different heads"),
         (_patched(SEND, len(SEND) - len(PAYLOADS[2]) + 8, b"!"), "different heads"),
         (_patched(SEND, COUNT_OF_SEND, bytes(4)), "0 messages in a frame of"),
-        (_patched(SEND, COUNT_OF_SEND, b"\xff\xff\xff\xff"), "4294967295 messages in a frame of"),
+        (_patched(SEND, COUNT_OF_SEND, b"\xff\xff\xff\xff"), "4294967295 messages in one frame"),
         (_patched(SEND, COUNT_OF_SEND, b"\0\0\0\x02"), "a frame of 114 bytes ends after"),
         (_patched(SEND, LENGTHS_OF_SEND, b"\xff\xff\xff\xff"), "a frame of 114 bytes ends after"),
         (SEND + b"\0", "a frame of 115 bytes ends after 114"),

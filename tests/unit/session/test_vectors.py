@@ -51,7 +51,7 @@ def test_all_of_them_in_one_stream_are_told_apart() -> None:
     reader = FrameReader()
     stream = b"".join(vector.encode() for vector in VECTORS)
     reader.room()[: len(stream)] = stream
-    assert reader.received(len(stream)) == [kind_and_body(vector.encode()) for vector in VECTORS]
+    assert list(reader.received(len(stream))) == [kind_and_body(vector.encode()) for vector in VECTORS]
 
 
 def test_every_kind_of_frame_has_a_vector_and_every_file_a_frame() -> None:

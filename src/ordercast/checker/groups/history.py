@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ordercast.model.events import View, ViewId
-from ordercast.model.ids import Position
+from ordercast.model.ids import Position, RingId
+from ordercast.model.view import View as Configuration
 from ordercast.trace.client_records import (
     AskedJoin,
     AskedLeave,
@@ -29,7 +30,7 @@ from ordercast.trace.client_records import (
     KnownGroups,
     Sent,
 )
-from ordercast.trace.records import Ended, Healed, MessageId
+from ordercast.trace.records import Ended, Healed, Installed, MessageId
 
 
 @dataclass(slots=True, eq=False)
@@ -98,6 +99,7 @@ class GroupHistory:
         self.confirmations: list[tuple[Client, GotConfirmation]] = []
         self.oddities: list[Oddity] = []
         self.known: list[KnownGroups] = []
+        self.configurations: dict[RingId, Configuration] = {}  # of the daemons
         self.healed: Healed | None = None
         self.ended: Ended | None = None
         self.is_calm = False
@@ -226,6 +228,9 @@ class GroupHistory:
     def _known_groups(self, event: KnownGroups) -> None:
         self.known.append(event)
 
+    def _installed(self, event: Installed) -> None:
+        self.configurations[event.view.id] = event.view
+
     def _calm(self, event: Calm) -> None:
         self.is_calm = True
 
@@ -248,6 +253,7 @@ _HANDLERS: dict[type, Callable[[GroupHistory, Any], None]] = {
     GotLeft: GroupHistory._got_left,
     Disconnected: GroupHistory._disconnected,
     KnownGroups: GroupHistory._known_groups,
+    Installed: GroupHistory._installed,
     Calm: GroupHistory._calm,
     Healed: GroupHistory._healed,
     Ended: GroupHistory._ended,

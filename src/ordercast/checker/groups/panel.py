@@ -10,6 +10,7 @@ from ordercast.checker.groups.history import GroupHistory
 from ordercast.checker.groups.liveness import Precision, SelfDelivery, Termination
 from ordercast.checker.groups.messages import Confirmations, Integrity, NoDuplicates
 from ordercast.checker.groups.order import Causal, Fifo, TotalOrder
+from ordercast.checker.groups.reach import Reach
 from ordercast.checker.groups.safe_delivery import SafeDelivery
 from ordercast.checker.groups.sane_views import SaneViews
 from ordercast.checker.groups.synchrony import Signals, VirtualSynchrony
@@ -27,6 +28,7 @@ GROUP_CHECKERS: Mapping[GroupPromise, type[GroupChecker]] = {
         ViewMonotony,
         TransitionalSets,
         ViewAgreement,
+        Reach,
         NoDuplicates,
         Integrity,
         Confirmations,

@@ -1,0 +1,57 @@
+"""What the commands that are clients of a daemon have in common: where it is, and under which name."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ordercast.cli.event_text import listed, verb
+from ordercast.model.errors import UsageError
+from ordercast.model.service import Service
+from ordercast.stream.addresses import ANY, UnixAddress, addresses_from, socket_path
+
+ADDRESS_VARIABLE = "ORDERCAST_ADDRESS"
+
+At = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="ADDRESS",
+        envvar=ADDRESS_VARIABLE,
+        show_envvar=False,
+        help="The daemon: n1, tcp://HOST:PORT or unix:///PATH; by default any daemon of this machine.",
+    ),
+]
+Name = Annotated[
+    str, typer.Option(metavar="NAME", help="As which client; by default the daemon finds a name.", show_default=False)
+]
+
+
+def checked_at(at: str | None) -> str | None:
+    """UsageError when a daemon of this machine is meant that does not run."""
+    if at is not None and _is_daemon(at) and not socket_path(at).exists():
+        there = [address.path.stem for address in addresses_from(ANY) if isinstance(address, UnixAddress)]
+        hint = f"{listed(there)} {verb(there, 'does', 'do')}" if there else "start one with `ordercast up`"
+        raise UsageError(f"no daemon {at!r} runs on this machine: {hint}")
+    return at
+
+
+def first_and_others(at: str | None) -> str | None:
+    """For those who reconnect: the daemon of this machine that was named, and when it is gone, any other."""
+    return f"{at} {ANY}" if checked_at(at) is not None and _is_daemon(str(at)) else at
+
+
+def _is_daemon(at: str) -> bool:
+    """Not an address, nor several."""
+    return bool(at) and at != ANY and not any(mark in at for mark in "/: ")
+
+
+def service_from(text: str) -> Service:
+    """UsageError when there is none, or none that daemons serve."""
+    served = [service for service in Service if service is not Service.UNRELIABLE]
+    for service in served:
+        if service.name == text.upper():
+            return service
+    names = ", ".join(service.name.lower() for service in reversed(served))
+    raise UsageError(f"there is no service {text!r}: choose one of {names}")

@@ -1,0 +1,65 @@
+"""`ordercast groups`: which groups there are, and who is in one of them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from ordercast.cli.client_options import At, checked_at
+from ordercast.cli.event_text import counted
+from ordercast.cli.tables import new_table
+from ordercast.cli.terminal import output, write_json
+from ordercast.client.connect import connect
+from ordercast.groups.names import AT, checked_group
+
+EXAMPLE = "Example: ordercast groups orders"
+
+
+def groups(
+    group: Annotated[
+        str | None, typer.Argument(metavar="GROUP", help="Whose members are shown; without it, all groups.")
+    ] = None,
+    at: At = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Show the groups of the cluster, or the members of one. A group exists as long as somebody is in it."""
+    if group is not None:
+        _show_members(checked_group(group), at, as_json)
+    else:
+        _show_groups(at, as_json)
+    return 0
+
+
+def _show_groups(at: str | None, as_json: bool) -> None:
+    with connect(checked_at(at)) as me:
+        found = me.groups()
+    if as_json:
+        write_json({"groups": [{"name": name, "members": members} for name, members in found.items()]})
+        return
+    console = output()
+    if not found:
+        console.print(Text("there are no groups: a group begins when somebody joins it (ordercast listen GROUP)"))
+        return
+    table = new_table("group", "members", right=("members",))
+    for name, members in found.items():
+        table.add_row(Text(name), f"{members:,}")
+    console.print(table)
+
+
+def _show_members(group: str, at: str | None, as_json: bool) -> None:
+    with connect(checked_at(at)) as me:
+        members = me.members(group)
+    if as_json:
+        write_json({"group": group, "members": list(members)})
+        return
+    console = output()
+    if not members:
+        console.print(Text(f"nobody is in {group}"))
+        return
+    table = new_table("member", "at daemon")
+    for member in members:
+        table.add_row(Text(member), Text(member.partition(AT)[2]))
+    console.print(table)
+    console.print(Text(counted(len(members), "member")))

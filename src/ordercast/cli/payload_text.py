@@ -1,0 +1,65 @@
+"""Payloads as text that is safe to show, whoever sent them: nothing moves the cursor, rings, or breaks a line. Pure."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from ordercast.model.ids import Position, node_of
+from ordercast.model.quantities import size_text
+
+SHOWN_MAX = 2000  # characters of one message on a terminal
+_USUAL = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def text_from(data: bytes) -> str | None:
+    """The text that it is; None when it is none."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def safe(text: str) -> str:
+    """Control characters, and those that change the direction of writing, as escapes."""
+    return text if text.isprintable() else "".join(map(_safe_character, text))
+
+
+def _safe_character(character: str) -> str:
+    if character.isprintable():
+        return character
+    return _USUAL.get(character) or character.encode("unicode_escape").decode("ascii")
+
+
+def shown(data: bytes, length_max: int | None = None) -> str:
+    """One line. What is no text is shown as escaped bytes; what is too long is cut, and said to be."""
+    part = data if length_max is None else data[: 4 * length_max]
+    text = text_from(part)
+    if text is None and len(part) < len(data):  # perhaps it was cut within a character
+        text = next((found for less in range(1, 4) if (found := text_from(part[:-less])) is not None), None)
+    line = safe(text) if text is not None else "".join(_safe_byte(byte) for byte in part)
+    if length_max is not None and (len(line) > length_max or len(part) < len(data)):
+        return f"{line[:length_max]}… ({size_text(len(data))} in all)"
+    return line
+
+
+def _safe_byte(byte: int) -> str:
+    return chr(byte) if 0x20 <= byte < 0x7F and byte != 0x5C else f"\\x{byte:02x}"
+
+
+def payload_document(data: bytes) -> dict[str, Any]:
+    """`text` for UTF-8, `base64` for anything else."""
+    text = text_from(data)
+    return {"text": text} if text is not None else {"base64": base64.b64encode(data).decode("ascii")}
+
+
+def place_text(position: Position) -> str:
+    """For people: where in the order."""
+    ring = f"{position.ring.seq}.n{node_of(position.ring.representative)}"
+    slot = f", message {position.slot + 1} in it" if position.slot else ""
+    return f"packet {position.seq} of ring {ring}{slot}"
+
+
+def place_document(position: Position) -> list[int]:
+    """For machines: a list that is the same everywhere, and sorts as the messages of one ring are ordered."""
+    return [position.ring.seq, position.ring.representative, position.seq, position.slot]

@@ -1,0 +1,152 @@
+"""`ordercast send`: sends text, the lines of stdin, or a file to groups."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from ordercast.cli.client_options import At, Name, checked_at, service_from
+from ordercast.cli.event_text import counted, listed
+from ordercast.cli.payload_text import place_document, place_text
+from ordercast.cli.terminal import Meter, note, output, write_json
+from ordercast.client.blocking import BlockingClient
+from ordercast.client.connect import connect
+from ordercast.client.link import ConnectionLost
+from ordercast.groups.names import AT, checked_destinations
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import Position
+from ordercast.model.service import Service
+
+EXAMPLE = "Example: ordercast send orders,audit buy 3 --service safe --confirm"
+PORTION_SIZE = 1 << 18  # bytes that are sent between two looks at the progress
+PORTION_MAX = 1000  # messages
+READ_SIZE = 1 << 16
+
+
+def send(
+    groups: Annotated[
+        str, typer.Argument(metavar="GROUP", help="Where to; several with commas between; or a client: alice@n1.")
+    ],
+    text: Annotated[
+        list[str] | None, typer.Argument(metavar="TEXT", help="The message; without it, each line of stdin is one.")
+    ] = None,
+    file: Annotated[Path | None, typer.Option("--file", metavar="FILE", help="Send a file as one message.")] = None,
+    service: Annotated[
+        str, typer.Option(metavar="NAME", help="How strong: safe, agreed, causal, fifo or reliable.")
+    ] = "agreed",
+    confirm: Annotated[
+        bool, typer.Option("--confirm", help="Wait until it has its place in the order, and say which.")
+    ] = False,
+    count: Annotated[int, typer.Option(min=1, metavar="N", help="Send it so many times.")] = 1,
+    at: At = None,
+    name: Name = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Send a message to groups, of which one need not be a member. Nobody gets it twice."""
+    destinations = checked_destinations([part for part in groups.split(",") if part] or groups)
+    if text and file:
+        raise UsageError("a text and --file exclude each other: send them one after the other")
+    if count > 1 and not text and not file:
+        raise UsageError("--count needs a text or --file: the lines of stdin are sent once")
+    payload = _read(file) if file else " ".join(text).encode("utf-8", "surrogateescape") if text else None
+    portions = _lines() if payload is None else _copies(payload, count)
+    total = None if payload is None else count
+    work = Sending(destinations, service_from(service), confirm)
+    with connect(checked_at(at), name=name) as me:
+        work.send(me, portions, total)
+        empty = _empty(me, destinations)
+    if as_json:
+        write_json(work.document(empty))
+    else:
+        _say(work)
+    if empty:
+        note(f"nobody is in {listed(empty)} now: a message reaches those who are there when it comes", always=True)
+    return 0
+
+
+class Sending:
+    """What is sent, and how far it got."""
+
+    def __init__(self, destinations: tuple[str, ...], service: Service, confirm: bool) -> None:
+        self.destinations = destinations
+        self.service = service
+        self.sent = 0
+        self.size = 0
+        self.last: Position | None = None
+        self.seconds = 0.0
+        self._confirm = confirm
+
+    def send(self, me: BlockingClient, portions: Iterator[list[bytes]], total: int | None) -> None:
+        began = time.monotonic()
+        with Meter("sending", total or 1) as meter:
+            for portion in portions:
+                try:
+                    self.last = me.send_many(self.destinations, portion, self.service, confirm=self._confirm)
+                except ConnectionLost as error:
+                    raise ConnectionLost(f"{error}; {self.sent:,} messages were sent before") from error
+                self.sent += len(portion)
+                self.size += sum(map(len, portion))
+                if total is not None:
+                    meter.show(self.sent, f"{self.sent:,} of {total:,}")
+        self.seconds = time.monotonic() - began
+
+    def document(self, empty: list[str]) -> dict[str, object]:
+        return {
+            "sent": self.sent,
+            "bytes": self.size,
+            "to": list(self.destinations),
+            "empty": empty,
+            "service": self.service.name.lower(),
+            "position": None if self.last is None else place_document(self.last),
+            "seconds": round(self.seconds, 6),
+        }
+
+
+def _say(work: Sending) -> None:
+    line = f"{counted(work.sent, 'message')} sent to {listed(work.destinations)}"
+    if work.last is not None:
+        line += f"; {'its' if work.sent == 1 else 'of the last one the'} place in the order is {place_text(work.last)}"
+    if work.seconds > 1 and work.sent > 1:
+        line += f" ({work.sent / work.seconds:,.0f} a second)"
+    output().print(Text(line), soft_wrap=True)
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+
+
+def _copies(payload: bytes, count: int) -> Iterator[list[bytes]]:
+    at_once = max(1, min(PORTION_MAX, PORTION_SIZE // (len(payload) + 1)))
+    while count:
+        portion = min(count, at_once)
+        yield [payload] * portion
+        count -= portion
+
+
+def _lines() -> Iterator[list[bytes]]:
+    """Of stdin, as they come: all that one read brings are sent together."""
+    if sys.stdin.isatty():
+        note("each line is a message; Ctrl-D ends")
+    rest = b""
+    while data := os.read(sys.stdin.fileno(), READ_SIZE):
+        *lines, rest = (rest + data).split(b"\n")
+        if lines:
+            yield lines
+    if rest:
+        yield [rest]
+
+
+def _empty(me: BlockingClient, destinations: tuple[str, ...]) -> list[str]:
+    """Groups in which nobody is: most likely a name was mistyped."""
+    there = me.groups()
+    return [name for name in destinations if AT not in name and name not in there]

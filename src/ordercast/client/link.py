@@ -1,0 +1,179 @@
+"""Link: one connection of a client to a daemon, from its greeting to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Sequence
+from typing import Protocol
+
+from ordercast.model.errors import UsageError, WireError
+from ordercast.model.service import Service
+from ordercast.session.batches import frame_size_max
+from ordercast.session.client_half import BYE, PING, PONG, ClientHalf, Closing, News, cost_of
+from ordercast.session.frames import Welcome
+from ordercast.session.pieces import FrameKind
+from ordercast.session.reader import FrameReader
+
+FAREWELL_S = 5.0  # in which the daemon must have taken what was sent
+LOOK_EVERY_S = 5.0
+QUIET_LOOKS = 3  # a daemon that was silent for so many looks is asked, over TCP, whether it is alive
+SILENCE_LOOKS_MAX = 12  # and given up after so many; looks, not seconds: who is paused does not blame the other side
+
+
+class ConnectionLost(Exception):
+    """There is no daemon at the other end any more. It says why."""
+
+
+class Owner(Protocol):
+    """Whose link it is."""
+
+    def on_news(self, link: Link, news: News, size: int) -> None: ...
+    def on_lost(self, link: Link, why: str) -> None: ...
+
+
+class Link(asyncio.BufferedProtocol):
+    """One connection."""
+
+    def __init__(self, client: Owner, half: ClientHalf) -> None:
+        self.half = half
+        self.welcome: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.is_full = False  # the transport asks to wait
+        self._client = client
+        self._reader = FrameReader()
+        self._transport: asyncio.Transport | None = None
+        self._why = ""  # the daemon closes, as it says
+        self._turn = asyncio.Lock()  # of those who wait for credit
+        self._paid = asyncio.Event()  # something has happened to it
+        self._drain: asyncio.Future[None] | None = None
+        self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._silence = 0  # looks since the daemon was heard
+        self._look: asyncio.TimerHandle | None = None  # over TCP: is the daemon still there?
+
+    # What the transport tells
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        sock = transport.get_extra_info("socket")
+        if sock.family != socket.AF_UNIX:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            self._look_after()
+        transport.write(self.half.hello())
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._reader.room()
+
+    def _look_after(self) -> None:
+        """A host that vanishes says nothing: only its silence tells."""
+        if self._silence > SILENCE_LOOKS_MAX:
+            self._why = f"nothing was heard of the daemon for {SILENCE_LOOKS_MAX * LOOK_EVERY_S:.0f} s"
+            self.abort()
+            return
+        if self._silence >= QUIET_LOOKS:
+            self.write(PING)
+        self._silence += 1
+        self._look = asyncio.get_running_loop().call_later(LOOK_EVERY_S, self._look_after)
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._silence = 0
+        try:
+            for kind, body in self._reader.received(nbytes):
+                news = self.half.receive(kind, body)
+                if news is not None:
+                    self._take(news, cost_of(kind, body))
+                elif kind == FrameKind.PING:
+                    self.write(PONG)
+                elif kind == FrameKind.CREDIT:
+                    self._paid.set()
+        except WireError as error:
+            self._why = f"the daemon said something that cannot be understood: {error}"
+            self.abort()
+
+    def _take(self, news: News, size: int) -> None:
+        if isinstance(news, Welcome):
+            self._reader.size_max = frame_size_max(news.message_size_max)
+            if not self.welcome.done():
+                self.welcome.set_result(None)
+        elif isinstance(news, Closing):
+            self._why = news.why
+        else:
+            self._client.on_news(self, news, size)
+
+    def pause_writing(self) -> None:
+        self.is_full = True
+
+    def resume_writing(self) -> None:
+        self.is_full = False
+        if self._drain is not None and not self._drain.done():
+            self._drain.set_result(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        why = self._why or f"the connection to the daemon broke: {told(exc) if exc else 'it was closed'}"
+        if self._look is not None:
+            self._look.cancel()
+        if not self._gone.done():
+            self._gone.set_result(None)
+        if not self.welcome.done():
+            self.welcome.set_exception(UsageError(why) if self._why else OSError(why))
+            return
+        self._why = why
+        self._paid.set()
+        if self._drain is not None and not self._drain.done():
+            self._drain.set_exception(ConnectionLost(why))
+        self._client.on_lost(self, why)
+
+    # Writing
+
+    def write(self, data: bytes) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
+    def send(self, service: Service, head: bytes, data: Sequence[bytes]) -> None:
+        self.write(self.half.send(service, head, data))
+
+    async def credit(self) -> None:
+        """Waits until the daemon takes more. Who comes back from here sends at once, before anybody else runs."""
+        if self.half.credit <= 0 or self._turn.locked():
+            async with self._turn:  # one waits for credit, the others behind it
+                while self.half.credit <= 0:
+                    self._check_open()
+                    self._paid.clear()
+                    await self._paid.wait()
+        self._check_open()
+
+    async def drained(self) -> None:
+        while self.is_full:
+            self._check_open()
+            if self._drain is None or self._drain.done():
+                self._drain = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._drain)
+
+    def _check_open(self) -> None:
+        if self._transport is None or self._transport.is_closing():
+            raise ConnectionLost(self._why or "the connection to the daemon is closed")
+
+    async def say_bye(self) -> None:
+        """The daemon closes when it has read all that was sent. If this end closed first while something was on its way
+        to it, TCP would throw away what the daemon has not read."""
+        self.write(BYE)
+        try:
+            async with asyncio.timeout(FAREWELL_S):
+                await asyncio.shield(self._gone)
+        except TimeoutError:
+            pass
+        finally:
+            self.abort()
+        await self._gone
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+
+def told(error: BaseException) -> str:
+    """What the operating system calls it."""
+    number = getattr(error, "errno", None)
+    return os.strerror(number) if number else str(error) or type(error).__name__

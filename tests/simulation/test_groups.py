@@ -1,0 +1,59 @@
+"""Hostile runs with clients, few on every change. The long hunt is `ordercast swarm --groups`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ordercast.sim.options import SimOptions
+from ordercast.sim.run import simulate
+from ordercast.sim.swarm import hostile_group_options
+from ordercast.trace.client_records import Calm, GotMessage, GotView
+
+
+@pytest.mark.parametrize("first", range(100, 140, 10))
+def test_hostile_runs_with_clients_are_valid(first: int) -> None:
+    for seed in range(first, first + 10):
+        result = simulate(hostile_group_options(seed), seed)
+        assert result.is_valid, f"ordercast sim --hostile --groups --seed {seed}: {result.verdict.sentence}"
+
+
+def test_snapshots_may_come_in_many_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ordercast.groups.snapshot.PIECE_SIZE_MAX", 40)
+    for seed in range(8):
+        assert simulate(hostile_group_options(seed), seed).is_valid
+
+
+def test_a_quiet_run_merges_once_and_everybody_hears_everybody() -> None:
+    options = SimOptions(nodes=3, messages=60, clients=2, groups=1)
+    result = simulate(options, 1, keep_events=True)
+    assert result.is_valid
+    assert result.counts["groups: gathering given up"] == 0
+    assert any(isinstance(event, Calm) for event in result.client_events)
+    seen = {len(event.view.members) for event in result.client_events if isinstance(event, GotView)}
+    assert max(seen) >= 4
+    assert any(isinstance(event, GotMessage) for event in result.client_events)
+
+
+def test_without_clients_there_is_nothing_to_tell_of_them() -> None:
+    result = simulate(SimOptions(messages=20), 1, keep_events=True)
+    assert not result.client_events
+    assert not any(name.startswith("groups") for name in result.counts)
+    assert len(result.verdicts) == 15
+
+
+_DIGEST = "from ordercast.sim.swarm import outline; print(*(outline(seed, groups=True).digest for seed in (3, 8)))"
+
+
+def test_the_same_seed_gives_the_same_history_under_any_hash_seed() -> None:
+    digests = set()
+    for hash_seed in ("0", "4242"):
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        done = subprocess.run(
+            [sys.executable, "-c", _DIGEST], env=environment, capture_output=True, text=True, check=True, timeout=120
+        )
+        digests.add(done.stdout)
+    assert len(digests) == 1 and digests.pop().strip()
