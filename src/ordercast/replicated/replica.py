@@ -18,7 +18,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
-from ordercast.client.connection import ConnectionLost
+from ordercast.client.link import ConnectionLost
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Batch, Transition, View
 from ordercast.model.service import Service
