@@ -104,7 +104,10 @@ class _Gathering:
     def add(self, daemon: ProcessId, groups: dict[str, list[str]], is_last: bool) -> None:
         report = self.reports.setdefault(daemon, {})
         for group, members in groups.items():
-            report.setdefault(group, []).extend(members)
+            if group in report:
+                report[group] += members
+            else:
+                report[group] = members
         if is_last:
             self.complete.add(daemon)
 

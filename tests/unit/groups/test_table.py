@@ -151,6 +151,37 @@ def test_a_signal_names_the_view_that_a_leave_made() -> None:
     assert news(table.partition({ME})) == [((7,), Transition("g", (A,), at(5)))]
 
 
+def test_a_group_that_ended_while_it_was_signalled_begins_without_a_signal() -> None:
+    table = table_of(B)
+    table.partition({ME})
+    table.leave(B, OTHER, "g", at(5))
+    assert news(table.join(A, ME, "g", at(6), {ME})) == [((7,), View("g", (A,), (A,), Reason.JOIN, (A,), at(6)))]
+    assert table.settle(AFTER, "nothing to tell") == []
+    table.check_invariants()
+
+
+def test_a_partition_is_told_in_the_order_of_names_and_only_where_somebody_is_lost() -> None:
+    table = table_of(A, B)
+    for name in ("z", "f", "h"):
+        table.join(A, ME, name, at(6), None)
+    for name in ("z", "f"):
+        table.join(C, THIRD, name, at(7), None)
+    assert [told.news.group for told in table.partition({ME, OTHER})] == ["f", "z"]
+    assert [told.news.group for told in table.partition({ME})] == ["g"]
+    assert [told.news.group for told in table.settle(AFTER, "gone")] == ["f", "g", "z"]
+    assert table.groups() == {"f": 1, "g": 1, "h": 1, "z": 1}
+    table.check_invariants()
+
+
+def test_members_of_one_name_at_two_daemons_are_told_apart() -> None:
+    table = table_of(A)
+    table.join(A, OTHER, "h", at(5), None)
+    assert table.report() == {"g": [A]}
+    table.disconnect(A, OTHER, at(6))
+    assert table.groups() == {"g": 1}
+    table.check_invariants()
+
+
 def test_settling_drops_who_was_lost_and_tells_why() -> None:
     table = table_of(A, B, C)
     table.partition({ME, OTHER})
