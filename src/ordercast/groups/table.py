@@ -193,7 +193,7 @@ class Table:
         """All daemons of the new configuration have reported. `together`: those who have been with this one all the
         time, and whose clients know what the clients here know. (Figure 6.24; deviations, G23)"""
         merged: dict[str, dict[str, ProcessId]] = {}
-        for daemon in sorted(reports):
+        for daemon in sorted(reports, reverse=True):  # of two with a client of one name the lower has it
             for name, members in reports[daemon].items():
                 if (known := merged.get(name)) is None:
                     merged[name] = dict.fromkeys(members, daemon)
@@ -211,11 +211,17 @@ class Table:
                 continue
             group.view, group.members, group.names = at, members, sorted(members)
             group.partitioned.clear()
+            notices += self._taken(group)
             if group.local:
                 shared = tuple(member for member in group.names if members[member] in together)
                 notices += _told(group, View(name, tuple(group.names), shared, Reason.NETWORK, (), at, why))
         self._signalled = {}
         return notices
+
+    def _taken(self, group: Group) -> list[Notice]:
+        """Clients here are out whose names another daemon has, which ought to be called otherwise."""
+        lost = [member for member in group.local if group.members.get(member) != self._me]
+        return [Notice((group.local.pop(member),), Left(group.name)) for member in lost]
 
     def _forget(self, member: str, daemon: ProcessId, group: str) -> None:
         members = self._joined[daemon]

@@ -216,6 +216,24 @@ def test_a_group_that_was_signalled_before_a_merge_is_signalled_again_after_it()
     assert news(table.partition({ME})) == [((7,), Transition("g", (A,), AFTER))]
 
 
+@pytest.mark.parametrize("daemon", [OTHER, ProcessId(0)])
+def test_of_members_of_one_name_the_lowest_daemons_stays_and_the_other_is_told_that_it_is_out(
+    daemon: ProcessId,
+) -> None:
+    """Two daemons of one name: everybody decides alike."""
+    table = table_of(A, D)
+    notices = table.merge({ME: {"g": [A, D], "h": [A]}, daemon: {"g": [A]}}, {ME}, AFTER, "merged")
+    lowest = min(ME, daemon)
+    assert table.members_of("g") == (A, D)
+    assert table.report() == ({"g": [A, D], "h": [A]} if lowest == ME else {"g": [D], "h": [A]})
+    if lowest == ME:
+        assert news(notices) == [], "nothing has changed here"
+    else:
+        view = View("g", (A, D), (D,), Reason.NETWORK, (), AFTER, "merged")
+        assert news(notices) == [((7,), Left("g")), ((8,), view)]
+    table.check_invariants()
+
+
 def test_after_a_merge_members_are_found_by_their_groups_again() -> None:
     table = table_of(A)
     table.merge({ME: {"g": [A]}, OTHER: {"g": [B], "h": [B]}}, {ME}, AFTER, "merged")
