@@ -27,6 +27,7 @@ from ordercast import (
 )
 from ordercast.daemon import participant
 from ordercast.groups.names import GROUPS_MAX
+from ordercast.model.effects import AlarmKind
 from ordercast.model.events import Batch
 from ordercast.model.ids import MILLISECOND
 from ordercast.model.view import ChangeReason
@@ -105,6 +106,20 @@ async def test_nodes_that_meet_tell_each_other_who_is_in_which_group() -> None:
             view = await view_with(one, one.name, two.name)
             assert (view.group, view.transitional) == ("orders", (one.name,))
             assert await two.groups() == await one.groups() == {"mine": 1, "orders": 2, "theirs": 1}
+
+
+def twins_told_at(node: Node) -> list[str]:
+    return [alarm.text for _, alarm in node.host.counters.alarms if alarm.kind is AlarmKind.TWIN_NAMES]
+
+
+@live
+async def test_nodes_of_one_name_are_told_of_at_all_of_them() -> None:
+    ring = quick_ring()
+    async with Node(local(ring, name="same")) as one, Node(local(ring, name="same")) as two:
+        await eventually(lambda: bool(twins_told_at(one) and twins_told_at(two)))
+        (text,) = twins_told_at(one)
+        assert text.startswith("2 processes are called same: ")
+        assert twins_told_at(two) == [text]
 
 
 # Messages

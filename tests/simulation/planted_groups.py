@@ -159,7 +159,7 @@ def _signal_repeated(patch: pytest.MonkeyPatch) -> None:
     right = Table.partition
 
     def wrong(self: Table, remaining: Collection[ProcessId]) -> list[Notice]:
-        again = [group for group in self._groups.values() if group.is_signalled and group.local]
+        again = [group for _, group in sorted(self._signalled.items()) if group.local]
         notices = right(self, remaining)
         return [
             *notices,
@@ -221,12 +221,12 @@ def _one_group_kept(patch: pytest.MonkeyPatch) -> None:
     right = Table.disconnect
 
     def wrong(self: Table, member: str, daemon: ProcessId, at: ViewId) -> list[Notice]:
-        joined = sorted(self._joined.get(member, ()))
+        joined = sorted(self._joined.get(daemon, {}).get(member, ()))
         if len(joined) < 2:
             return right(self, member, daemon, at)
-        self._joined[member].discard(joined[-1])
+        self._joined[daemon][member].discard(joined[-1])
         notices = right(self, member, daemon, at)
-        self._joined.setdefault(member, set()).add(joined[-1])
+        self._joined[daemon].setdefault(member, set()).add(joined[-1])
         return notices
 
     patch.setattr(Table, "disconnect", wrong)
@@ -267,9 +267,7 @@ def _leave_shown_while_signalled(patch: pytest.MonkeyPatch) -> None:
     right = Table.leave
 
     def wrong(self: Table, member: str, daemon: ProcessId, name: str, *rest: Any) -> list[Notice]:
-        group = self._groups.get(name)
-        if group is not None:
-            group.is_signalled = False
+        self._signalled.pop(name, None)
         return right(self, member, daemon, name, *rest)
 
     patch.setattr(Table, "leave", wrong)

@@ -15,9 +15,9 @@ from typing import NamedTuple, Protocol
 from ordercast.daemon.config import NodeConfig
 from ordercast.daemon.participant import Participant
 from ordercast.daemon.status_parts import ClientsStatus
-from ordercast.groups.layer import Announce, Confirmed, Groups, Output, Run, disconnect_payload
+from ordercast.groups.layer import Announce, Confirmed, Groups, Output, Run, Warned, disconnect_payload
 from ordercast.groups.table import Notice
-from ordercast.model.effects import Deliver
+from ordercast.model.effects import Alarm, AlarmKind, Deliver
 from ordercast.model.service import Service
 from ordercast.model.view import View
 from ordercast.session.batches import encode_messages
@@ -220,6 +220,8 @@ class GroupHost(Participant):
                     self.touch(session)
             case Announce():
                 self._announcements.extend(output.payloads)
+            case Warned():
+                self.counters.alarms.append((self.now(), Alarm(AlarmKind.TWIN_NAMES, output.text)))
 
     def _hand_out(self, parcel: Parcel, numbers: tuple[int, ...]) -> None:
         for number in numbers:

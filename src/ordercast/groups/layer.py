@@ -38,7 +38,7 @@ from ordercast.groups.table import Notice, Table
 from ordercast.model.effects import Deliver
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import ViewId
-from ordercast.model.ids import NO_SEQ, Position, ProcessId, RingId, Seq, position_from
+from ordercast.model.ids import NO_SEQ, Position, ProcessId, RingId, Seq, position_from, process_text
 from ordercast.model.view import View, ViewKind
 
 ROUTES_MAX = 10_000  # heads whose receivers are remembered
@@ -75,7 +75,13 @@ class Confirmed(NamedTuple):
     run: Run
 
 
-Output = Run | Notice | Announce | Confirmed
+class Warned(NamedTuple):
+    """Daemons have one name: a person has to change that."""
+
+    text: str
+
+
+Output = Run | Notice | Announce | Confirmed | Warned
 
 
 # Messages in columns, as in `model.effects.Parcel`: (seq, each, which of them is the first here, originator, services,
@@ -98,15 +104,20 @@ class _Gathering:
     view: View
     reports: dict[ProcessId, dict[str, list[str]]] = field(default_factory=dict)
     complete: set[ProcessId] = field(default_factory=set)
+    names: dict[ProcessId, str] = field(default_factory=dict)  # of the daemons that are complete
     kept: list[_Stretch | View] = field(default_factory=list)  # what the stream brought meanwhile
     interruption: View | None = None  # the transitional configuration that came meanwhile
 
-    def add(self, daemon: ProcessId, groups: dict[str, list[str]], is_last: bool) -> None:
+    def add(self, daemon: ProcessId, name: str, groups: dict[str, list[str]], is_last: bool) -> None:
         report = self.reports.setdefault(daemon, {})
         for group, members in groups.items():
-            report.setdefault(group, []).extend(members)
+            if group in report:
+                report[group] += members
+            else:
+                report[group] = members
         if is_last:
             self.complete.add(daemon)
+            self.names[daemon] = name
 
     @property
     def is_complete(self) -> bool:
@@ -123,6 +134,7 @@ class Groups:
         self._together: frozenset[ProcessId] = frozenset((me,))  # daemons that have known what we know
         self._transition: View | None = None
         self._gathering: _Gathering | None = None
+        self._twins: set[tuple[str, tuple[ProcessId, ...]]] = set()  # daemons of one name, as told
         self.malformed = 0  # messages of other daemons that could not be read
 
     # Clients of this daemon
@@ -273,18 +285,19 @@ class Groups:
     def _take_snapshot(self, gathering: _Gathering, originator: ProcessId, payload: bytes) -> None:
         try:
             head = head_bytes_of(payload)
-            decode_head(head)
+            name = decode_head(head).sender
             ring, is_last, groups = decode_snapshot(payload[len(head) :])
         except WireError:
             self.malformed += 1
             return
         if ring == gathering.view.id:
-            gathering.add(originator, groups, is_last)
+            gathering.add(originator, name, groups, is_last)
 
     def _merge(self, gathering: _Gathering, outputs: list[Output]) -> None:
         """All snapshots are here, at the same place in the order at everybody who gets them all."""
         view, self._gathering = gathering.view, None
         self._routes.clear()
+        self._look_for_twins(gathering.names, outputs)
         outputs += self.table.merge(gathering.reports, self._together, ViewId(view.id, NO_SEQ, 0), view.reason.text)
         self._together = frozenset(view.members)
         for kept in gathering.kept:
@@ -292,6 +305,15 @@ class Groups:
                 self._end_configuration(kept, outputs)
             else:
                 self._replay(kept, outputs)
+
+    def _look_for_twins(self, names: dict[ProcessId, str], outputs: list[Output]) -> None:
+        """A client's full name is its only identity: two daemons of one name mix up their clients."""
+        called: dict[str, list[ProcessId]] = {}
+        for process in sorted(names):
+            called.setdefault(names[process], []).append(process)
+        twins = {(name, tuple(processes)) for name, processes in called.items() if len(processes) > 1}
+        outputs += [Warned(_twins_text(name, processes)) for name, processes in sorted(twins - self._twins)]
+        self._twins = twins
 
     def _give_up(self, gathering: _Gathering, outputs: list[Output]) -> None:
         """Some snapshots will never come: nobody who goes on with us has them. What was kept is delivered among those
@@ -325,6 +347,14 @@ class Groups:
 
 _SNAPSHOT = bytes((Kind.GROUPS,))
 _NOBODY = (-1,)  # nobody here: unlike an empty tuple, a route that is known
+
+
+def _twins_text(name: str, processes: Sequence[ProcessId]) -> str:
+    which = " and ".join(map(process_text, processes))
+    return (
+        f"{len(processes)} processes are called {name}: {which}. Clients of one name there take each other's places in "
+        "groups, and their joins may never return: give each daemon a name of its own"
+    )
 
 
 def _kind_of(data: bytes) -> Kind | None:

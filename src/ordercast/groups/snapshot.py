@@ -56,17 +56,7 @@ def decode_snapshot(data: bytes) -> tuple[RingId, bool, dict[str, list[str]]]:
         seq, representative, last = _FIXED.unpack_from(data)
         at = _FIXED.size
         while at < len(data):
-            group, at = _name(data, at)
-            if at + _COUNT.size > len(data):
-                raise ValueError("a count is cut off")
-            (count,) = _COUNT.unpack_from(data, at)
-            at += _COUNT.size
-            if not count:
-                raise ValueError("a group of nobody")
-            members = groups.setdefault(group, [])
-            for _ in range(count):
-                member, at = _name(data, at)
-                members.append(member)
+            at = _read_group(data, at, groups)
     except ValueError as error:
         raise WireError(f"a snapshot that cannot be read: {error}") from None
     return RingId(seq, ProcessId(representative)), bool(last), groups
@@ -75,6 +65,26 @@ def decode_snapshot(data: bytes) -> tuple[RingId, bool, dict[str, list[str]]]:
 def _named(name: str) -> bytes:
     encoded = name.encode()
     return bytes((len(encoded),)) + encoded
+
+
+def _read_group(data: bytes, at: int, groups: dict[str, list[str]]) -> int:
+    """Where the next one is."""
+    group, at = _name(data, at)
+    size = len(data)
+    if at + _COUNT.size > size:
+        raise ValueError("a count is cut off")
+    (count,) = _COUNT.unpack_from(data, at)
+    at += _COUNT.size
+    if not count:
+        raise ValueError("a group of nobody")
+    members = groups.setdefault(group, [])
+    for _ in range(count):  # as `_name`, which would be called too often
+        start = at + 1
+        at = start + (data[at] if at < size else 0)
+        if not start < at <= size:
+            raise ValueError(f"a name that is empty or cut off, at {start - 1}")
+        members.append(str(data[start:at], "ascii"))
+    return at
 
 
 def _name(data: bytes, at: int) -> tuple[str, int]:

@@ -35,7 +35,6 @@ class Group:
     names: list[str] = field(default_factory=list)  # the same, sorted
     local: dict[str, int] = field(default_factory=dict)  # those of this daemon, and their sessions
     partitioned: set[str] = field(default_factory=set)
-    is_signalled: bool = False
 
     def add(self, member: str, daemon: ProcessId) -> None:
         self.members[member] = daemon
@@ -46,6 +45,12 @@ class Group:
         del self.names[bisect_left(self.names, member)]
         self.local.pop(member, None)
         self.partitioned.discard(member)
+
+    def drop_partitioned(self) -> None:
+        self.names = [name for name in self.names if name not in self.partitioned]
+        for member in self.partitioned:
+            del self.members[member]
+        self.partitioned.clear()
 
     def established(self) -> tuple[str, ...]:
         """Those who are not partitioned."""
@@ -61,7 +66,8 @@ class Table:
         self._me = me
         self._sessions = sessions  # of the clients here, by full name
         self._groups: dict[str, Group] = {}
-        self._joined: dict[str, set[str]] = {}  # the groups of each member
+        self._joined: dict[ProcessId, dict[str, set[str]]] = {}  # the groups of each member, by daemon
+        self._signalled: dict[str, Group] = {}  # those that are, in their present views
 
     # Questions
 
@@ -83,10 +89,10 @@ class Table:
     def report(self) -> dict[str, list[str]]:
         """Of the clients here."""
         reported: dict[str, list[str]] = {}
-        for name, group in self._groups.items():
-            mine = [member for member in group.names if group.members[member] == self._me]
-            if mine:
-                reported[name] = mine
+        mine = self._joined.get(self._me, {})
+        for member in sorted(mine):
+            for name in sorted(mine[member]):
+                reported.setdefault(name, []).append(member)
         return reported
 
     # Changes in the ordered stream. `remaining`: the daemons of the transitional configuration, None outside of one.
@@ -94,17 +100,20 @@ class Table:
     def join(
         self, member: str, daemon: ProcessId, name: str, at: ViewId, remaining: Collection[ProcessId] | None
     ) -> list[Notice]:
-        group = self._groups.setdefault(name, Group(name, at))
+        group = self._groups.get(name)
+        if group is None:
+            group = self._groups[name] = Group(name, at)
+        name = group.name  # one str for all its members
         if member in group.members:
             return []
         told = tuple(group.local.values())
         before = group.established()
         group.add(member, daemon)
         group.view = at
-        self._joined.setdefault(member, set()).add(name)
+        self._joined.setdefault(daemon, {}).setdefault(member, set()).add(name)
         if remaining is not None and daemon not in remaining:
             group.partitioned.add(member)
-            group.is_signalled = True
+            self._signalled[name] = group
         members = tuple(group.names)
         notices = []
         if told:
@@ -112,7 +121,7 @@ class Table:
         if daemon == self._me and member in self._sessions:
             session = group.local[member] = self._sessions[member]
             notices.append(Notice((session,), View(name, members, (member,), Reason.JOIN, (member,), at)))
-        if group.is_signalled:
+        if name in self._signalled:
             notices += _signal(group)
         return notices
 
@@ -126,54 +135,57 @@ class Table:
         if reason is Reason.LEAVE and member in group.local:
             notices.append(Notice((group.local[member],), Left(name)))
         group.remove(member)
-        self._forget(member, name)
+        self._forget(member, daemon, name)
         if not group.members:
             del self._groups[name]
-        elif not group.is_signalled:  # otherwise the coming view will show it
+            self._signalled.pop(name, None)
+        elif name not in self._signalled:  # otherwise the coming view will show it
             group.view = at
             members = tuple(group.names)
             notices += _told(group, View(name, members, members, reason, (member,), at))
         return notices
 
     def disconnect(self, member: str, daemon: ProcessId, at: ViewId) -> list[Notice]:
-        return [
-            notice
-            for name in sorted(self._joined.get(member, ()))
-            for notice in self.leave(member, daemon, name, at, Reason.DISCONNECT)
-        ]
+        joined = self._joined.get(daemon, {}).get(member, ())
+        return [notice for name in sorted(joined) for notice in self.leave(member, daemon, name, at, Reason.DISCONNECT)]
 
     # Changes of the configuration of daemons
 
     def partition(self, remaining: Collection[ProcessId]) -> list[Notice]:
         """A transitional configuration: the other daemons are out of reach."""
+        lost: set[str] = set()  # groups that lose somebody
+        for daemon in self._joined.keys() - set(remaining):  # in any order: sets are made of them
+            for member, names in self._joined[daemon].items():
+                lost |= names
+                for name in names:
+                    self._groups[name].partitioned.add(member)
         notices = []
-        for group in self._sorted():
-            lost = {name for name, daemon in group.members.items() if daemon not in remaining}
-            group.partitioned |= lost
-            if lost and not group.is_signalled:
-                group.is_signalled = True
-                notices += _signal(group)
+        for name in sorted(lost.difference(self._signalled)):
+            group = self._signalled[name] = self._groups[name]
+            notices += _signal(group)
         return notices
 
     def settle(self, at: ViewId, why: str) -> list[Notice]:
         """A regular configuration to which nobody new came: what was said in the old one is all there is to know."""
         self.drop_partitioned()
         notices = []
-        for group in self._sorted():
-            if group.is_signalled:
-                group.is_signalled = False
-                group.view = at
+        for name in sorted(self._signalled):
+            group = self._signalled[name]
+            group.view = at
+            if group.local:  # otherwise there is nobody to make a view for
                 members = tuple(group.names)
-                notices += _told(group, View(group.name, members, members, Reason.NETWORK, (), at, why))
+                notices += _told(group, View(name, members, members, Reason.NETWORK, (), at, why))
+        self._signalled = {}
         return notices
 
     def drop_partitioned(self) -> None:
-        for group in self._sorted():
-            for member in sorted(group.partitioned):
-                group.remove(member)
-                self._forget(member, group.name)
+        for name in sorted(self._signalled):  # no others have lost anybody
+            group = self._signalled[name]
+            for member in group.partitioned:
+                self._forget(member, group.members[member], name)
+            group.drop_partitioned()
             if not group.members:
-                del self._groups[group.name]
+                del self._groups[name], self._signalled[name]
 
     def merge(
         self, reports: Mapping[ProcessId, Report], together: Collection[ProcessId], at: ViewId, why: str
@@ -181,45 +193,60 @@ class Table:
         """All daemons of the new configuration have reported. `together`: those who have been with this one all the
         time, and whose clients know what the clients here know. (Figure 6.24; deviations, G23)"""
         merged: dict[str, dict[str, ProcessId]] = {}
-        for daemon in sorted(reports):
+        for daemon in sorted(reports, reverse=True):  # of two with a client of one name the lower has it
             for name, members in reports[daemon].items():
-                merged.setdefault(name, {}).update(dict.fromkeys(members, daemon))
-        before, self._groups, self._joined = self._groups, {}, {}
+                if (known := merged.get(name)) is None:
+                    merged[name] = dict.fromkeys(members, daemon)
+                else:
+                    known.update(dict.fromkeys(members, daemon))
+        before, self._groups = self._groups, {}
+        self._joined = {daemon: {} for daemon in reports}
         notices = []
         for name in sorted(merged):
             group = self._groups[name] = before.get(name) or Group(name, at)
             members = merged[name]
-            is_changed = group.is_signalled or group.members != members
-            group.members, group.names = members, sorted(members)
-            group.partitioned, group.is_signalled = set(), False
-            for member in members:
-                self._joined.setdefault(member, set()).add(name)
-            if is_changed:
-                group.view = at
+            for member, daemon in members.items():
+                self._joined[daemon].setdefault(member, set()).add(name)
+            if name not in self._signalled and group.members == members:
+                continue
+            group.view, group.members, group.names = at, members, sorted(members)
+            group.partitioned.clear()
+            notices += self._taken(group)
+            if group.local:
                 shared = tuple(member for member in group.names if members[member] in together)
                 notices += _told(group, View(name, tuple(group.names), shared, Reason.NETWORK, (), at, why))
+        self._signalled = {}
         return notices
 
-    def _sorted(self) -> list[Group]:
-        return [self._groups[name] for name in sorted(self._groups)]
+    def _taken(self, group: Group) -> list[Notice]:
+        """Clients here are out whose names another daemon has, which ought to be called otherwise."""
+        lost = [member for member in group.local if group.members.get(member) != self._me]
+        return [Notice((group.local.pop(member),), Left(group.name)) for member in lost]
 
-    def _forget(self, member: str, group: str) -> None:
-        joined = self._joined[member]
-        joined.discard(group)
-        if not joined:
-            del self._joined[member]
+    def _forget(self, member: str, daemon: ProcessId, group: str) -> None:
+        members = self._joined[daemon]
+        members[member].discard(group)
+        if not members[member]:
+            del members[member]
 
     def check_invariants(self) -> None:
         for name, group in self._groups.items():
             assert group.members, f"{name} is empty"
             assert group.names == sorted(group.members), f"{name} has other names than members"
             assert group.partitioned <= set(group.members), f"{name} lost somebody who is not in it"
-            assert not group.partitioned or group.is_signalled, f"{name} lost somebody and did not say so"
+            assert not group.partitioned or name in self._signalled, f"{name} lost somebody and did not say so"
             for member, session in group.local.items():
                 assert group.members.get(member) == self._me, f"{member} is not here"
                 assert self._sessions.get(member, session) == session, f"{member} has another session"
-        joined = {(member, name) for name, group in self._groups.items() for member in group.members}
-        assert joined == {(member, name) for member, names in self._joined.items() for name in names}
+        for name, group in self._signalled.items():
+            assert self._groups.get(name) is group, f"{name} is gone, and still signalled"
+        joined = {(daemon, member, name) for name, g in self._groups.items() for member, daemon in g.members.items()}
+        assert joined == {
+            (daemon, member, name)
+            for daemon, members in self._joined.items()
+            for member, names in members.items()
+            for name in names
+        }
 
 
 def _told(group: Group, news: GroupNews) -> list[Notice]:

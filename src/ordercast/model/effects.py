@@ -99,6 +99,7 @@ class AlarmKind(Enum):
     BAD_PACKET = "bad packet"
     RECORDING_ENDED = "recording ended"
     SMALL_BUFFER = "small buffer"
+    TWIN_NAMES = "twin names"
 
 
 @dataclass(slots=True)

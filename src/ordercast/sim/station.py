@@ -18,6 +18,7 @@ from ordercast.groups.layer import (
     Groups,
     Output,
     Run,
+    Warned,
     data_head,
     disconnect_payload,
     join_payload,
@@ -119,6 +120,8 @@ class Station:
                     self._confirm(output)
                 case Announce():
                     self.announcements += [Request(LAYER, payload) for payload in output.payloads]
+                case Warned():
+                    raise AssertionError(f"every host here has a name of its own, yet: {output.text}")
                 case _:
                     assert_never(output)
         self.groups.check_invariants()

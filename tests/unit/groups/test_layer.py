@@ -12,6 +12,7 @@ from ordercast.groups.layer import (
     Groups,
     Output,
     Run,
+    Warned,
     data_head,
     disconnect_payload,
     join_payload,
@@ -21,7 +22,7 @@ from ordercast.groups.snapshot import PIECE_SIZE_MAX, decode_snapshot, encode_sn
 from ordercast.groups.table import Notice
 from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import ProcessId, RingId, Seq
+from ordercast.model.ids import Incarnation, NodeId, ProcessId, RingId, Seq, process_id_from, process_text
 from ordercast.model.service import Service
 from ordercast.model.view import ViewKind
 
@@ -281,6 +282,43 @@ def test_a_snapshot_in_steady_times_changes_nothing() -> None:
     stage.leave("a@n1", "g")
     stage.order("n1", *payloads)
     assert stage.members("g") == ["", ""]
+
+
+# Twins
+
+
+def snapshot_of(daemon: str, told: dict[str, list[str]], ring: RingId) -> bytes:
+    (piece,) = encode_snapshot(ring, told)
+    return encode_head(Head(Kind.GROUPS, daemon, ())) + piece
+
+
+def met(groups: Groups, ring: RingId, *daemons: tuple[ProcessId, str]) -> list[Output]:
+    """This daemon and these have come together; what the last snapshot brings."""
+    before = RingId(ring.seq - 2, ME)
+    groups.install(view_of(ViewKind.TRANSITIONAL, before, (ME,), (ME,)))
+    (announce,) = groups.install(view_of(ViewKind.REGULAR, ring, (ME, *(process for process, _ in daemons)), (ME,)))
+    assert isinstance(announce, Announce)
+    theirs = [parcel_of(9, process, snapshot_of(name, {}, ring)) for process, name in daemons]
+    return groups.deliver(Deliver(ring, ring, [parcel_of(1, ME, *announce.payloads), *theirs]))
+
+
+def test_daemons_of_one_name_are_told_once_while_they_are_together() -> None:
+    groups = started()
+    twin = (process_id_from(NodeId(4), Incarnation(1)), "n1")
+    other = (process_id_from(NodeId(5), Incarnation(1)), "n5")
+    (warned,) = met(groups, RingId(12, ME), twin, other)
+    assert isinstance(warned, Warned)
+    assert warned.text == (
+        "2 processes are called n1: n0'1 and n4. Clients of one name there take each other's places in groups, and "
+        "their joins may never return: give each daemon a name of its own"
+    ).replace("n0'1", process_text(ME))
+    assert met(groups, RingId(16, ME), twin, other) == [], "known already"
+    assert met(groups, RingId(20, ME), other) == []
+    assert met(groups, RingId(24, ME), twin) == [warned], "they had parted"
+
+
+def test_daemons_with_names_of_their_own_are_nothing_to_warn_of() -> None:
+    assert met(started(), RingId(12, ME), (OTHER, "n2"), (ProcessId(3), "n3")) == []
 
 
 # Snapshots

@@ -151,6 +151,37 @@ def test_a_signal_names_the_view_that_a_leave_made() -> None:
     assert news(table.partition({ME})) == [((7,), Transition("g", (A,), at(5)))]
 
 
+def test_a_group_that_ended_while_it_was_signalled_begins_without_a_signal() -> None:
+    table = table_of(B)
+    table.partition({ME})
+    table.leave(B, OTHER, "g", at(5))
+    assert news(table.join(A, ME, "g", at(6), {ME})) == [((7,), View("g", (A,), (A,), Reason.JOIN, (A,), at(6)))]
+    assert table.settle(AFTER, "nothing to tell") == []
+    table.check_invariants()
+
+
+def test_a_partition_is_told_in_the_order_of_names_and_only_where_somebody_is_lost() -> None:
+    table = table_of(A, B)
+    for name in ("z", "f", "h"):
+        table.join(A, ME, name, at(6), None)
+    for name in ("z", "f"):
+        table.join(C, THIRD, name, at(7), None)
+    assert [told.news.group for told in table.partition({ME, OTHER})] == ["f", "z"]
+    assert [told.news.group for told in table.partition({ME})] == ["g"]
+    assert [told.news.group for told in table.settle(AFTER, "gone")] == ["f", "g", "z"]
+    assert table.groups() == {"f": 1, "g": 1, "h": 1, "z": 1}
+    table.check_invariants()
+
+
+def test_members_of_one_name_at_two_daemons_are_told_apart() -> None:
+    table = table_of(A)
+    table.join(A, OTHER, "h", at(5), None)
+    assert table.report() == {"g": [A]}
+    table.disconnect(A, OTHER, at(6))
+    assert table.groups() == {"g": 1}
+    table.check_invariants()
+
+
 def test_settling_drops_who_was_lost_and_tells_why() -> None:
     table = table_of(A, B, C)
     table.partition({ME, OTHER})
@@ -183,6 +214,24 @@ def test_a_group_that_was_signalled_before_a_merge_is_signalled_again_after_it()
     table.merge({ME: {"g": [A]}, THIRD: {"g": [C]}}, {ME}, AFTER, "merged")
     table.check_invariants()
     assert news(table.partition({ME})) == [((7,), Transition("g", (A,), AFTER))]
+
+
+@pytest.mark.parametrize("daemon", [OTHER, ProcessId(0)])
+def test_of_members_of_one_name_the_lowest_daemons_stays_and_the_other_is_told_that_it_is_out(
+    daemon: ProcessId,
+) -> None:
+    """Two daemons of one name: everybody decides alike."""
+    table = table_of(A, D)
+    notices = table.merge({ME: {"g": [A, D], "h": [A]}, daemon: {"g": [A]}}, {ME}, AFTER, "merged")
+    lowest = min(ME, daemon)
+    assert table.members_of("g") == (A, D)
+    assert table.report() == ({"g": [A, D], "h": [A]} if lowest == ME else {"g": [D], "h": [A]})
+    if lowest == ME:
+        assert news(notices) == [], "nothing has changed here"
+    else:
+        view = View("g", (A, D), (D,), Reason.NETWORK, (), AFTER, "merged")
+        assert news(notices) == [((7,), Left("g")), ((8,), view)]
+    table.check_invariants()
 
 
 def test_after_a_merge_members_are_found_by_their_groups_again() -> None:
