@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check format setup swarm chaos bench-core bench-memory bench-live bench-model bench-replicated clean
+.PHONY: demo test check format setup swarm chaos bench-core bench-memory bench-live bench-clients bench-model bench-replicated clean
 
 demo: $(READY)  ## a simulated cluster loses a member, splits and merges, drawn as it happens
 	@$(BIN)/ordercast demo
@@ -37,6 +37,11 @@ bench-memory: $(READY)  ## memory over ten million messages, one member slow
 bench-live: $(READY)  ## live nodes in namespaces beside Corosync and the raw limit (root); ARGS=--quick for a short one
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python -m bench.live --json bench-live.json --plot bench-live.svg $(ARGS)
+
+bench-clients: $(READY)  ## clients of daemons: throughput, latency, a thousand clients in a thousand groups
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(BIN)/python -m bench.clients --json bench-clients.json
+	$(BIN)/python -m bench.client_crowd --json bench-crowd.json --plot bench-crowd.svg
 
 bench-model: $(READY)  ## the paper's model of rotation time and latency against the simulator
 	$(BIN)/python bench/model.py
