@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Annotated
 
 import typer
@@ -31,7 +32,11 @@ Name = Annotated[
 def checked_at(at: str | None) -> str | None:
     """UsageError when a daemon of this machine is meant that does not run."""
     if at is not None and _is_daemon(at) and not socket_path(at).exists():
-        there = [address.path.stem for address in addresses_from(ANY) if isinstance(address, UnixAddress)]
+        there = [
+            address.path.stem
+            for address in addresses_from(ANY)
+            if isinstance(address, UnixAddress) and _answers(address)
+        ]
         hint = f"{listed(there)} {verb(there, 'does', 'do')}" if there else "start one with `ordercast up`"
         raise UsageError(f"no daemon {at!r} runs on this machine: {hint}")
     return at
@@ -55,3 +60,13 @@ def service_from(text: str) -> Service:
             return service
     names = ", ".join(service.name.lower() for service in reversed(served))
     raise UsageError(f"there is no service {text!r}: choose one of {names}")
+
+
+def _answers(address: UnixAddress) -> bool:
+    """A daemon that was killed leaves its socket behind."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(address.path))
+        except OSError:
+            return False
+    return True

@@ -107,7 +107,7 @@ def test_a_daemon_that_was_killed_is_told_from_one_that_never_ran(call: Call, st
     status, _, err = call("groups", "--at", stale)
     assert status == 2
     assert "n1.sock: Connection refused" in err
-    assert "no daemon 'n2' runs on this machine: n1 does" in call("groups", "--at", "n2")[2]
+    assert "no daemon 'n2' runs on this machine: start one with" in call("groups", "--at", "n2")[2]
 
 
 def test_who_reconnects_stays_on_this_machine(folder: Path) -> None:
