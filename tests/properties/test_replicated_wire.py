@@ -46,6 +46,7 @@ states = st.builds(
     u32,
     st.booleans(),
     st.booleans(),
+    st.booleans(),
     st.none() | ranks,
     st.none() | electorates,
     st.lists(electorates, max_size=3).map(tuple),

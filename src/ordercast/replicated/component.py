@@ -29,6 +29,11 @@ class Component:
         return len(self.states) == len(self.view.members)
 
     @property
+    def is_settled(self) -> bool:
+        """It is decided, and nobody can be loaded in it any more: it stays what it is."""
+        return self.decision is not None and len(self.holders) in (0, len(self.view.members))
+
+    @property
     def is_live(self) -> bool:
         """Commands are applied at delivery."""
         return self.is_primary and not self.is_signalled

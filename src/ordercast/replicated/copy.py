@@ -28,6 +28,7 @@ class Copy:
     sessions: Sessions = field(default_factory=Sessions)
     applied_digest: bytes = b""  # of the track without what is held
     is_voter: bool = False
+    is_kept: bool = False  # it was a voter, and has missed nothing but what came after it was cut off
 
     def apply_held(self) -> Iterator[tuple[int, int, Outcome]]:
         """Apply all that is held, in order: life, request and outcome of each."""
@@ -56,10 +57,15 @@ class Copy:
         """The machine is as the application made it."""
         self.track, self.applied_digest = track, track.digest
 
+    def cut_off(self, *, is_settled: bool) -> None:
+        """It may miss something from now on. What it has still counts when all of them come back (`decision.py`), but
+        not if it was cut off while something was being decided that it will never hear of."""
+        self.is_voter, self.is_kept = False, self.is_kept and is_settled
+
     def forget(self) -> None:
         """The beginning failed: nothing was ever applied."""
         assert self.track is None or not self.track.applied
-        self.track, self.is_voter = None, False
+        self.track, self.is_voter, self.is_kept = None, False, False
 
     def load(self, arriving: Arriving, preface: bytes, pieces: Iterable[bytes]) -> None:
         """WireError when this is not the picture that was asked for: then nothing has changed."""
@@ -71,7 +77,8 @@ class Copy:
             raise WireError(f"a picture of {applied} commands and {len(held)} more, {arriving.count} were wanted")
         self.machine.load(pieces)
         is_other = self.track is not None and self.track.lineage != arriving.track.lineage
-        self.is_voter = self.is_voter and not is_other  # a vote about another state altogether counts for nothing
+        if is_other:  # a vote about another state altogether counts for nothing
+            self.is_voter = self.is_kept = False
         self.track = arriving.track
         self.track.held.extendleft(reversed(held))
         self.sessions, self.applied_digest = sessions, digest

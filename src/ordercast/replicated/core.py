@@ -148,6 +148,7 @@ class Core:
             self.me.life,
             self.me.stint,
             self._copy.is_voter,
+            self._copy.is_kept,
             self._founding,
             None if track is None else track.rank,
             self._knowledge.formed,
@@ -186,11 +187,12 @@ class Core:
         """The stream has a gap (Left, Reconnected, Dropped): what comes next is a View of a new membership, under this
         name. The state stays, but has no vote before it is loaded again; what waits is sent again by and by."""
         effects: list[Effect] = [Release(point) for point in sorted(self._pictures)]
+        component = self._component
         if self._arriving is not None:
             effects.append(StopFetching(self._arriving[0]))
         self.me = Life(name, self.me.life, self.me.stint + 1)
         self._pictures, self._arriving, self._arrived, self._component = {}, None, None, None
-        self._copy.is_voter = False
+        self._copy.cut_off(is_settled=component is None or component.is_settled)
         return [*effects, self._changed(Reason.CUT_OFF)]
 
     # The application
@@ -342,7 +344,7 @@ class Core:
         elif component.has_best and self._copy.track is not None:
             self._copy.track.term = term
         if self.me.name in component.holders:
-            self._copy.is_voter = True
+            self._copy.is_voter = self._copy.is_kept = True
 
     def _aim(self, component: Component, decision: Decision, effects: list[Effect]) -> None:
         """What to fetch now, if anything."""

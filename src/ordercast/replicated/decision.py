@@ -71,7 +71,7 @@ def decide(view: ViewId, states: States, rule: Rule) -> Decision:
     best = _best(ranks, states, rule)
     holders = tuple(sorted(name for name, rank in ranks.items() if rank == best))
     voters = [life_of(name, states[name]) for name in holders if states[name].voter]
-    is_primary = rule.is_quorum(voters, knowledge.electorates())
+    is_primary = rule.is_quorum(voters, knowledge.electorates()) or _is_everybody_back(best, states, knowledge)
     served = {picture for name in holders for picture in states[name].pictures}
     continuing = {
         name: state.loading.point
@@ -97,6 +97,22 @@ def _known(states: States) -> tuple[Knowledge, list[Electorate]]:
     }
     refuted = sorted(attempt for attempt in attempts if _is_refuted(attempt, states))
     return Knowledge(formed, tuple(sorted(attempts.difference(refuted)))), refuted
+
+
+def _is_everybody_back(best: Rank, states: States, knowledge: Knowledge) -> bool:
+    """All who held the state in the last primary component are here, each in the life in which it did: some were cut
+    off, but nobody has forgotten anything, so what was confirmed is here. (Nobody can have gone on without them: a
+    quorum needs one of them, and who is cut off in a round, or while somebody is being loaded, does not count here.)"""
+    electorates = knowledge.electorates()
+    return bool(electorates) and all(
+        (state := states.get(life.name)) is not None
+        and state.life == life.life
+        and (state.voter or state.kept)
+        and state.rank is not None
+        and state.rank.lineage == best.lineage
+        for electorate in electorates
+        for life in electorate.lives
+    )
 
 
 def _is_refuted(attempt: Electorate, states: States) -> bool:

@@ -34,7 +34,7 @@ class Kind(IntEnum):
 
 
 NOOP: Final = 1  # of COMMAND: no change is wanted, only a place in the order
-VOTER, FOUNDING, HAS_RANK, HAS_FORMED, HAS_LOADING = 1, 2, 4, 8, 16  # of STATE
+VOTER, FOUNDING, HAS_RANK, HAS_FORMED, HAS_LOADING, KEPT = 1, 2, 4, 8, 16, 32  # of STATE
 
 COMMAND: Final = struct.Struct("!BBQQQ")
 VIEW: Final = struct.Struct("!QQQI")
@@ -70,6 +70,7 @@ class State(NamedTuple):
     life: int
     stint: int
     voter: bool
+    kept: bool  # no vote since it was cut off, but it has all that it had then, and nothing was being decided
     founding: bool
     rank: Rank | None  # None: no state
     formed: Electorate | None  # the last primary component that it knows to have been decided
@@ -114,7 +115,7 @@ def is_command(data: bytes) -> bool:
 
 
 def encode_state(state: State) -> bytes:
-    flags = VOTER * state.voter | FOUNDING * state.founding
+    flags = VOTER * state.voter | KEPT * state.kept | FOUNDING * state.founding
     flags |= HAS_RANK * (state.rank is not None) | HAS_FORMED * (state.formed is not None)
     flags |= HAS_LOADING * (state.loading is not None)
     parts = [bytes((Kind.STATE, flags)), VIEW.pack(*_flat(state.view)), LIFE.pack(state.life, state.stint)]
@@ -151,7 +152,7 @@ def decode(data: bytes) -> State | Loaded:
 
 def _decode_state(reader: _Reader) -> State:
     flags = reader.byte()
-    if flags & ~(VOTER | FOUNDING | HAS_RANK | HAS_FORMED | HAS_LOADING):
+    if flags & ~(VOTER | KEPT | FOUNDING | HAS_RANK | HAS_FORMED | HAS_LOADING):
         raise WireError(f"a state with flags {flags}")
     view = reader.view()
     life, stint = reader.take(LIFE)
@@ -160,6 +161,7 @@ def _decode_state(reader: _Reader) -> State:
         life,
         stint,
         bool(flags & VOTER),
+        bool(flags & KEPT),
         bool(flags & FOUNDING),
         reader.rank() if flags & HAS_RANK else None,
         reader.electorate() if flags & HAS_FORMED else None,

@@ -84,6 +84,10 @@ class Stage:
         while self.queue:
             self.deliver(*names)
 
+    def cut_off(self, *names: str) -> None:
+        for name in names:
+            self.carry_out(name, self.cores[name].cut_off(name))
+
     def submit(self, name: str, command: bytes) -> int:
         request, effects = self.cores[name].submit(command)
         self.carry_out(name, effects)

@@ -308,3 +308,59 @@ def test_an_attempt_binds_who_held_the_state_last() -> None:
     stage.view(4, *ALL)
     stage.settle(*ALL)
     assert stage.cores["b"].is_primary
+
+
+def all_cut_off() -> Stage:
+    """Two of them miss the last command, which was confirmed to the third; then it is cut off too."""
+    stage = begun()
+    stage.cut_off("a", "b")
+    stage.submit("c", b"two")
+    stage.deliver("c")
+    assert stage.confirmed("c") == [(1, 2)]
+    stage.cut_off("c")
+    return stage
+
+
+def test_when_all_are_back_who_were_cut_off_they_go_on_with_the_best_of_their_states() -> None:
+    stage = all_cut_off()
+    stage.view(2, "a", "b")
+    stage.settle("a", "b")
+    assert stage.last("a").reason is Reason.NO_QUORUM
+    stage.view(3, *ALL)
+    stage.settle(*ALL)
+    assert stage.cores["c"].is_primary and stage.last("c").holders == ("c",)
+    stage.transfer("a")
+    stage.transfer("b")
+    stage.submit("a", b"three")
+    stage.settle(*ALL)
+    assert stage.words(*ALL) == [[b"one", b"two", b"three"]] * 3
+
+
+def test_when_one_of_them_has_lost_its_memory_they_do_not() -> None:
+    stage = all_cut_off()
+    stage.start("c", founding=False)  # it alone had what was confirmed last
+    stage.view(2, *ALL)
+    stage.settle(*ALL)
+    assert stage.last("a").reason is Reason.NO_QUORUM
+
+
+def test_who_is_cut_off_in_a_round_may_have_missed_a_decision() -> None:
+    stage = begun()
+    stage.view(2, *ALL)
+    stage.cut_off(*ALL)
+    stage.view(3, *ALL)
+    stage.settle(*ALL)
+    assert stage.last("a").reason is Reason.NO_QUORUM
+
+
+def test_who_is_cut_off_while_another_is_being_loaded_may_have_missed_that_it_was() -> None:
+    stage = begun()
+    stage.start("d", founding=False)
+    stage.view(2, *ALL, "d")
+    stage.settle(*ALL, "d")
+    stage.transfer("d")
+    stage.deliver("d")  # it alone knows that it holds the state, and may confirm something
+    stage.cut_off(*ALL)
+    stage.view(3, *ALL)
+    stage.settle(*ALL)
+    assert stage.last("a").reason is Reason.NO_QUORUM
