@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ordercast.model.errors import WireError
 from ordercast.model.events import ViewId
 from ordercast.model.ids import ProcessId, RingId, Seq
+from ordercast.model.lineage import Lineage
 from ordercast.replicated.effects import Point
 from ordercast.replicated.quorum import Electorate, Life
 from ordercast.replicated.sessions import Outcome, Session, Sessions
@@ -21,6 +22,7 @@ from ordercast.replicated.wire import (
     Loading,
     Preface,
     State,
+    United,
     decode,
     decode_command,
     decode_preface,
@@ -28,6 +30,7 @@ from ordercast.replicated.wire import (
     encode_loaded,
     encode_preface,
     encode_state,
+    encode_united,
     is_command,
 )
 
@@ -36,7 +39,9 @@ u32 = st.integers(0, 2**32 - 1)
 names = st.text(max_size=30)
 views = st.builds(lambda ring, who, seq, slot: ViewId(RingId(ring, ProcessId(who)), Seq(seq), slot), u64, u64, u64, u32)
 points = st.builds(Point, views, u32)
-ranks = st.builds(Rank, views, views, u64, st.binary(min_size=DIGEST_SIZE, max_size=DIGEST_SIZE))
+ranks = st.builds(
+    Rank, st.builds(Lineage, views, u32), views, u64, st.binary(min_size=DIGEST_SIZE, max_size=DIGEST_SIZE)
+)
 lives = st.builds(Life, names, u64, u32)
 electorates = st.builds(Electorate, points, st.lists(lives, max_size=4).map(tuple))
 states = st.builds(
@@ -84,6 +89,11 @@ def test_a_state_survives(state: State) -> None:
 @given(st.builds(Loaded, views, u64, u32))
 def test_a_loaded_survives(loaded: Loaded) -> None:
     assert decode(encode_loaded(loaded)) == loaded
+
+
+@given(st.builds(United, views, u64, u32, st.lists(u32, max_size=5).map(tuple)))
+def test_a_united_survives(united: United) -> None:
+    assert decode(encode_united(united)) == united
 
 
 @given(prefaces)

@@ -21,7 +21,8 @@ from ordercast.replicated.component import Component
 from ordercast.replicated.copy import Arriving, Copy
 from ordercast.replicated.core import Core
 from ordercast.replicated.decision import Decision, decide, life_of
-from ordercast.replicated.effects import Confirm, Effect, Refuse, Release, Why
+from ordercast.replicated.effects import Confirm, Effect, Refuse, Why
+from ordercast.replicated.pictures import Pictures
 from ordercast.replicated.quorum import Electorate, LastMajority, Life, Majority, Rule
 from ordercast.replicated.sessions import Sessions
 from ordercast.replicated.track import Held
@@ -219,15 +220,7 @@ def _begins_without_all(patch: pytest.MonkeyPatch) -> None:
 
 
 def _never_released(patch: pytest.MonkeyPatch) -> None:
-    right = Core._on_loaded
-
-    def wrong(self: Core, component: Component, sender: str, effects: list[Effect]) -> None:
-        pictures = {point: set(lives) for point, lives in self._pictures.items()}
-        right(self, component, sender, effects)
-        self._pictures = pictures
-        effects[:] = [effect for effect in effects if not isinstance(effect, Release)]
-
-    patch.setattr(Core, "_on_loaded", wrong)
+    patch.setattr(Pictures, "loaded", lambda self, life: [])
 
 
 def _never_sent_again(patch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ordercast.replicated.effects import Changed, Standing
     from ordercast.replicated.machine import Frozen, Origin
-    from ordercast.replicated.quorum import LastMajority, Majority
+    from ordercast.replicated.quorum import EverySide, LastMajority, Majority, Side
     from ordercast.replicated.replica import NotPrimary, Replica, ReplicaEnded
     from ordercast.replicated.structures.barrier import Barrier
     from ordercast.replicated.structures.base import Age, Applied, Caller, Cut, Front, Lost, Reloaded, Structure
@@ -36,6 +36,7 @@ _HOMES = {
     "Cut": "structures.base",
     "Dictionary": "structures.dictionary",
     "DictionaryFront": "structures.dictionary",
+    "EverySide": "quorum",
     "Front": "structures.base",
     "Frozen": "machine",
     "Job": "structures.queue",
@@ -55,6 +56,7 @@ _HOMES = {
     "Reloaded": "structures.base",
     "Replica": "replica",
     "ReplicaEnded": "replica",
+    "Side": "quorum",
     "Standing": "effects",
     "Structure": "structures.base",
     "value_bytes": "structures.fields",
@@ -70,6 +72,7 @@ __all__ = [
     "Cut",
     "Dictionary",
     "DictionaryFront",
+    "EverySide",
     "Front",
     "Frozen",
     "Job",
@@ -89,6 +92,7 @@ __all__ = [
     "Reloaded",
     "Replica",
     "ReplicaEnded",
+    "Side",
     "Standing",
     "Structure",
     "value_bytes",

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 from ordercast.model.events import View
 from ordercast.replicated.decision import Decision, life_of
-from ordercast.replicated.effects import Point
+from ordercast.replicated.effects import Donor, Point, Reason
 from ordercast.replicated.quorum import Electorate, Life
+from ordercast.replicated.sides import Uniting, uniter_of
 from ordercast.replicated.track import Held, Rank
-from ordercast.replicated.wire import Loaded, State
+from ordercast.replicated.wire import Loaded, State, United
 
 
 @dataclass(slots=True)
@@ -23,6 +24,8 @@ class Component:
     is_primary: bool = False
     step: int = 0  # how many were loaded since the decision
     is_signalled: bool = False
+    uniting: Uniting | None = None  # here is the uniter of several sides
+    is_uniting: bool = False  # several sides have met, and not all who were on them have the state that unites them
 
     @property
     def is_complete(self) -> bool:
@@ -32,6 +35,11 @@ class Component:
     def is_settled(self) -> bool:
         """It is decided, and nobody can be loaded in it any more: it stays what it is."""
         return self.decision is not None and len(self.holders) in (0, len(self.view.members))
+
+    @property
+    def refuses(self) -> bool:
+        """Commands, for certain."""
+        return self.decision is not None and not self.is_primary and not self.is_uniting
 
     @property
     def is_live(self) -> bool:
@@ -48,15 +56,29 @@ class Component:
             return False
         return self.life(sender) == Life(sender, loaded.life, loaded.stint)
 
+    def admits_united(self, sender: str, united: United) -> bool:
+        """It is the uniter's word on this view's sides, and the view has not begun to end."""
+        sides = () if self.decision is None else self.decision.sides
+        if not sides or self.is_signalled or united.view != self.view.id or sender != uniter_of(sides):
+            return False
+        if not united.numbers or not {side.number for side in sides}.issuperset(united.numbers):
+            return False
+        return self.life(sender) == Life(sender, united.life, united.stint)
+
     def settle(self, decision: Decision) -> None:
         self.decision = decision
         self.holders = set(decision.holders)
         self.is_primary = decision.is_primary
+        self.is_uniting = decision.reason in (Reason.SIDES, Reason.UNITED)
 
     def electorate(self) -> Electorate:
         """Those who hold the state at this point."""
         lives = tuple(self.life(name) for name in sorted(self.holders))
         return Electorate(Point(self.view.id, self.step), lives)
+
+    def are_all_loaded(self) -> bool:
+        """Everybody who came with a state has the component's."""
+        return all(name in self.holders for name, state in self.states.items() if state.rank is not None)
 
     def voters(self) -> list[Life]:
         """Among the holders: who came with a vote keeps it, unless that was about another state altogether."""
@@ -66,6 +88,9 @@ class Component:
     def _votes(self, name: str, best: Rank) -> bool:
         state = self.states[name]
         return state.voter and state.rank is not None and state.rank.lineage == best.lineage
+
+    def donor(self, name: str) -> Donor:
+        return Donor(name, self.states[name].life, self.states[name].address)
 
     def life(self, name: str) -> Life:
         return life_of(name, self.states[name])

@@ -11,6 +11,7 @@ At every view all members say what they have. When all have been heard, everybod
                                   decided before the signal, or not at all
     not primary                   commands are refused. Who lacks the best state fetches it, and when that makes a
                                   quorum the view becomes primary, at the place of its LOADED
+    several sides that went on    commands wait while their states are united (`sides.py`), and come after that
 
 A command is applied in a decided primary view before its signal, and confirmed only when it is applied: whoever was a
 member then has it in its track, applied or held, and a later quorum has one of them who has forgotten nothing.
@@ -22,13 +23,13 @@ from collections.abc import Iterable
 
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Transition, View, ViewId
+from ordercast.model.lineage import Lineage
 from ordercast.replicated.component import Component
 from ordercast.replicated.copy import Arriving, Copy
-from ordercast.replicated.decision import Decision, Knowledge, decide, donors_of
+from ordercast.replicated.decision import DONORS_MAX, Decision, Knowledge, decide, decide_united, donors_of
 from ordercast.replicated.effects import (
     Changed,
     Confirm,
-    Donor,
     Effect,
     Fetch,
     Freeze,
@@ -41,19 +42,23 @@ from ordercast.replicated.effects import (
     StopFetching,
     Why,
 )
-from ordercast.replicated.machine import StateMachine
+from ordercast.replicated.machine import SideState, StateMachine, Unites
+from ordercast.replicated.pictures import Pictures
 from ordercast.replicated.quorum import Life, Rule
 from ordercast.replicated.requests import Requests
+from ordercast.replicated.sides import Side, Uniting, picture_point, uniter_of
 from ordercast.replicated.track import Held, Track
 from ordercast.replicated.wire import (
     ADDRESS_SIZE_MAX,
     Loaded,
     Loading,
     State,
+    United,
     decode,
     decode_command,
     encode_loaded,
     encode_state,
+    encode_united,
     is_command,
 )
 
@@ -72,6 +77,8 @@ class Core:
     ) -> None:
         if len(address) > ADDRESS_SIZE_MAX:
             raise UsageError(f"an address of {len(address)} bytes is too long: at most {ADDRESS_SIZE_MAX}")
+        if rule.goes_on and not isinstance(machine, Unites):
+            raise UsageError("a state of which every side goes on must have a way to unite them: unite()")
         self.me = Life(name, life, 0)
         self.malformed = 0  # messages that could not be read
         self._rule = rule
@@ -82,7 +89,7 @@ class Core:
         self._component: Component | None = None
         self._arriving: tuple[Point, Arriving] | None = None
         self._arrived: tuple[Point, bytes, Iterable[bytes]] | None = None  # before the decision that says if it counts
-        self._pictures: dict[Point, set[Life]] = {}  # that are kept here, and for whom
+        self._pictures = Pictures()
         self._requests = Requests(life, outstanding_max)
 
     # Questions
@@ -108,7 +115,7 @@ class Core:
         return None if self._copy.track is None else self._copy.track.term
 
     @property
-    def lineage(self) -> ViewId | None:
+    def lineage(self) -> Lineage | None:
         return None if self._copy.track is None else self._copy.track.lineage
 
     @property
@@ -127,7 +134,7 @@ class Core:
         return 0 if self._copy.track is None else len(self._copy.track.held)
 
     @property
-    def arriving_lineage(self) -> ViewId | None:
+    def arriving_lineage(self) -> Lineage | None:
         """Of the state that is being fetched."""
         return None if self._arriving is None else self._arriving[1].track.lineage
 
@@ -140,6 +147,7 @@ class Core:
 
     def on_view(self, view: View) -> list[Effect]:
         """Whatever was not decided of the view before never will be."""
+        effects = self._stop_uniting()
         self._component = Component(view)
         track, arriving = self._copy.track, self._arriving
         self._requests.state_is_sent()
@@ -154,10 +162,10 @@ class Core:
             self._knowledge.formed,
             self._knowledge.attempts,
             None if arriving is None else Loading(arriving[0], arriving[1].track.rank),
-            tuple(sorted(self._pictures)),
+            self._pictures.points,
             self._address,
         )
-        return [Send((encode_state(state),)), self._changed(Reason.VIEW)]
+        return [*effects, Send((encode_state(state),)), self._changed(Reason.VIEW)]
 
     def on_transition(self, transition: Transition) -> list[Effect]:
         component = self._component
@@ -186,12 +194,13 @@ class Core:
     def cut_off(self, name: str) -> list[Effect]:
         """The stream has a gap (Left, Reconnected, Dropped): what comes next is a View of a new membership, under this
         name. The state stays, but has no vote before it is loaded again; what waits is sent again by and by."""
-        effects: list[Effect] = [Release(point) for point in sorted(self._pictures)]
+        effects: list[Effect] = [Release(point) for point in self._pictures.retain(())]
+        effects += self._stop_uniting()
         component = self._component
         if self._arriving is not None:
             effects.append(StopFetching(self._arriving[0]))
         self.me = Life(name, self.me.life, self.me.stint + 1)
-        self._pictures, self._arriving, self._arrived, self._component = {}, None, None, None
+        self._arriving = self._arrived = self._component = None
         self._copy.cut_off(is_settled=component is None or component.is_settled)
         return [*effects, self._changed(Reason.CUT_OFF)]
 
@@ -215,7 +224,7 @@ class Core:
 
     def _submit(self, command: bytes, *, is_noop: bool) -> tuple[int, list[Effect]]:
         component = self._component
-        if component is not None and component.decision is not None and not component.is_primary:
+        if component is not None and component.refuses:
             number = self._requests.skip()
             return number, [Refuse(number, Why.NOT_PRIMARY)]
         if self._requests.is_full:
@@ -231,10 +240,13 @@ class Core:
     def loaded(self, point: Point, preface: bytes, pieces: Iterable[bytes]) -> list[Effect]:
         """The picture of `point` is here: `preface` and `pieces` as its Freeze had them. Calls `machine.load`, now or
         when the round of a new view is over; `pieces` must stay readable until another Fetch or a StopFetching.
-        WireError when the picture is not the one that was asked for: nothing has changed, fetch again."""
+        WireError when the picture is not the one that was asked for: nothing has changed, fetch again. (The picture
+        of a side is kept beside, until all of them are here.)"""
+        component = self._component
+        if component is not None and component.uniting is not None and component.uniting.point == point:
+            return self._fetched_side(component, component.uniting, preface, pieces)
         if self._arriving is None or self._arriving[0] != point:
             return []
-        component = self._component
         if component is None or component.decision is None:
             self._arrived = point, preface, pieces
             return []
@@ -255,7 +267,9 @@ class Core:
 
     def _on_command(self, component: Component, held: Held, effects: list[Effect]) -> None:
         command = decode_command(held.payload)
-        if component.decision is None:
+        if held.name not in component.view.members:
+            return  # who has gone: its state may not be here, and its command speaks of what is in it
+        if component.decision is None or component.is_uniting:
             component.pending.append(held)
         elif component.is_primary:
             self._sequence(component, (held,), effects)
@@ -281,10 +295,15 @@ class Core:
         if request is not None:
             effects.append(Refuse(number, Why.NOT_PRIMARY if request.copies == 1 else Why.UNCERTAIN))
 
-    def _on_message(self, component: Component, sender: str, message: State | Loaded, effects: list[Effect]) -> None:
+    def _on_message(
+        self, component: Component, sender: str, message: State | Loaded | United, effects: list[Effect]
+    ) -> None:
         if isinstance(message, Loaded):
             if component.admits(sender, message):
                 self._on_loaded(component, sender, effects)
+        elif isinstance(message, United):
+            if component.admits_united(sender, message):
+                self._on_united(component, message, effects)
         elif component.decision is None:
             component.add(sender, message)
             if component.is_complete:
@@ -296,55 +315,68 @@ class Core:
         component.step += 1
         was_primary = component.is_primary
         if not was_primary:
-            component.is_primary = self._rule.is_quorum(component.voters(), self._knowledge.electorates())
+            component.is_primary = self._is_quorum(component)
         if component.is_primary:
             self._form(component)
             if not was_primary:
+                self._place_pending(component, effects)
                 self._catch_up(component, effects)
-        for point in [point for point, lives in self._pictures.items() if component.life(sender) in lives]:
-            self._pictures[point].discard(component.life(sender))
-            if not self._pictures[point]:
-                del self._pictures[point]
-                effects.append(Release(point))
+        effects += [Release(point) for point in self._pictures.loaded(component.life(sender))]
         is_new = component.is_primary and not was_primary
         effects.append(self._changed(Reason.LOADED if is_new else Reason.JOINED))
+
+    def _is_quorum(self, component: Component) -> bool:
+        """Sides that were united go on when all who were on them have the new state: were there one who has it, and
+        died, they would unite once more without what it had confirmed."""
+        if self._rule.goes_on:
+            return component.are_all_loaded()
+        return self._rule.is_quorum(component.voters(), self._knowledge.electorates())
 
     # The decision
 
     def _decide(self, component: Component, effects: list[Effect]) -> None:
         decision = decide(component.view.id, component.states, self._rule)
-        component.settle(decision)
-        component.has_best = self.me.name in decision.holders
         self._knowledge = decision.knowledge
         if self._copy.track is not None and self._copy.track.lineage in decision.forgotten:
             self._copy.forget()
         if decision.reason is Reason.BOOTSTRAP and decision.best is not None:
             self._copy.begin(Track(decision.best.lineage, decision.best.term))
+        self._take_up(component, decision, effects)
+
+    def _take_up(self, component: Component, decision: Decision, effects: list[Effect]) -> None:
+        component.settle(decision)
+        component.has_best = self.me.name in decision.holders
         self._aim(component, decision, effects)
         if component.is_primary:
             self._form(component)
         if component.has_best and component.is_live:
             self._apply(effects)
         self._keep_pictures(component, decision, effects)
-        self._place_pending(component, effects)
+        if decision.sides:
+            self._meet(component, decision.sides, effects)
+        if not component.is_uniting:
+            self._place_pending(component, effects)
         self._take_arrived(component, effects)
         effects.append(self._changed(decision.reason))
         self._catch_up(component, effects)
 
     def _form(self, component: Component) -> None:
         """The holders are a primary component, from this place in the order on. After the signal it is an attempt."""
-        electorate = component.electorate()
-        if component.is_signalled:
-            self._knowledge = self._knowledge.with_attempt(electorate)
-        else:
-            self._knowledge = Knowledge(electorate)
-        term = component.view.id
+        component.is_uniting = False
         if self._arriving is not None:
-            self._arriving[1].track.term = term
+            self._form_track(self._arriving[1].track, component)
         elif component.has_best and self._copy.track is not None:
-            self._copy.track.term = term
+            self._form_track(self._copy.track, component)
+        if not self._rule.goes_on:
+            is_attempt, electorate = component.is_signalled, component.electorate()
+            self._knowledge = self._knowledge.with_attempt(electorate) if is_attempt else Knowledge(electorate)
         if self.me.name in component.holders:
             self._copy.is_voter = self._copy.is_kept = True
+
+    def _form_track(self, track: Track, component: Component) -> None:
+        track.term = component.view.id
+        if self._rule.goes_on:
+            track.lineage = Lineage(component.view.id)
 
     def _aim(self, component: Component, decision: Decision, effects: list[Effect]) -> None:
         """What to fetch now, if anything."""
@@ -367,25 +399,22 @@ class Core:
         names = donors_of(point, decision, component.states)
         fetchers = sorted({*decision.lacking, *decision.continuing})
         start = fetchers.index(self.me.name) % len(names)
-        donors = (
-            Donor(name, component.states[name].life, component.states[name].address)
-            for name in names[start:] + names[:start]
-        )
-        return Fetch(point, tuple(donors))
+        return Fetch(point, tuple(component.donor(name) for name in names[start:] + names[:start]))
 
     def _keep_pictures(self, component: Component, decision: Decision, effects: list[Effect]) -> None:
         """Those that somebody still fetches, and a new one for those who begin."""
-        for point in sorted(self._pictures):
-            lives = {component.life(name) for name, other in decision.continuing.items() if other == point}
-            if component.has_best and lives:
-                self._pictures[point] = lives
-            else:
-                del self._pictures[point]
-                effects.append(Release(point))
+        wanted = set(decision.continuing.values()) if component.has_best else set()
+        effects += [Release(point) for point in self._pictures.retain(wanted)]
+        for point in self._pictures.points:
+            readers = (name for name, other in decision.continuing.items() if other == point)
+            self._pictures.keep(point, map(component.life, readers))
         is_donor = self.me.name in donors_of(decision.point, decision, component.states)
         if is_donor and decision.lacking and not component.is_signalled:
-            self._pictures[decision.point] = {component.life(name) for name in decision.lacking}
-            effects.append(Freeze(decision.point, self._copy.preface(), self._copy.machine.freeze()))
+            self._freeze(decision.point, map(component.life, decision.lacking), effects)
+
+    def _freeze(self, point: Point, readers: Iterable[Life], effects: list[Effect]) -> None:
+        self._pictures.keep(point, readers)
+        effects.append(Freeze(point, self._copy.preface(), self._copy.machine.freeze()))
 
     def _place_pending(self, component: Component, effects: list[Effect]) -> None:
         pending, component.pending = component.pending, []
@@ -426,6 +455,61 @@ class Core:
                 payloads.append(self._requests.payload(number))
         if payloads:
             effects.append(Send(tuple(payloads)))
+
+    # Several sides (see `sides.py`)
+
+    def _meet(self, component: Component, sides: tuple[Side, ...], effects: list[Effect]) -> None:
+        """What each side holds it applies, as a branch of its own, so that its picture is complete."""
+        mine = next((side for side in sides if self.me.name in side.members), None)
+        if component.is_signalled or mine is None or self._copy.track is None:
+            return
+        self._copy.track.lineage = Lineage(component.view.id, mine.number)
+        self._apply(effects)
+        uniter = uniter_of(sides)
+        if self.me.name == uniter:
+            component.uniting = Uniting(component.view.id, sides)
+            component.uniting.have(mine, self._copy.sessions)
+            self._fetch_side(component, component.uniting, effects)
+        elif uniter not in mine.members and self.me.name in mine.members[:DONORS_MAX]:
+            self._freeze(picture_point(component.view.id, mine), (component.life(uniter),), effects)
+
+    def _fetch_side(self, component: Component, uniting: Uniting, effects: list[Effect]) -> None:
+        side = uniting.wanted
+        if side is None:
+            numbers = tuple(side.number for side in uniting.needed())
+            united = United(component.view.id, self.me.life, self.me.stint, numbers)
+            effects.append(Send((encode_united(united),)))
+            return
+        donors = (component.donor(name) for name in side.members[:DONORS_MAX])
+        effects.append(Fetch(picture_point(component.view.id, side), tuple(donors)))
+
+    def _fetched_side(
+        self, component: Component, uniting: Uniting, preface: bytes, pieces: Iterable[bytes]
+    ) -> list[Effect]:
+        uniting.take(preface, pieces)
+        effects: list[Effect] = []
+        if not component.is_signalled:
+            self._fetch_side(component, uniting, effects)
+        return effects
+
+    def _on_united(self, component: Component, united: United, effects: list[Effect]) -> None:
+        assert component.decision is not None
+        sides = [side for side in component.decision.sides if side.number in united.numbers]
+        uniter = uniter_of(component.decision.sides)
+        decision = decide_united(component.view.id, component.states, sides, uniter)
+        uniting, component.uniting = component.uniting, None
+        if uniting is not None and len(sides) > 1:
+            assert decision.best is not None and isinstance(self._copy.machine, Unites)
+            states = [SideState(side.number, side.members, uniting.fetched[side.number].pieces) for side in sides]
+            self._copy.machine.unite(states)
+            self._copy.begin(Track(*decision.best))
+            self._copy.sessions = uniting.sessions(sides)
+        self._take_up(component, decision, effects)
+
+    def _stop_uniting(self) -> list[Effect]:
+        component = self._component
+        point = None if component is None or component.uniting is None else component.uniting.point
+        return [] if point is None else [StopFetching(point)]
 
     def _changed(self, reason: Reason) -> Changed:
         component = self._component

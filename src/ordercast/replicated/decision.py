@@ -9,11 +9,13 @@ anybody decided before the signal. A beginning that is refuted never was: its st
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ordercast.model.events import ViewId
+from ordercast.model.lineage import Lineage
 from ordercast.replicated.effects import Point, Reason
 from ordercast.replicated.quorum import Electorate, Life, Rule
+from ordercast.replicated.sides import Side, sides_of, united_rank
 from ordercast.replicated.track import EMPTY, Rank
 from ordercast.replicated.wire import State
 
@@ -43,10 +45,11 @@ class Decision:
     best: Rank | None
     holders: tuple[str, ...]  # sorted
     is_primary: bool
-    knowledge: Knowledge  # before this decision
-    forgotten: frozenset[ViewId]  # lineages that never began
-    continuing: Mapping[str, Point]  # those who lack it and go on with the picture that they are fetching
-    lacking: tuple[str, ...]  # those who lack it and need a new picture, sorted
+    knowledge: Knowledge = Knowledge()  # before this decision
+    forgotten: frozenset[Lineage] = frozenset()  # that never began
+    continuing: Mapping[str, Point] = field(default_factory=dict)  # who lacks it, and goes on fetching a picture of it
+    lacking: tuple[str, ...] = ()  # those who lack it and need a new picture, sorted
+    sides: tuple[Side, ...] = ()  # several that have met and are not united yet
 
 
 def life_of(name: str, state: State) -> Life:
@@ -54,12 +57,33 @@ def life_of(name: str, state: State) -> Life:
 
 
 def decide(view: ViewId, states: States, rule: Rule) -> Decision:
+    return _decide_sides(view, states) if rule.goes_on else _decide_primary(view, states, rule)
+
+
+def _decide_sides(view: ViewId, states: States) -> Decision:
+    sequences = {name: state.rank.sequence for name, state in states.items() if state.rank is not None}
+    sides, point = sides_of(sequences), Point(view, 0)
+    if not sides:
+        return Decision(point, Reason.BOOTSTRAP, Rank(Lineage(view), view, 0, EMPTY), tuple(sorted(states)), True)
+    if len(sides) > 1:
+        return Decision(point, Reason.SIDES, None, (), False, sides=sides)
+    best, holders = united_rank(view, sides), sides[0].members
+    continuing = _continuing(best, holders, states)
+    lacking = _others(states, (*holders, *continuing))
+    return Decision(point, Reason.ONE_SIDE, best, holders, True, continuing=continuing, lacking=lacking)
+
+
+def decide_united(view: ViewId, states: States, sides: Sequence[Side], uniter: str) -> Decision:
+    """Of several sides these make the state. If it is one, who was on it has it; if not, the uniter alone."""
+    best, is_one = united_rank(view, sides), len(sides) == 1
+    holders, reason = (sides[0].members, Reason.ONE_SIDE) if is_one else ((uniter,), Reason.UNITED)
+    return Decision(Point(view, 0), reason, best, holders, is_one, lacking=_others(states, holders))
+
+
+def _decide_primary(view: ViewId, states: States, rule: Rule) -> Decision:
     knowledge, refuted = _known(states)
-    forgotten = frozenset(
-        attempt.point.view
-        for attempt in refuted
-        if any(state.rank is not None and state.rank.lineage == attempt.point.view for state in states.values())
-    )
+    lineages = {state.rank.lineage for state in states.values() if state.rank is not None}
+    forgotten = frozenset(lineages.intersection(Lineage(attempt.point.view) for attempt in refuted))
     point = Point(view, 0)
     ranks = {
         name: state.rank
@@ -72,18 +96,36 @@ def decide(view: ViewId, states: States, rule: Rule) -> Decision:
     holders = tuple(sorted(name for name, rank in ranks.items() if rank == best))
     voters = [life_of(name, states[name]) for name in holders if states[name].voter]
     is_primary = rule.is_quorum(voters, knowledge.electorates()) or _is_everybody_back(best, states, knowledge)
+    continuing = _continuing(best, holders, states)
+    lacking = _others(states, (*holders, *continuing))
+    reason = Reason.QUORUM if is_primary else Reason.NO_QUORUM
+    return Decision(point, reason, best, holders, is_primary, knowledge, forgotten, continuing, lacking)
+
+
+def _beginning(
+    point: Point, states: States, rule: Rule, knowledge: Knowledge, forgotten: frozenset[Lineage]
+) -> Decision:
+    if not rule.may_begin({name: state.founding for name, state in states.items()}):
+        return Decision(point, Reason.NO_STATE, None, (), False, knowledge, forgotten)
+    best = Rank(Lineage(point.view), point.view, 0, EMPTY)
+    return Decision(point, Reason.BOOTSTRAP, best, tuple(sorted(states)), True, knowledge, forgotten)
+
+
+def _continuing(best: Rank, holders: Sequence[str], states: States) -> dict[str, Point]:
+    """Who is fetching a picture that some holder serves, and will have the best state with what came since."""
     served = {picture for name in holders for picture in states[name].pictures}
-    continuing = {
+    return {
         name: state.loading.point
         for name, state in states.items()
         if name not in holders
         and state.loading is not None
-        and state.loading.rank == best
+        and state.loading.rank.sequence == best.sequence
         and state.loading.point in served
     }
-    lacking = tuple(sorted(name for name in states if name not in holders and name not in continuing))
-    reason = Reason.QUORUM if is_primary else Reason.NO_QUORUM
-    return Decision(point, reason, best, holders, is_primary, knowledge, forgotten, continuing, lacking)
+
+
+def _others(states: States, names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(sorted(states.keys() - set(names)))
 
 
 def _known(states: States) -> tuple[Knowledge, list[Electorate]]:
@@ -121,16 +163,6 @@ def _is_refuted(attempt: Electorate, states: States) -> bool:
         if state is not None and life_of(life.name, state) == life and attempt not in state.attempts:
             return True
     return False
-
-
-def _beginning(
-    point: Point, states: States, rule: Rule, knowledge: Knowledge, forgotten: frozenset[ViewId]
-) -> Decision:
-    names = tuple(sorted(states))
-    if rule.may_begin({name: state.founding for name, state in states.items()}):
-        best = Rank(point.view, point.view, 0, EMPTY)
-        return Decision(point, Reason.BOOTSTRAP, best, names, True, knowledge, forgotten, {}, ())
-    return Decision(point, Reason.NO_STATE, None, (), False, knowledge, forgotten, {}, ())
 
 
 def _best(ranks: Mapping[str, Rank], states: States, rule: Rule) -> Rank:

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from ordercast.model.events import ViewId
+from ordercast.model.lineage import Lineage
 from ordercast.replicated.machine import Frozen
 
 
@@ -18,7 +19,7 @@ class Point(NamedTuple):
     """The place of a decision in the order: pictures of the state are taken there."""
 
     view: ViewId
-    step: int  # 0: the round of the view
+    step: int  # 0: the round of the view; else the number of those loaded since, or of a side (`sides.py`)
 
 
 class Standing(Enum):
@@ -47,6 +48,9 @@ class Reason(Enum):
     NO_QUORUM = "those who have the best state are no quorum"
     NO_STATE = "nobody has a state, and some who must be here for a beginning are not"
     JOINED = "a replica was loaded"
+    ONE_SIDE = "every side goes on, and here is one"
+    SIDES = "several sides have met: their states are being united"
+    UNITED = "the sides were united: all who were on them are being loaded"
     SIGNAL = "the view is ending: nothing is applied before the next one is decided"
     CUT_OFF = "this replica is not in the group"
 
@@ -121,7 +125,7 @@ class Changed:
     term: ViewId | None  # the primary view in which the state here was last decided current
     count: int  # commands applied here
     reason: Reason
-    lineage: ViewId | None  # the view in which the sequence of commands began, of which the state here is
+    lineage: Lineage | None  # of the state here
 
 
 Effect = Send | Confirm | Refuse | Fetch | StopFetching | Freeze | Release | Changed

@@ -6,8 +6,8 @@ replica, on any machine. It gets no clock and no randomness; what it needs of ei
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
 
 
 class Origin(NamedTuple):
@@ -39,3 +39,20 @@ class StateMachine(Protocol):
     def load(self, pieces: Iterable[bytes]) -> None:
         """Replace the whole state by that of a picture. All or nothing: when `pieces` raises, the old state stays."""
         ...
+
+
+class SideState(NamedTuple):
+    """The state of one of several sides that have met."""
+
+    number: int  # from 1, the same at all replicas
+    members: tuple[str, ...]  # who was on it
+    pieces: Iterable[bytes] | None  # of its picture; None: it is the state that is here
+
+
+@runtime_checkable
+class Unites(Protocol):
+    """What a state machine has besides, when every side of a partition goes on."""
+
+    def unite(self, sides: Sequence[SideState]) -> None:
+        """Have a state that unites these: one of them is the one that is here, perhaps. It happens at one replica, the
+        others get what comes of it, so it need not be deterministic."""

@@ -11,9 +11,9 @@ decided by some and perhaps not by others binds both, until it is known which it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from ordercast.model.errors import UsageError
 from ordercast.replicated.effects import Point
@@ -42,6 +42,11 @@ class Electorate(NamedTuple):
 
 
 class Rule(Protocol):
+    @property
+    def goes_on(self) -> bool:
+        """Does every side of a partition go on, quorum or not? Then the rest is not asked."""
+        ...
+
     def is_quorum(self, voters: Collection[Life], electorates: Sequence[Electorate]) -> bool:
         """`electorates`: of the last primary component that is known, and of those that may have been decided since."""
         ...
@@ -62,6 +67,10 @@ class Majority:
     know more."""
 
     weights: Mapping[str, int]  # by full name; who is not named has a copy, and no voice
+
+    @property
+    def goes_on(self) -> bool:
+        return False
 
     def __post_init__(self) -> None:
         if any(weight < 0 for weight in self.weights.values()) or not sum(self.weights.values()):
@@ -85,6 +94,10 @@ class LastMajority:
 
     founders: frozenset[str]  # full names
 
+    @property
+    def goes_on(self) -> bool:
+        return False
+
     def __post_init__(self) -> None:
         if not self.founders:
             raise UsageError("name at least one founder: without one nobody would ever begin")
@@ -94,6 +107,41 @@ class LastMajority:
 
     def may_begin(self, fresh: Mapping[str, bool]) -> bool:
         return all(fresh.get(name, False) for name in self.founders)
+
+    def weight(self, name: str) -> int:
+        return 1
+
+
+StateT = TypeVar("StateT")
+
+
+@dataclass(frozen=True)
+class Side(Generic[StateT]):
+    """One of the sides that have met, for the application."""
+
+    members: tuple[str, ...]  # who was on it, by full name
+    commands: int  # how many were applied, since the beginning
+    state: StateT  # the structure with its state
+    is_here: bool  # it is the state of this replica
+
+
+@dataclass(frozen=True)
+class EverySide:
+    """Every side of a partition goes on by itself. When sides meet that have both gone on, `on_merge` gets them and
+    gives the structure with the state that all have from then on: one of theirs, changed or not, or another. It is
+    called at one of the replicas, and the others fetch what it gave."""
+
+    on_merge: Callable[[Sequence[Side[Any]]], Any]
+
+    @property
+    def goes_on(self) -> bool:
+        return True
+
+    def is_quorum(self, voters: Collection[Life], electorates: Sequence[Electorate]) -> bool:
+        return True
+
+    def may_begin(self, fresh: Mapping[str, bool]) -> bool:
+        return True
 
     def weight(self, name: str) -> int:
         return 1

@@ -39,7 +39,7 @@ from ordercast.replicated.effects import (
     StopFetching,
     Why,
 )
-from ordercast.replicated.quorum import Rule
+from ordercast.replicated.quorum import EverySide, Rule
 from ordercast.replicated.structures.base import (
     BACK_COMMAND,
     Age,
@@ -88,15 +88,15 @@ class Replica(Generic[FrontT]):
         port: int = 0,
         patience: Patience | None = None,
     ) -> None:
-        """`quorum`: `Majority` or `LastMajority`, the same at all members. `founding`: this is the first life of this
-        replica ever (asked by `LastMajority` alone). `host` and `port`: where others fetch the state from; they must be
-        able to reach it."""
+        """`quorum`: `Majority`, `LastMajority` or `EverySide`, the same at all members. `founding`: this is the first
+        life of this replica ever (asked by `LastMajority` alone). `host` and `port`: where others fetch the state from;
+        they must be able to reach it."""
         self.group = group
         self.status: Changed | None = None  # what is known of the component
         self._member = member
         self._structure = structure
         self._watchers = Watchers()
-        self._machine = Told(structure, self._watchers)
+        self._machine = Told(structure, self._watchers, quorum.on_merge if isinstance(quorum, EverySide) else None)
         self._patience = patience or Patience()
         self._donor = Donor(host, port, self._patience)
         self._settings = (quorum, founding)

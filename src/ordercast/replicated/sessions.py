@@ -29,6 +29,7 @@ class Session:
 @dataclass(slots=True)
 class Sessions:
     by_life: dict[int, Session] = field(default_factory=dict)  # least recently used first
+    forgotten: int = 0  # that were not used for so long
 
     def outcome(self, life: int, request: int) -> Outcome | None:
         session = self.by_life.get(life)
@@ -38,13 +39,17 @@ class Sessions:
         """A command of this session has come in its turn. False when it was applied before, or is too old to be."""
         session = self.by_life.pop(life, None) or Session()
         self.by_life[life] = session
-        if len(self.by_life) > SESSIONS_MAX:
-            del self.by_life[next(iter(self.by_life))]
+        self.forget_old()
         if settled > session.settled:
             session.settled = settled
             for number in [number for number in session.outcomes if number <= settled]:
                 del session.outcomes[number]
         return request > session.settled and request not in session.outcomes
+
+    def forget_old(self) -> None:
+        while len(self.by_life) > SESSIONS_MAX:
+            del self.by_life[next(iter(self.by_life))]
+            self.forgotten += 1
 
     def remember(self, life: int, request: int, outcome: Outcome) -> None:
         self.by_life[life].outcomes[request] = outcome

@@ -12,18 +12,30 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ordercast.model.events import ViewId
+from ordercast.model.lineage import Lineage
 
 DIGEST_SIZE = 16
 EMPTY = bytes(DIGEST_SIZE)  # of the sequence without commands
 
 
+class Sequenced(NamedTuple):
+    """A sequence of commands from the first on. Equal ones are the same, whatever lineage they are told of."""
+
+    length: int  # those that are held included
+    digest: bytes
+
+
 class Rank(NamedTuple):
     """What one says of a track to others. Within a lineage the greater one has everything that anybody confirmed."""
 
-    lineage: ViewId  # the view in which it began
+    lineage: Lineage
     term: ViewId  # the primary view in which it was last decided current
-    length: int  # commands, those that are held included
+    length: int
     digest: bytes
+
+    @property
+    def sequence(self) -> Sequenced:
+        return Sequenced(self.length, self.digest)
 
 
 class Held(NamedTuple):
@@ -39,7 +51,7 @@ def chained(digest: bytes, held: Held) -> bytes:
 
 @dataclass(slots=True)
 class Track:
-    lineage: ViewId
+    lineage: Lineage
     term: ViewId
     count: int = 0
     digest: bytes = EMPTY

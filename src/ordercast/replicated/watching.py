@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar
 from weakref import ref
 
-from ordercast.model.errors import WireError
+from ordercast.model.errors import UsageError, WireError
 from ordercast.replicated.batching import decode_batch, encode_results
 from ordercast.replicated.effects import Changed
-from ordercast.replicated.machine import Frozen, Origin
+from ordercast.replicated.machine import Frozen, Origin, SideState
+from ordercast.replicated.quorum import Side
 from ordercast.replicated.structures.base import Applied, Reloaded, Structure
 from ordercast.replicated.structures.fields import U64, Reader
 from ordercast.replicated.transfer import Progress
@@ -150,11 +151,14 @@ class Filling:
 class Told:
     """The state machine that the core sees: it takes batches apart, counts, and tells of what is applied."""
 
-    def __init__(self, structure: Structure[Any], watchers: Watchers) -> None:
+    def __init__(
+        self, structure: Structure[Any], watchers: Watchers, on_merge: Callable[[Sequence[Side[Any]]], Any] | None
+    ) -> None:
         self.structure = structure
         self.count = 0  # commands of the application so far
         self.loads = 0
         self._watchers = watchers
+        self._on_merge = on_merge
 
     def apply(self, command: bytes, origin: Origin) -> bytes:
         try:
@@ -178,6 +182,22 @@ class Told:
         return Counted(self.count, self.structure.freeze())
 
     def load(self, pieces: Iterable[bytes]) -> None:
+        self._adopt(*self._filled(pieces), "the state was fetched from another replica")
+
+    def unite(self, sides: Sequence[SideState]) -> None:
+        """Asks the application. What it gives must be a structure of the kind that is replicated here."""
+        assert self._on_merge is not None
+        found = []
+        for _, members, pieces in sides:
+            structure, count = (self.structure, self.count) if pieces is None else self._filled(pieces)
+            found.append(Side(members, count, structure, pieces is None))
+        united = self._on_merge(found)
+        if not isinstance(united, type(self.structure)):
+            kinds = type(self.structure).__name__, type(united).__name__
+            raise UsageError("on_merge must give a {}, it gave a {}".format(*kinds))
+        self._adopt(united, max(side.commands for side in found), "sides that went on apart were united")
+
+    def _filled(self, pieces: Iterable[bytes]) -> tuple[Structure[Any], int]:
         if isinstance(pieces, Filling):
             filling = pieces
         else:
@@ -186,7 +206,11 @@ class Told:
                 filling.take(piece)
         if filling.count is None:
             raise WireError("a picture without a count")
-        self.structure.adopt(filling.structure)
-        self.count = filling.count
+        return filling.structure, filling.count
+
+    def _adopt(self, structure: Structure[Any], count: int, why: str) -> None:
+        if structure is not self.structure:
+            self.structure.adopt(structure)
+        self.count = count
         self.loads += 1
-        self._watchers.tell(Reloaded("the state was fetched from another replica"))
+        self._watchers.tell(Reloaded(why))

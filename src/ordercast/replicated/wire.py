@@ -3,6 +3,7 @@
     COMMAND   one change of the state, or a no-op that only wants its place
     STATE     at every view, from every member: what I have and what I know
     LOADED    the picture that I lacked is here
+    UNITED    several sides have met, and these of them make the state
 
 Network byte order. `decode` and `decode_preface` raise WireError and nothing else, and check counts before they build.
 """
@@ -17,6 +18,7 @@ from typing import Final, NamedTuple, TypeVar
 from ordercast.model.errors import WireError
 from ordercast.model.events import ViewId
 from ordercast.model.ids import ProcessId, RingId, Seq
+from ordercast.model.lineage import Lineage
 from ordercast.replicated.effects import Point
 from ordercast.replicated.quorum import Electorate, Life
 from ordercast.replicated.sessions import Outcome, Session, Sessions
@@ -31,6 +33,7 @@ class Kind(IntEnum):
     COMMAND = 1
     STATE = 2
     LOADED = 3
+    UNITED = 4
 
 
 NOOP: Final = 1  # of COMMAND: no change is wanted, only a place in the order
@@ -86,6 +89,15 @@ class Loaded(NamedTuple):
     stint: int
 
 
+class United(NamedTuple):
+    """Of the uniter. `numbers`: the sides that are united, rising."""
+
+    view: ViewId
+    life: int
+    stint: int
+    numbers: tuple[int, ...]
+
+
 class Preface(NamedTuple):
     """The core's part of a picture: what is applied in it, and what is held behind that."""
 
@@ -136,14 +148,23 @@ def encode_loaded(loaded: Loaded) -> bytes:
     return bytes((Kind.LOADED,)) + VIEW.pack(*_flat(loaded.view)) + LIFE.pack(loaded.life, loaded.stint)
 
 
-def decode(data: bytes) -> State | Loaded:
+def encode_united(united: United) -> bytes:
+    head = bytes((Kind.UNITED,)) + VIEW.pack(*_flat(united.view)) + LIFE.pack(united.life, united.stint)
+    return head + U16.pack(len(united.numbers)) + b"".join(map(U32.pack, united.numbers))
+
+
+def decode(data: bytes) -> State | Loaded | United:
     """All but commands."""
     reader = _Reader(data)
     kind = reader.byte()
     if kind == Kind.STATE:
-        message: State | Loaded = _decode_state(reader)
+        message: State | Loaded | United = _decode_state(reader)
     elif kind == Kind.LOADED:
         message = Loaded(reader.view(), *reader.take(LIFE))
+    elif kind == Kind.UNITED:
+        view = reader.view()
+        life, stint = reader.take(LIFE)
+        message = United(view, life, stint, reader.many(reader.u32))
     else:
         raise WireError(f"there is no kind {kind}")
     reader.end()
@@ -173,8 +194,9 @@ def _decode_state(reader: _Reader) -> State:
 
 
 def encode_preface(preface: Preface) -> bytes:
-    parts = [U64.pack(preface.applied), preface.digest, U32.pack(len(preface.sessions.by_life))]
-    for life, session in preface.sessions.by_life.items():
+    sessions = preface.sessions
+    parts = [U64.pack(preface.applied), preface.digest, U64.pack(sessions.forgotten), U32.pack(len(sessions.by_life))]
+    for life, session in sessions.by_life.items():
         parts += [U64.pack(life), U64.pack(session.settled), U32.pack(len(session.outcomes))]
         for request, (position, result) in session.outcomes.items():
             parts += [U64.pack(request), U64.pack(position), U32.pack(len(result)), result]
@@ -188,7 +210,7 @@ def encode_preface(preface: Preface) -> bytes:
 def decode_preface(data: bytes) -> Preface:
     reader = _Reader(data)
     applied, digest = reader.u64(), reader.bytes_of(DIGEST_SIZE)
-    sessions = Sessions()
+    sessions = Sessions(forgotten=reader.u64())
     for _ in range(reader.u32()):
         life = reader.u64()
         session = sessions.by_life[life] = Session(reader.u64())
@@ -248,7 +270,8 @@ class _Reader:
         return Point(self.view(), self.take(STEP)[0])
 
     def rank(self) -> Rank:
-        return Rank(self.view(), self.view(), self.u64(), self.bytes_of(DIGEST_SIZE))
+        lineage = Lineage(self.view(), self.u32())
+        return Rank(lineage, self.view(), self.u64(), self.bytes_of(DIGEST_SIZE))
 
     def electorate(self) -> Electorate:
         return Electorate(self.point(), self.many(self._life))
@@ -279,7 +302,8 @@ def _point_bytes(point: Point) -> bytes:
 
 
 def _rank_bytes(rank: Rank) -> bytes:
-    return VIEW.pack(*_flat(rank.lineage)) + VIEW.pack(*_flat(rank.term)) + U64.pack(rank.length) + rank.digest
+    lineage = VIEW.pack(*_flat(rank.lineage.view)) + U32.pack(rank.lineage.side)
+    return lineage + VIEW.pack(*_flat(rank.term)) + U64.pack(rank.length) + rank.digest
 
 
 def _electorate_bytes(electorate: Electorate) -> bytes:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ordercast.model.events import ViewId
 from ordercast.model.ids import Instant
+from ordercast.model.lineage import Lineage
 from ordercast.trace.client_records import Calm
 from ordercast.trace.records import Ended, Healed
 
@@ -41,7 +42,7 @@ class Returned:
     at: Instant
     life: int
     request: int
-    lineage: ViewId | None
+    lineage: Lineage | None
     position: int
     result: bytes
 
@@ -60,7 +61,7 @@ class Applied:
 
     at: Instant
     life: int
-    lineage: ViewId | None
+    lineage: Lineage | None
     term: ViewId | None
     position: int
     caller: int
@@ -76,7 +77,7 @@ class GotPicture:
 
     at: Instant
     life: int
-    lineage: ViewId | None
+    lineage: Lineage | None
     position: int  # of the last command in it
     chain: int
 
@@ -93,7 +94,7 @@ class ComponentChanged:
     is_holder: bool
     holders: tuple[str, ...]
     members: tuple[str, ...]
-    lineage: ViewId | None
+    lineage: Lineage | None
     term: ViewId | None
     count: int  # commands in its state
     why: str

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from ordercast.model.events import Reason, Transition, View, ViewId
 from ordercast.model.ids import ProcessId, RingId, Seq
 from ordercast.replicated.core import Core
 from ordercast.replicated.effects import Changed, Confirm, Effect, Fetch, Freeze, Point, Refuse, Release, Send
-from ordercast.replicated.machine import Origin
+from ordercast.replicated.machine import Origin, SideState
 from ordercast.replicated.quorum import Majority, Rule
 
 ALL = ("a", "b", "c")
@@ -31,6 +31,19 @@ class Words:
 
     def load(self, pieces: Iterable[bytes]) -> None:
         self.words = list(pieces)
+
+
+class Bag(Words):
+    """The same, of which every side goes on: united are those words that are on any side."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.united: list[tuple[SideState, ...]] = []
+
+    def unite(self, sides: Sequence[SideState]) -> None:
+        self.united.append(tuple(sides))
+        words = [list(self.words) if side.pieces is None else list(side.pieces) for side in sides]
+        self.words = sorted(set().union(*words))
 
 
 class WordsPicture:
@@ -59,7 +72,7 @@ class Stage:
 
     def start(self, name: str, *, founding: bool = True) -> None:
         self._lives += 1
-        self.machines[name], self.told[name] = Words(), []
+        self.machines[name], self.told[name] = Bag() if self.rule.goes_on else Words(), []
         self.cores[name] = Core(name, self._lives, self.machines[name], self.rule, founding=founding)
 
     def view(self, number: int, *members: str, at: Iterable[str] = ()) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ordercast.checker.replicated.base import ReplicaChecker
 from ordercast.checker.replicated.history import Call, Place
 from ordercast.checker.verdict import Witness
-from ordercast.model.events import ViewId
+from ordercast.model.lineage import Lineage
 from ordercast.model.promises import ReplicaPromise
 from ordercast.trace.replica_records import Applied, GotPicture
 
@@ -47,7 +47,7 @@ class Once(ReplicaChecker):
     rule = "no command was applied in two places"
 
     def violations(self) -> Iterator[Witness]:
-        places: dict[tuple[ViewId | None, Call], int] = {}
+        places: dict[tuple[Lineage | None, Call], int] = {}
         for step in self.history.steps:
             if isinstance(step, Applied):
                 first = places.setdefault((step.lineage, (step.caller, step.request)), step.position)

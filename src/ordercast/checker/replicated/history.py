@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ordercast.model.events import ViewId
+from ordercast.model.lineage import Lineage
 from ordercast.trace.client_records import Calm
 from ordercast.trace.records import Ended, Healed
 from ordercast.trace.replica_records import (
@@ -26,7 +27,7 @@ from ordercast.trace.replica_records import (
 )
 
 Call = tuple[int, int]  # life and request
-Place = tuple[ViewId | None, int]  # lineage and position
+Place = tuple[Lineage | None, int]  # lineage and position
 
 
 @dataclass(slots=True, eq=False)
@@ -36,7 +37,7 @@ class ReplicaLife:
     remembers: bool = False  # it held the state in a primary component, and has missed nothing since
     last: ComponentChanged | None = None
     known: ReplicaKnown | None = None
-    lineages: set[ViewId] = field(default_factory=set)  # in which it held the state of a primary component
+    lineages: set[Lineage] = field(default_factory=set)  # in which it held the state of a primary component
 
     def __str__(self) -> str:
         return f"{self.started.name} (life {self.started.life})"
@@ -116,13 +117,13 @@ class ReplicaHistory:
             )
             self.decisions.append((event, others))
 
-    def lineages(self) -> list[ViewId]:
+    def lineages(self) -> list[Lineage]:
         return sorted({lineage for lineage, _ in self.reference if lineage is not None})
 
-    def sequence(self, lineage: ViewId) -> list[Applied]:
+    def sequence(self, lineage: Lineage) -> list[Applied]:
         return [step for (where, _), step in sorted(self.reference.items(), key=_by_place) if where == lineage]
 
 
-def _by_place(item: tuple[Place, Applied]) -> tuple[bool, ViewId | None, int]:
+def _by_place(item: tuple[Place, Applied]) -> tuple[bool, Lineage | None, int]:
     (lineage, position), _ = item
     return lineage is not None, lineage, position

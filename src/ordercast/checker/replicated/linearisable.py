@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ordercast.checker.replicated.base import ReplicaChecker
 from ordercast.checker.replicated.sequential import SequentialDictionary
 from ordercast.checker.verdict import Witness
-from ordercast.model.events import ViewId
+from ordercast.model.lineage import Lineage
 from ordercast.model.promises import ReplicaPromise
 
 
@@ -22,7 +22,7 @@ class Linearisable(ReplicaChecker):
             yield from self._results(lineage)
             yield from self._real_time(lineage)
 
-    def _results(self, lineage: ViewId) -> Iterator[Witness]:
+    def _results(self, lineage: Lineage) -> Iterator[Witness]:
         dictionary = SequentialDictionary()
         for step in self.history.sequence(lineage):
             expected = dictionary.result(step.operation)
@@ -32,7 +32,7 @@ class Linearisable(ReplicaChecker):
                 what = f"{step.operation!r} in place {step.position} gave {result!r}, it should give {expected!r}"
                 yield self.witness(what, step.caller)
 
-    def _real_time(self, lineage: ViewId) -> Iterator[Witness]:
+    def _real_time(self, lineage: Lineage) -> Iterator[Witness]:
         """Whatever had returned before a call has a lower place."""
         done = [
             (self.history.calls[call].at, returned.at, returned.position, call)

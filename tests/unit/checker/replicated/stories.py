@@ -17,6 +17,7 @@ from ordercast.checker.replicated.sequential import SequentialDictionary
 from ordercast.checker.verdict import Outcome
 from ordercast.model.events import ViewId
 from ordercast.model.ids import Instant, ProcessId, RingId, Seq
+from ordercast.model.lineage import Lineage
 from ordercast.model.promises import ReplicaPromise
 from ordercast.trace.records import Ended, Healed
 from ordercast.trace.replica_records import (
@@ -56,7 +57,7 @@ class Story:
     def __init__(self, *names: str, weighted: bool = True) -> None:
         self.events: list[ReplicaEvent] = []
         self.now = 0
-        self.lineage = view(1)
+        self.lineage = Lineage(view(1))
         self.term = view(1)
         self.lives: dict[str, int] = {}
         self.copies: dict[str, Copy] = {}
