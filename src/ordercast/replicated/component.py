@@ -42,6 +42,10 @@ class Component:
         return self.decision is not None and not self.is_primary and not self.is_uniting
 
     @property
+    def may_be_forced(self) -> bool:
+        return self.refuses and bool(self.holders) and not self.is_signalled
+
+    @property
     def is_live(self) -> bool:
         """Commands are applied at delivery."""
         return self.is_primary and not self.is_signalled

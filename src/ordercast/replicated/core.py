@@ -50,12 +50,15 @@ from ordercast.replicated.sides import Side, Uniting, picture_point, uniter_of
 from ordercast.replicated.track import Held, Track
 from ordercast.replicated.wire import (
     ADDRESS_SIZE_MAX,
+    Force,
     Loaded,
     Loading,
+    Message,
     State,
     United,
     decode,
     decode_command,
+    encode_force,
     encode_loaded,
     encode_state,
     encode_united,
@@ -216,6 +219,14 @@ class Core:
         applied here. For linearised reads: read in the same breath as the Confirm."""
         return self._submit(b"", is_noop=True)
 
+    def force(self) -> list[Effect]:
+        """Go on without a quorum, with the best state that is here, at whatever loss: for operators who know that those
+        who are missing will never come back with what they had. Does nothing where there is a primary component."""
+        component = self._component
+        if component is None or not component.may_be_forced:
+            return []
+        return [Send((encode_force(Force(component.view.id)),))]
+
     def send_again(self) -> list[Effect]:
         """The driver is not sure that what was sent went out: all that waits for an answer is sent once more."""
         if self._component is None or not self._requests.waiting:
@@ -295,19 +306,20 @@ class Core:
         if request is not None:
             effects.append(Refuse(number, Why.NOT_PRIMARY if request.copies == 1 else Why.UNCERTAIN))
 
-    def _on_message(
-        self, component: Component, sender: str, message: State | Loaded | United, effects: list[Effect]
-    ) -> None:
-        if isinstance(message, Loaded):
-            if component.admits(sender, message):
+    def _on_message(self, component: Component, sender: str, message: Message, effects: list[Effect]) -> None:
+        match message:
+            case State() if component.decision is None:
+                component.add(sender, message)
+                if component.is_complete:
+                    self._decide(component, effects)
+            case Loaded() if component.admits(sender, message):
                 self._on_loaded(component, sender, effects)
-        elif isinstance(message, United):
-            if component.admits_united(sender, message):
+            case United() if component.admits_united(sender, message):
                 self._on_united(component, message, effects)
-        elif component.decision is None:
-            component.add(sender, message)
-            if component.is_complete:
-                self._decide(component, effects)
+            case Force() if component.may_be_forced and message.view == component.view.id:
+                self._on_force(component, effects)
+            case _:
+                pass  # it came too late, or is not for this view
 
     def _on_loaded(self, component: Component, sender: str, effects: list[Effect]) -> None:
         """One more has the state, at everybody from the same place in the order on."""
@@ -324,6 +336,16 @@ class Core:
         effects += [Release(point) for point in self._pictures.loaded(component.life(sender))]
         is_new = component.is_primary and not was_primary
         effects.append(self._changed(Reason.LOADED if is_new else Reason.JOINED))
+
+    def _on_force(self, component: Component, effects: list[Effect]) -> None:
+        """It is another sequence from here on: whoever comes with more of the old one has something else."""
+        component.is_primary = True
+        for track in (self._copy.track if component.has_best else None, self._arriving and self._arriving[1].track):
+            if track is not None:
+                track.lineage = Lineage(component.view.id)
+        self._form(component)
+        effects.append(self._changed(Reason.FORCED))
+        self._catch_up(component, effects)
 
     def _is_quorum(self, component: Component) -> bool:
         """Sides that were united go on when all who were on them have the new state: were there one who has it, and

@@ -48,6 +48,7 @@ class Reason(Enum):
     NO_QUORUM = "those who have the best state are no quorum"
     NO_STATE = "nobody has a state, and some who must be here for a beginning are not"
     JOINED = "a replica was loaded"
+    FORCED = "an operator said so: what others had confirmed and is not here is given up"
     ONE_SIDE = "every side goes on, and here is one"
     SIDES = "several sides have met: their states are being united"
     UNITED = "the sides were united: all who were on them are being loaded"

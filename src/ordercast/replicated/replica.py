@@ -230,6 +230,14 @@ class Replica(Generic[FrontT]):
         self._check_running()
         return await self._watchers.until(ready)
 
+    async def force(self) -> None:
+        """Make the members that can be reached the primary component, with the best state that one of them has, though
+        they are no quorum. What only others had is given up: use it when those will never come back. Returns when
+        there is a primary component."""
+        self._check_running()
+        self._carry_out(self._core.force())
+        await self.until(lambda: self._core.is_primary or None)
+
     def watch(self, *kinds: type) -> Watch[Any]:
         return self._watchers.watch(*(kinds or (Applied, Reloaded, Changed, Progress)))
 

@@ -4,6 +4,7 @@
     STATE     at every view, from every member: what I have and what I know
     LOADED    the picture that I lacked is here
     UNITED    several sides have met, and these of them make the state
+    FORCE     an operator says: go on with the best state that is here
 
 Network byte order. `decode` and `decode_preface` raise WireError and nothing else, and check counts before they build.
 """
@@ -34,6 +35,7 @@ class Kind(IntEnum):
     STATE = 2
     LOADED = 3
     UNITED = 4
+    FORCE = 5
 
 
 NOOP: Final = 1  # of COMMAND: no change is wanted, only a place in the order
@@ -87,6 +89,10 @@ class Loaded(NamedTuple):
     view: ViewId
     life: int
     stint: int
+
+
+class Force(NamedTuple):
+    view: ViewId
 
 
 class United(NamedTuple):
@@ -153,18 +159,27 @@ def encode_united(united: United) -> bytes:
     return head + U16.pack(len(united.numbers)) + b"".join(map(U32.pack, united.numbers))
 
 
-def decode(data: bytes) -> State | Loaded | United:
+def encode_force(force: Force) -> bytes:
+    return bytes((Kind.FORCE,)) + VIEW.pack(*_flat(force.view))
+
+
+Message = State | Loaded | United | Force
+
+
+def decode(data: bytes) -> Message:
     """All but commands."""
     reader = _Reader(data)
     kind = reader.byte()
     if kind == Kind.STATE:
-        message: State | Loaded | United = _decode_state(reader)
+        message: Message = _decode_state(reader)
     elif kind == Kind.LOADED:
         message = Loaded(reader.view(), *reader.take(LIFE))
     elif kind == Kind.UNITED:
         view = reader.view()
         life, stint = reader.take(LIFE)
         message = United(view, life, stint, reader.many(reader.u32))
+    elif kind == Kind.FORCE:
+        message = Force(reader.view())
     else:
         raise WireError(f"there is no kind {kind}")
     reader.end()

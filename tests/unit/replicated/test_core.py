@@ -364,3 +364,44 @@ def test_who_is_cut_off_while_another_is_being_loaded_may_have_missed_that_it_wa
     stage.view(3, *ALL)
     stage.settle(*ALL)
     assert stage.last("a").reason is Reason.NO_QUORUM
+
+
+def test_an_operator_may_force_what_is_left_to_go_on() -> None:
+    stage = begun()
+    for name in ("b", "c"):
+        stage.start(name, founding=False)  # two of three have lost all
+    stage.view(2, *ALL)
+    stage.settle(*ALL)
+    assert stage.last("a").reason is Reason.NO_QUORUM
+    before = stage.cores["a"].lineage
+    stage.carry_out("b", stage.cores["b"].force())
+    stage.settle(*ALL)
+    assert stage.last("a").reason is Reason.FORCED and stage.cores["a"].lineage not in (None, before)
+    stage.transfer("b")
+    stage.transfer("c")
+    stage.submit("c", b"two")
+    stage.settle(*ALL)
+    assert stage.words(*ALL) == [[b"one", b"two"]] * 3
+    stage.view(3, "b", "c")
+    stage.settle("b", "c")
+    assert stage.cores["b"].is_primary  # their votes count again
+
+
+def test_where_there_is_a_quorum_nothing_is_forced() -> None:
+    stage = begun()
+    assert stage.cores["a"].force() == []
+
+
+def test_what_was_to_be_forced_in_another_view_is_not() -> None:
+    stage = begun()
+    for name in ("b", "c"):
+        stage.start(name, founding=False)
+    stage.view(2, *ALL)
+    stage.settle(*ALL)
+    stage.carry_out("a", stage.cores["a"].force())
+    late = list(stage.queue)
+    stage.view(3, *ALL)
+    stage.settle(*ALL)
+    stage.queue.extend(late)
+    stage.settle(*ALL)
+    assert stage.last("a").reason is Reason.NO_QUORUM
