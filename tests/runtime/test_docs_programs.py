@@ -136,7 +136,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 # By page: for each of its programs, what it prints sooner or later, in order.
 EXPECTED = {
     "README.md": [["orders has alice@n1", "alice@n1 to orders b'buy 3'"], ["Deliver("]],
-    "docs/concepts/replicated-state.md": [["here: b'100'", "latest: b'100'"]],
+    "docs/concepts/replicated-state.md": [["here: b'100'", "latest: b'100'"], ["2 of 3"]],
     "docs/reference/client.md": [
         ["ordered at ", "orders has alice@n1", "alice@n1 to orders b'buy 3'"],
         ["bob@n1 b'sell 3'"],
