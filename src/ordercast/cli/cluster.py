@@ -186,13 +186,16 @@ class Cluster:
         leave = f"{listed(names)} {verb(names, 'leaves', 'leave')} in order"
         self.log.say(f"{self._signals[0].name}: {leave}; once more ends them at once")
         for daemon in reversed(self.running):
-            daemon.process.terminate()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LEAVE_S):
-                    await self._until(lambda daemon=daemon: daemon.has_ended)  # type: ignore[misc]
-            if not daemon.has_ended:
-                self.log.say(f"{daemon.name} did not leave within {LEAVE_S:.0f} s and is killed", "warning")
-                daemon.process.kill()
+            await self._end(daemon)
+
+    async def _end(self, daemon: Daemon) -> None:
+        daemon.process.terminate()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LEAVE_S):
+                await self._until(lambda: daemon.has_ended)
+        if not daemon.has_ended:
+            self.log.say(f"{daemon.name} did not leave within {LEAVE_S:.0f} s and is killed", "warning")
+            daemon.process.kill()
 
     def _kill_all(self) -> None:
         for daemon in self.running:

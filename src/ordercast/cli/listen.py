@@ -85,20 +85,17 @@ def _say_lost(why: str) -> None:
     note(f"{why}; looking for a daemon …", always=True)
 
 
-class Writer:
+class Writer(Protocol):
     """Everything of one piece is gathered, and written at once."""
 
     def begin(self, me: str) -> None:
         """Under this name we listen."""
 
-    def write(self, event: Message | News) -> None:
-        raise NotImplementedError
-
-    def flush(self) -> None:
-        raise NotImplementedError
+    def write(self, event: Message | News) -> None: ...
+    def flush(self) -> None: ...
 
 
-class BytesWriter(Writer):
+class BytesWriter:
     def __init__(self) -> None:
         self._file: BinaryIO = sys.stdout.buffer
         self._parts: list[bytes] = []
@@ -110,6 +107,9 @@ class BytesWriter(Writer):
 
 
 class JsonWriter(BytesWriter):
+    def begin(self, me: str) -> None:
+        """Events say it themselves."""
+
     def write(self, event: Message | News) -> None:
         self._parts.append(json.dumps(event_document(event), ensure_ascii=False).encode("utf-8") + b"\n")
 
@@ -125,7 +125,7 @@ class RawWriter(BytesWriter):
             note(self._narrator.tell(event), always=True)
 
 
-class LineWriter(Writer):
+class LineWriter:
     """Group, sender, text: in columns and colours on a terminal, plain elsewhere."""
 
     def __init__(self, console: Console) -> None:
