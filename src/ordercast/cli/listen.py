@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 import time
-from typing import Annotated, BinaryIO
+from typing import Annotated, BinaryIO, Protocol
 
 import typer
 from rich.console import Console
