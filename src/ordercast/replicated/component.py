@@ -9,7 +9,7 @@ from ordercast.replicated.decision import Decision, life_of
 from ordercast.replicated.effects import Donor, Point, Reason
 from ordercast.replicated.quorum import Electorate, Life
 from ordercast.replicated.sides import Uniting, uniter_of
-from ordercast.replicated.track import Held, Rank
+from ordercast.replicated.track import Held
 from ordercast.replicated.wire import Loaded, State, United
 
 
@@ -85,13 +85,9 @@ class Component:
         return all(name in self.holders for name, state in self.states.items() if state.rank is not None)
 
     def voters(self) -> list[Life]:
-        """Among the holders: who came with a vote keeps it, unless that was about another state altogether."""
-        best = None if self.decision is None else self.decision.best
-        return [self.life(name) for name in sorted(self.holders) if best is not None and self._votes(name, best)]
-
-    def _votes(self, name: str, best: Rank) -> bool:
-        state = self.states[name]
-        return state.voter and state.rank is not None and state.rank.lineage == best.lineage
+        """Among the holders."""
+        votes = {} if self.decision is None else self.decision.votes
+        return [life for name in sorted(self.holders) for life in votes.get(name, ())]
 
     def donor(self, name: str) -> Donor:
         return Donor(name, self.states[name].life, self.states[name].address)

@@ -45,6 +45,7 @@ class Decision:
     best: Rank | None
     holders: tuple[str, ...]  # sorted
     is_primary: bool
+    votes: Mapping[str, tuple[Life, ...]] = field(default_factory=dict)  # that each has, once it holds the state
     knowledge: Knowledge = Knowledge()  # before this decision
     forgotten: frozenset[Lineage] = frozenset()  # that never began
     continuing: Mapping[str, Point] = field(default_factory=dict)  # who lacks it, and goes on fetching a picture of it
@@ -94,21 +95,22 @@ def _decide_primary(view: ViewId, states: States, rule: Rule) -> Decision:
         return _beginning(point, states, rule, knowledge, forgotten)
     best = _best(ranks, states, rule)
     holders = tuple(sorted(name for name, rank in ranks.items() if rank == best))
-    voters = [life_of(name, states[name]) for name in holders if states[name].voter]
-    is_primary = rule.is_quorum(voters, knowledge.electorates()) or _is_everybody_back(best, states, knowledge)
+    votes = _votes(best, states, knowledge)
+    voters = [life for name in holders for life in votes.get(name, ())]
+    is_primary = rule.is_quorum(voters, knowledge.electorates())
     continuing = _continuing(best, holders, states)
     lacking = _others(states, (*holders, *continuing))
     reason = Reason.QUORUM if is_primary else Reason.NO_QUORUM
-    return Decision(point, reason, best, holders, is_primary, knowledge, forgotten, continuing, lacking)
+    return Decision(point, reason, best, holders, is_primary, votes, knowledge, forgotten, continuing, lacking)
 
 
 def _beginning(
     point: Point, states: States, rule: Rule, knowledge: Knowledge, forgotten: frozenset[Lineage]
 ) -> Decision:
     if not rule.may_begin({name: state.founding for name, state in states.items()}):
-        return Decision(point, Reason.NO_STATE, None, (), False, knowledge, forgotten)
+        return Decision(point, Reason.NO_STATE, None, (), False, {}, knowledge, forgotten)
     best = Rank(Lineage(point.view), point.view, 0, EMPTY)
-    return Decision(point, Reason.BOOTSTRAP, best, tuple(sorted(states)), True, knowledge, forgotten)
+    return Decision(point, Reason.BOOTSTRAP, best, tuple(sorted(states)), True, {}, knowledge, forgotten)
 
 
 def _continuing(best: Rank, holders: Sequence[str], states: States) -> dict[str, Point]:
@@ -141,20 +143,19 @@ def _known(states: States) -> tuple[Knowledge, list[Electorate]]:
     return Knowledge(formed, tuple(sorted(attempts.difference(refuted)))), refuted
 
 
-def _is_everybody_back(best: Rank, states: States, knowledge: Knowledge) -> bool:
-    """All who held the state in the last primary component are here, each in the life in which it did: some were cut
-    off, but nobody has forgotten anything, so what was confirmed is here. (Nobody can have gone on without them: a
-    quorum needs one of them, and who is cut off in a round, or while somebody is being loaded, does not count here.)"""
-    electorates = knowledge.electorates()
-    return bool(electorates) and all(
-        (state := states.get(life.name)) is not None
-        and state.life == life.life
-        and (state.voter or state.kept)
-        and state.rank is not None
-        and state.rank.lineage == best.lineage
-        for electorate in electorates
-        for life in electorate.lives
-    )
+def _votes(best: Rank, states: States, knowledge: Knowledge) -> dict[str, tuple[Life, ...]]:
+    """Who came with a vote keeps it, unless that was about another state altogether. Those who lost theirs when they
+    were cut off have it again when everybody is back who held the state in the last primary component, in the life in
+    which it did: nobody has forgotten anything, so what was confirmed is here. (Nobody can have gone on without them:
+    a quorum needs one of them, and who is cut off in a round, or while somebody is being loaded, does not count.)"""
+    about = {name: state for name, state in states.items() if state.rank and state.rank.lineage == best.lineage}
+    votes: dict[str, tuple[Life, ...]] = {name: (life_of(name, state),) for name, state in about.items() if state.voter}
+    needed = {life for electorate in knowledge.electorates() for life in electorate.lives}
+    keepers = {(name, state.life) for name, state in about.items() if state.voter or state.kept}
+    if needed and keepers.issuperset(life[:2] for life in needed):
+        for life in sorted(needed):
+            votes[life.name] = (*votes.get(life.name, ()), life)
+    return votes
 
 
 def _is_refuted(attempt: Electorate, states: States) -> bool:

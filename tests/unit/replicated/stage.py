@@ -141,9 +141,9 @@ class Stage:
         return [self.machines[name].words for name in names]
 
 
-def begun() -> Stage:
+def begun(rule: Rule = EQUAL) -> Stage:
     """Three replicas in a primary component, with one command applied."""
-    stage = Stage(*ALL)
+    stage = Stage(*ALL, rule=rule)
     stage.view(1, *ALL)
     stage.settle(*ALL)
     stage.submit("a", b"one")

@@ -7,7 +7,7 @@ import pytest
 from ordercast.model.errors import UsageError, WireError
 from ordercast.replicated.core import Core
 from ordercast.replicated.effects import Reason, Refuse, Standing, StopFetching, Why
-from ordercast.replicated.quorum import LastMajority
+from ordercast.replicated.quorum import LastMajority, Rule
 from ordercast.replicated.sessions import Sessions
 from ordercast.replicated.track import EMPTY
 from ordercast.replicated.wire import Preface, encode_preface
@@ -310,9 +310,9 @@ def test_an_attempt_binds_who_held_the_state_last() -> None:
     assert stage.cores["b"].is_primary
 
 
-def all_cut_off() -> Stage:
+def all_cut_off(rule: Rule = EQUAL) -> Stage:
     """Two of them miss the last command, which was confirmed to the third; then it is cut off too."""
-    stage = begun()
+    stage = begun(rule)
     stage.cut_off("a", "b")
     stage.submit("c", b"two")
     stage.deliver("c")
@@ -321,15 +321,18 @@ def all_cut_off() -> Stage:
     return stage
 
 
-def test_when_all_are_back_who_were_cut_off_they_go_on_with_the_best_of_their_states() -> None:
-    stage = all_cut_off()
+@pytest.mark.parametrize("rule", [EQUAL, LastMajority(frozenset(ALL))])
+def test_when_all_are_back_who_were_cut_off_they_go_on_with_the_best_of_their_states(rule: Rule) -> None:
+    stage = all_cut_off(rule)
     stage.view(2, "a", "b")
     stage.settle("a", "b")
     assert stage.last("a").reason is Reason.NO_QUORUM
     stage.view(3, *ALL)
     stage.settle(*ALL)
-    assert stage.cores["c"].is_primary and stage.last("c").holders == ("c",)
+    assert stage.last("c").reason is Reason.NO_QUORUM and stage.last("c").holders == ("c",)
     stage.transfer("a")
+    stage.settle(*ALL)
+    assert stage.last("c").reason is Reason.LOADED and stage.cores["c"].is_primary  # two of three hold it
     stage.transfer("b")
     stage.submit("a", b"three")
     stage.settle(*ALL)

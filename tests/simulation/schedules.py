@@ -1,0 +1,361 @@
+"""Random schedules for the cores of replicas, on a model of a group instead of a ring: thousands in a second.
+
+The model has what extended virtual synchrony promises and nothing more: one order in each view; who has delivered a
+message before the signal can rely on all members of the view; those who go on together deliver the same after it; who
+is cut off misses what follows. Everything else is drawn: who delivers when, who is with whom, who dies, whose
+connection breaks, and when a picture comes. At the end all is healed, and everybody must have everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from random import Random
+
+from ordercast.model.events import Reason as WhyView
+from ordercast.model.events import Transition, View, ViewId
+from ordercast.model.ids import ProcessId, RingId, Seq
+from ordercast.model.lineage import Lineage
+from ordercast.replicated.core import Core
+from ordercast.replicated.effects import (
+    Changed,
+    Confirm,
+    Effect,
+    Fetch,
+    Freeze,
+    Point,
+    Reason,
+    Refuse,
+    Release,
+    Send,
+    StopFetching,
+)
+from ordercast.replicated.machine import Frozen, Origin, SideState
+from ordercast.replicated.quorum import Rule
+
+
+class Broken(AssertionError):
+    """A promise was."""
+
+
+class Words:
+    """A state that is the list of all commands; sides are united by having the words of all."""
+
+    def __init__(self) -> None:
+        self.words: list[bytes] = []
+        self.places: list[int] = []  # of each
+        self.unions = 0
+
+    def apply(self, command: bytes, origin: Origin) -> bytes:
+        self.words.append(command)
+        self.places.append(origin.position)
+        return b""
+
+    def freeze(self) -> WordsPicture:
+        return WordsPicture([b"%d %s" % each for each in zip(self.places, self.words, strict=True)])
+
+    def load(self, pieces: Iterable[bytes]) -> None:
+        items = [piece.split(b" ") for piece in pieces]
+        self.places, self.words = [int(place) for place, _ in items], [word for _, word in items]
+
+    def unite(self, sides: Sequence[SideState]) -> None:
+        self.unions += 1
+        united: dict[bytes, bytes] = {}  # by word
+        for side in sides:
+            pieces = self.freeze().pieces() if side.pieces is None else side.pieces
+            united = {piece.split(b" ")[1]: piece for piece in pieces} | united
+        self.load(united.values())
+
+
+class WordsPicture:
+    def __init__(self, items: list[bytes]) -> None:
+        self._items = items
+
+    def pieces(self, start: int = 0) -> Iterator[bytes]:
+        return iter(self._items[start:])
+
+
+@dataclass(eq=False)
+class Room:
+    """A view of the group: its one order, and how far each member has delivered it."""
+
+    view: ViewId
+    members: tuple[str, ...]
+    order: list[tuple[str, bytes]] = field(default_factory=list)
+    at: dict[str, int] = field(default_factory=dict)  # how many each has delivered; who is cut off is not in it
+    certain: int = 0  # how many anybody has delivered: safe delivery, all get them
+
+
+@dataclass(eq=False)
+class Replica:
+    name: str
+    core: Core
+    machine: Words
+    room: Room | None = None  # that it hears
+    pictures: dict[Point, tuple[bytes, Frozen]] = field(default_factory=dict)
+    fetch: Fetch | None = None
+    waiting: dict[int, bytes] = field(default_factory=dict)  # that it submitted, by request
+    had: set[bytes] = field(default_factory=set)  # words that were in its state
+
+    def check_memory(self) -> None:
+        """What was applied here is never given up (but it may have to be applied again, to another's state)."""
+        if self.core.held:
+            return
+        lost = self.had.difference(self.machine.words)
+        if lost:
+            raise Broken(f"the state of {self.name} was replaced by one without {sorted(lost)}")
+        self.had = set(self.machine.words)
+
+
+class Schedule:
+    def __init__(self, seed: int, rule: Rule, names: Sequence[str]) -> None:
+        self.rng = Random(seed)
+        self.rule = rule
+        self.names = tuple(names)
+        self.crashes = self.rng.choice((0.0, 0.003, 0.01))  # the chance of one in a step
+        self.alive: dict[str, Replica] = {}
+        self.known: set[str] = set()
+        self.rooms: list[Room] = []
+        self.confirmed: dict[Lineage | None, dict[ViewId, list[bytes]]] = {}  # by term, the longest sequence that was
+        self.everything: set[bytes] = set()  # confirmed on any side
+        self.counts: dict[str, int] = {}
+        self._views, self._lives, self._words = count(1), count(1), count(1)
+
+    # The group
+
+    def regroup(self, groups: Sequence[Sequence[str]]) -> None:
+        """The network has changed: these are together now, and everybody else is alone."""
+        old = {id(room): room for replica in self.alive.values() if (room := replica.room) is not None}
+        parts: dict[str, tuple[str, ...]] = {name: tuple(group) for group in groups for name in group}
+        waiting: dict[str, list[bytes]] = {}
+        for room in old.values():
+            self._close(room, parts, waiting)
+        for group in groups:
+            self._open(group, waiting)
+
+    def _close(self, room: Room, parts: dict[str, tuple[str, ...]], waiting: dict[str, list[bytes]]) -> None:
+        """All of it that anybody has delivered before the signal, everybody delivers; of the rest those who go on
+        together deliver the same, and what is not delivered its sender says again in the next view."""
+        certain = room.certain
+        staying = [name for name in room.members if name in room.at]
+        together: dict[tuple[str, ...], list[str]] = {}
+        for name in staying:
+            together.setdefault(parts.get(name, ()), []).append(name)
+        for group in together.values():
+            rest = [each for each in room.order[certain:] if each[0] in group or self.rng.random() < 0.5]
+            cut = self.rng.randrange(len(rest) + 1)
+            for sender, payload in rest[cut:]:
+                if sender in group:
+                    waiting.setdefault(sender, []).append(payload)
+            for name in group:
+                replica, start = self.alive[name], room.at[name]
+                self._carry_out(replica, replica.core.on_transition(Transition("g", tuple(group), room.view)))
+                for sender, payload in (*room.order[start:certain], *rest[:cut]):
+                    self._carry_out(replica, replica.core.on_messages(sender, [payload]))
+                replica.room = None
+
+    def _open(self, group: Sequence[str], waiting: dict[str, list[bytes]]) -> None:
+        members = tuple(sorted(name for name in group if name in self.alive))
+        if not members:
+            return
+        room = Room(ViewId(RingId(next(self._views), ProcessId(1)), Seq(0), 0), members)
+        self.rooms = [*self.rooms[-20:], room]
+        room.order = [(name, payload) for name in members for payload in waiting.get(name, ())]
+        self.rng.shuffle(room.order)
+        for name in members:
+            replica = self.alive[name]
+            replica.room, room.at[name] = room, 0
+            view = View("g", members, (), WhyView.NETWORK, (), room.view)
+            self._carry_out(replica, replica.core.on_view(view))
+
+    def deliver(self, replica: Replica, most: int = 1) -> None:
+        room = replica.room
+        while room is not None and most and replica.room is room and room.at[replica.name] < len(room.order):
+            sender, payload = room.order[room.at[replica.name]]
+            room.at[replica.name] += 1
+            room.certain = max(room.certain, room.at[replica.name])
+            most -= 1
+            self._carry_out(replica, replica.core.on_messages(sender, [payload]))
+
+    # What happens to replicas
+
+    def start(self, name: str) -> None:
+        machine = Words()
+        core = Core(name, next(self._lives), machine, self.rule, founding=name not in self.known)
+        self.known.add(name)
+        self.alive[name] = Replica(name, core, machine)
+
+    def crash(self, name: str) -> None:
+        replica = self.alive.pop(name)
+        if replica.room is not None:
+            replica.room.at.pop(name, None)
+
+    def cut_off(self, name: str) -> None:
+        """Its connection is gone: it hears nothing more of this view, and comes back as a new member."""
+        replica = self.alive[name]
+        if replica.room is not None:
+            replica.room.at.pop(name, None)
+            replica.room = None
+        self._carry_out(replica, replica.core.cut_off(name))
+
+    def submit(self, replica: Replica) -> None:
+        word = b"%d" % next(self._words)
+        number, effects = replica.core.submit(word)
+        replica.waiting[number] = word
+        self._carry_out(replica, effects)
+
+    def transfer(self, replica: Replica) -> None:
+        """The picture comes, if a donor that is with it has it."""
+        fetch = replica.fetch
+        if fetch is None or replica.room is None:
+            return
+        for donor in fetch.donors:
+            other = self.alive.get(donor.name)
+            if other is not None and other.core.me.life == donor.life and other.room is replica.room:
+                picture = other.pictures.get(fetch.point)
+                if picture is not None:
+                    replica.fetch = None
+                    self._carry_out(replica, replica.core.loaded(fetch.point, picture[0], picture[1].pieces()))
+                    return
+
+    # Effects
+
+    def _carry_out(self, replica: Replica, effects: list[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Send():
+                    if replica.room is not None:
+                        replica.room.order += [(replica.name, payload) for payload in effect.payloads]
+                case Confirm():
+                    self._confirmed(replica, effect)
+                case Fetch():
+                    replica.fetch = effect
+                case StopFetching():
+                    replica.fetch = None
+                case Freeze():
+                    replica.pictures[effect.point] = effect.preface, effect.frozen
+                case Release():
+                    del replica.pictures[effect.point]
+                case Changed():
+                    self._changed(replica, effect)
+                case Refuse():
+                    replica.waiting.pop(effect.request)
+        replica.core.check_invariants()
+        replica.check_memory()
+
+    def _confirmed(self, replica: Replica, confirm: Confirm) -> None:
+        word = replica.waiting.pop(confirm.request)
+        self.everything.add(word)
+        if self.rule.goes_on:
+            if word not in replica.machine.words:
+                raise Broken(f"{replica.name} was told that {word!r} is confirmed, and does not have it")
+            return
+        machine = replica.machine
+        if (confirm.position, word) not in zip(machine.places, machine.words, strict=True):
+            raise Broken(f"{word!r} was confirmed in place {confirm.position} and is not there")
+        sequence = machine.words[: machine.words.index(word) + 1]
+        confirmed = self.confirmed.setdefault(replica.core.lineage, {})
+        for other in confirmed.values():
+            if other != sequence[: len(other)] and sequence != other[: len(sequence)]:
+                raise Broken(f"confirmed sequences {other} and {sequence}")
+        term = replica.core.term
+        assert term is not None
+        confirmed[term] = max(sequence, confirmed.get(term, []), key=len)
+
+    def _changed(self, replica: Replica, changed: Changed) -> None:
+        self.counts[changed.reason.name] = self.counts.get(changed.reason.name, 0) + 1
+        if changed.is_primary and not self.rule.goes_on and changed.reason in (Reason.QUORUM, Reason.LOADED):
+            self._check_primary(replica, changed)
+
+    def _check_primary(self, replica: Replica, changed: Changed) -> None:
+        if replica.name not in changed.holders or changed.term is None:
+            return
+        words = replica.machine.words
+        for term, sequence in self.confirmed.get(changed.lineage, {}).items():
+            if term < changed.term and words[: len(sequence)] != sequence:
+                raise Broken(f"{replica.name} is primary with {words}, and {sequence} was confirmed before")
+
+    # A whole run
+
+    def run(self, steps: int) -> None:
+        for name in self.names:
+            self.start(name)
+        self.regroup([self.names])
+        self.settle()
+        for _ in range(steps):
+            self._step()
+        self.heal()
+
+    def _step(self) -> None:
+        rng = self.rng
+        replica = self.alive[rng.choice(sorted(self.alive))] if self.alive else None
+        draw = rng.random()
+        if draw < 0.05 or replica is None:
+            self._regroup_somehow()
+        elif draw < 0.05 + self.crashes:
+            self.crash(replica.name)
+        elif draw < 0.08 + self.crashes:
+            self.cut_off(replica.name)
+        elif draw < 0.10 + self.crashes and len(self.alive) < len(self.names):
+            self.start(rng.choice(sorted(set(self.names) - set(self.alive))))
+        elif draw < 0.3:
+            self.submit(replica)
+        elif draw < 0.4:
+            self.transfer(replica)
+        else:
+            self.deliver(replica, rng.randrange(1, 6))
+
+    def _regroup_somehow(self) -> None:
+        rng = self.rng
+        names = sorted(self.alive)
+        rng.shuffle(names)
+        sizes = rng.choice((1, 1, 2, 3))
+        groups: list[list[str]] = [[] for _ in range(sizes)]
+        for name in names:
+            rng.choice(groups).append(name)
+        self.regroup([group for group in groups if group])
+
+    def heal(self) -> None:
+        for name in self.names:
+            if name not in self.alive:
+                self.start(name)
+        self.regroup([self.names])
+        self.settle()
+        if not any(replica.core.is_primary for replica in self.alive.values()):
+            self.counts["blocked"] = 1
+            return
+        for replica in self.alive.values():
+            self.submit(replica)
+        self.settle()
+        self._check_end()
+
+    def settle(self) -> None:
+        """Until nothing moves."""
+        for _ in range(1000):
+            before = self._picture_of_all()
+            for name in self.names:
+                if name in self.alive:
+                    self.deliver(self.alive[name], 100)
+                    self.transfer(self.alive[name])
+            if before == self._picture_of_all():
+                return
+        raise Broken("it never settles")
+
+    def _picture_of_all(self) -> list[object]:
+        return [
+            (name, replica.fetch, len(replica.machine.words), replica.room and replica.room.at[name])
+            for name, replica in sorted(self.alive.items())
+        ]
+
+    def _check_end(self) -> None:
+        first = self.alive[self.names[0]].machine.words
+        for name, replica in self.alive.items():
+            if not replica.core.is_primary or replica.machine.words != first:
+                raise Broken(f"{name} has {replica.machine.words}, the first has {first}")
+            if replica.waiting or replica.core.outstanding:
+                raise Broken(f"{name} has no answer to {sorted(replica.waiting.values())}")
+            if replica.pictures:
+                raise Broken(f"{name} keeps pictures for nobody")
+        if len(set(first)) != len(first):
+            raise Broken(f"something was applied twice: {first}")

@@ -1,0 +1,79 @@
+"""Random schedules for the cores of replicas. More: `python -m tests.simulation.test_schedules majority 0 10000`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import pytest
+
+from ordercast.replicated import sides
+from ordercast.replicated.quorum import Electorate, EverySide, LastMajority, Life, Majority, Rule
+
+from .schedules import Broken, Schedule
+
+STEPS = 150
+
+
+class Setting(NamedTuple):
+    rule: Rule
+    names: str
+
+
+SETTINGS = {
+    "majority": Setting(Majority(dict.fromkeys("abc", 1)), "abc"),
+    "weights": Setting(Majority({"a": 2, "b": 1, "c": 1, "d": 1}), "abcd"),
+    "voiceless": Setting(Majority(dict.fromkeys("abc", 1)), "abcd"),
+    "last majority": Setting(LastMajority(frozenset("abc")), "abcd"),
+    "every side": Setting(EverySide(lambda sides: sides[0].state), "abcd"),
+}
+REGRESSIONS = [("majority", 1286)]  # votes that came back made a primary component of one
+
+
+def run(name: str, seed: int) -> Schedule:
+    schedule = Schedule(seed, *SETTINGS[name])
+    schedule.run(STEPS)
+    return schedule
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_no_schedule_breaks_a_promise(name: str) -> None:
+    happened = {what for seed in range(25) for what in run(name, seed).counts}
+    must = {"SIDES", "UNITED", "ONE_SIDE"} if name == "every side" else {"QUORUM", "NO_QUORUM", "JOINED"}
+    assert must | {"BOOTSTRAP", "CUT_OFF", "SIGNAL"} <= happened
+
+
+@pytest.mark.parametrize(("name", "seed"), REGRESSIONS)
+def test_what_was_broken_once_is_not(name: str, seed: int) -> None:
+    run(name, seed)
+
+
+def test_without_a_quorum_promises_are_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def always(self: Majority, voters: Collection[Life], electorates: Sequence[Electorate]) -> bool:
+        return True
+
+    monkeypatch.setattr(Majority, "is_quorum", always)
+    with pytest.raises(Broken):
+        for seed in range(50):
+            run("majority", seed)
+
+
+def test_a_side_that_is_passed_over_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sides, "covers", lambda one, other: True)
+    with pytest.raises(Broken, match="without"):
+        for seed in range(50):
+            run("every side", seed)
+
+
+def main() -> None:
+    name, first, last = sys.argv[1:]
+    for seed in range(int(first), int(last)):
+        try:
+            run(name, seed)
+        except Broken as error:
+            sys.stdout.write(f"{name} {seed}: {error}\n")
+
+
+if __name__ == "__main__":
+    main()
