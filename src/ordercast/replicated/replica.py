@@ -23,7 +23,7 @@ from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Batch, Transition, View
 from ordercast.model.service import Service
 from ordercast.replicated.arrival import Arrival, Served, address_of, key_of
-from ordercast.replicated.batching import Answer, Batches, Entry, encode_batch
+from ordercast.replicated.batching import Answer, Batches, Waiting, encode_batch
 from ordercast.replicated.core import Core
 from ordercast.replicated.dispatcher import Dispatcher
 from ordercast.replicated.effects import (
@@ -102,8 +102,7 @@ class Replica(Generic[FrontT]):
         self._settings = (quorum, founding)
         self._core: Core
         self._links = _Links()
-        self._has_room = asyncio.Event()
-        self._batches = Batches()
+        self._batches = Batches(SUBMITTED_MAX)
         self._syncs: dict[int, asyncio.Future[None]] = {}
         self._again: list[bytes] = []  # that nobody waits for and that were refused
         self._ended: BaseException | None = None
@@ -156,7 +155,6 @@ class Replica(Generic[FrontT]):
             return
         self._ended = error
         self._batches.fail(error)
-        self._has_room.set()
         for future in self._syncs.values():
             if not future.done():
                 future.set_exception(error)
@@ -181,36 +179,27 @@ class Replica(Generic[FrontT]):
         await self.until(lambda: self._is_current or None)
 
     def submit(self, command: bytes) -> Awaitable[Answer]:
-        """A future and no coroutine, while there is room: this is the hot path."""
+        """A future and no coroutine: this is the hot path."""
         if len(command) > COMMAND_SIZE_MAX:
             raise UsageError(f"a command of {len(command):,} bytes is too large, at most {COMMAND_SIZE_MAX:,}")
-        if self._batches.count >= SUBMITTED_MAX:
-            return self._submit_later(command)
-        self._check_running()
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._add(Entry(command, future))
-        return future
-
-    async def _submit_later(self, command: bytes) -> Answer:
-        while self._batches.count >= SUBMITTED_MAX:
+        if self._ended is not None:
             self._check_running()
-            self._has_room.clear()
-            await self._has_room.wait()
-        return await self.submit(command)
+        future: asyncio.Future[Answer] = asyncio.Future()
+        self._add(command, future)
+        return future
 
     def post(self, command: bytes) -> None:
         if self._ended is None:
-            self._add(Entry(command, None))
+            self._add(command, None)
 
-    def _add(self, entry: Entry) -> None:
-        if not self._batches.waiting:
+    def _add(self, command: bytes, future: Waiting) -> None:
+        if self._batches.add(command, future):
             asyncio.get_running_loop().call_soon(self._flush)
-        self._batches.add(entry)
 
     def _flush(self) -> None:
         """Submit what this turn of the event loop has brought."""
         for batch in self._batches.take():
-            number, effects = self._core.submit(encode_batch([entry.command for entry in batch]))
+            number, effects = self._core.submit(encode_batch(batch.commands))
             self._batches.underway[number] = batch
             self._carry_out(effects)
 
@@ -316,15 +305,14 @@ class Replica(Generic[FrontT]):
     def _confirmed(self, confirm: Confirm) -> None:
         future = self._syncs.get(confirm.request)
         if future is None:
-            self._batches.confirm(confirm.request, confirm.result)
-            self._has_room.set()
+            if self._batches.confirm(confirm.request, confirm.result):
+                asyncio.get_running_loop().call_soon(self._flush)
         elif not future.done():
             future.set_result(None)
 
     def _refused(self, refuse: Refuse) -> None:
         error = self._refusal(refuse.why)
         self._again += self._batches.refuse(refuse.request, error)
-        self._has_room.set()
         future = self._syncs.get(refuse.request)
         if future is not None and not future.done():
             future.set_exception(error)
