@@ -23,7 +23,7 @@ from collections.abc import Iterable
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Transition, View, ViewId
 from ordercast.replicated.component import Component
-from ordercast.replicated.copy import Arriving, Copy
+from ordercast.replicated.copy import Arriving, Copy, Due
 from ordercast.replicated.decision import Decision, Knowledge, decide, donors_of
 from ordercast.replicated.effects import (
     Changed,
@@ -32,6 +32,7 @@ from ordercast.replicated.effects import (
     Effect,
     Fetch,
     Freeze,
+    GoOn,
     Point,
     Reason,
     Refuse,
@@ -44,7 +45,7 @@ from ordercast.replicated.effects import (
 from ordercast.replicated.machine import StateMachine
 from ordercast.replicated.quorum import Life, Rule
 from ordercast.replicated.requests import Requests
-from ordercast.replicated.track import Held, Track
+from ordercast.replicated.track import Held, MemoryTail, Tails, Track
 from ordercast.replicated.wire import (
     ADDRESS_SIZE_MAX,
     Loaded,
@@ -56,6 +57,8 @@ from ordercast.replicated.wire import (
     encode_state,
     is_command,
 )
+
+SLICE_SIZE = 256 << 10  # bytes of commands that are applied at once: a few milliseconds
 
 
 class Core:
@@ -69,6 +72,8 @@ class Core:
         address: bytes = b"",  # for fetchers, goes into STATE
         founding: bool = False,  # the first life of this replica ever: only such ones begin under LastMajority
         outstanding_max: int = 1024,
+        tails: Tails = MemoryTail,  # for what comes while a state is on its way
+        slice_size: int = SLICE_SIZE,
     ) -> None:
         if len(address) > ADDRESS_SIZE_MAX:
             raise UsageError(f"an address of {len(address)} bytes is too long: at most {ADDRESS_SIZE_MAX}")
@@ -76,6 +81,8 @@ class Core:
         self.malformed = 0  # messages that could not be read
         self._rule = rule
         self._address = address
+        self._tails = tails
+        self._slice_size = slice_size
         self._founding = founding
         self._copy = Copy(machine)
         self._knowledge = Knowledge()
@@ -83,6 +90,8 @@ class Core:
         self._arriving: tuple[Point, Arriving] | None = None
         self._arrived: tuple[Point, bytes, Iterable[bytes]] | None = None  # before the decision that says if it counts
         self._pictures: dict[Point, set[Life]] = {}  # that are kept here, and for whom
+        self._due: Due | None = None  # one that is not taken yet
+        self._will_go_on = False  # a GoOn is not answered yet
         self._requests = Requests(life, outstanding_max)
 
     # Questions
@@ -127,6 +136,11 @@ class Core:
         return 0 if self._copy.track is None else len(self._copy.track.held)
 
     @property
+    def is_behind(self) -> bool:
+        """Commands of this component are still to be applied here: a `go_on` will."""
+        return self._copy.is_behind and self.is_primary
+
+    @property
     def arriving_lineage(self) -> ViewId | None:
         """Of the state that is being fetched."""
         return None if self._arriving is None else self._arriving[1].track.lineage
@@ -140,7 +154,7 @@ class Core:
 
     def on_view(self, view: View) -> list[Effect]:
         """Whatever was not decided of the view before never will be."""
-        self._component = Component(view)
+        self._component, self._due = Component(view), None
         track, arriving = self._copy.track, self._arriving
         self._requests.state_is_sent()
         state = State(
@@ -188,8 +202,9 @@ class Core:
         effects: list[Effect] = [Release(point) for point in sorted(self._pictures)]
         if self._arriving is not None:
             effects.append(StopFetching(self._arriving[0]))
+            self._arriving[1].track.held.close()
         self.me = Life(name, self.me.life, self.me.stint + 1)
-        self._pictures, self._arriving, self._arrived, self._component = {}, None, None, None
+        self._pictures, self._arriving, self._arrived, self._component, self._due = {}, None, None, None, None
         self._copy.is_voter = False
         return [*effects, self._changed(Reason.CUT_OFF)]
 
@@ -240,6 +255,14 @@ class Core:
         self._load(component, preface, pieces, effects)
         return effects
 
+    def go_on(self) -> list[Effect]:
+        """The answer to a GoOn."""
+        self._will_go_on = False
+        effects: list[Effect] = []
+        if self._component is not None and self._component.decision is not None:
+            self._catch_up(self._component, effects)
+        return effects
+
     def _load(self, component: Component, preface: bytes, pieces: Iterable[bytes], effects: list[Effect]) -> None:
         assert self._arriving is not None
         self._copy.load(self._arriving[1], preface, pieces)
@@ -266,13 +289,21 @@ class Core:
             self._arriving[1].track.extend(more)
         elif component.has_best and self._copy.track is not None:
             self._copy.track.extend(more)
-            if component.is_live:
+            if component.is_live and not self._will_go_on:
                 self._apply(effects)
 
     def _apply(self, effects: list[Effect]) -> None:
-        for life, request, (position, result) in self._copy.apply_held():
+        """As much of what is held as may be applied at once; a GoOn when there is more."""
+        due = self._due
+        limit = None if due is None else due.count
+        for life, request, (position, result) in self._copy.apply_held(self._slice_size, limit):
             if life == self.me.life and self._requests.settle(request) is not None:
                 effects.append(Confirm(request, position, result))
+        if due is not None and due.count == self.count:
+            self._take_picture(due, effects)
+        if self._copy.is_behind and not self._will_go_on:
+            self._will_go_on = True
+            effects.append(GoOn())
 
     def _refuse(self, number: int, effects: list[Effect]) -> None:
         request = self._requests.settle(number)
@@ -299,6 +330,8 @@ class Core:
             self._form(component)
             if not was_primary:
                 self._catch_up(component, effects)
+        if self._due is not None:
+            self._due.lives.discard(component.life(sender))
         for point in [point for point, lives in self._pictures.items() if component.life(sender) in lives]:
             self._pictures[point].discard(component.life(sender))
             if not self._pictures[point]:
@@ -352,8 +385,10 @@ class Core:
                 effects.append(self._fetch(decision.continuing[name], component, decision))
             return
         self._arrived = None
+        if self._arriving is not None:
+            self._arriving[1].track.held.close()
         if best is not None and name in decision.lacking and not component.is_signalled:
-            track = Track(best.lineage, best.term, best.length, best.digest)
+            track = Track(best.lineage, best.term, best.length, best.digest, self._tails())
             self._arriving = decision.point, Arriving(best.length, best.digest, track)
             effects.append(self._fetch(decision.point, component, decision))
         elif self._arriving is not None:
@@ -382,8 +417,19 @@ class Core:
                 effects.append(Release(point))
         is_donor = self.me.name in donors_of(decision.point, decision, component.states)
         if is_donor and decision.lacking and not component.is_signalled:
-            self._pictures[decision.point] = {component.life(name) for name in decision.lacking}
-            effects.append(Freeze(decision.point, self._copy.preface(), self._copy.machine.freeze()))
+            track = self._copy.track
+            assert track is not None
+            due = Due(decision.point, track.count, {component.life(name) for name in decision.lacking})
+            if self.is_behind:
+                self._due = due  # what was decided is the state with all that is held
+            else:
+                self._take_picture(due, effects)
+
+    def _take_picture(self, due: Due, effects: list[Effect]) -> None:
+        self._due = None
+        if due.lives:
+            self._pictures[due.point] = due.lives
+            effects.append(Freeze(due.point, self._copy.preface(due.count), self._copy.machine.freeze()))
 
     def _place_pending(self, component: Component, effects: list[Effect]) -> None:
         pending, component.pending = component.pending, []
@@ -414,6 +460,8 @@ class Core:
             return
         if component.is_live:
             self._apply(effects)
+            if self._copy.is_behind:
+                return  # what became of the requests may be in there
         payloads = []
         for number in list(self._requests.unheard()):
             outcome = self._copy.sessions.outcome(self.me.life, number)
@@ -433,7 +481,7 @@ class Core:
             () if component is None else tuple(sorted(component.holders)),
             () if component is None else component.view.members,
             self.term,
-            self.count,
+            self.count + self.held if self.is_primary else self.count,
             reason,
             self.lineage,
         )
@@ -443,7 +491,7 @@ class Core:
         assert track is not None or not self._copy.is_voter, "a voter without a state"
         assert track is None or 0 <= len(track.held) <= track.count, "more is held than there is"
         if component is not None and component.is_live and component.has_best:
-            assert track is not None and not track.held, "a live component, and something is held"
+            assert track is not None and (not track.held or self._will_go_on), "a live component, and nobody applies"
             assert track.term == component.view.id, "the term is not the component's"
-            assert track.digest == self._copy.applied_digest
+            assert track.held or track.digest == self._copy.applied_digest
         assert self._arriving is None or component is None or not component.has_best, "fetching what is here"

@@ -15,6 +15,8 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -32,6 +34,7 @@ from ordercast.replicated.effects import (
     Effect,
     Fetch,
     Freeze,
+    GoOn,
     Refuse,
     Release,
     Send,
@@ -40,6 +43,7 @@ from ordercast.replicated.effects import (
     Why,
 )
 from ordercast.replicated.quorum import Rule
+from ordercast.replicated.spill import Spill
 from ordercast.replicated.structures.base import (
     BACK_COMMAND,
     Age,
@@ -86,11 +90,13 @@ class Replica(Generic[FrontT]):
         founding: bool = False,
         host: str = "127.0.0.1",
         port: int = 0,
+        folder: Path | None = None,
         patience: Patience | None = None,
     ) -> None:
         """`quorum`: `Majority` or `LastMajority`, the same at all members. `founding`: this is the first life of this
         replica ever (asked by `LastMajority` alone). `host` and `port`: where others fetch the state from; they must be
-        able to reach it."""
+        able to reach it. `folder`: for commands that come while a state is on its way; the system's folder for
+        temporary files unless told."""
         self.group = group
         self.status: Changed | None = None  # what is known of the component
         self._member = member
@@ -99,7 +105,7 @@ class Replica(Generic[FrontT]):
         self._machine = Told(structure, self._watchers)
         self._patience = patience or Patience()
         self._donor = Donor(host, port, self._patience)
-        self._settings = (quorum, founding)
+        self._settings = (quorum, founding, folder)
         self._core: Core
         self._links = _Links()
         self._batches = Batches(SUBMITTED_MAX)
@@ -119,7 +125,7 @@ class Replica(Generic[FrontT]):
         return self._structure.front(self)
 
     async def _begin(self) -> None:
-        rule, founding = self._settings
+        rule, founding, folder = self._settings
         self._core = Core(
             self._member.name,
             secrets.randbits(64),
@@ -128,6 +134,7 @@ class Replica(Generic[FrontT]):
             address=address_of(self._donor.place),
             founding=founding,
             outstanding_max=OUTSTANDING_MAX,
+            tails=partial(Spill, folder),
         )
         self._say_back()
         Dispatcher.of(self._member).add(self.group, self)
@@ -173,7 +180,8 @@ class Replica(Generic[FrontT]):
 
     @property
     def _is_current(self) -> bool:
-        return self._core.is_primary and self._core.standing is Standing.HOLDER
+        core = self._core
+        return core.is_primary and core.standing is Standing.HOLDER and not core.is_behind
 
     async def ready(self) -> None:
         await self.until(lambda: self._is_current or None)
@@ -301,6 +309,14 @@ class Replica(Generic[FrontT]):
                 case Changed():
                     self.status = effect
                     self._watchers.tell(effect)
+                case GoOn():
+                    asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        """The network has had its turn."""
+        if self._ended is None:
+            self._carry_out(self._core.go_on())
+            self._look()
 
     def _confirmed(self, confirm: Confirm) -> None:
         future = self._syncs.get(confirm.request)
