@@ -51,9 +51,19 @@ async def member(number: int, cluster: str, mib: int, value_kib: int) -> None:
         value = os.urandom(value_kib << 10)
         for at in range((mib << 10) // value_kib):
             if at % MEMBERS == number - 1:
-                await entries.set(f"large {at}", at.to_bytes(8, "big") + value[8:])
+                await sure(entries, f"large {at}", at.to_bytes(8, "big") + value[8:])
         say(filled=True, memory_mib=memory_mib())
         await write(entries, number)
+
+
+async def sure(entries: DictionaryFront, key: str, value: bytes) -> None:
+    """Set it, however often the component changes meanwhile."""
+    while True:
+        try:
+            await entries.set(key, value)
+            return
+        except NotPrimary:
+            await entries.ready()
 
 
 async def write(entries: DictionaryFront, number: int) -> None:
@@ -62,11 +72,8 @@ async def write(entries: DictionaryFront, number: int) -> None:
     async def one(slot: int) -> None:
         nonlocal confirmed
         while True:
-            try:
-                await entries.set(f"small {number}.{slot}", b"x" * 100)
-                confirmed += 1
-            except NotPrimary:
-                await entries.ready()
+            await sure(entries, f"small {number}.{slot}", b"x" * 100)
+            confirmed += 1
 
     async def tell() -> None:
         nonlocal confirmed
