@@ -62,7 +62,9 @@ class MemoryTail(deque[Held]):
 
 
 def chained(digest: bytes, held: Held) -> bytes:
-    return hashlib.blake2b(held.name.encode() + b"\0" + held.payload, key=digest, digest_size=DIGEST_SIZE).digest()
+    chain = hashlib.blake2b(held.name.encode() + b"\0", key=digest, digest_size=DIGEST_SIZE)
+    chain.update(held.payload)  # which may be large: not copied
+    return chain.digest()
 
 
 @dataclass(slots=True)
