@@ -1,7 +1,9 @@
 """The replicated dictionary beside PySyncObj's ReplDict (PyPI), in the same run: commands a second, and latency.
 
 Four replicas on this machine, each a process of its own. All of them write at once, each with so many commands that
-have no answer yet; then one of them writes one by one. A command counts when its writer knows that it is confirmed.
+have no answer yet; then one after the other writes one by one. A command counts when its writer knows that it is
+confirmed. The systems take turns, several times, and medians are shown: what else the machine does hits all alike.
+PySyncObj is shown with its defaults, and with what is best for its throughput and for its latency.
 
     python -m bench.replicated [--seconds S] [--window N] [--rounds R] [--json FILE]      (pip install pysyncobj)
 """
@@ -9,28 +11,42 @@ have no answer yet; then one of them writes one by one. A command counts when it
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from bench.clients import daemons
+from bench.replicated_worker import VALUE
+
 ROOT = Path(__file__).resolve().parent.parent
 REPLICAS = 4
-VALUE = b"x" * 100
-KEYS = 10_000
-ANSWERS_S = 10.0
-OURS, THEIRS = "ordercast", "pysyncobj"
+PATIENT = {"raftMinTimeout": 2.0, "raftMaxTimeout": 4.0, "connectionTimeout": 10.0}  # a busy leader stays the leader
+
+
+@dataclass(frozen=True)
+class System:
+    name: str
+    kind: str  # nodes, clients or pysyncobj
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+SYSTEMS = (
+    System("Ordercast, embedded nodes", "nodes"),
+    System("Ordercast, daemons and clients", "clients"),
+    System("PySyncObj, defaults", "pysyncobj"),
+    System("PySyncObj, driven by its program", "pysyncobj", {"autoTick": False, **PATIENT}),
+    System("PySyncObj, without batches", "pysyncobj", {"appendEntriesUseBatch": False, **PATIENT}),
+)
 
 
 @dataclass
@@ -43,176 +59,50 @@ class Figures:
     p99_ms: float
     cores: float  # of all processes, under load
     same: bool  # all copies are equal in the end
+    load_average: float  # of the machine, others included
 
 
-# One replica
-
-
-class Worker:
-    """Speaks JSON lines: `load`, `ping`, `digest`."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def say(self, **told: object) -> None:
-        print(json.dumps(told), flush=True)
-
-    def hear(self) -> dict[str, Any]:
-        line = sys.stdin.readline()
-        if not line:
-            raise SystemExit
-        told: dict[str, Any] = json.loads(line)
-        return told
-
-    def loaded(self, confirmed: int, begun: float, cpu: float) -> None:
-        self.say(
-            per_s=confirmed / (time.monotonic() - begun), cores=(time.process_time() - cpu) / (time.monotonic() - begun)
-        )
-
-
-class OurWorker(Worker):
-    async def run(self, cluster: str, port: int) -> None:
-        from ordercast import Node, NodeConfig
-        from ordercast.daemon.config import NetworkConfig
-        from ordercast.order.ring.config import RingConfig
-        from ordercast.replicated import Dictionary, Majority, Replica
-
-        config = NodeConfig(name=f"h{self.number}", ring=RingConfig(cluster=cluster), network=NetworkConfig(port=port))
-        weights = {f"r@h{number}": 1 for number in range(1, REPLICAS + 1)}
-        async with (
-            Node(config, name="r") as node,
-            Replica(node, "bench", Dictionary(), quorum=Majority(weights)) as entries,
-        ):
-            await entries.ready()
-            self.say(ready=True)
-            while True:
-                task = await asyncio.to_thread(self.hear)
-                if task["do"] == "load":
-                    await self.load(entries, task["seconds"], task["window"])
-                elif task["do"] == "ping":
-                    await self.ping(entries, task["seconds"])
-                else:
-                    await entries.synced()
-                    self.say(digest=hash_of(sorted(map(str, entries.items()))))
-
-    async def load(self, entries: Any, seconds: float, window: int) -> None:
-        confirmed = 0
-        begun, cpu = time.monotonic(), time.process_time()
-
-        async def write(first: int) -> None:
-            nonlocal confirmed
-            at = first
-            while time.monotonic() - begun < seconds:
-                await entries.set(f"{self.number}.{at % KEYS}", VALUE)
-                confirmed += 1
-                at += window
-
-        await asyncio.gather(*(write(first) for first in range(window)))
-        self.loaded(confirmed, begun, cpu)
-
-    async def ping(self, entries: Any, seconds: float) -> None:
-        times: list[float] = []
-        begun = time.monotonic()
-        while time.monotonic() - begun < seconds:
-            sent = time.perf_counter()
-            await entries.set(f"{len(times) % KEYS}", VALUE)
-            times.append(time.perf_counter() - sent)
-        self.say(**latencies(times))
-
-
-class TheirWorker(Worker):
-    def run(self, ports: Sequence[int]) -> None:
-        from pysyncobj import SyncObj
-        from pysyncobj.batteries import ReplDict
-
-        places = [f"127.0.0.1:{port}" for port in ports]
-        me = places.pop(self.number - 1)
-        entries = ReplDict()
-        node = SyncObj(me, places, consumers=[entries])
-        node.waitReady()
-        self.say(ready=True)
-        while True:
-            task = self.hear()
-            if task["do"] == "load":
-                self.load(entries, task["seconds"], task["window"])
-            elif task["do"] == "ping":
-                self.ping(entries, task["seconds"])
-            else:
-                with suppress(Exception):  # some of its commands time out
-                    entries.set("end", VALUE, sync=True, timeout=ANSWERS_S)
-                time.sleep(1)  # it has no way to ask for what the others have confirmed
-                self.say(digest=hash_of(sorted(map(str, entries.rawData().items()))))
-
-    def load(self, entries: Any, seconds: float, window: int) -> None:
-        room = threading.Semaphore(window)
-        confirmed = failed = 0
-        begun, cpu = time.monotonic(), time.process_time()
-
-        def answered(result: object, error: object) -> None:
-            nonlocal confirmed, failed
-            confirmed, failed = confirmed + (not error), failed + bool(error)
-            room.release()
-
-        at = 0
-        while time.monotonic() - begun < seconds:
-            if room.acquire(timeout=1.0):
-                entries.set(f"{self.number}.{at % KEYS}", VALUE, callback=answered)
-                at += 1
-        end = time.monotonic() + ANSWERS_S  # it forgets some when its leader changes
-        for _ in range(window):
-            room.acquire(timeout=max(0.0, end - time.monotonic()))
-        self.loaded(confirmed, begun, cpu)
-
-    def ping(self, entries: Any, seconds: float) -> None:
-        times: list[float] = []
-        begun = time.monotonic()
-        while time.monotonic() - begun < seconds:
-            sent = time.perf_counter()
-            with suppress(Exception):
-                entries.set(f"{len(times) % KEYS}", VALUE, sync=True, timeout=ANSWERS_S)
-            times.append(time.perf_counter() - sent)
-        self.say(**latencies(times))
-
-
-def latencies(times: list[float]) -> dict[str, float]:
-    times.sort()
-    return {"p50_ms": 1e3 * times[len(times) // 2], "p99_ms": 1e3 * times[len(times) * 99 // 100]}
-
-
-def hash_of(items: list[str]) -> str:
-    from hashlib import blake2b
-
-    return blake2b("\n".join(items).encode()).hexdigest()[:16]
-
-
-# All of them
-
-
-def measure(system: str, seconds: float, window: int) -> Figures:
-    if system == OURS:
-        arguments = [f"bench {os.getpid()} {time.monotonic_ns()}", str(free_ports(1, socket.SOCK_DGRAM)[0] & ~63)]
-    else:
-        arguments = [",".join(map(str, free_ports(REPLICAS, socket.SOCK_STREAM)))]
+def measure(system: System, seconds: float, window: int) -> Figures:
     with ExitStack() as stack:
-        programs = [start(stack, system, number, arguments) for number in range(1, REPLICAS + 1)]
+        places: list[dict[str, Any]] = [{} for _ in range(REPLICAS)]
+        others: list[int] = []
+        if system.kind == "pysyncobj":
+            ports = free_ports(REPLICAS, socket.SOCK_STREAM)
+            places = [{"ports": ports, "settings": system.settings}] * REPLICAS
+        elif system.kind == "nodes":
+            port = free_ports(1, socket.SOCK_DGRAM)[0] & ~63
+            places = [{"place": f"bench {os.getpid()} {time.monotonic_ns()},{port}"}] * REPLICAS
+        else:
+            running = stack.enter_context(daemons(REPLICAS))
+            others = [program.pid for program, _ in running]
+            places = [{"place": address} for _, address in running]
+        programs = [
+            start(stack, {"system": system.kind, "number": number, "replicas": REPLICAS, **place})
+            for number, place in enumerate(places, 1)
+        ]
         for program in programs:
             hear(program)
+        cpu, begun = sum(map(cpu_seconds, others)), time.monotonic()
         loads = ask(programs, do="load", seconds=seconds, window=window)
-        (ping,) = ask(programs[:1], do="ping", seconds=seconds / 2)
+        cores = (sum(map(cpu_seconds, others)) - cpu) / (time.monotonic() - begun)
+        times = [ask([program], do="ping", seconds=seconds / REPLICAS)[0]["times_ms"] for program in programs]
         digests = {told["digest"] for told in ask(programs, do="digest")}
     return Figures(
-        system,
+        system.name,
         sum(told["per_s"] for told in loads),
-        ping["p50_ms"],
-        ping["p99_ms"],
-        sum(told["cores"] for told in loads),
+        median(median(each) for each in times),
+        median(sorted(each)[len(each) * 99 // 100] for each in times),
+        sum(told["cores"] for told in loads) + cores,
         len(digests) == 1,
+        os.getloadavg()[0],
     )
 
 
-def start(stack: ExitStack, system: str, number: int, arguments: list[str]) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "bench.replicated", "--worker", system, str(number), *arguments]
-    program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+def start(stack: ExitStack, task: dict[str, Any]) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "bench.replicated_worker", json.dumps(task)]
+    program = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT
+    )
     stack.callback(program.wait)
     stack.callback(program.kill)
     return program
@@ -235,6 +125,11 @@ def hear(program: subprocess.Popen[str]) -> dict[str, Any]:
     return told
 
 
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def free_ports(count: int, kind: socket.SocketKind) -> list[int]:
     with ExitStack() as stack:
         probes = [stack.enter_context(socket.socket(socket.AF_INET, kind)) for _ in range(count)]
@@ -243,11 +138,38 @@ def free_ports(count: int, kind: socket.SocketKind) -> list[int]:
         return [int(probe.getsockname()[1]) for probe in probes]
 
 
-def work(system: str, number: int, arguments: list[str]) -> None:
-    if system == OURS:
-        asyncio.run(OurWorker(number).run(arguments[0], int(arguments[1])))
-    else:
-        TheirWorker(number).run([int(port) for port in arguments[0].split(",")])
+# What comes of it
+
+
+def show(rounds: Sequence[Figures], systems: Sequence[System]) -> None:
+    print(f"{'':33} commands/s   p50 ms   p99 ms  cores  µs CPU a command  copies")
+    for system in systems:
+        mine = [figures for figures in rounds if figures.system == system.name]
+        per_s, cores = median(each.per_s for each in mine), median(each.cores for each in mine)
+        p50, p99 = median(each.p50_ms for each in mine), median(each.p99_ms for each in mine)
+        cost = median(1e6 * each.cores / each.per_s for each in mine)
+        same = "equal" if all(each.same for each in mine) else "DIFFERENT"
+        print(f"{system.name:33} {per_s:10,.0f} {p50:8.2f} {p99:8.2f} {cores:6.2f} {cost:17.0f}  {same}")
+    loads = sorted(each.load_average for each in rounds)
+    print(f"load average of the machine {loads[0]:.1f} to {loads[-1]:.1f}")
+
+
+def show_ratios(rounds: Sequence[Figures], systems: Sequence[System]) -> None:
+    theirs = [system for system in systems if system.kind == "pysyncobj"]
+    if not theirs:
+        return
+    rate = {system.name: median(e.per_s for e in rounds if e.system == system.name) for system in systems}
+    delay = {system.name: median(e.p50_ms for e in rounds if e.system == system.name) for system in systems}
+    fastest, soonest = max(rate[each.name] for each in theirs), min(delay[each.name] for each in theirs)
+    default = next((each.name for each in theirs if not each.settings), theirs[0].name)
+    for system in systems:
+        if system.kind != "pysyncobj":
+            print(
+                f"{system.name}: {rate[system.name] / fastest:.1f} times the commands of PySyncObj at its best "
+                f"({rate[system.name] / rate[default]:.1f} of its defaults); its latency is "
+                f"{soonest / delay[system.name]:.1f} times ours at its best ({delay[default] / delay[system.name]:.0f} "
+                f"with its defaults)"
+            )
 
 
 def main() -> None:
@@ -255,29 +177,20 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
     parser.add_argument("--window", type=int, default=1000, help="commands without an answer, of each writer")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="", help="systems whose names have this word")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--worker", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.worker:
-        work(options.worker[0], int(options.worker[1]), options.worker[2:])
-        return
-    if find_spec("pysyncobj") is None:
+    systems = [system for system in SYSTEMS if options.only.lower() in system.name.lower()]
+    if any(system.kind == "pysyncobj" for system in systems) and find_spec("pysyncobj") is None:
         raise SystemExit("PySyncObj is not here: pip install pysyncobj")
-    rounds = [
-        measure(system, options.seconds, options.window) for _ in range(options.rounds) for system in (OURS, THEIRS)
-    ]
+    rounds = []
+    for number in range(options.rounds):
+        for system in systems:
+            rounds.append(measure(system, options.seconds, options.window))
+            print(f"round {number + 1}: {system.name}: {rounds[-1].per_s:,.0f}/s", file=sys.stderr)
     print(f"{REPLICAS} replicas, values of {len(VALUE)} bytes, {options.window} commands underway per writer; medians")
-    medians = {}
-    for system in (OURS, THEIRS):
-        mine = [figures for figures in rounds if figures.system == system]
-        medians[system] = median(figures.per_s for figures in mine)
-        p50, p99 = median(figures.p50_ms for figures in mine), median(figures.p99_ms for figures in mine)
-        cores, same = median(figures.cores for figures in mine), all(figures.same for figures in mine)
-        print(
-            f"{system:10} {medians[system]:9,.0f} commands/s  one by one p50 {p50:7.2f} ms  p99 {p99:7.2f} ms"
-            f"  {cores:.2f} cores  copies {'equal' if same else 'DIFFERENT'}"
-        )
-    print(f"ratio {medians[OURS] / medians[THEIRS]:.1f}")
+    show(rounds, systems)
+    show_ratios(rounds, systems)
     if options.json:
         options.json.write_text(json.dumps([asdict(figures) for figures in rounds], indent=1))
 

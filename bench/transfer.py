@@ -29,6 +29,7 @@ MEMBERS = 3
 PORT = 24_900
 RATE_S = 1.0  # how often a writer tells its rate
 UNDERWAY = 64
+FILLING = 16  # large values underway
 
 
 def say(**told: object) -> None:
@@ -49,11 +50,27 @@ async def member(number: int, cluster: str, mib: int, value_kib: int) -> None:
             return
         await entries.ready()
         value = os.urandom(value_kib << 10)
-        for at in range((mib << 10) // value_kib):
-            if at % MEMBERS == number - 1:
-                await entries.set(f"large {at}", at.to_bytes(8, "big") + value[8:])
+        await fill(entries, range(number - 1, (mib << 10) // value_kib, MEMBERS), value)
         say(filled=True, memory_mib=memory_mib())
         await write(entries, number)
+
+
+async def fill(entries: DictionaryFront, numbers: range, value: bytes) -> None:
+    async def some(mine: range) -> None:
+        for at in mine:
+            await sure(entries, f"large {at}", at.to_bytes(8, "big") + value[8:])
+
+    await asyncio.gather(*(some(numbers[first::FILLING]) for first in range(FILLING)))
+
+
+async def sure(entries: DictionaryFront, key: str, value: bytes) -> None:
+    """Set it, however often the component changes meanwhile."""
+    while True:
+        try:
+            await entries.set(key, value)
+            return
+        except NotPrimary:
+            await entries.ready()
 
 
 async def write(entries: DictionaryFront, number: int) -> None:
@@ -62,11 +79,8 @@ async def write(entries: DictionaryFront, number: int) -> None:
     async def one(slot: int) -> None:
         nonlocal confirmed
         while True:
-            try:
-                await entries.set(f"small {number}.{slot}", b"x" * 100)
-                confirmed += 1
-            except NotPrimary:
-                await entries.ready()
+            await sure(entries, f"small {number}.{slot}", b"x" * 100)
+            confirmed += 1
 
     async def tell() -> None:
         nonlocal confirmed
@@ -127,7 +141,7 @@ async def measure(mib: int, value_kib: int, kill: bool) -> None:
             print(f"a member has filled its share: {told['memory_mib']:,.0f} MiB of memory")
         before = [(await members[-1].hear())["per_s"] for _ in range(4)][1:]
         print(f"one writer: {sum(before) / len(before):,.0f} commands/s before")
-        during: list[float] = []
+        during: list[dict[str, Any]] = []
         last = members[-1]
         joiner = await Process.start(MEMBERS + 1, cluster, mib, value_kib)
         hearing = asyncio.create_task(hear_rates(last, during))
@@ -135,8 +149,17 @@ async def measure(mib: int, value_kib: int, kill: bool) -> None:
         hearing.cancel()
         await asyncio.gather(hearing, return_exceptions=True)
         if during:
-            print(f"one writer: {sum(during) / len(during):,.0f} commands/s during it, at the least {min(during):,.0f}")
+            rates = sorted(told["per_s"] for told in during)
+            mean = sum(rates) / len(rates)
+            print(
+                f"one writer: {mean:,.0f} commands/s during it ({mean / (sum(before) / len(before)):.0%} of before), "
+                f"median {rates[len(rates) // 2]:,.0f}, at the least {rates[0]:,.0f}"
+            )
+            print(
+                f"a member: {during[-1]['memory_mib']:,.0f} MiB of memory at most, the picture that it served included"
+            )
         print(f"joiner: {peak:,.0f} MiB of memory at most")
+        print(f"load average of the machine {os.getloadavg()[0]:.1f}")
     finally:
         for each in members:
             if each.process.returncode is None:
@@ -144,9 +167,9 @@ async def measure(mib: int, value_kib: int, kill: bool) -> None:
             await each.process.wait()
 
 
-async def hear_rates(process: Process, rates: list[float]) -> None:
+async def hear_rates(process: Process, rates: list[dict[str, Any]]) -> None:
     while "per_s" in (told := await process.hear()):
-        rates.append(told["per_s"])
+        rates.append(told)
 
 
 async def watch_joiner(joiner: Process, members: list[Process], mib: int, kill: bool) -> float:

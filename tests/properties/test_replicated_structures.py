@@ -73,6 +73,20 @@ def steps_of(command: st.SearchStrategy[bytes]) -> st.SearchStrategy[list[Step]]
     return st.lists(st.tuples(OWNERS, command), max_size=20)
 
 
+@every_structure
+@given(data=st.data())
+def test_all_at_once_is_one_by_one(
+    make: Callable[[], Structure[Any]], command: st.SearchStrategy[bytes], data: st.DataObject
+) -> None:
+    """Of one sender, in a row."""
+    batch = data.draw(st.lists(command, max_size=20))
+    single, whole = make(), make()
+    origin = Origin("alice@n1", 1, 1, 7)
+    results = [single.apply(each, origin._replace(position=at)) for at, each in enumerate(batch, 7)]
+    assert whole.apply_all(batch, origin) == results
+    assert list(whole.freeze().pieces()) == list(single.freeze().pieces())
+
+
 def applied(structure: Structure[Any], steps: list[Step], before: int = 0) -> list[bytes]:
     return [
         structure.apply(command, Origin(owner.name, owner.life, position, position))

@@ -24,6 +24,7 @@ from ordercast.replicated.effects import (
     Effect,
     Fetch,
     Freeze,
+    GoOn,
     Point,
     Reason,
     Refuse,
@@ -34,9 +35,19 @@ from ordercast.replicated.effects import (
 from ordercast.replicated.machine import Frozen, Origin, SideState
 from ordercast.replicated.quorum import Rule
 
+SLICE_SIZE = 1200  # bytes that are applied at once: two words
+
 
 class Broken(AssertionError):
     """A promise was."""
+
+
+Sequenced = tuple[int, list[bytes]]  # the place of the last word, and all of them
+
+
+def are_one(one: list[bytes], other: list[bytes]) -> bool:
+    """One goes on where the other ends."""
+    return all(left == right for left, right in zip(one, other, strict=False))
 
 
 class Words:
@@ -96,6 +107,7 @@ class Replica:
     pictures: dict[Point, tuple[bytes, Frozen]] = field(default_factory=dict)
     fetch: Fetch | None = None
     waiting: dict[int, bytes] = field(default_factory=dict)  # that it submitted, by request
+    is_behind: bool = False  # it was told to go on applying
     had: set[bytes] = field(default_factory=set)  # words that were in its state
 
     def check_memory(self) -> None:
@@ -117,7 +129,7 @@ class Schedule:
         self.alive: dict[str, Replica] = {}
         self.known: set[str] = set()
         self.rooms: list[Room] = []
-        self.confirmed: dict[Lineage | None, dict[ViewId, list[bytes]]] = {}  # by term, the longest sequence that was
+        self.confirmed: dict[Lineage | None, dict[ViewId, Sequenced]] = {}  # by term, the longest that was
         self.everything: set[bytes] = set()  # confirmed on any side
         self.counts: dict[str, int] = {}
         self._views, self._lives, self._words = count(1), count(1), count(1)
@@ -178,11 +190,16 @@ class Schedule:
             most -= 1
             self._carry_out(replica, replica.core.on_messages(sender, [payload]))
 
+    def go_on(self, replica: Replica) -> None:
+        if replica.is_behind:
+            replica.is_behind = False
+            self._carry_out(replica, replica.core.go_on())
+
     # What happens to replicas
 
     def start(self, name: str) -> None:
         machine = Words()
-        core = Core(name, next(self._lives), machine, self.rule, founding=name not in self.known)
+        core = Core(name, next(self._lives), machine, self.rule, founding=name not in self.known, slice_size=SLICE_SIZE)
         self.known.add(name)
         self.alive[name] = Replica(name, core, machine)
 
@@ -241,6 +258,8 @@ class Schedule:
                     self._changed(replica, effect)
                 case Refuse():
                     replica.waiting.pop(effect.request)
+                case GoOn():
+                    replica.is_behind = True
         replica.core.check_invariants()
         replica.check_memory()
 
@@ -256,12 +275,12 @@ class Schedule:
             raise Broken(f"{word!r} was confirmed in place {confirm.position} and is not there")
         sequence = machine.words[: machine.words.index(word) + 1]
         confirmed = self.confirmed.setdefault(replica.core.lineage, {})
-        for other in confirmed.values():
-            if other != sequence[: len(other)] and sequence != other[: len(sequence)]:
+        for _, other in confirmed.values():
+            if not are_one(other, sequence):
                 raise Broken(f"confirmed sequences {other} and {sequence}")
         term = replica.core.term
         assert term is not None
-        confirmed[term] = max(sequence, confirmed.get(term, []), key=len)
+        confirmed[term] = max((confirm.position, sequence), confirmed.get(term, (0, [])))
 
     def _changed(self, replica: Replica, changed: Changed) -> None:
         self.counts[changed.reason.name] = self.counts.get(changed.reason.name, 0) + 1
@@ -271,9 +290,9 @@ class Schedule:
     def _check_primary(self, replica: Replica, changed: Changed) -> None:
         if replica.name not in changed.holders or changed.term is None:
             return
-        words = replica.machine.words
-        for term, sequence in self.confirmed.get(changed.lineage, {}).items():
-            if term < changed.term and words[: len(sequence)] != sequence:
+        words = replica.machine.words  # it may still have to apply some of them
+        for term, (position, sequence) in self.confirmed.get(changed.lineage, {}).items():
+            if term < changed.term and (changed.count < position or not are_one(words, sequence)):
                 raise Broken(f"{replica.name} is primary with {words}, and {sequence} was confirmed before")
 
     # A whole run
@@ -303,6 +322,8 @@ class Schedule:
             self.submit(replica)
         elif draw < 0.4:
             self.transfer(replica)
+        elif draw < 0.45:
+            self.go_on(replica)
         else:
             self.deliver(replica, rng.randrange(1, 6))
 
@@ -338,13 +359,14 @@ class Schedule:
                 if name in self.alive:
                     self.deliver(self.alive[name], 100)
                     self.transfer(self.alive[name])
+                    self.go_on(self.alive[name])
             if before == self._picture_of_all():
                 return
         raise Broken("it never settles")
 
     def _picture_of_all(self) -> list[object]:
         return [
-            (name, replica.fetch, len(replica.machine.words), replica.room and replica.room.at[name])
+            (name, replica.fetch, replica.is_behind, len(replica.machine.words), replica.room and replica.room.at[name])
             for name, replica in sorted(self.alive.items())
         ]
 

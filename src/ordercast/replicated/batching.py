@@ -1,5 +1,8 @@
 """Commands that are submitted in one turn of the event loop travel together, as one command of the core.
 
+This is the path of every command of the application, so it makes few objects: a batch is a list of commands and a list
+of futures beside it.
+
 A batch is how many there are (4 bytes), the size of each (4 bytes), and then their bytes; the results of a batch look
 the same, after the position of the first (8 bytes). Positions count the commands of the application one by one.
 """
@@ -8,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -57,68 +61,107 @@ class Answer(NamedTuple):
     result: bytes
 
 
-class Entry(NamedTuple):
-    """A command, and who waits for its answer, if anybody does."""
+Waiting = asyncio.Future[Answer] | None  # None: nobody waits for the answer
 
-    command: bytes
-    future: asyncio.Future[Answer] | None
+
+class Batch(NamedTuple):
+    """Commands, and who waits for the answer of each."""
+
+    commands: list[bytes]
+    waiting: list[Waiting]
+
+    @property
+    def posted(self) -> list[bytes]:
+        """Those of which nobody waits for the answer."""
+        return [command for command, future in zip(self.commands, self.waiting, strict=True) if future is None]
+
+    def fail(self, error: BaseException) -> None:
+        for future in self.waiting:
+            if future is not None and not future.done():
+                future.set_exception(error)
 
 
 class Batches:
-    """What waits to be submitted, and what was and has no answer."""
+    """What is to be submitted, and what was and has no answer."""
 
-    def __init__(self) -> None:
-        self.waiting: list[Entry] = []
-        self.underway: dict[int, list[Entry]] = {}  # by the number of the core's request
-        self.count = 0  # of both
+    def __init__(self, count_max: int) -> None:
+        self.next = Batch([], [])
+        self.size = 0  # of the commands in it
+        self.underway: dict[int, Batch] = {}  # by the number of the core's request
+        self.count = 0  # of commands in both
+        self._count_max = count_max
+        self._queue: deque[tuple[bytes, asyncio.Future[Answer]]] = deque()  # where there was no room
 
-    def add(self, entry: Entry) -> None:
-        self.waiting.append(entry)
+    def add(self, command: bytes, future: Waiting) -> bool:
+        """Whether it is the first of those that are to be submitted. What somebody waits for may have to wait for
+        room itself."""
+        if future is not None and self.count >= self._count_max:
+            self._queue.append((command, future))
+            return False
+        commands, waiting = self.next
+        commands.append(command)
+        waiting.append(future)
+        self.size += len(command)
         self.count += 1
+        return len(commands) == 1
 
-    def take(self) -> Iterator[list[Entry]]:
-        """What waits, in batches."""
-        waiting, self.waiting = self.waiting, []
-        batch: list[Entry] = []
-        size = 0
-        for entry in waiting:
-            if batch and (len(batch) == COMMANDS_MAX or size + len(entry.command) > SIZE_MAX):
+    def take(self) -> Iterator[Batch]:
+        """What is to be submitted."""
+        batch, size = self.next, self.size
+        self.next, self.size = Batch([], []), 0
+        if len(batch.commands) <= COMMANDS_MAX and size <= SIZE_MAX:
+            if batch.commands:
                 yield batch
-                batch, size = [], 0
-            batch.append(entry)
-            size += len(entry.command)
-        if batch:
-            yield batch
+            return
+        start = size = 0
+        for at, command in enumerate(batch.commands):
+            if at > start and (at - start == COMMANDS_MAX or size + len(command) > SIZE_MAX):
+                yield Batch(batch.commands[start:at], batch.waiting[start:at])
+                start, size = at, 0
+            size += len(command)
+        yield Batch(batch.commands[start:], batch.waiting[start:])
 
     def has_posted(self, command: bytes) -> bool:
         """Is it waiting or underway, with nobody waiting for the answer?"""
-        batches = (self.waiting, *self.underway.values())
-        return any(entry.future is None and entry.command == command for batch in batches for entry in batch)
+        return any(command in batch.posted for batch in (self.next, *self.underway.values()))
 
-    def confirm(self, number: int, results: bytes) -> None:
-        entries = self._settled(number)
+    def confirm(self, number: int, results: bytes) -> bool:
+        """Whether there is something to be submitted that there was no room for."""
+        batch = self.underway.pop(number, None)
+        if batch is None:
+            return False
         first, answers = decode_results(results)
-        for position, (entry, result) in enumerate(zip(entries, answers, strict=True), first):
-            if entry.future is not None and not entry.future.done():
-                entry.future.set_result(Answer(position, result))
+        make = tuple.__new__  # half the price of the name
+        for position, (future, result) in enumerate(zip(batch.waiting, answers, strict=True), first):
+            if future is not None and not future.done():
+                future.set_result(make(Answer, (position, result)))
+        return self._settled(batch)
 
     def refuse(self, number: int, error: Exception) -> list[bytes]:
         """Those that nobody waits for: they are to be submitted again."""
-        entries = self._settled(number)
-        for entry in entries:
-            if entry.future is not None and not entry.future.done():
-                entry.future.set_exception(error)
-        return [entry.command for entry in entries if entry.future is None]
+        batch = self.underway.pop(number, None)
+        if batch is None:
+            return []
+        batch.fail(error)
+        self._settled(batch)
+        return batch.posted
 
-    def _settled(self, number: int) -> list[Entry]:
-        entries = self.underway.pop(number, [])
-        self.count -= len(entries)
-        return entries
+    def _settled(self, batch: Batch) -> bool:
+        """There is room for others."""
+        self.count -= len(batch.commands)
+        is_new = False
+        while self._queue and self.count < self._count_max:
+            command, future = self._queue.popleft()
+            if not future.done():  # whoever gave up has sent nothing
+                is_new = self.add(command, future) or is_new
+        return is_new
 
     def fail(self, error: BaseException) -> None:
-        for batch in (self.waiting, *self.underway.values()):
-            for entry in batch:
-                if entry.future is not None and not entry.future.done():
-                    entry.future.set_exception(error)
-                    entry.future.exception()  # seen: who waits for it gets it anyway
-        self.waiting, self.underway, self.count = [], {}, 0
+        queued = Batch([], [future for _, future in self._queue])
+        for batch in (self.next, *self.underway.values(), queued):
+            batch.fail(error)
+            for future in batch.waiting:
+                if future is not None and future.done() and not future.cancelled():
+                    future.exception()  # seen: who waits for it gets it anyway
+        self._queue.clear()
+        self.next, self.underway, self.size, self.count = Batch([], []), {}, 0, 0

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from ordercast.model.errors import WireError
+from ordercast.replicated.effects import Point
 from ordercast.replicated.machine import Origin, StateMachine
+from ordercast.replicated.quorum import Life
 from ordercast.replicated.sessions import Outcome, Sessions
 from ordercast.replicated.track import Held, Track, chained
 from ordercast.replicated.wire import Preface, decode_command, decode_preface, encode_preface
+
+HELD_COST = 512  # what a command costs beside its bytes, in bytes that could be applied in the time
+
+
+@dataclass(slots=True)
+class Due:
+    """A picture that is to be taken when so many commands are applied."""
+
+    point: Point
+    count: int
+    lives: set[Life]  # who is to have it
 
 
 @dataclass(slots=True)
@@ -30,14 +44,30 @@ class Copy:
     is_voter: bool = False
     is_kept: bool = False  # it was a voter, and has missed nothing but what came after it was cut off
 
-    def apply_held(self) -> Iterator[tuple[int, int, Outcome]]:
-        """Apply all that is held, in order: life, request and outcome of each."""
+    @property
+    def is_behind(self) -> bool:
+        """Something has its place and is not applied."""
+        return self.track is not None and len(self.track.held) > 0
+
+    def apply_held(self, size_max: int, count_max: int | None = None) -> Iterator[tuple[int, int, Outcome]]:
+        """Apply what is held, in order, about so many bytes of it and up to so many commands in all: life, request and
+        outcome of each."""
         track = self.track
         assert track is not None
-        while track.held:
+        done = []
+        while track.held and size_max > 0 and track.applied != count_max:
             held = track.held.popleft()
+            size_max -= len(held.payload) + HELD_COST
+            done.append(held)
             yield self._apply(held, track.applied)
-        self.applied_digest = track.digest
+        self._note_applied(track, done)
+
+    def _note_applied(self, track: Track, done: Iterable[Held]) -> None:
+        if not track.held:
+            self.applied_digest = track.digest
+            return
+        for held in done:
+            self.applied_digest = chained(self.applied_digest, held)
 
     def _apply(self, held: Held, position: int) -> tuple[int, int, Outcome]:
         life, request, settled, is_noop, data = decode_command(held.payload)
@@ -48,10 +78,12 @@ class Copy:
         self.sessions.remember(life, request, outcome)
         return life, request, outcome
 
-    def preface(self) -> bytes:
+    def preface(self, count: int) -> bytes:
+        """Of the picture of so many commands: what is held beyond them is not in it."""
         track = self.track
         assert track is not None
-        return encode_preface(Preface(track.applied, self.applied_digest, self.sessions, tuple(track.held)))
+        held = tuple(islice(track.held, count - track.applied))
+        return encode_preface(Preface(track.applied, self.applied_digest, self.sessions, held))
 
     def begin(self, track: Track) -> None:
         """The machine is as the application made it."""
@@ -76,9 +108,11 @@ class Copy:
         if (applied + len(held), total) != (arriving.count, arriving.digest):
             raise WireError(f"a picture of {applied} commands and {len(held)} more, {arriving.count} were wanted")
         self.machine.load(pieces)
+        if self.track is not None:
+            self.track.held.close()
         is_other = self.track is not None and self.track.lineage != arriving.track.lineage
         if is_other:  # a vote about another state altogether counts for nothing
             self.is_voter = self.is_kept = False
         self.track = arriving.track
-        self.track.held.extendleft(reversed(held))
+        self.track.held.prepend(held)
         self.sessions, self.applied_digest = sessions, digest

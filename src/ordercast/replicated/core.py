@@ -19,13 +19,14 @@ member then has it in its track, applied or held, and a later quorum has one of 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Transition, View, ViewId
 from ordercast.model.lineage import Lineage
 from ordercast.replicated.component import Component
-from ordercast.replicated.copy import Arriving, Copy
+from ordercast.replicated.copy import Arriving, Copy, Due
 from ordercast.replicated.decision import DONORS_MAX, Decision, Knowledge, decide, decide_united, donors_of
 from ordercast.replicated.effects import (
     Changed,
@@ -33,6 +34,7 @@ from ordercast.replicated.effects import (
     Effect,
     Fetch,
     Freeze,
+    GoOn,
     Point,
     Reason,
     Refuse,
@@ -47,7 +49,7 @@ from ordercast.replicated.pictures import Pictures
 from ordercast.replicated.quorum import Life, Rule
 from ordercast.replicated.requests import Requests
 from ordercast.replicated.sides import Side, Uniting, picture_point, uniter_of
-from ordercast.replicated.track import Held, Track
+from ordercast.replicated.track import Held, MemoryTail, Tails, Track
 from ordercast.replicated.wire import (
     ADDRESS_SIZE_MAX,
     Force,
@@ -65,6 +67,8 @@ from ordercast.replicated.wire import (
     is_command,
 )
 
+SLICE_SIZE = 256 << 10  # bytes of commands that are applied at once: a few milliseconds
+
 
 class Core:
     def __init__(
@@ -77,6 +81,8 @@ class Core:
         address: bytes = b"",  # for fetchers, goes into STATE
         founding: bool = False,  # the first life of this replica ever: only such ones begin under LastMajority
         outstanding_max: int = 1024,
+        tails: Tails = MemoryTail,  # for what comes while a state is on its way
+        slice_size: int = SLICE_SIZE,
     ) -> None:
         if len(address) > ADDRESS_SIZE_MAX:
             raise UsageError(f"an address of {len(address)} bytes is too long: at most {ADDRESS_SIZE_MAX}")
@@ -86,6 +92,8 @@ class Core:
         self.malformed = 0  # messages that could not be read
         self._rule = rule
         self._address = address
+        self._tails = tails
+        self._slice_size = slice_size
         self._founding = founding
         self._copy = Copy(machine)
         self._knowledge = Knowledge()
@@ -93,6 +101,8 @@ class Core:
         self._arriving: tuple[Point, Arriving] | None = None
         self._arrived: tuple[Point, bytes, Iterable[bytes]] | None = None  # before the decision that says if it counts
         self._pictures = Pictures()
+        self._due: Due | None = None  # one that is not taken yet
+        self._will_go_on = False  # a GoOn is not answered yet
         self._requests = Requests(life, outstanding_max)
 
     # Questions
@@ -137,6 +147,11 @@ class Core:
         return 0 if self._copy.track is None else len(self._copy.track.held)
 
     @property
+    def is_behind(self) -> bool:
+        """Commands of this component are still to be applied here: a `go_on` will."""
+        return self._copy.is_behind and self.is_primary
+
+    @property
     def arriving_lineage(self) -> Lineage | None:
         """Of the state that is being fetched."""
         return None if self._arriving is None else self._arriving[1].track.lineage
@@ -151,7 +166,7 @@ class Core:
     def on_view(self, view: View) -> list[Effect]:
         """Whatever was not decided of the view before never will be."""
         effects = self._stop_uniting()
-        self._component = Component(view)
+        self._component, self._due = Component(view), None
         track, arriving = self._copy.track, self._arriving
         self._requests.state_is_sent()
         state = State(
@@ -202,8 +217,9 @@ class Core:
         component = self._component
         if self._arriving is not None:
             effects.append(StopFetching(self._arriving[0]))
+            self._arriving[1].track.held.close()
         self.me = Life(name, self.me.life, self.me.stint + 1)
-        self._arriving = self._arrived = self._component = None
+        self._arriving = self._arrived = self._component = self._due = None
         self._copy.cut_off(is_settled=component is None or component.is_settled)
         return [*effects, self._changed(Reason.CUT_OFF)]
 
@@ -265,6 +281,14 @@ class Core:
         self._load(component, preface, pieces, effects)
         return effects
 
+    def go_on(self) -> list[Effect]:
+        """The answer to a GoOn."""
+        self._will_go_on = False
+        effects: list[Effect] = []
+        if self._component is not None and self._component.decision is not None:
+            self._catch_up(self._component, effects)
+        return effects
+
     def _load(self, component: Component, preface: bytes, pieces: Iterable[bytes], effects: list[Effect]) -> None:
         assert self._arriving is not None
         self._copy.load(self._arriving[1], preface, pieces)
@@ -293,11 +317,21 @@ class Core:
             self._arriving[1].track.extend(more)
         elif component.has_best and self._copy.track is not None:
             self._copy.track.extend(more)
-            if component.is_live:
+            if component.is_live and not self._will_go_on:
                 self._apply(effects)
 
     def _apply(self, effects: list[Effect]) -> None:
-        for life, request, (position, result) in self._copy.apply_held():
+        """As much of what is held as may be applied at once; a GoOn when there is more."""
+        due = self._due
+        self._apply_some(self._slice_size, None if due is None else due.count, effects)
+        if due is not None and due.count == self.count:
+            self._take_picture(due, effects)
+        if self._copy.is_behind and not self._will_go_on:
+            self._will_go_on = True
+            effects.append(GoOn())
+
+    def _apply_some(self, size_max: int, count_max: int | None, effects: list[Effect]) -> None:
+        for life, request, (position, result) in self._copy.apply_held(size_max, count_max):
             if life == self.me.life and self._requests.settle(request) is not None:
                 effects.append(Confirm(request, position, result))
 
@@ -333,6 +367,8 @@ class Core:
             if not was_primary:
                 self._place_pending(component, effects)
                 self._catch_up(component, effects)
+        if self._due is not None:
+            self._due.lives.discard(component.life(sender))
         effects += [Release(point) for point in self._pictures.loaded(component.life(sender))]
         is_new = component.is_primary and not was_primary
         effects.append(self._changed(Reason.LOADED if is_new else Reason.JOINED))
@@ -408,8 +444,10 @@ class Core:
                 effects.append(self._fetch(decision.continuing[name], component, decision))
             return
         self._arrived = None
+        if self._arriving is not None:
+            self._arriving[1].track.held.close()
         if best is not None and name in decision.lacking and not component.is_signalled:
-            track = Track(best.lineage, best.term, best.length, best.digest)
+            track = Track(best.lineage, best.term, best.length, best.digest, self._tails())
             self._arriving = decision.point, Arriving(best.length, best.digest, track)
             effects.append(self._fetch(decision.point, component, decision))
         elif self._arriving is not None:
@@ -432,11 +470,19 @@ class Core:
             self._pictures.keep(point, map(component.life, readers))
         is_donor = self.me.name in donors_of(decision.point, decision, component.states)
         if is_donor and decision.lacking and not component.is_signalled:
-            self._freeze(decision.point, map(component.life, decision.lacking), effects)
+            track = self._copy.track
+            assert track is not None
+            due = Due(decision.point, track.count, {component.life(name) for name in decision.lacking})
+            if self.is_behind:
+                self._due = due  # what was decided is the state with all that is held
+            else:
+                self._take_picture(due, effects)
 
-    def _freeze(self, point: Point, readers: Iterable[Life], effects: list[Effect]) -> None:
-        self._pictures.keep(point, readers)
-        effects.append(Freeze(point, self._copy.preface(), self._copy.machine.freeze()))
+    def _take_picture(self, due: Due, effects: list[Effect]) -> None:
+        self._due = None
+        if due.lives:
+            self._pictures.keep(due.point, due.lives)
+            effects.append(Freeze(due.point, self._copy.preface(due.count), self._copy.machine.freeze()))
 
     def _place_pending(self, component: Component, effects: list[Effect]) -> None:
         pending, component.pending = component.pending, []
@@ -467,6 +513,8 @@ class Core:
             return
         if component.is_live:
             self._apply(effects)
+            if self._copy.is_behind:
+                return  # what became of the requests may be in there
         payloads = []
         for number in list(self._requests.unheard()):
             outcome = self._copy.sessions.outcome(self.me.life, number)
@@ -486,14 +534,15 @@ class Core:
         if component.is_signalled or mine is None or self._copy.track is None:
             return
         self._copy.track.lineage = Lineage(component.view.id, mine.number)
-        self._apply(effects)
+        self._apply_some(sys.maxsize, None, effects)
         uniter = uniter_of(sides)
         if self.me.name == uniter:
             component.uniting = Uniting(component.view.id, sides)
             component.uniting.have(mine, self._copy.sessions)
             self._fetch_side(component, component.uniting, effects)
         elif uniter not in mine.members and self.me.name in mine.members[:DONORS_MAX]:
-            self._freeze(picture_point(component.view.id, mine), (component.life(uniter),), effects)
+            due = Due(picture_point(component.view.id, mine), self._copy.track.count, {component.life(uniter)})
+            self._take_picture(due, effects)
 
     def _fetch_side(self, component: Component, uniting: Uniting, effects: list[Effect]) -> None:
         side = uniting.wanted
@@ -541,7 +590,7 @@ class Core:
             () if component is None else tuple(sorted(component.holders)),
             () if component is None else component.view.members,
             self.term,
-            self.count,
+            self.count + self.held if self.is_primary else self.count,
             reason,
             self.lineage,
         )
@@ -551,7 +600,7 @@ class Core:
         assert track is not None or not self._copy.is_voter, "a voter without a state"
         assert track is None or 0 <= len(track.held) <= track.count, "more is held than there is"
         if component is not None and component.is_live and component.has_best:
-            assert track is not None and not track.held, "a live component, and something is held"
+            assert track is not None and (not track.held or self._will_go_on), "a live component, and nobody applies"
             assert track.term == component.view.id, "the term is not the component's"
-            assert track.digest == self._copy.applied_digest
+            assert track.held or track.digest == self._copy.applied_digest
         assert self._arriving is None or component is None or not component.has_best, "fetching what is here"

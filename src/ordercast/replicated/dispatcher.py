@@ -13,6 +13,9 @@ from weakref import WeakKeyDictionary
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Dropped, Left, Piece, Reconnected, Transition, View
 from ordercast.stream.member import Member
+from ordercast.stream.pieces import size_of
+
+TURN_SIZE = 256 << 10  # bytes that are handed over before the event loop has its turn
 
 
 class Listener(Protocol):
@@ -60,8 +63,13 @@ class Dispatcher:
         """Whatever ends it, the listeners are told."""
         error: BaseException = UsageError("the member was closed")
         try:
+            waiting = TURN_SIZE
             async for piece in self._member.batches():
                 self._hand_over(piece)
+                waiting -= size_of(piece)
+                if waiting <= 0:
+                    waiting = TURN_SIZE
+                    await asyncio.sleep(0)  # to apply is work: the token shall not wait for all of it
         except asyncio.CancelledError:
             raise
         except Exception as caught:

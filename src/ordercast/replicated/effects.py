@@ -124,9 +124,14 @@ class Changed:
     holders: tuple[str, ...]  # by name, sorted; nobody while it is not known
     members: tuple[str, ...]
     term: ViewId | None  # the primary view in which the state here was last decided current
-    count: int  # commands applied here
+    count: int  # commands applied here, with those that a primary component still has to apply
     reason: Reason
     lineage: Lineage | None  # of the state here
 
 
-Effect = Send | Confirm | Refuse | Fetch | StopFetching | Freeze | Release | Changed
+@dataclass(frozen=True, slots=True)
+class GoOn:
+    """Call `Core.go_on` when others have had their turn: there is more to apply than should be applied at once."""
+
+
+Effect = Send | Confirm | Refuse | Fetch | StopFetching | Freeze | Release | Changed | GoOn

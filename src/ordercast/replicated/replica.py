@@ -15,6 +15,8 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -23,7 +25,7 @@ from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Batch, Transition, View
 from ordercast.model.service import Service
 from ordercast.replicated.arrival import Arrival, Served, address_of, key_of
-from ordercast.replicated.batching import Answer, Batches, Entry, encode_batch
+from ordercast.replicated.batching import Answer, Batches, Waiting, encode_batch
 from ordercast.replicated.core import Core
 from ordercast.replicated.dispatcher import Dispatcher
 from ordercast.replicated.effects import (
@@ -32,6 +34,7 @@ from ordercast.replicated.effects import (
     Effect,
     Fetch,
     Freeze,
+    GoOn,
     Refuse,
     Release,
     Send,
@@ -40,6 +43,7 @@ from ordercast.replicated.effects import (
     Why,
 )
 from ordercast.replicated.quorum import EverySide, Rule
+from ordercast.replicated.spill import Spill
 from ordercast.replicated.structures.base import (
     BACK_COMMAND,
     Age,
@@ -86,11 +90,13 @@ class Replica(Generic[FrontT]):
         founding: bool = False,
         host: str = "127.0.0.1",
         port: int = 0,
+        folder: Path | None = None,
         patience: Patience | None = None,
     ) -> None:
         """`quorum`: `Majority`, `LastMajority` or `EverySide`, the same at all members. `founding`: this is the first
         life of this replica ever (asked by `LastMajority` alone). `host` and `port`: where others fetch the state from;
-        they must be able to reach it."""
+        they must be able to reach it. `folder`: for commands that come while a state is on its way; the system's folder
+        for temporary files unless told."""
         self.group = group
         self.status: Changed | None = None  # what is known of the component
         self._member = member
@@ -99,11 +105,10 @@ class Replica(Generic[FrontT]):
         self._machine = Told(structure, self._watchers, quorum.on_merge if isinstance(quorum, EverySide) else None)
         self._patience = patience or Patience()
         self._donor = Donor(host, port, self._patience)
-        self._settings = (quorum, founding)
+        self._settings = (quorum, founding, folder)
         self._core: Core
         self._links = _Links()
-        self._has_room = asyncio.Event()
-        self._batches = Batches()
+        self._batches = Batches(SUBMITTED_MAX)
         self._syncs: dict[int, asyncio.Future[None]] = {}
         self._again: list[bytes] = []  # that nobody waits for and that were refused
         self._ended: BaseException | None = None
@@ -120,7 +125,7 @@ class Replica(Generic[FrontT]):
         return self._structure.front(self)
 
     async def _begin(self) -> None:
-        rule, founding = self._settings
+        rule, founding, folder = self._settings
         self._core = Core(
             self._member.name,
             secrets.randbits(64),
@@ -129,6 +134,7 @@ class Replica(Generic[FrontT]):
             address=address_of(self._donor.place),
             founding=founding,
             outstanding_max=OUTSTANDING_MAX,
+            tails=partial(Spill, folder),
         )
         self._say_back()
         Dispatcher.of(self._member).add(self.group, self)
@@ -156,7 +162,6 @@ class Replica(Generic[FrontT]):
             return
         self._ended = error
         self._batches.fail(error)
-        self._has_room.set()
         for future in self._syncs.values():
             if not future.done():
                 future.set_exception(error)
@@ -175,42 +180,34 @@ class Replica(Generic[FrontT]):
 
     @property
     def _is_current(self) -> bool:
-        return self._core.is_primary and self._core.standing is Standing.HOLDER
+        core = self._core
+        return core.is_primary and core.standing is Standing.HOLDER and not core.is_behind
 
     async def ready(self) -> None:
         await self.until(lambda: self._is_current or None)
 
     def submit(self, command: bytes) -> Awaitable[Answer]:
-        """A future and no coroutine, while there is room: this is the hot path."""
+        """A future and no coroutine: this is the hot path."""
         if len(command) > COMMAND_SIZE_MAX:
             raise UsageError(f"a command of {len(command):,} bytes is too large, at most {COMMAND_SIZE_MAX:,}")
-        if self._batches.count >= SUBMITTED_MAX:
-            return self._submit_later(command)
-        self._check_running()
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._add(Entry(command, future))
-        return future
-
-    async def _submit_later(self, command: bytes) -> Answer:
-        while self._batches.count >= SUBMITTED_MAX:
+        if self._ended is not None:
             self._check_running()
-            self._has_room.clear()
-            await self._has_room.wait()
-        return await self.submit(command)
+        future: asyncio.Future[Answer] = asyncio.Future()
+        self._add(command, future)
+        return future
 
     def post(self, command: bytes) -> None:
         if self._ended is None:
-            self._add(Entry(command, None))
+            self._add(command, None)
 
-    def _add(self, entry: Entry) -> None:
-        if not self._batches.waiting:
+    def _add(self, command: bytes, future: Waiting) -> None:
+        if self._batches.add(command, future):
             asyncio.get_running_loop().call_soon(self._flush)
-        self._batches.add(entry)
 
     def _flush(self) -> None:
         """Submit what this turn of the event loop has brought."""
         for batch in self._batches.take():
-            number, effects = self._core.submit(encode_batch([entry.command for entry in batch]))
+            number, effects = self._core.submit(encode_batch(batch.commands))
             self._batches.underway[number] = batch
             self._carry_out(effects)
 
@@ -320,19 +317,26 @@ class Replica(Generic[FrontT]):
                 case Changed():
                     self.status = effect
                     self._watchers.tell(effect)
+                case GoOn():
+                    asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        """The network has had its turn."""
+        if self._ended is None:
+            self._carry_out(self._core.go_on())
+            self._look()
 
     def _confirmed(self, confirm: Confirm) -> None:
         future = self._syncs.get(confirm.request)
         if future is None:
-            self._batches.confirm(confirm.request, confirm.result)
-            self._has_room.set()
+            if self._batches.confirm(confirm.request, confirm.result):
+                asyncio.get_running_loop().call_soon(self._flush)
         elif not future.done():
             future.set_result(None)
 
     def _refused(self, refuse: Refuse) -> None:
         error = self._refusal(refuse.why)
         self._again += self._batches.refuse(refuse.request, error)
-        self._has_room.set()
         future = self._syncs.get(refuse.request)
         if future is not None and not future.done():
             future.set_exception(error)

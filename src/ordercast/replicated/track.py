@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ordercast.model.events import ViewId
 from ordercast.model.lineage import Lineage
@@ -45,8 +45,38 @@ class Held(NamedTuple):
     payload: bytes
 
 
+class Tail(Protocol):
+    """Commands that are held, first in first out. Mostly it is short; who is being loaded keeps in it what comes
+    meanwhile, for as long as that takes, so its driver may give it one that lies on disk (`spill.py`)."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Held]:
+        """All of them, in order; they stay."""
+
+    def append(self, held: Held) -> None: ...
+    def popleft(self) -> Held: ...
+    def prepend(self, earlier: Iterable[Held]) -> None:
+        """These come before all others."""
+
+    def close(self) -> None:
+        """Nobody needs it any more."""
+
+
+Tails = Callable[[], Tail]  # makes an empty one
+
+
+class MemoryTail(deque[Held]):
+    def prepend(self, earlier: Iterable[Held]) -> None:
+        self.extendleft(reversed(list(earlier)))
+
+    def close(self) -> None:
+        self.clear()
+
+
 def chained(digest: bytes, held: Held) -> bytes:
-    return hashlib.blake2b(held.name.encode() + b"\0" + held.payload, key=digest, digest_size=DIGEST_SIZE).digest()
+    chain = hashlib.blake2b(held.name.encode() + b"\0", key=digest, digest_size=DIGEST_SIZE)
+    chain.update(held.payload)  # which may be large: not copied
+    return chain.digest()
 
 
 @dataclass(slots=True)
@@ -55,7 +85,7 @@ class Track:
     term: ViewId
     count: int = 0
     digest: bytes = EMPTY
-    held: deque[Held] = field(default_factory=deque)  # the last ones, not applied
+    held: Tail = field(default_factory=MemoryTail)  # the last ones, not applied
 
     @property
     def rank(self) -> Rank:

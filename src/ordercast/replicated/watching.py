@@ -165,18 +165,13 @@ class Told:
             commands = decode_batch(command)
         except WireError:
             commands = []  # of somebody who is no replica: at all replicas alike, nothing happens
-        first = self.count + 1
-        name, life, request, _ = origin
-        results = []
-        apply, has_watchers = self.structure.apply, self._watchers.has_any
-        for position, each in enumerate(commands, first):
-            place = Origin(name, life, request, position)
-            result = apply(each, place)
-            results.append(result)
-            if has_watchers:
-                self._watchers.tell(Applied(each, place, result))
+        place = origin._replace(position=self.count + 1)
+        results = self.structure.apply_all(commands, place)
         self.count += len(commands)
-        return encode_results(first, results)
+        if self._watchers.has_any:
+            for at, (each, result) in enumerate(zip(commands, results, strict=True), place.position):
+                self._watchers.tell(Applied(each, place._replace(position=at), result))
+        return encode_results(place.position, results)
 
     def freeze(self) -> Frozen:
         return Counted(self.count, self.structure.freeze())

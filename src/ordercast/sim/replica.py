@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
 from ordercast.model.events import GroupNews, Left, Transition, View
-from ordercast.model.ids import Instant
+from ordercast.model.ids import MILLISECOND, Instant
 from ordercast.model.service import Service
 from ordercast.replicated.core import Core
 from ordercast.replicated.effects import (
@@ -20,6 +20,7 @@ from ordercast.replicated.effects import (
     Effect,
     Fetch,
     Freeze,
+    GoOn,
     Point,
     Reason,
     Refuse,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from ordercast.sim.replicas import Replicas
 
 GROUP = "state"
+GO_ON_MAX_NS = 2 * MILLISECOND  # until a replica goes on with what it has to apply
 _DECISIONS = (Reason.BOOTSTRAP, Reason.QUORUM, Reason.LOADED)
 
 
@@ -219,9 +221,22 @@ class Replica:
                     del self.pictures[effect.point]
                 case Changed():
                     self._changed(effect)
+                case GoOn():
+                    self.count(Row.SLICED)
+                    self.replicas.schedule(self.replicas.rng.randrange(GO_ON_MAX_NS), self._go_on)
                 case _:
                     assert_never(effect)
         self.core.check_invariants()
+
+    def _go_on(self) -> None:
+        if not self.replicas.is_here(self):
+            return
+        if self.core.is_deciding:
+            self.count(Row.SLICED_IN_ROUND)
+        effects = self.core.go_on()
+        if any(isinstance(effect, Freeze) for effect in effects):
+            self.count(Row.FROZEN_LATER)
+        self._carry_out(effects)
 
     def _send(self, send: Send, *, is_new: bool) -> None:
         for payload in send.payloads:

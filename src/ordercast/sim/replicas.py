@@ -15,6 +15,7 @@ from ordercast.model.ids import MILLISECOND, Instant
 from ordercast.replicated.core import Core
 from ordercast.replicated.effects import Donor
 from ordercast.replicated.quorum import LastMajority, Majority
+from ordercast.replicated.spill import Spill
 from ordercast.sim.dictionary import Dictionary
 from ordercast.sim.faults import Fault, FaultKind, halves
 from ordercast.sim.options import SimOptions
@@ -32,6 +33,8 @@ _DEEDS = ("submit", "synchronise", "leave", "break", "crash")
 _WEIGHTS = (300, 30, 1, 1, 1)
 _DIES_WITH_DAEMON = 0.6
 _KEYS = 12
+_BLOCK_SIZE = 400  # of a tail that spills: two or three commands
+_SLICE_SIZE = 1000  # of held commands: two of them at once
 _AMBUSH_PROBABILITY = 0.1
 _ROUND_NS = 6 * MILLISECOND  # about what a round takes
 _APPEAR_MAX_NS = 10 * MILLISECOND
@@ -132,7 +135,16 @@ class Replicas:
         self._known.add((node, name))
         self._running[node, name] = replica
         replica.machine = Dictionary(replica.applied, replica.was_loaded)
-        replica.core = Core(full, replica.life, replica.machine, self._rule, founding=is_first, outstanding_max=20)
+        replica.core = Core(
+            full,
+            replica.life,
+            replica.machine,
+            self._rule,
+            founding=is_first,
+            outstanding_max=20,
+            tails=lambda: Spill(block_size=_BLOCK_SIZE),
+            slice_size=_SLICE_SIZE,
+        )
         self.tell(ReplicaStarted(self.now(), replica.life, full, *_voices(self._rule)))
         return replica
 
@@ -191,7 +203,9 @@ class Replicas:
                 self._running[key].submit(self._operation())
 
     def is_quiet(self) -> bool:
-        return all(replica.transfer is None for replica in self._running.values() if replica.client is not None)
+        """Nobody is being loaded, nor has something to apply."""
+        connected = [replica for replica in self._running.values() if replica.client is not None]
+        return not any(replica.transfer is not None or replica.core.is_behind for replica in connected)
 
     def end(self, ended: Ended) -> None:
         is_primary = any(replica.core.is_primary for replica in self._running.values())

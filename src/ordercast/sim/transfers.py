@@ -50,14 +50,21 @@ class Transfer:
             self.pieces.append(piece)
             replicas.schedule(replicas.rng.randrange(PIECE_MIN_NS, PIECE_MAX_NS), self.step)
             return
-        self._finish()
+        if self.pieces == [picture.preface, *picture.frozen.pieces()]:
+            self._finish()
+        else:
+            self._again(ReplicaOccurrence.MIXED_PICTURE)  # the last donor's checksum of all pieces tells
 
     def _finish(self) -> None:
-        self.is_over = True
         preface, *pieces = self.pieces
         try:
             self.fetcher.got_picture(self, preface, pieces)
+            self.is_over = True
         except WireError:
-            self.fetcher.replicas.count(ReplicaOccurrence.WRONG_PICTURE)
-            again = self.fetcher.transfer = Transfer(self.fetcher, self.point, self.donors)
-            self.fetcher.replicas.schedule(RETRY_NS, again.step)
+            self._again(ReplicaOccurrence.WRONG_PICTURE)
+
+    def _again(self, why: ReplicaOccurrence) -> None:
+        self.is_over = True
+        self.fetcher.replicas.count(why)
+        again = self.fetcher.transfer = Transfer(self.fetcher, self.point, self.donors)
+        self.fetcher.replicas.schedule(RETRY_NS, again.step)

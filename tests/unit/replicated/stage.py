@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ordercast.model.events import Reason, Transition, View, ViewId
 from ordercast.model.ids import ProcessId, RingId, Seq
-from ordercast.replicated.core import Core
-from ordercast.replicated.effects import Changed, Confirm, Effect, Fetch, Freeze, Point, Refuse, Release, Send
+from ordercast.replicated.core import SLICE_SIZE, Core
+from ordercast.replicated.effects import Changed, Confirm, Effect, Fetch, Freeze, GoOn, Point, Refuse, Release, Send
 from ordercast.replicated.machine import Origin, SideState
 from ordercast.replicated.quorum import Majority, Rule
 
@@ -59,13 +59,15 @@ def view_id(number: int) -> ViewId:
 
 
 class Stage:
-    def __init__(self, *names: str, rule: Rule = EQUAL) -> None:
+    def __init__(self, *names: str, rule: Rule = EQUAL, slice_size: int = SLICE_SIZE) -> None:
         self.rule = rule
+        self.slice_size = slice_size
         self.cores: dict[str, Core] = {}
         self.machines: dict[str, Words] = {}
         self.told: dict[str, list[Effect]] = {}
         self.pictures: dict[tuple[str, Point], Freeze] = {}
         self.queue: deque[tuple[str, bytes]] = deque()  # sent, and not yet delivered
+        self.goes_on = True  # GoOn is answered at once
         self._lives = 0
         for name in names:
             self.start(name)
@@ -73,7 +75,9 @@ class Stage:
     def start(self, name: str, *, founding: bool = True) -> None:
         self._lives += 1
         self.machines[name], self.told[name] = Bag() if self.rule.goes_on else Words(), []
-        self.cores[name] = Core(name, self._lives, self.machines[name], self.rule, founding=founding)
+        self.cores[name] = Core(
+            name, self._lives, self.machines[name], self.rule, founding=founding, slice_size=self.slice_size
+        )
 
     def view(self, number: int, *members: str, at: Iterable[str] = ()) -> None:
         """Installed by all its members, or by those of them in `at`."""
@@ -116,6 +120,8 @@ class Stage:
             elif isinstance(effect, Release):
                 del self.pictures[name, effect.point]
         self.cores[name].check_invariants()
+        if self.goes_on and any(isinstance(effect, GoOn) for effect in effects):
+            self.carry_out(name, self.cores[name].go_on())
 
     def transfer(self, name: str) -> None:
         """Bring what was asked for last, from the first donor."""

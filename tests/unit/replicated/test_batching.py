@@ -13,14 +13,16 @@ from ordercast.model.errors import WireError
 from ordercast.replicated.batching import (
     COMMANDS_MAX,
     SIZE_MAX,
+    Answer,
+    Batch,
     Batches,
-    Entry,
     decode_batch,
     decode_results,
     encode_batch,
     encode_results,
 )
 
+COUNT_MAX = 10_000
 PARTS = st.lists(st.binary(max_size=20), max_size=20)
 
 
@@ -47,19 +49,35 @@ def test_a_batch_that_was_cut_is_refused(parts: list[bytes], data: st.DataObject
         decode_batch(whole[: data.draw(st.integers(0, len(whole) - 1))])
 
 
-def test_batches_have_bounds() -> None:
-    batches = Batches()
-    batches.waiting = [Entry(b"", None)] * (COMMANDS_MAX + 1)
-    assert [len(batch) for batch in batches.take()] == [COMMANDS_MAX, 1]
-    batches.waiting = [Entry(bytes(SIZE_MAX), None), Entry(b"x", None), Entry(bytes(2 * SIZE_MAX), None)]
-    assert [len(batch) for batch in batches.take()] == [1, 1, 1]
+def sizes_of(parts: list[bytes]) -> list[int]:
+    """Of the batches that these make."""
+    batches = Batches(COUNT_MAX)
+    for part in parts:
+        batches.add(part, None)
+    sizes = [len(batch.commands) for batch in batches.take()]
     assert list(batches.take()) == []
+    return sizes
+
+
+def test_batches_have_bounds() -> None:
+    assert sizes_of([b""] * COMMANDS_MAX) == [COMMANDS_MAX]
+    assert sizes_of([b""] * (2 * COMMANDS_MAX + 1)) == [COMMANDS_MAX, COMMANDS_MAX, 1]
+    assert sizes_of([bytes(SIZE_MAX), b"x", bytes(2 * SIZE_MAX), b"y", b"z"]) == [1, 1, 1, 2]
+    assert sizes_of([]) == []
+
+
+@given(st.lists(st.binary(max_size=3), max_size=30))
+def test_batches_have_all_in_order(parts: list[bytes]) -> None:
+    batches = Batches(COUNT_MAX)
+    news = [batches.add(part, None) for part in parts]
+    assert news == [True, *[False] * (len(parts) - 1)][: len(parts)], "the first alone asks for a turn"
+    assert [command for batch in batches.take() for command in batch.commands] == parts
 
 
 def test_what_has_no_answer_is_counted() -> None:
-    batches = Batches()
+    batches = Batches(COUNT_MAX)
     for _ in range(5):
-        batches.add(Entry(b"x", None))
+        batches.add(b"x", None)
     (batches.underway[1],) = batches.take()
     assert batches.count == 5
     batches.confirm(1, encode_results(1, [b""] * 5))
@@ -69,15 +87,53 @@ def test_what_has_no_answer_is_counted() -> None:
 def test_each_gets_its_own_answer_and_what_nobody_waits_for_is_given_back() -> None:
     async def work() -> None:
         loop = asyncio.get_running_loop()
-        batches = Batches()
+        batches = Batches(COUNT_MAX)
         futures = [loop.create_future() for _ in range(3)]
-        batches.underway = {1: [Entry(b"a", futures[0]), Entry(b"posted", None), Entry(b"b", futures[1])]}
+        batches.underway = {1: Batch([b"a", b"posted", b"b"], [futures[0], None, futures[1]])}
         assert batches.has_posted(b"posted") and not batches.has_posted(b"a")
         batches.confirm(1, encode_results(7, [b"x", b"y", b"z"]))
-        assert [await future for future in futures[:2]] == [(7, b"x"), (9, b"z")]
-        batches.underway = {2: [Entry(b"c", futures[2]), Entry(b"posted", None)]}
+        answers = [await future for future in futures[:2]]
+        assert answers == [(7, b"x"), (9, b"z")] and all(isinstance(answer, Answer) for answer in answers)
+        batches.underway = {2: Batch([b"c", b"posted"], [futures[2], None])}
         assert batches.refuse(2, ValueError("no")) == [b"posted"]
         with pytest.raises(ValueError, match="no"):
             await futures[2]
+
+    asyncio.run(work())
+
+
+def test_without_room_one_waits_in_line_and_who_gave_up_is_never_sent() -> None:
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        batches = Batches(2)
+        futures = [loop.create_future() for _ in range(5)]
+        for at, future in enumerate(futures):
+            batches.add(b"%d" % at, future)
+        batches.add(b"posted", None)  # has no bound: nobody could be told to wait
+        (batches.underway[1],) = batches.take()
+        assert batches.underway[1].commands == [b"0", b"1", b"posted"]
+        futures[2].cancel()
+        assert batches.confirm(1, encode_results(1, [b""] * 3)), "there is something new to be submitted"
+        (batch,) = batches.take()
+        assert batch.commands == [b"3", b"4"]
+
+    asyncio.run(work())
+
+
+def test_the_end_is_told_to_all_who_wait() -> None:
+    async def work() -> None:
+        loop = asyncio.get_running_loop()
+        batches = Batches(1)
+        futures = [loop.create_future() for _ in range(3)]
+        batches.add(b"underway", futures[0])
+        (batches.underway[1],) = batches.take()
+        batches.count = 0
+        batches.add(b"next", futures[1])
+        batches.add(b"in line", futures[2])
+        batches.fail(ValueError("over"))
+        assert batches.count == 0 and not batches.underway and list(batches.take()) == []
+        for future in futures:
+            with pytest.raises(ValueError, match="over"):
+                await future
 
     asyncio.run(work())

@@ -11,7 +11,7 @@ commands GONE, from a replica that sees it, and BACK, from one that begins or wa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
@@ -64,6 +64,9 @@ class Answer(Protocol):
     def position(self) -> int: ...
     @property
     def result(self) -> bytes: ...
+
+
+AnswerT = TypeVar("AnswerT", bound=Answer)
 
 
 class Caller(Protocol):
@@ -137,6 +140,15 @@ class Structure(ABC, Generic[FrontT]):
             return self.carry_out(command[0], Reader(command, 1), origin)
         except WireError as error:
             return REFUSED + str(error).encode()
+
+    def apply_all(self, commands: Sequence[bytes], origin: Origin) -> list[bytes]:
+        """Commands in a row of one sender, and the place of the first. A structure that has much to do may know a
+        faster way than one by one."""
+        name, life, request, first = origin
+        apply = self.apply
+        return [
+            apply(command, Origin(name, life, request, position)) for position, command in enumerate(commands, first)
+        ]
 
     def load(self, pieces: Iterable[bytes]) -> None:
         filled = self.blank()
@@ -218,7 +230,10 @@ class Front(Generic[MachineT]):
         return self._caller.watch()
 
     async def _ask(self, kind: int, fields: bytes = b"") -> Answer:
-        answer = await self._caller.submit(bytes([kind]) + fields)
-        if answer.result[:1] == REFUSED:
-            raise UsageError(answer.result[1:].decode(errors="replace"))
-        return answer
+        return accepted(await self._caller.submit(bytes([kind]) + fields))
+
+
+def accepted(answer: AnswerT) -> AnswerT:
+    if answer.result[:1] == REFUSED:
+        raise UsageError(answer.result[1:].decode(errors="replace"))
+    return answer

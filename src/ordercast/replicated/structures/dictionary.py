@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import struct
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 from ordercast.model.errors import WireError
 from ordercast.replicated.machine import Frozen, Origin
-from ordercast.replicated.structures.base import NO, YES, Applied, Caller, Cut, Front, Reloaded, Structure
+from ordercast.replicated.structures.base import NO, YES, Applied, Caller, Cut, Front, Reloaded, Structure, accepted
 from ordercast.replicated.structures.fields import U32, Reader, Value, optional_bytes, value_bytes
 
 SET, DELETE, COMPARE = 1, 2, 3
+SET_BYTE: Final = bytes([SET])
+HEAD: Final = struct.Struct("!BI")  # of a command: its kind, and twice the size of the key, one more if it is a str
 
 
 class Dictionary(Structure["DictionaryFront"]):
@@ -21,13 +24,25 @@ class Dictionary(Structure["DictionaryFront"]):
     def front(self, caller: Caller) -> DictionaryFront:
         return DictionaryFront(self, caller)
 
-    def apply(self, command: bytes, origin: Origin) -> bytes:
-        """As every structure does, and faster for what comes most."""
-        entry = _plain_entry(command)
-        if entry is None:
-            return super().apply(command, origin)
-        self.entries[entry[0]] = entry[1]
-        return YES
+    def apply_all(self, commands: Sequence[bytes], origin: Origin) -> list[bytes]:
+        """As every structure does, and faster for what comes most: a SET that is whole."""
+        entries, head, mark = self.entries, HEAD.unpack_from, U32.unpack_from
+        results = []
+        for at, command in enumerate(commands):
+            try:
+                kind, key_mark = head(command)
+                middle = 5 + (key_mark >> 1)
+                (value_mark,) = mark(command, middle)
+                if kind != SET or middle + 4 + (value_mark >> 1) != len(command):
+                    raise ValueError
+                key = command[5:middle].decode() if key_mark & 1 else command[5:middle]
+                value = command[middle + 4 :].decode() if value_mark & 1 else command[middle + 4 :]
+            except (ValueError, struct.error):
+                results.append(self.apply(command, origin._replace(position=origin.position + at)))
+                continue
+            entries[key] = value
+            results.append(YES)
+        return results
 
     def carry_out(self, kind: int, fields: Reader, origin: Origin) -> bytes:
         key = fields.value()
@@ -71,24 +86,6 @@ class Dictionary(Structure["DictionaryFront"]):
         self.entries = other.entries
 
 
-def _plain_entry(command: bytes) -> tuple[Value, Value] | None:
-    """Key and value of a SET, if it is one and whole."""
-    if len(command) < 9 or command[0] != SET:
-        return None
-    (key_mark,) = U32.unpack_from(command, 1)
-    middle = 5 + (key_mark >> 1)
-    if middle + 4 > len(command):
-        return None
-    (value_mark,) = U32.unpack_from(command, middle)
-    if middle + 4 + (value_mark >> 1) != len(command):
-        return None
-    key, value = command[5:middle], command[middle + 4 :]
-    try:
-        return key.decode() if key_mark & 1 else key, value.decode() if value_mark & 1 else value
-    except UnicodeDecodeError:
-        return None
-
-
 @dataclass(frozen=True, slots=True)
 class KeyChanged:
     """A key has a value, or (None) has none any more."""
@@ -113,7 +110,7 @@ class DictionaryFront(Front[Dictionary]):
 
     async def set(self, key: Value, value: Value) -> int:
         """Returns when it is confirmed, with its position."""
-        return (await self._ask(SET, value_bytes(key) + value_bytes(value))).position
+        return accepted(await self._caller.submit(SET_BYTE + value_bytes(key) + value_bytes(value))).position
 
     async def delete(self, key: Value) -> bool:
         """Whether there was such a key."""
