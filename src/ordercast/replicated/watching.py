@@ -8,17 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar
 from weakref import ref
 
-from ordercast.model.errors import WireError
-from ordercast.replicated.batching import decode_batch, encode_results
 from ordercast.replicated.effects import Changed
-from ordercast.replicated.machine import Frozen, Origin
-from ordercast.replicated.structures.base import Applied, Reloaded, Structure
-from ordercast.replicated.structures.fields import U64, Reader
+from ordercast.replicated.structures.base import Applied, Reloaded
 from ordercast.replicated.transfer import Progress
 
 EVENTS_MAX = 10_000  # that wait for a watcher
@@ -112,81 +107,3 @@ class Watchers:
         for future in list(self._waiters):
             if not future.done():
                 future.set_exception(error)
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """A picture with the number of commands before the structure's own pieces."""
-
-    count: int
-    frozen: Frozen
-
-    def pieces(self, start: int = 0) -> Iterator[bytes]:
-        if start == 0:
-            yield U64.pack(self.count)
-        yield from self.frozen.pieces(max(0, start - 1))
-
-
-class Filling:
-    """A structure that is filled while the pieces of such a picture come: what `load` gets in their place."""
-
-    def __init__(self, structure: Structure[Any]) -> None:
-        self.structure = structure
-        self.count: int | None = None
-
-    def take(self, piece: bytes) -> None:
-        fields = Reader(piece)
-        if self.count is None:
-            self.count = fields.number(U64)
-            fields.end()
-        else:
-            self.structure.fill(fields)
-
-    def __iter__(self) -> Iterator[bytes]:
-        assert self.count is not None
-        return Counted(self.count, self.structure.freeze()).pieces()
-
-
-class Told:
-    """The state machine that the core sees: it takes batches apart, counts, and tells of what is applied."""
-
-    def __init__(self, structure: Structure[Any], watchers: Watchers) -> None:
-        self.structure = structure
-        self.count = 0  # commands of the application so far
-        self.loads = 0
-        self._watchers = watchers
-
-    def apply(self, command: bytes, origin: Origin) -> bytes:
-        try:
-            commands = decode_batch(command)
-        except WireError:
-            commands = []  # of somebody who is no replica: at all replicas alike, nothing happens
-        first = self.count + 1
-        name, life, request, _ = origin
-        results = []
-        apply, has_watchers = self.structure.apply, self._watchers.has_any
-        for position, each in enumerate(commands, first):
-            place = Origin(name, life, request, position)
-            result = apply(each, place)
-            results.append(result)
-            if has_watchers:
-                self._watchers.tell(Applied(each, place, result))
-        self.count += len(commands)
-        return encode_results(first, results)
-
-    def freeze(self) -> Frozen:
-        return Counted(self.count, self.structure.freeze())
-
-    def load(self, pieces: Iterable[bytes]) -> None:
-        if isinstance(pieces, Filling):
-            filling = pieces
-        else:
-            filling = Filling(self.structure.blank())
-            for piece in pieces:
-                filling.take(piece)
-        if filling.count is None:
-            raise WireError("a picture without a count")
-        self.structure.adopt(filling.structure)
-        self.count = filling.count
-        self.loads += 1
-        self._watchers.tell(Reloaded("the state was fetched from another replica"))
