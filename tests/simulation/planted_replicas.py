@@ -17,6 +17,7 @@ from ordercast.model.ids import MILLISECOND
 from ordercast.model.promises import ReplicaPromise as Promise
 from ordercast.model.service import Service
 from ordercast.replicated import core as core_module
+from ordercast.replicated.batching import decode_batch, encode_results
 from ordercast.replicated.component import Component
 from ordercast.replicated.copy import Arriving, Copy
 from ordercast.replicated.core import Core
@@ -27,8 +28,8 @@ from ordercast.replicated.sessions import Sessions
 from ordercast.replicated.track import Held
 from ordercast.replicated.wire import State, decode_command, decode_preface, is_command
 from ordercast.sim import transfers
-from ordercast.sim.dictionary import Dictionary, Picture
 from ordercast.sim.faults import Fault, FaultKind
+from ordercast.sim.machine import Chained, Picture
 from ordercast.sim.options import SimOptions
 from ordercast.sim.station import Client, Station
 from ordercast.sim.swarm import hostile_replica_options
@@ -76,7 +77,8 @@ def _confirmed_before_applied(patch: pytest.MonkeyPatch) -> None:
     def wrong(self: Core, component: Component, held: Held, effects: list[Effect]) -> None:
         command = decode_command(held.payload)
         if command.life == self.me.life and component.is_primary and self._requests.settle(command.request):
-            effects.append(Confirm(command.request, self.count + 1, b""))
+            results = [b""] * (0 if command.is_noop else len(decode_batch(command.data)))
+            effects.append(Confirm(command.request, self.count + 1, encode_results(self.count + 1, results)))
         right(self, component, held, effects)
 
     patch.setattr(Core, "_on_command", wrong)
@@ -133,15 +135,16 @@ def _unloaded_ones_count(patch: pytest.MonkeyPatch) -> None:
 
 def _live_picture(patch: pytest.MonkeyPatch) -> None:
     """The donor's picture goes on changing."""
-    patch.setattr(Dictionary, "freeze", lambda self: _Live(self))
+    right = Chained.freeze
+    patch.setattr(Chained, "freeze", lambda self: _Live(self, right))
 
 
 class _Live(Picture):
-    def __init__(self, machine: Dictionary) -> None:
-        self._machine = machine
+    def __init__(self, machine: Chained, freeze: Callable[[Chained], Picture]) -> None:
+        self._machine, self._freeze = machine, freeze
 
     def pieces(self, start: int = 0) -> Any:
-        return Picture(self._machine.last, self._machine.chain, self._machine.values).pieces(start)
+        return self._freeze(self._machine).pieces(start)
 
 
 def _applied_twice(patch: pytest.MonkeyPatch) -> None:
@@ -246,8 +249,8 @@ SAME = frozenset({Promise.SAME_COMMANDS})
 
 PLANTED = (
     PlantedFault("confirmed before it is applied", _confirmed_before_applied, frozenset({Promise.CONFIRMATIONS})),
-    PlantedFault("commands are agreed, not safe", _agreed_instead_of_safe, LOST, first=14, runs=6),
-    PlantedFault("applied after the signal", _applied_after_the_signal, LOST, first=30, runs=6),
+    PlantedFault("commands are agreed, not safe", _agreed_instead_of_safe, LOST, first=20, runs=6),
+    PlantedFault("applied after the signal", _applied_after_the_signal, LOST, first=4, runs=6),
     PlantedFault("a picture without the tail", _picture_without_tail, SAME),
     PlantedFault("two primaries: everybody counts", _everybody_counts, LOST),
     PlantedFault("two primaries: those count who are not loaded", _unloaded_ones_count, LOST, majorities_by_turns),

@@ -5,6 +5,16 @@ from __future__ import annotations
 from enum import Enum
 
 
+class Moment(Enum):
+    """When a replica is killed with intent."""
+
+    ROUND = "round"  # all are saying what they have
+    JOINING = "joining"  # it is being loaded
+    DONATING = "donating"  # another has just got a piece from it
+    ATTEMPTED = "attempted"  # it has decided after the signal
+    CONFIRMING = "confirming"  # it has just been confirmed something
+
+
 class ReplicaOccurrence(Enum):
     """The rows that a swarm of replicas adds to its table."""
 
@@ -24,6 +34,10 @@ class ReplicaOccurrence(Enum):
     HELD_DROPPED = "replicas: held commands replaced by another's state"
     HELD_TRANSFERRED = "replicas: picture with commands that are held"
     KEPT = "replicas: command kept by a replica that is being loaded"
+    BATCH = "replicas: commands that travel together"
+    READ = "replicas: linearised read"
+    BACK = "replicas: owner says that it is back"
+    GONE = "replicas: owner said to be gone"
     CONFIRMED = "replicas: command confirmed"
     CONFIRMED_LATE = "replicas: command confirmed after its sender was cut off"
     REFUSED = "replicas: command refused, nobody will apply it"
@@ -40,6 +54,15 @@ class ReplicaOccurrence(Enum):
     FROZEN = "replicas: picture kept for others"
     STALE_LOADED = "replicas: stale replica loaded"
     FRESH_LOADED = "replicas: fresh replica loaded"
+    KILLED = "replicas: killed"
+    KILLED_PRIMARY = "replicas: killed in a primary component"
+    KILLED_ROUND = "replicas: killed while a round was open"
+    KILLED_JOINING = "replicas: killed while it was being loaded"
+    KILLED_DONATING = "replicas: killed while another was fetching from it"
+    KILLED_ATTEMPTED = "replicas: killed between an attempt and the next decision"
+    KILLED_HOLDING = "replicas: killed with commands that it held"
+    KILLED_WAITING = "replicas: killed with requests that had no answer"
+    KILLED_CONFIRMING = "replicas: killed just when it was confirmed something"
     NEW_LIFE = "replicas: started again without memory"
     SURVIVED = "replicas: outlived its daemon"
     RECONNECTED = "replicas: joined again with its state"
