@@ -163,14 +163,14 @@ class DecidedByOne(ReplicaScene):
 
 @dataclass
 class LongerMinority(DecidedByOne):
-    """The third one has two commands that nobody else has, of the view before. What the two decided is newer, though
+    """The third one has commands that nobody else has, of the view before. What the two decided is newer, though
     shorter."""
 
     def begin(self) -> None:
         """It hears, and is not heard."""
         self.links = {(self.third, node) for node in self.pair}
-        self.submit(self.third)
-        self.submit(self.third)
+        for _ in range(5):
+            self.submit(self.third)
         self.soon(lambda: DecidedByOne.begin(self), 20)
 
 

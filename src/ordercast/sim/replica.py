@@ -33,6 +33,7 @@ from ordercast.replicated.effects import (
 from ordercast.replicated.structures.base import BACK_COMMAND, Applied, Owned, gone_command
 from ordercast.replicated.wire import decode_command, decode_preface, is_command
 from ordercast.sim.calls import NOBODY, Asked, Calls, batch_of
+from ordercast.sim.component_voice import DECISIONS, ComponentVoice
 from ordercast.sim.machine import Chained
 from ordercast.sim.replica_tally import Moment
 from ordercast.sim.replica_tally import ReplicaOccurrence as Row
@@ -42,20 +43,11 @@ from ordercast.sim.users import User
 from ordercast.trace import replica_records as records
 from ordercast.trace.client_records import End
 from ordercast.trace.records import STAMP_SIZE
-from ordercast.trace.replica_records import Stage
 
 if TYPE_CHECKING:
     from ordercast.sim.replicas import Replicas
 
 GROUP = "state"
-_DECISIONS = (Reason.BOOTSTRAP, Reason.QUORUM, Reason.LOADED)
-_STAGES = {
-    Reason.VIEW: Stage.VIEW,
-    Reason.LOADED: Stage.LOADED,
-    Reason.JOINED: Stage.LOADED,
-    Reason.SIGNAL: Stage.SIGNAL,
-    Reason.CUT_OFF: Stage.CUT_OFF,
-}  # all others are decisions
 
 
 @dataclass(slots=True, eq=False)
@@ -76,7 +68,7 @@ class Replica:
     cut: int = 0  # how often it was cut off
     view: ViewId | None = None
     status: Changed | None = None
-    elects: bool = False  # its component is a primary one, or was attempted to be
+    voice: ComponentVoice = field(default_factory=ComponentVoice)
     is_dead: bool = False
 
     # Its connection
@@ -175,7 +167,7 @@ class Replica:
             (core.is_deciding, Row.KILLED_ROUND),
             (self.transfer is not None, Row.KILLED_JOINING),
             (self.replicas.is_donating(self), Row.KILLED_DONATING),
-            (self.elects and not core.is_primary, Row.KILLED_ATTEMPTED),
+            (self.voice.elects and not core.is_primary, Row.KILLED_ATTEMPTED),
             (core.outstanding > 0, Row.KILLED_WAITING),
             (core.held > 0, Row.KILLED_HOLDING),
             (core.is_primary, Row.KILLED_PRIMARY),
@@ -377,30 +369,9 @@ class Replica:
 
     def _changed(self, changed: Changed) -> None:
         self.status = changed
-        decided = changed.reason in _DECISIONS
-        stage = _STAGES.get(changed.reason, Stage.DECISION)
-        if stage not in (Stage.SIGNAL, Stage.LOADED) or decided:
-            self.elects = decided
         self._count_decision(changed)
-        self.tell(
-            records.ComponentChanged(
-                self._at(),
-                self.life,
-                stage,
-                self.view,
-                changed.is_primary,
-                decided,
-                self.elects,
-                changed.standing is Standing.HOLDER,
-                changed.holders,
-                changed.members,
-                changed.lineage,
-                changed.term,
-                self.machine.count,
-                changed.reason.value,
-            )
-        )
-        if decided and not changed.is_primary:
+        self.tell(self.voice.record(self._at(), self.life, self.view, changed, self.machine.count))
+        if changed.reason in DECISIONS and not changed.is_primary:
             self.replicas.moment(self, Moment.ATTEMPTED)
 
     def _count_decision(self, changed: Changed) -> None:
@@ -408,7 +379,7 @@ class Replica:
             self.count(Row.MINORITY)
         elif changed.reason is Reason.NO_STATE:
             self.count(Row.NO_STATE)
-        elif changed.reason in _DECISIONS and not changed.is_primary:
+        elif changed.reason in DECISIONS and not changed.is_primary:
             self.count(Row.ATTEMPTED_BEGINNING if changed.reason is Reason.BOOTSTRAP else Row.ATTEMPT)
         elif changed.reason is Reason.BOOTSTRAP:
             self.count(Row.BOOTSTRAP)

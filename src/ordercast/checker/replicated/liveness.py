@@ -2,9 +2,9 @@
 there is a primary component, all who are in the group hold its state, and every request has been answered.
 
 With weights they must have more than half of them. Without, they must win every electorate that those who are here can
-know of: that of the last component, and those of attempts of which nobody here can say that they failed. When nobody
-here has a state, there must be a beginning if all are here who are needed for one; without weights, in their first
-lives.
+know of: that of the last component, and those of attempts of which nobody here can say that they failed. When they
+know of no component at all, there must be a beginning if all are here who are needed for one; without weights, in their
+first lives.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class Liveness(ReplicaChecker):
 
     def _may_begin(self, present: list[ReplicaLife]) -> bool:
         names = {life.started.name for life in present}
-        if any(life.lineage is not None for life in present) or not names.issuperset(present[0].started.founders):
+        was_begun = bool(self.history.electorates.of(life.started.life for life in present))
+        if was_begun or not names.issuperset(present[0].started.founders):
             return False
         return bool(present[0].started.weights) or self._are_first(present[0].started.founders)
 
