@@ -37,7 +37,7 @@ from rig.replica_cluster import ReplicaCluster
 from rig.replica_verdicts import verdicts_on
 from rig.replica_worker import KINDS
 
-GAP_S = 0.4  # between the beginnings of two faults, in the mean
+GAP_S = 0.3  # between the beginnings of two faults, in the mean
 BEGIN_PATIENCE_S = 60.0
 FINISH_PATIENCE_S = 120.0
 
@@ -50,7 +50,7 @@ class ReplicaFaults(Faults):
         self._replicated = cluster
         self.kills = {"replica": 0, "daemon": 0}
         network = [self.partition, self.one_way_cut, self.loss]
-        killing = [self.kill_replica] * 6 + [self.kill_daemon] * 2 + [self.kill_host]
+        killing = [self.kill_replica] * 9 + [self.kill_daemon] * 3 + [self.kill_host] * 2
         self._catalogue = [*network, *killing, self.stop_replica, self.stop_daemon]
 
     def kill_replica(self) -> Fault:

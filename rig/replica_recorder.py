@@ -47,7 +47,6 @@ class Recorder:
         self._voice = ComponentVoice()
         self._calls = 0
         self._picture: tuple[Instant, ViewId | None, int] | None = None  # loaded, and not recorded yet
-        self._before: dict[ViewId | None, int] = {}  # commands before the first of each term
         self._holder = b""
 
     def attach(self, replica: Replica[Any]) -> None:
@@ -79,7 +78,6 @@ class Recorder:
         self._be_begun()
         self._tell_picture(origin.position - 1)
         lineage, term = self._core.lineage, self._core.term
-        self._before.setdefault(term, origin.position - 1)
         _, caller, _, position = origin
         chain = digest_of(self.structure)
         self.write(records.Applied(now(), self.life, lineage, term, position, caller, 0, command, result, chain))
@@ -105,11 +103,11 @@ class Recorder:
         return count
 
     def changed(self, changed: Changed) -> None:
+        """To be called when it happens: the number of commands is that of the copy."""
         self._be_begun()
         if changed.reason is Reason.CUT_OFF:
             self.write(records.StreamCut(now(), self.life))
-        count = self._before.get(changed.term, self.count)
-        self.write(self._voice.record(now(), self.life, None, changed, count))
+        self.write(self._voice.record(now(), self.life, None, changed, self.count))
 
     # What is asked
 

@@ -24,6 +24,7 @@ from ordercast.replicated.replica import NotPrimary, Replica, ReplicaEnded
 from ordercast.replicated.structures.counter import ADD
 from ordercast.replicated.structures.dictionary import COMPARE, SET, Dictionary
 from ordercast.replicated.structures.fields import I64, optional_bytes, value_bytes
+from ordercast.replicated.watching import Watched
 from ordercast.stream.member import Member
 from rig.replica_recorder import Recorder
 from rig.worker import Order, protected, tell
@@ -62,21 +63,23 @@ class Used:
         self.remembers = False
         self.is_stopping = asyncio.Event()
         self.is_over = asyncio.Event()
-        self._changes = self.replica.watch(Changed)  # from before it joins on
+        self._ear = self.replica.watch(Changed)  # from before it joins on
+        self._ear.put = self._hear  # type: ignore[method-assign] # told at once, not when a reader gets its turn
 
     def state(self) -> list[int]:
         """Its commands, the digest of its state, and what is still underway."""
         known = self.recorder.known()
         return [known.count, known.chain, known.waiting, known.is_primary and known.is_holder]
 
-    async def watch(self) -> None:
-        async for changed in self._changes:
-            self.recorder.changed(changed)
-            is_current = changed.is_primary and changed.standing is Standing.HOLDER
-            remembers = is_current or (self.remembers and changed.reason is not Reason.CUT_OFF)
-            if remembers != self.remembers:
-                self.remembers = remembers
-                tell("remembers", kind=self.recorder.kind, so=remembers)
+    def _hear(self, event: Watched) -> None:
+        if not isinstance(event, Changed):
+            return
+        self.recorder.changed(event)
+        is_current = event.is_primary and event.standing is Standing.HOLDER
+        remembers = is_current or (self.remembers and event.reason is not Reason.CUT_OFF)
+        if remembers != self.remembers:
+            self.remembers = remembers
+            tell("remembers", kind=self.recorder.kind, so=remembers)
 
     async def use(self) -> None:
         while not self.is_stopping.is_set():
@@ -141,8 +144,6 @@ class ReplicaWorker:
             tell("started")
             self._used = [Used(kind, self._task, member) for kind in KINDS]
             async with asyncio.TaskGroup() as tasks:
-                for used in self._used:
-                    tasks.create_task(used.watch())  # ends with its replica
                 users = tasks.create_task(self._serve())
                 await self._obey_all(lines, users)
 
