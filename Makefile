@@ -28,8 +28,8 @@ swarm: $(READY)  ## the long hunt: SEEDS=A..B
 chaos: $(READY)  ## live nodes on hosts of their own while everything fails: SEED=N SECONDS=T, as root
 	$(BIN)/python -m rig.chaos --seed $(or $(SEED),1) --seconds $(or $(SECONDS),60)
 
-chaos-replicated: $(READY)  ## replicas and their daemons killed, stopped and cut off, histories judged: SEED=N SECONDS=T, as root
-	$(BIN)/python -m rig.replica_chaos --seed $(or $(SEED),1) --seconds $(or $(SECONDS),120)
+chaos-replicated: $(READY)  ## replicas and their daemons killed, stopped and cut off, histories judged: SEEDS=A..B SECONDS=T, as root
+	$(BIN)/python -m rig.replica_chaos --seeds $(or $(SEEDS),1) --seconds $(or $(SECONDS),120)
 
 bench-core: $(READY)  ## CPU time of the engine per packet and per message
 	$(BIN)/python bench/core.py

@@ -1,6 +1,6 @@
 """Chaos with replicas: daemons and replicas on hosts of their own are killed, stopped and cut off, and all is judged.
 
-    python -m rig.replica_chaos --seed 1 --seconds 60
+    python -m rig.replica_chaos --seeds 1..5 --seconds 60
 
 Every host has a daemon, and a program with replicas of a dictionary, a counter and a lock, whose users write and read
 all the time. The seed decides what happens and in which order. Never are so many killed that a majority has forgotten
@@ -28,7 +28,9 @@ from rich.text import Text
 from ordercast.checker import Outcome, Verdict, combined
 from ordercast.cli.documents import verdict_document, verdict_documents
 from ordercast.cli.drawing import closing_line, draw_witnesses, verdict_table
+from ordercast.cli.quantities import seeds_from
 from ordercast.cli.terminal import Meter, output, write_json
+from ordercast.model.errors import UsageError
 from rig.chaos import Happened
 from rig.cluster import Impatient
 from rig.faults import Fault, Faults, names
@@ -217,7 +219,7 @@ class Result:
 
     @property
     def replay(self) -> str:
-        return f"python -m rig.replica_chaos --seed {self.seed} --seconds {self.seconds:g} --nodes {self.nodes}"
+        return f"python -m rig.replica_chaos --seeds {self.seed} --seconds {self.seconds:g} --nodes {self.nodes}"
 
     def document(self) -> dict[str, Any]:
         return {
@@ -276,28 +278,51 @@ def draw(console: Console, result: Result) -> None:
         console.print(f"kept     {result.folder}", soft_wrap=True)
 
 
+def summary(results: list[Result]) -> Text:
+    """A line for each seed, when there were several."""
+    lines = Text("\n")
+    for result in results:
+        outcome = "VALID" if result.is_valid else "FAILED"
+        lines.append(f"{outcome:<7}", "green" if result.is_valid else "bold red")
+        told = ", ".join(f"{number} kills of a {what}" for what, number in result.kills.items())
+        confirmed = sum(counts["confirmed"] for counts in result.counts.values())
+        lines.append(f" {told}, {confirmed:,} operations confirmed   {result.replay}\n")
+    return lines.append(f"{sum(sum(result.kills.values()) for result in results)} kills in all\n")
+
+
+def one(seed: int, options: argparse.Namespace, console: Console) -> Result:
+    folder = Path(tempfile.mkdtemp(prefix=f"ordercast-chaos-{seed}-"))
+    result = replica_chaos(seed, options.seconds, options.nodes, folder, None if options.json else console)
+    if not options.json:
+        draw(console, result)
+    if result.is_valid and not options.keep:
+        shutil.rmtree(folder)
+    return result
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m rig.replica_chaos", description=__doc__.partition("\n")[0])
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--nodes", type=int, default=5)
+    parser.add_argument("--seeds", "--seed", default="1", metavar="A..B", help="one run for each (default: 1)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of faults in each run (default: 60)")
+    parser.add_argument("--nodes", type=int, default=5, help="hosts, at least three (default: 5)")
     parser.add_argument("--keep", action="store_true", help="keep the records of a VALID run, too")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     options = parser.parse_args()
+    try:
+        seeds = seeds_from(options.seeds)
+    except UsageError as error:
+        parser.error(str(error))
     problem = why_not() or (None if options.nodes >= 3 else "three hosts are the least that can lose one")
     if problem is not None:
         sys.stderr.write(f"chaos needs hosts of its own, and {problem}\n")
         return 2
-    folder = Path(tempfile.mkdtemp(prefix=f"ordercast-chaos-{options.seed}-"))
     console = output()
-    result = replica_chaos(options.seed, options.seconds, options.nodes, folder, None if options.json else console)
+    results = [one(seed, options, console) for seed in seeds]
     if options.json:
-        write_json(result.document())
-    else:
-        draw(console, result)
-    if result.is_valid and not options.keep:
-        shutil.rmtree(folder)
-    return 0 if result.is_valid else 1
+        write_json({"valid": all(result.is_valid for result in results), "runs": [each.document() for each in results]})
+    elif len(results) > 1:
+        console.print(summary(results), soft_wrap=True)
+    return 0 if all(result.is_valid for result in results) else 1
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ _STAGES = {
 @dataclass(slots=True)
 class ComponentVoice:
     elects: bool = False  # the component is a primary one, or was attempted to be
+    is_attempt: bool = False  # the last decision was one after the signal
 
     def record(self, at: Instant, life: int, view: ViewId | None, changed: Changed, count: int) -> ComponentChanged:
         """`count`: commands of applications in its state."""
@@ -29,6 +30,8 @@ class ComponentVoice:
         stage = _STAGES.get(changed.reason, Stage.DECISION)
         if decided or stage not in (Stage.SIGNAL, Stage.LOADED):
             self.elects = decided
+        if decided or stage in (Stage.DECISION, Stage.CUT_OFF):
+            self.is_attempt = decided and not changed.is_primary
         return ComponentChanged(
             at,
             life,

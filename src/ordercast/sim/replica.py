@@ -22,7 +22,6 @@ from ordercast.replicated.effects import (
     Fetch,
     Freeze,
     Point,
-    Reason,
     Refuse,
     Release,
     Send,
@@ -35,7 +34,7 @@ from ordercast.replicated.wire import decode_command, decode_preface, is_command
 from ordercast.sim.calls import NOBODY, Asked, Calls, batch_of
 from ordercast.sim.component_voice import DECISIONS, ComponentVoice
 from ordercast.sim.machine import Chained
-from ordercast.sim.replica_tally import Moment
+from ordercast.sim.replica_tally import Moment, row_of_decision, rows_of_death
 from ordercast.sim.replica_tally import ReplicaOccurrence as Row
 from ordercast.sim.station import Client, Station
 from ordercast.sim.transfers import Transfer
@@ -152,28 +151,14 @@ class Replica:
         if self.is_dead:
             return
         self.is_dead = True
-        self._count_death()
+        for row in rows_of_death(self):
+            self.count(row)
         if self.transfer is not None:
             self.transfer.is_over = True
         self.replicas.forget(self)
         self.tell(records.ReplicaEnded(self._at(), self.life))
         if self.client is not None and self.station is not None:
             self.station.crash(self.client)
-
-    def _count_death(self) -> None:
-        self.count(Row.KILLED)
-        core = self.core
-        for is_so, row in (
-            (core.is_deciding, Row.KILLED_ROUND),
-            (self.transfer is not None, Row.KILLED_JOINING),
-            (self.replicas.is_donating(self), Row.KILLED_DONATING),
-            (self.voice.elects and not core.is_primary, Row.KILLED_ATTEMPTED),
-            (core.outstanding > 0, Row.KILLED_WAITING),
-            (core.held > 0, Row.KILLED_HOLDING),
-            (core.is_primary, Row.KILLED_PRIMARY),
-        ):
-            if is_so:
-                self.count(row)
 
     # What it is asked
 
@@ -369,24 +354,12 @@ class Replica:
 
     def _changed(self, changed: Changed) -> None:
         self.status = changed
-        self._count_decision(changed)
+        row = row_of_decision(changed)
+        if row is not None:
+            self.count(row)
         self.tell(self.voice.record(self._at(), self.life, self.view, changed, self.machine.count))
         if changed.reason in DECISIONS and not changed.is_primary:
             self.replicas.moment(self, Moment.ATTEMPTED)
-
-    def _count_decision(self, changed: Changed) -> None:
-        if changed.reason is Reason.NO_QUORUM:
-            self.count(Row.MINORITY)
-        elif changed.reason is Reason.NO_STATE:
-            self.count(Row.NO_STATE)
-        elif changed.reason in DECISIONS and not changed.is_primary:
-            self.count(Row.ATTEMPTED_BEGINNING if changed.reason is Reason.BOOTSTRAP else Row.ATTEMPT)
-        elif changed.reason is Reason.BOOTSTRAP:
-            self.count(Row.BOOTSTRAP)
-        elif changed.reason is Reason.QUORUM:
-            self.count(Row.PRIMARY)
-        elif changed.reason is Reason.LOADED:
-            self.count(Row.PRIMARY_LOADED)
 
     def count(self, what: Row) -> None:
         self.replicas.count(what)

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import TYPE_CHECKING
+
+from ordercast.replicated.effects import Changed, Reason
+from ordercast.sim.component_voice import DECISIONS
+
+if TYPE_CHECKING:
+    from ordercast.sim.replica import Replica
 
 
 class Moment(Enum):
@@ -72,3 +79,33 @@ class ReplicaOccurrence(Enum):
 
 
 NEVER = frozenset({ReplicaOccurrence.WRONG_PICTURE})  # with a core that is right
+
+
+def row_of_decision(changed: Changed) -> ReplicaOccurrence | None:
+    rows = {
+        Reason.NO_QUORUM: ReplicaOccurrence.MINORITY,
+        Reason.NO_STATE: ReplicaOccurrence.NO_STATE,
+        Reason.BOOTSTRAP: ReplicaOccurrence.BOOTSTRAP,
+        Reason.QUORUM: ReplicaOccurrence.PRIMARY,
+        Reason.LOADED: ReplicaOccurrence.PRIMARY_LOADED,
+    }
+    if changed.reason in DECISIONS and not changed.is_primary:
+        is_beginning = changed.reason is Reason.BOOTSTRAP
+        return ReplicaOccurrence.ATTEMPTED_BEGINNING if is_beginning else ReplicaOccurrence.ATTEMPT
+    return rows.get(changed.reason)
+
+
+def rows_of_death(replica: Replica) -> list[ReplicaOccurrence]:
+    """What a replica that is killed was doing."""
+    core, row = replica.core, ReplicaOccurrence
+    rows = {
+        row.KILLED: True,
+        row.KILLED_PRIMARY: core.is_primary,
+        row.KILLED_ROUND: core.is_deciding,
+        row.KILLED_JOINING: replica.transfer is not None,
+        row.KILLED_DONATING: replica.replicas.is_donating(replica),
+        row.KILLED_ATTEMPTED: replica.voice.is_attempt,
+        row.KILLED_HOLDING: core.held > 0,
+        row.KILLED_WAITING: core.outstanding > 0,
+    }
+    return [each for each, is_so in rows.items() if is_so]
