@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check format setup swarm chaos bench-core bench-memory bench-live bench-clients bench-model bench-replicated clean
+.PHONY: demo test check format setup swarm chaos chaos-replicated bench-core bench-memory bench-live bench-clients bench-model bench-replicated clean
 
 demo: $(READY)  ## a simulated cluster loses a member, splits and merges, drawn as it happens
 	@$(BIN)/ordercast demo
@@ -27,6 +27,9 @@ swarm: $(READY)  ## the long hunt: SEEDS=A..B
 
 chaos: $(READY)  ## live nodes on hosts of their own while everything fails: SEED=N SECONDS=T, as root
 	$(BIN)/python -m rig.chaos --seed $(or $(SEED),1) --seconds $(or $(SECONDS),60)
+
+chaos-replicated: $(READY)  ## replicas and their daemons killed, stopped and cut off, histories judged: SEEDS=A..B SECONDS=T, as root
+	$(BIN)/python -m rig.replica_chaos --seeds $(or $(SEEDS),1) --seconds $(or $(SECONDS),120)
 
 bench-core: $(READY)  ## CPU time of the engine per packet and per message
 	$(BIN)/python bench/core.py

@@ -139,7 +139,9 @@ class Life:
 
 
 class LiveCluster:
-    """`task` are fields of `worker.Task` that are the same for all nodes."""
+    """`task` are fields of `worker.Task` that are the same for all nodes; `program` is what runs on each."""
+
+    program = "rig.worker"
 
     def __init__(self, hosts: Hosts, folder: Path, *, ipv6: bool = False, **task: Any) -> None:
         self.hosts = hosts
@@ -182,7 +184,7 @@ class LiveCluster:
                 shutil.rmtree(state)
             task = Task(host.number, self._addresses, str(self.folder / f"n{host.number}"), str(state), **self._task)
             program = host.run(
-                [sys.executable, "-m", "rig.worker", task.text()],
+                [sys.executable, "-m", self.program, task.text()],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 cwd=ROOT,
@@ -337,7 +339,7 @@ class LiveCluster:
             if not is_so():
                 raise Impatient(f"waited until {what}, and {self._failed()}")
 
-    def _failed(self) -> Life | None:
+    def _failed(self) -> object | None:
         return next((life for life in self.lives.values() if life.has_failed), None)
 
     def wait_for_view(

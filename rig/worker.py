@@ -19,7 +19,7 @@ from random import Random
 from typing import Any
 
 from ordercast.daemon.config import MIB, NetworkConfig, NodeConfig, Peer, TraceConfig, TraceLevel, Transport
-from ordercast.daemon.participant import NodeFailed
+from ordercast.daemon.participant import NodeFailed, Participant
 from ordercast.daemon.raw import RawNode
 from ordercast.model.effects import Alarm, Deliver, InstallView
 from ordercast.model.errors import UsageError
@@ -75,13 +75,13 @@ def tell(event: str, **details: Any) -> None:
     os.write(sys.stdout.fileno(), f"{json.dumps({'event': event, **details})}\n".encode())
 
 
-class ToldNode(RawNode):
+class Telling(Participant):
     """Tells of views and alarms when they happen, whatever the application does."""
 
     def on_view(self, effect: InstallView, at: Instant) -> None:
         super().on_view(effect, at)
         view = effect.view
-        tell("view", kind=view.kind.value, id=str(view.id), members=_nodes(view.members), reason=view.reason.name)
+        tell("view", kind=view.kind.value, id=str(view.id), members=nodes_of(view.members), reason=view.reason.name)
 
     def on_alarm(self, alarm: Alarm, at: Instant) -> None:
         super().on_alarm(alarm, at)
@@ -89,7 +89,11 @@ class ToldNode(RawNode):
         tell("alarm", kind=alarm.kind.name, text=alarm.text, about=about)
 
 
-def _nodes(processes: tuple[ProcessId, ...]) -> list[int]:
+class ToldNode(Telling, RawNode):
+    pass
+
+
+def nodes_of(processes: tuple[ProcessId, ...]) -> list[int]:
     return sorted(node_of(process) for process in processes)
 
 
@@ -146,7 +150,7 @@ class Worker:
         return {
             "state": node.engine.state_name,
             "ring": str(node.engine.ring.id),
-            "members": _nodes(node.members),
+            "members": nodes_of(node.members),
             "sending": len(self._senders),
             "idle": node.engine.is_idle() and not self._has_unread(),
             "room": node.engine.room(),
@@ -248,10 +252,10 @@ def main() -> int:
     async def work() -> None:
         await Worker(worker_task).run()
 
-    return _protected(work)
+    return protected(work)
 
 
-def _protected(work: Callable[[], Coroutine[Any, Any, None]]) -> int:
+def protected(work: Callable[[], Coroutine[Any, Any, None]]) -> int:
     try:
         asyncio.run(work())
     except (UsageError, NodeFailed) as error:

@@ -6,7 +6,7 @@ every one of them within a bounded number of hostile runs. The core's own assert
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,22 +17,33 @@ from ordercast.model.ids import MILLISECOND
 from ordercast.model.promises import ReplicaPromise as Promise
 from ordercast.model.service import Service
 from ordercast.replicated import core as core_module
+from ordercast.replicated import decision as decision_module
+from ordercast.replicated import told as told_module
+from ordercast.replicated.batching import decode_batch, encode_results
 from ordercast.replicated.component import Component
 from ordercast.replicated.copy import Arriving, Copy
 from ordercast.replicated.core import Core
-from ordercast.replicated.decision import Decision, decide, life_of
+from ordercast.replicated.decision import Decision, Knowledge, decide, life_of
 from ordercast.replicated.effects import Confirm, Effect, Refuse, Why
+from ordercast.replicated.machine import Frozen
 from ordercast.replicated.pictures import Pictures
 from ordercast.replicated.quorum import Electorate, LastMajority, Life, Majority, Rule
 from ordercast.replicated.sessions import Sessions
+from ordercast.replicated.structures.base import Owned, Owner
+from ordercast.replicated.structures.claims import Exclusive, Grant
+from ordercast.replicated.told import Counted, Told
 from ordercast.replicated.track import Held
 from ordercast.replicated.wire import State, decode_command, decode_preface, is_command
 from ordercast.sim import transfers
-from ordercast.sim.dictionary import Dictionary, Picture
 from ordercast.sim.faults import Fault, FaultKind
+from ordercast.sim.machine import Chained, Picture
 from ordercast.sim.options import SimOptions
+from ordercast.sim.replica import Replica
+from ordercast.sim.run import Result, simulate
 from ordercast.sim.station import Client, Station
 from ordercast.sim.swarm import hostile_replica_options
+
+from .replica_scenes import BoundByAttempt, CutOffOfConfirmed, FailedBeginning, LongerMinority, ReplicaScene
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -43,8 +54,12 @@ class PlantedFault:
     plant: Plant
     broken: frozenset[Promise]  # any of these must be found INVALID
     options: Callable[[int], SimOptions] = hostile_replica_options
+    scene: type[ReplicaScene] | None = None  # instead of options
     first: int = 0  # the seed to begin with
     runs: int = 20  # caught within this many
+
+    def run(self, seed: int) -> Result:
+        return simulate(self.options(seed), seed) if self.scene is None else self.scene(seed=seed).run()
 
 
 def majority_lost(seed: int) -> SimOptions:
@@ -77,7 +92,8 @@ def _confirmed_before_applied(patch: pytest.MonkeyPatch) -> None:
     def wrong(self: Core, component: Component, held: Held, effects: list[Effect]) -> None:
         command = decode_command(held.payload)
         if command.life == self.me.life and component.is_primary and self._requests.settle(command.request):
-            effects.append(Confirm(command.request, self.count + 1, b""))
+            results = [b""] * (0 if command.is_noop else len(decode_batch(command.data)))
+            effects.append(Confirm(command.request, self.count + 1, encode_results(self.count + 1, results)))
         right(self, component, held, effects)
 
     patch.setattr(Core, "_on_command", wrong)
@@ -115,7 +131,7 @@ def _everybody_counts(patch: pytest.MonkeyPatch) -> None:
 
 def _fresh_ones_count(patch: pytest.MonkeyPatch) -> None:
     """Whoever is in the view, if only it has been loaded: one that forgot counts as one that remembers."""
-    patch.setattr(Component, "_votes", lambda self, name, best: True)
+    patch.setattr(Component, "voters", lambda self: [self.life(name) for name in sorted(self.holders)])
 
 
 def _unloaded_ones_count(patch: pytest.MonkeyPatch) -> None:
@@ -134,15 +150,16 @@ def _unloaded_ones_count(patch: pytest.MonkeyPatch) -> None:
 
 def _live_picture(patch: pytest.MonkeyPatch) -> None:
     """The donor's picture goes on changing."""
-    patch.setattr(Dictionary, "freeze", lambda self: _Live(self))
+    right = Chained.freeze
+    patch.setattr(Chained, "freeze", lambda self: _Live(self, right))
 
 
 class _Live(Picture):
-    def __init__(self, machine: Dictionary) -> None:
-        self._machine = machine
+    def __init__(self, machine: Chained, freeze: Callable[[Chained], Picture]) -> None:
+        self._machine, self._freeze = machine, freeze
 
     def pieces(self, start: int = 0) -> Any:
-        return Picture(self._machine.last, self._machine.chain, self._machine.values).pieces(start)
+        return self._freeze(self._machine).pieces(start)
 
 
 def _applied_twice(patch: pytest.MonkeyPatch) -> None:
@@ -167,6 +184,100 @@ def _last_number_only(patch: pytest.MonkeyPatch) -> None:
         return request > highest
 
     patch.setattr(Sessions, "admits", wrong)
+
+
+def _attempts_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """The quorum of who held the state last, without what may have been decided since."""
+    patch.setattr(Knowledge, "with_attempt", lambda self, electorate: self)
+
+
+def _attempts_have_no_term(patch: pytest.MonkeyPatch) -> None:
+    """The first design: a decision after the signal leaves the term as it was."""
+    right = Core._form
+
+    def wrong(self: Core, component: Component) -> None:
+        track = self._copy.track
+        before = None if track is None else track.term
+        right(self, component)
+        if component.is_signalled and track is not None and before is not None:
+            track.term = before
+
+    patch.setattr(Core, "_form", wrong)
+
+
+def _vote_kept_over_a_gap(patch: pytest.MonkeyPatch) -> None:
+    right = Core.cut_off
+
+    def wrong(self: Core, name: str) -> list[Effect]:
+        before, was_voter = self.me, self._copy.is_voter
+        effects = right(self, name)
+        self.me, self._copy.is_voter = before, was_voter
+        return effects
+
+    patch.setattr(Core, "cut_off", wrong)
+
+
+def _beginning_never_fails(patch: pytest.MonkeyPatch) -> None:
+    """What was attempted counts as begun, whoever does not know of it."""
+    patch.setattr(decision_module, "_is_refuted", lambda attempt, states: False)
+
+
+def _gone_is_not_told(patch: pytest.MonkeyPatch) -> None:
+    """Every copy lets go of what its owner had, when it sees it leave, instead of all at one place in the order."""
+    right = Replica._tell_gone
+
+    def wrong(self: Replica) -> None:
+        status, structure = self.status, self.machine.structure
+        if isinstance(structure, Owned) and status is not None:
+            members = status.members
+            structure.drop(lambda owner: owner.name not in members, self.machine.count)
+        right(self)
+
+    patch.setattr(Replica, "_tell_gone", wrong)
+
+
+def _batch_backwards(patch: pytest.MonkeyPatch) -> None:
+    """The commands of a batch get their results in another order than they were submitted in."""
+    patch.setattr(told_module, "encode_results", lambda first, results: encode_results(first, results[::-1]))
+
+
+def _counted_at_the_end(patch: pytest.MonkeyPatch) -> None:
+    """A picture with the number of commands as it is when it is sent."""
+
+    def wrong(self: Told) -> Frozen:
+        return _CountedLate(self, self.structure.freeze())
+
+    patch.setattr(Told, "freeze", wrong)
+
+
+class _CountedLate:
+    def __init__(self, told: Told, frozen: Frozen) -> None:
+        self._told, self._frozen = told, frozen
+
+    def pieces(self, start: int = 0) -> Iterator[bytes]:
+        return Counted(self._told.count, self._frozen).pieces(start)
+
+
+def _old_token(patch: pytest.MonkeyPatch) -> None:
+    """When the holder is gone, the next one gets the lock with the token that the holder had."""
+    right = Exclusive.drop
+
+    def wrong(self: Exclusive[Any], is_gone: Callable[[Owner], bool], position: int) -> None:
+        held = self.grant
+        right(self, is_gone, position)
+        if held is not None and self.grant is not None:
+            self.grant = Grant(self.grant.claim, held.token)
+
+    patch.setattr(Exclusive, "drop", wrong)
+
+
+def locks(seed: int) -> SimOptions:
+    """Hostile runs with a lock."""
+    return replace(hostile_replica_options(seed), structure="lock")
+
+
+def queues(seed: int) -> SimOptions:
+    return replace(hostile_replica_options(seed), structure="queue")
 
 
 def _pending_kept(patch: pytest.MonkeyPatch) -> None:
@@ -236,11 +347,13 @@ def _never_sent_again(patch: pytest.MonkeyPatch) -> None:
 
 LOST = frozenset({Promise.DURABILITY, Promise.SAME_COMMANDS, Promise.ONE_PRIMARY})
 SAME = frozenset({Promise.SAME_COMMANDS})
+READ = frozenset({Promise.LINEARISABLE, Promise.SAME_COMMANDS, Promise.CONFIRMATIONS})
+LIVE = frozenset({Promise.LIVENESS})
 
 PLANTED = (
     PlantedFault("confirmed before it is applied", _confirmed_before_applied, frozenset({Promise.CONFIRMATIONS})),
-    PlantedFault("commands are agreed, not safe", _agreed_instead_of_safe, LOST, first=14, runs=6),
-    PlantedFault("applied after the signal", _applied_after_the_signal, LOST, first=30, runs=6),
+    PlantedFault("commands are agreed, not safe", _agreed_instead_of_safe, LOST, first=20, runs=6),
+    PlantedFault("applied after the signal", _applied_after_the_signal, LOST, first=4, runs=6),
     PlantedFault("a picture without the tail", _picture_without_tail, SAME),
     PlantedFault("two primaries: everybody counts", _everybody_counts, LOST),
     PlantedFault("two primaries: those count who are not loaded", _unloaded_ones_count, LOST, majorities_by_turns),
@@ -253,6 +366,14 @@ PLANTED = (
     PlantedFault("a round that was abandoned leaves its commands", _pending_kept, SAME),
     PlantedFault("refused for certain, whatever was sent before", _always_certain, frozenset({Promise.REFUSALS})),
     PlantedFault("an abandoned round refuses", _pending_refused, frozenset({Promise.REFUSALS})),
-    PlantedFault("pictures are kept for ever", _never_released, frozenset({Promise.LIVENESS})),
-    PlantedFault("nothing is sent again", _never_sent_again, frozenset({Promise.LIVENESS})),
+    PlantedFault("attempts are forgotten", _attempts_forgotten, LOST, scene=BoundByAttempt),
+    PlantedFault("attempts have no term", _attempts_have_no_term, LOST, scene=LongerMinority),
+    PlantedFault("a gap costs no vote", _vote_kept_over_a_gap, LOST, scene=CutOffOfConfirmed),
+    PlantedFault("a beginning never fails", _beginning_never_fails, LIVE, scene=FailedBeginning),
+    PlantedFault("each drops what the gone had when it sees them go", _gone_is_not_told, READ, locks),
+    PlantedFault("the results of a batch come backwards", _batch_backwards, READ, queues),
+    PlantedFault("a picture is counted when it is sent", _counted_at_the_end, SAME),
+    PlantedFault("a lock changes hands with the old token", _old_token, frozenset({Promise.EXCLUSIVE}), locks),
+    PlantedFault("pictures are kept for ever", _never_released, LIVE),
+    PlantedFault("nothing is sent again", _never_sent_again, LIVE),
 )

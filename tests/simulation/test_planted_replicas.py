@@ -21,7 +21,7 @@ def _broken(result: Result) -> set[Promise | GroupPromise | ReplicaPromise | Non
 def test_the_judges_catch(fault: PlantedFault, monkeypatch: pytest.MonkeyPatch) -> None:
     fault.plant(monkeypatch)
     monkeypatch.setattr(Core, "check_invariants", lambda self: None)
-    runs = (simulate(fault.options(seed), seed) for seed in range(fault.first, fault.first + fault.runs))
+    runs = (fault.run(seed) for seed in range(fault.first, fault.first + fault.runs))
     assert any(_broken(result) & fault.broken for result in runs), f"not caught in {fault.runs} runs"
 
 

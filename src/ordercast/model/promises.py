@@ -64,6 +64,7 @@ class ReplicaPromise(Enum):
     DURABILITY = "replicas: nothing confirmed is lost"
     ONE_PRIMARY = "replicas: one primary component"
     LINEARISABLE = "replicas: linearisable"
+    EXCLUSIVE = "replicas: a lock has one holder"
     LIVENESS = "replicas: a quorum goes on"
 
 

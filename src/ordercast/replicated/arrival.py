@@ -14,8 +14,8 @@ from typing import Any
 from ordercast.replicated.effects import Donor, Point
 from ordercast.replicated.machine import Frozen
 from ordercast.replicated.structures.base import Structure
+from ordercast.replicated.told import Filling
 from ordercast.replicated.transfer import RETRY_S, Fetch, Patience, Place, Progress, TransferFailed
-from ordercast.replicated.watching import Filling
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,14 @@ def decode_batch(data: bytes, at: int = 0) -> list[bytes]:
     return parts
 
 
+def count_of(data: bytes) -> int:
+    """How many commands of the application a batch has; what is none has none."""
+    try:
+        return len(decode_batch(data))
+    except WireError:
+        return 0
+
+
 def encode_results(first: int, results: Sequence[bytes]) -> bytes:
     return FIRST.pack(first) + encode_batch(results)
 

@@ -49,6 +49,15 @@ class Copy:
         """Something has its place and is not applied."""
         return self.track is not None and len(self.track.held) > 0
 
+    def unapplied(self) -> Iterator[bytes]:
+        """What is held, each once, without what was applied before and what changes nothing."""
+        met: set[tuple[int, int]] = set()
+        for held in () if self.track is None else self.track.held:
+            life, request, _, is_noop, data = decode_command(held.payload)
+            if not is_noop and (life, request) not in met and not self.sessions.knows(life, request):
+                met.add((life, request))
+                yield data
+
     def apply_held(self, size_max: int, count_max: int | None = None) -> Iterator[tuple[int, int, Outcome]]:
         """Apply what is held, in order, about so many bytes of it and up to so many commands in all: life, request and
         outcome of each."""

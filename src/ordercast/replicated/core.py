@@ -20,7 +20,7 @@ member then has it in its track, applied or held, and a later quorum has one of 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Transition, View, ViewId
@@ -151,10 +151,19 @@ class Core:
         """Commands of this component are still to be applied here: a `go_on` will."""
         return self._copy.is_behind and self.is_primary
 
+    def unapplied(self) -> Iterator[bytes]:
+        """The commands that a primary component still has to apply here, in order: its state has them already."""
+        return self._copy.unapplied() if self.is_primary else iter(())
+
     @property
     def arriving_lineage(self) -> Lineage | None:
         """Of the state that is being fetched."""
         return None if self._arriving is None else self._arriving[1].track.lineage
+
+    @property
+    def pictures(self) -> int:
+        """That are kept for others."""
+        return len(self._pictures.points)
 
     @property
     def outstanding(self) -> int:

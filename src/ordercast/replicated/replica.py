@@ -54,8 +54,9 @@ from ordercast.replicated.structures.base import (
     Structure,
     gone_command,
 )
+from ordercast.replicated.told import Told
 from ordercast.replicated.transfer import Donor, Patience, Progress
-from ordercast.replicated.watching import Told, Watch, Watchers
+from ordercast.replicated.watching import Watch, Watchers
 from ordercast.stream.member import Member
 
 FrontT = TypeVar("FrontT")

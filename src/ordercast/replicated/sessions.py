@@ -35,6 +35,11 @@ class Sessions:
         session = self.by_life.get(life)
         return None if session is None else session.outcomes.get(request)
 
+    def knows(self, life: int, request: int) -> bool:
+        """It was applied, or is too old to be."""
+        session = self.by_life.get(life)
+        return session is not None and (request <= session.settled or request in session.outcomes)
+
     def admits(self, life: int, request: int, settled: int) -> bool:
         """A command of this session has come in its turn. False when it was applied before, or is too old to be."""
         session = self.by_life.pop(life, None) or Session()

@@ -146,6 +146,11 @@ def halves(nodes: int, rng: Rng) -> tuple[tuple[int, ...], ...]:
     return tuple(minority), tuple(names)
 
 
+def muted(node: int, nodes: int) -> tuple[tuple[int, int], ...]:
+    """The links on which nobody hears this one, which hears all."""
+    return tuple((node, other) for other in range(nodes) if other != node)
+
+
 def _random_fault(at: int, nodes: int, rng: Rng) -> Fault:
     kind = _COMMON[rng.randrange(0, len(_COMMON))]
     node = rng.randrange(0, nodes)

@@ -10,6 +10,7 @@ from ordercast.model.ids import MICROSECOND, MILLISECOND, NODE_MAX, SECOND
 from ordercast.model.service import Service
 from ordercast.order.ring.config import RingConfig
 from ordercast.sim.faults import Fault
+from ordercast.sim.users import STRUCTURES
 from ordercast.trace.records import STAMP_SIZE
 
 # Short timeouts: virtual time is cheap, but every rotation of the token costs real time.
@@ -71,9 +72,12 @@ class SimOptions:
     groups: int = 3  # that clients join and send to
     rush: int = 0  # more deeds of clients around every fault, and as many after every new configuration
     replicas: int = 0  # names of replicas of one state per host; if any, `messages` are their deeds
+    structure: str = "dictionary"  # what they replicate: a ready structure, and the number that it is made with
+    replica_kills: int = 0  # replicas killed at chosen moments: in a round, during a transfer, when confirmed …
     replica_weights: tuple[int, ...] = ()  # voices of the first replica of each host; none: who held the state last
     double_send: float = 0.0  # chance that a replica, not sure whether a command was sent, sends it again at once
     round_ambushes: int = 0  # cuts that strike when replicas have just got a view
+    early_ambush: bool = False  # one of them strikes before there is a state
     founders: int = 1  # hosts whose first replicas must be there at a beginning, when there are no weights
 
     # The network: every value holds for each directed link that `links` does not except
@@ -122,6 +126,8 @@ class SimOptions:
             (not (self.has_clients and self.saturation), "clients do not saturate: leave out one of the two"),
             (0 <= self.replicas <= 10, "replicas must be within 0..10"),
             (not (self.clients and self.replicas), "clients and replicas do not mix: leave out one of the two"),
+            (self.structure in STRUCTURES, f"there is no {self.structure!r}, there are: {', '.join(STRUCTURES)}"),
+            (0 <= self.replica_kills <= 1000, "replica_kills must be within 0..1000"),
             (0 <= self.round_ambushes <= 1000, "round_ambushes must be within 0..1000"),
             (1 <= self.founders <= self.nodes, "founders must be within 1 and the number of hosts"),
             (

@@ -1,7 +1,8 @@
-"""One simulated replica: the core, its state, its connection to the daemon of its host, and its transfers.
+"""One simulated replica: the core, a real structure, its connection to the daemon of its host, and its transfers.
 
 It outlives its connection, and may outlive the daemon: then it joins again with its state. When it crashes itself its
-memory is gone, and who comes next under its name is another life.
+memory is gone, and who comes next under its name is another life. What it does around the core is what
+`replicated/replica.py` does around it on an event loop.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
-from ordercast.model.events import GroupNews, Left, Transition, View
+from ordercast.model.events import GroupNews, Left, Transition, View, ViewId
 from ordercast.model.ids import MILLISECOND, Instant
 from ordercast.model.service import Service
+from ordercast.replicated.batching import count_of
 from ordercast.replicated.core import Core
 from ordercast.replicated.effects import (
     Changed,
@@ -22,7 +24,6 @@ from ordercast.replicated.effects import (
     Freeze,
     GoOn,
     Point,
-    Reason,
     Refuse,
     Release,
     Send,
@@ -30,33 +31,25 @@ from ordercast.replicated.effects import (
     StopFetching,
     Why,
 )
-from ordercast.replicated.machine import Origin
+from ordercast.replicated.structures.base import BACK_COMMAND, Applied, Owned, gone_command
 from ordercast.replicated.wire import decode_command, decode_preface, is_command
-from ordercast.sim.dictionary import Dictionary
+from ordercast.sim.calls import NOBODY, Asked, Calls, batch_of
+from ordercast.sim.component_voice import DECISIONS, ComponentVoice
+from ordercast.sim.machine import Chained
+from ordercast.sim.replica_tally import Moment, row_of_decision, rows_of_death
 from ordercast.sim.replica_tally import ReplicaOccurrence as Row
 from ordercast.sim.station import Client, Station
 from ordercast.sim.transfers import Transfer
+from ordercast.sim.users import User
+from ordercast.trace import replica_records as records
 from ordercast.trace.client_records import End
 from ordercast.trace.records import STAMP_SIZE
-from ordercast.trace.replica_records import (
-    Applied,
-    Called,
-    ComponentChanged,
-    GotPicture,
-    Refused,
-    ReplicaEnded,
-    ReplicaEvent,
-    ReplicaKnown,
-    Returned,
-    StreamCut,
-)
 
 if TYPE_CHECKING:
     from ordercast.sim.replicas import Replicas
 
 GROUP = "state"
 GO_ON_MAX_NS = 2 * MILLISECOND  # until a replica goes on with what it has to apply
-_DECISIONS = (Reason.BOOTSTRAP, Reason.QUORUM, Reason.LOADED)
 
 
 @dataclass(slots=True, eq=False)
@@ -66,20 +59,26 @@ class Replica:
     name: str  # in full
     life: int
     core: Core = field(init=False)
-    machine: Dictionary = field(init=False)
+    machine: Chained = field(init=False)
+    user: User = field(init=False)
     station: Station | None = None
     client: Client | None = None  # its connection
     transfer: Transfer | None = None
     pictures: dict[Point, Freeze] = field(default_factory=dict)
     seen: Counter[tuple[int, int]] = field(default_factory=Counter)  # commands that came, by life and request
-    cuts: dict[int, int] = field(default_factory=dict)  # how often it had been cut off when it called, by request
-    cut: int = 0
+    calls: Calls = field(default_factory=Calls)
+    cut: int = 0  # how often it was cut off
+    view: ViewId | None = None
+    status: Changed | None = None
+    voice: ComponentVoice = field(default_factory=ComponentVoice)
+    is_dead: bool = False
 
     # Its connection
 
     def connect(self, station: Station, client: Client) -> None:
         self.station, self.client = station, client
         client.listener = self
+        self._say_back()
         station.join(client, (GROUP,))
 
     def leave(self) -> None:
@@ -88,20 +87,14 @@ class Replica:
 
     def join_again(self) -> None:
         if self.client is not None and self.station is not None:
+            self._say_back()
             self.station.join(self.client, (GROUP,))
 
     def got(self, sender: str, data: bytes) -> None:
         payload = data[STAMP_SIZE:]
         held = self.core.held
         if is_command(payload):
-            command = decode_command(payload)
-            self.seen[command.life, command.request] += 1
-            if self.seen[command.life, command.request] == 2:
-                self.count(Row.TWICE)
-            if self.core.is_deciding:
-                self.count(Row.PENDING)
-            elif self.transfer is not None:
-                self.count(Row.KEPT)
+            self._count_command(payload)
         lineage = self.core.lineage
         self._carry_out(self.core.on_messages(sender, [payload]))
         if is_command(payload) and self.core.held > held:
@@ -110,6 +103,17 @@ class Replica:
             self.count(Row.HELD_APPLIED)
         if lineage is not None and self.core.lineage != lineage:
             self.count(Row.FORGOTTEN)
+        self._look()
+
+    def _count_command(self, payload: bytes) -> None:
+        command = decode_command(payload)
+        self.seen[command.life, command.request] += 1
+        if self.seen[command.life, command.request] == 2:
+            self.count(Row.TWICE)
+        if self.core.is_deciding:
+            self.count(Row.PENDING)
+        elif self.transfer is not None:
+            self.count(Row.KEPT)
 
     def notified(self, news: GroupNews) -> None:
         match news:
@@ -118,47 +122,110 @@ class Replica:
                     self.count(Row.ABANDONED_ROUND)
                     if self.core.pending:
                         self.count(Row.PENDING_LOST)
+                self.view = news.id
                 self._carry_out(self.core.on_view(news))
-                self.replicas.view_came()
+                self.replicas.view_came(self)
+                self.replicas.moment(self, Moment.ROUND)
             case Transition():
                 self._carry_out(self.core.on_transition(news))
             case Left():
                 self.cut_off()
             case _:
                 assert_never(news)
+        self._look()
 
     def ended(self, how: End) -> None:
         """The connection is gone; the replica with it, when the host is unlucky."""
         self.station = self.client = None
         if how in (End.DAEMON_CRASHED, End.DAEMON_LEFT) and self.replicas.dies_with_daemon():
             self.die()
-        elif self.replicas.is_here(self):
+        elif not self.is_dead:
             if how is not End.CRASHED:
                 self.count(Row.SURVIVED)
             self.cut_off()
 
     def cut_off(self) -> None:
         self.cut += 1
-        self.tell(StreamCut(self._at(), self.life))
+        self.view = None
+        self.tell(records.StreamCut(self._at(), self.life))
         self._carry_out(self.core.cut_off(self.name))
 
     def die(self) -> None:
+        if self.is_dead:
+            return
+        self.is_dead = True
+        for row in rows_of_death(self):
+            self.count(row)
         if self.transfer is not None:
             self.transfer.is_over = True
         self.replicas.forget(self)
-        self.tell(ReplicaEnded(self._at(), self.life))
+        self.tell(records.ReplicaEnded(self._at(), self.life))
         if self.client is not None and self.station is not None:
             self.station.crash(self.client)
 
-    # What it does
+    # What it is asked
 
-    def submit(self, operation: bytes) -> None:
-        request, effects = self.core.submit(operation) if operation else self.core.synchronise()
-        self.cuts[request] = self.cut
-        self.tell(Called(self._at(), self.life, request, operation))
-        self._carry_out(effects, is_new=True)
+    def submit(self, *operations: bytes) -> None:
+        """In one turn: they travel together."""
+        batch = [self._called(operation) for operation in operations]
+        self._submit(batch)
+        if len(batch) > 1:
+            self.count(Row.BATCH)
         if self.replicas.sends_twice():
             self._carry_out(self.core.send_again())
+
+    def read(self, question: bytes) -> None:
+        """Linearised."""
+        asked = self._called(b"")
+        request, effects = self.core.synchronise()
+        self.calls.reads[request] = asked, question
+        self._carry_out(effects, is_new=True)
+
+    def look(self, question: bytes) -> None:
+        """The copy that is here."""
+        answer = self.user.answer(question)
+        position = self.machine.count
+        self.tell(records.Looked(self._at(), self.life, self.core.lineage, position, question, answer))
+
+    def post(self, command: bytes) -> None:
+        self._submit([Asked(NOBODY, command, self.cut)])
+
+    def _called(self, operation: bytes) -> Asked:
+        asked = self.calls.ask(operation, self.cut)
+        self.tell(records.Called(self._at(), self.life, asked.number, operation))
+        return asked
+
+    def _submit(self, batch: list[Asked]) -> None:
+        request, effects = self.core.submit(batch_of(batch))
+        self.calls.batches[request] = batch
+        self.replicas.callers[self.life, request] = tuple(asked.number for asked in batch)
+        self._carry_out(effects, is_new=True)
+
+    # Departures, for structures of which members own parts
+
+    def _look(self) -> None:
+        """After everything that may have changed the copy, or what is known of the component."""
+        if self.core.is_primary and not self.is_dead:
+            again, self.calls.again = self.calls.again, []
+            for command in again:
+                self.post(command)
+            self._tell_gone()
+
+    def _say_back(self) -> None:
+        if isinstance(self.machine.structure, Owned):
+            self.count(Row.BACK)
+            self.post(BACK_COMMAND)
+
+    def _tell_gone(self) -> None:
+        status, structure = self.status, self.machine.structure
+        if not isinstance(structure, Owned) or status is None or status.holders[:1] != (self.name,):
+            return
+        gone = [owner for owner in structure.owners() if owner.name not in status.members]
+        if gone and not self.calls.has_posted(command := gone_command(gone)):
+            self.count(Row.GONE)
+            self.post(command)
+
+    # What happens to its state
 
     def got_picture(self, transfer: Transfer, preface: bytes, pieces: list[bytes]) -> None:
         """WireError when it is the wrong one."""
@@ -175,23 +242,40 @@ class Replica:
             if was_stale and held:
                 self.count(Row.HELD_DROPPED)
         self._carry_out(effects)
+        self._look()
 
-    def applied(self, command: bytes, origin: Origin, result: bytes) -> None:
-        core, chain = self.core, int.from_bytes(self.machine.chain, "big")
-        at, lineage, term = self._at(), core.lineage, core.term
-        position, caller, request = origin.position, origin.life, origin.request
-        self.tell(Applied(at, self.life, lineage, term, position, caller, request, command, result, chain))
-
-    def was_loaded(self, position: int, chain: bytes) -> None:
-        """The machine has another's state. (The core still knows the lineage of the old one: it says it next.)"""
-        self.tell(GotPicture(self._at(), self.life, self.core.arriving_lineage, position, int.from_bytes(chain, "big")))
-
-    def known(self) -> ReplicaKnown:
-        core, chain = self.core, int.from_bytes(self.machine.chain, "big")
-        is_holder = core.standing is Standing.HOLDER
-        return ReplicaKnown(
-            self._at(), self.life, core.is_primary, is_holder, core.count, chain, core.outstanding, len(self.pictures)
+    def applied(self, applied: Applied, index: int) -> None:
+        core, (_, caller, request, position) = self.core, applied.origin
+        number = self.replicas.callers[caller, request][index]
+        self.tell(
+            records.Applied(
+                self._at(),
+                self.life,
+                core.lineage,
+                core.term,
+                position,
+                caller,
+                number,
+                applied.command,
+                applied.result,
+                self._chain(),
+            )
         )
+
+    def was_loaded(self) -> None:
+        """The machine has another's state. (The core still knows the lineage of the old one: it says it next.)"""
+        lineage, position = self.core.arriving_lineage, self.machine.count
+        self.tell(records.GotPicture(self._at(), self.life, lineage, position, self._chain()))
+
+    def known(self) -> records.ReplicaKnown:
+        core, is_holder = self.core, self.core.standing is Standing.HOLDER
+        count, waiting, pictures = self.machine.count, core.outstanding, len(self.pictures)
+        return records.ReplicaKnown(
+            self._at(), self.life, core.is_primary, is_holder, count, self._chain(), waiting, pictures
+        )
+
+    def _chain(self) -> int:
+        return int.from_bytes(self.machine.chain, "big")
 
     # Effects
 
@@ -201,11 +285,7 @@ class Replica:
                 case Send():
                     self._send(effect, is_new=is_new)
                 case Confirm():
-                    self.count(Row.CONFIRMED)
-                    if self.cuts.pop(effect.request) < self.cut:
-                        self.count(Row.CONFIRMED_LATE)
-                    position, result = effect.position, effect.result
-                    self.tell(Returned(self._at(), self.life, effect.request, self.core.lineage, position, result))
+                    self._confirmed(effect)
                 case Refuse():
                     self._refused(effect, is_new=is_new)
                 case Fetch():
@@ -229,7 +309,7 @@ class Replica:
         self.core.check_invariants()
 
     def _go_on(self) -> None:
-        if not self.replicas.is_here(self):
+        if self.is_dead:
             return
         if self.core.is_deciding:
             self.count(Row.SLICED_IN_ROUND)
@@ -245,12 +325,31 @@ class Replica:
             if self.client is not None and self.station is not None:
                 self.station.send(self.client, (GROUP,), Service.SAFE, payload)
 
+    def _confirmed(self, confirm: Confirm) -> None:
+        lineage = self.core.lineage
+        if confirm.request in self.calls.reads:
+            asked, question = self.calls.reads.pop(confirm.request)
+            position = self.machine.count
+            self.tell(records.Returned(self._at(), self.life, asked.number, lineage, position, b""))
+            self.count(Row.READ)
+            self.look(question)
+            return
+        for asked, position, result in self.calls.confirmed(confirm.request, confirm.result):
+            if asked.number == NOBODY:
+                continue
+            self.count(Row.CONFIRMED)
+            if asked.cut < self.cut:
+                self.count(Row.CONFIRMED_LATE)
+            self.tell(records.Returned(self._at(), self.life, asked.number, lineage, position, result))
+        self.replicas.moment(self, Moment.CONFIRMING)
+
     def _refused(self, effect: Refuse, *, is_new: bool) -> None:
         is_certain = effect.why is not Why.UNCERTAIN
-        self.count(Row.REFUSED if is_certain else Row.UNCERTAIN)
-        if is_certain and not is_new:
-            self.count(Row.REFUSED_ONCE_SENT)
-        self.tell(Refused(self._at(), self.life, effect.request, is_certain))
+        for asked in self.calls.refused(effect.request):
+            self.count(Row.REFUSED if is_certain else Row.UNCERTAIN)
+            if is_certain and not is_new:
+                self.count(Row.REFUSED_ONCE_SENT)
+            self.tell(records.Refused(self._at(), self.life, asked.number, is_certain))
 
     def _fetch(self, fetch: Fetch) -> None:
         transfer = self.transfer
@@ -270,42 +369,19 @@ class Replica:
             self.transfer = None
 
     def _changed(self, changed: Changed) -> None:
-        decided = changed.reason in _DECISIONS
-        self._count_decision(changed)
-        self.tell(
-            ComponentChanged(
-                self._at(),
-                self.life,
-                changed.is_primary,
-                decided,
-                changed.standing is Standing.HOLDER,
-                changed.holders,
-                changed.members,
-                changed.lineage,
-                changed.term,
-                changed.count,
-                changed.reason.value,
-            )
-        )
-
-    def _count_decision(self, changed: Changed) -> None:
-        if changed.reason is Reason.NO_QUORUM:
-            self.count(Row.MINORITY)
-        elif changed.reason is Reason.NO_STATE:
-            self.count(Row.NO_STATE)
-        elif changed.reason in _DECISIONS and not changed.is_primary:
-            self.count(Row.ATTEMPTED_BEGINNING if changed.reason is Reason.BOOTSTRAP else Row.ATTEMPT)
-        elif changed.reason is Reason.BOOTSTRAP:
-            self.count(Row.BOOTSTRAP)
-        elif changed.reason is Reason.QUORUM:
-            self.count(Row.PRIMARY)
-        elif changed.reason is Reason.LOADED:
-            self.count(Row.PRIMARY_LOADED)
+        self.status = changed
+        row = row_of_decision(changed)
+        if row is not None:
+            self.count(row)
+        count = self.machine.count + sum(map(count_of, self.core.unapplied()))
+        self.tell(self.voice.record(self._at(), self.life, self.view, changed, count))
+        if changed.reason in DECISIONS and not changed.is_primary:
+            self.replicas.moment(self, Moment.ATTEMPTED)
 
     def count(self, what: Row) -> None:
         self.replicas.count(what)
 
-    def tell(self, event: ReplicaEvent) -> None:
+    def tell(self, event: records.ReplicaEvent) -> None:
         self.replicas.tell(event)
 
     def _at(self) -> Instant:

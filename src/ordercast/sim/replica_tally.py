@@ -3,6 +3,23 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import TYPE_CHECKING
+
+from ordercast.replicated.effects import Changed, Reason
+from ordercast.sim.component_voice import DECISIONS
+
+if TYPE_CHECKING:
+    from ordercast.sim.replica import Replica
+
+
+class Moment(Enum):
+    """When a replica is killed with intent."""
+
+    ROUND = "round"  # all are saying what they have
+    JOINING = "joining"  # it is being loaded
+    DONATING = "donating"  # another has just got a piece from it
+    ATTEMPTED = "attempted"  # it has decided after the signal
+    CONFIRMING = "confirming"  # it has just been confirmed something
 
 
 class ReplicaOccurrence(Enum):
@@ -24,6 +41,10 @@ class ReplicaOccurrence(Enum):
     HELD_DROPPED = "replicas: held commands replaced by another's state"
     HELD_TRANSFERRED = "replicas: picture with commands that are held"
     KEPT = "replicas: command kept by a replica that is being loaded"
+    BATCH = "replicas: commands that travel together"
+    READ = "replicas: linearised read"
+    BACK = "replicas: owner says that it is back"
+    GONE = "replicas: owner said to be gone"
     CONFIRMED = "replicas: command confirmed"
     CONFIRMED_LATE = "replicas: command confirmed after its sender was cut off"
     REFUSED = "replicas: command refused, nobody will apply it"
@@ -44,6 +65,15 @@ class ReplicaOccurrence(Enum):
     SLICED = "replicas: held commands applied in slices"
     SLICED_IN_ROUND = "replicas: view changed while held commands were applied in slices"
     FROZEN_LATER = "replicas: picture taken when what was held was applied"
+    KILLED = "replicas: killed"
+    KILLED_PRIMARY = "replicas: killed in a primary component"
+    KILLED_ROUND = "replicas: killed while a round was open"
+    KILLED_JOINING = "replicas: killed while it was being loaded"
+    KILLED_DONATING = "replicas: killed while another was fetching from it"
+    KILLED_ATTEMPTED = "replicas: killed between an attempt and the next decision"
+    KILLED_HOLDING = "replicas: killed with commands that it held"
+    KILLED_WAITING = "replicas: killed with requests that had no answer"
+    KILLED_CONFIRMING = "replicas: killed just when it was confirmed something"
     NEW_LIFE = "replicas: started again without memory"
     SURVIVED = "replicas: outlived its daemon"
     RECONNECTED = "replicas: joined again with its state"
@@ -53,3 +83,33 @@ class ReplicaOccurrence(Enum):
 
 
 NEVER = frozenset({ReplicaOccurrence.WRONG_PICTURE})  # with a core that is right
+
+
+def row_of_decision(changed: Changed) -> ReplicaOccurrence | None:
+    rows = {
+        Reason.NO_QUORUM: ReplicaOccurrence.MINORITY,
+        Reason.NO_STATE: ReplicaOccurrence.NO_STATE,
+        Reason.BOOTSTRAP: ReplicaOccurrence.BOOTSTRAP,
+        Reason.QUORUM: ReplicaOccurrence.PRIMARY,
+        Reason.LOADED: ReplicaOccurrence.PRIMARY_LOADED,
+    }
+    if changed.reason in DECISIONS and not changed.is_primary:
+        is_beginning = changed.reason is Reason.BOOTSTRAP
+        return ReplicaOccurrence.ATTEMPTED_BEGINNING if is_beginning else ReplicaOccurrence.ATTEMPT
+    return rows.get(changed.reason)
+
+
+def rows_of_death(replica: Replica) -> list[ReplicaOccurrence]:
+    """What a replica that is killed was doing."""
+    core, row = replica.core, ReplicaOccurrence
+    rows = {
+        row.KILLED: True,
+        row.KILLED_PRIMARY: core.is_primary,
+        row.KILLED_ROUND: core.is_deciding,
+        row.KILLED_JOINING: replica.transfer is not None,
+        row.KILLED_DONATING: replica.replicas.is_donating(replica),
+        row.KILLED_ATTEMPTED: replica.voice.is_attempt,
+        row.KILLED_HOLDING: core.held > 0,
+        row.KILLED_WAITING: core.outstanding > 0,
+    }
+    return [each for each, is_so in rows.items() if is_so]

@@ -16,12 +16,14 @@ from ordercast.replicated.core import Core
 from ordercast.replicated.effects import Donor
 from ordercast.replicated.quorum import LastMajority, Majority
 from ordercast.replicated.spill import Spill
-from ordercast.sim.dictionary import Dictionary
-from ordercast.sim.faults import Fault, FaultKind, halves
+from ordercast.replicated.structures.base import Owner
+from ordercast.sim.faults import Fault, FaultKind, halves, muted
+from ordercast.sim.machine import Chained
 from ordercast.sim.options import SimOptions
 from ordercast.sim.replica import Replica
-from ordercast.sim.replica_tally import ReplicaOccurrence
+from ordercast.sim.replica_tally import Moment, ReplicaOccurrence
 from ordercast.sim.station import Station
+from ordercast.sim.users import structure_of, user_of
 from ordercast.trace.client_records import Calm
 from ordercast.trace.records import Ended, Healed
 from ordercast.trace.replica_records import ReplicaEvent, ReplicaStarted
@@ -29,13 +31,23 @@ from ordercast.trace.replica_records import ReplicaEvent, ReplicaStarted
 if TYPE_CHECKING:
     from ordercast.sim.world import World
 
-_DEEDS = ("submit", "synchronise", "leave", "break", "crash")
-_WEIGHTS = (300, 30, 1, 1, 1)
+_DEEDS = ("submit", "read", "look", "leave", "break", "crash")
+_WEIGHTS = (280, 30, 20, 1, 1, 1)
+_BATCHES = (1, 1, 1, 2, 5)  # commands of one turn
 _DIES_WITH_DAEMON = 0.6
-_KEYS = 12
 _BLOCK_SIZE = 400  # of a tail that spills: two or three commands
 _SLICE_SIZE = 1000  # of held commands: two of them at once
 _AMBUSH_PROBABILITY = 0.1
+_MUTE_PROBABILITY = 0.3  # that an ambush makes one silent first
+_KILL_PROBABILITY = {
+    Moment.ROUND: 0.05,
+    Moment.JOINING: 0.03,
+    Moment.DONATING: 0.03,
+    Moment.ATTEMPTED: 0.5,
+    Moment.CONFIRMING: 0.01,
+}
+_KILL_MAX_NS = MILLISECOND  # after the moment
+_RECKLESS = 0.03  # chance of a kill that may cost the state
 _ROUND_NS = 6 * MILLISECOND  # about what a round takes
 _APPEAR_MAX_NS = 10 * MILLISECOND
 _AGAIN_MAX_NS = 40 * MILLISECOND
@@ -52,6 +64,9 @@ class Replicas:
         self._lives = 0
         self._is_healed = False
         self._ambushes = world.options.round_ambushes
+        self._is_early_due = world.options.early_ambush
+        self._kills = world.options.replica_kills
+        self.callers: dict[tuple[int, int], tuple[int, ...]] = {}  # the calls in a batch, by life and request
 
     # Services for replicas
 
@@ -77,8 +92,12 @@ class Replicas:
         blocked = self._world.network.blocked
         return one == other or not ((one, other) in blocked or (other, one) in blocked)
 
-    def is_here(self, replica: Replica) -> bool:
-        return any(other is replica for other in self._running.values())
+    def at(self, node: int, name: str = "r0") -> Replica | None:
+        return self._running.get((node, name))
+
+    def is_donating(self, donor: Replica) -> bool:
+        transfers = [replica.transfer for replica in self._running.values() if replica.transfer is not None]
+        return any(transfer.pieces and transfer.last == donor.name for transfer in transfers)
 
     def forget(self, replica: Replica) -> None:
         self._running = {key: other for key, other in self._running.items() if other is not replica}
@@ -90,16 +109,59 @@ class Replicas:
     def dies_with_daemon(self) -> bool:
         return self.rng.random() < _DIES_WITH_DAEMON
 
-    def view_came(self) -> None:
+    # The worst moments
+
+    def view_came(self, replica: Replica) -> None:
         """A round is open: the worst moment for a cut."""
+        if self._is_healed or self._world.options.nodes == 1:
+            return
+        is_early = self._is_early_due and replica.core.lineage is None and self._has_all(replica)
+        probability = _AMBUSH_PROBABILITY if self._world.now > _OPENING_NS else _AMBUSH_PROBABILITY / 20
+        if is_early or (self._ambushes and self.rng.random() < probability):
+            self._is_early_due = self._is_early_due and not is_early
+            self._ambushes -= not is_early
+            self._cut_round(replica.node, is_muted=is_early or self.rng.random() < _MUTE_PROBABILITY)
+
+    def _has_all(self, replica: Replica) -> bool:
+        return replica.status is not None and len(replica.status.members) >= self._world.options.nodes
+
+    def _cut_round(self, node: int, *, is_muted: bool) -> None:
+        """In two; or one is first heard by nobody, so that it alone knows what it said."""
         world, rng = self._world, self.rng
-        probability = _AMBUSH_PROBABILITY if world.now > _OPENING_NS else _AMBUSH_PROBABILITY / 20
-        if self._ambushes and not self._is_healed and rng.random() < probability:
-            self._ambushes -= 1
-            at = world.now + rng.randrange(_ROUND_NS)
-            world.strike_at(at, Fault(at, FaultKind.PARTITION, groups=halves(world.options.nodes, rng)))
-            until = at + rng.randrange(60 * MILLISECOND, 160 * MILLISECOND)
-            world.strike_at(until, Fault(until, FaultKind.HEAL))
+        at = world.now + rng.randrange(_ROUND_NS)
+        sides = halves(world.options.nodes, rng)
+        if is_muted:
+            links = muted(node, world.options.nodes)
+            world.strike_at(world.now, Fault(world.now, FaultKind.CUT, links=links))
+            at, sides = world.now + _ROUND_NS, ((node,), tuple(n for n in range(world.options.nodes) if n != node))
+        world.strike_at(at, Fault(at, FaultKind.PARTITION, groups=sides))
+        until = at + rng.randrange(60 * MILLISECOND, 160 * MILLISECOND)
+        world.strike_at(until, Fault(until, FaultKind.HEAL))
+
+    def moment(self, replica: Replica, moment: Moment) -> None:
+        """One of those in which a replica may be killed."""
+        if not self._kills or self._is_healed or self._world.now < _OPENING_NS:
+            return
+        if self.rng.random() < _KILL_PROBABILITY[moment] and (
+            self._can_spare(replica) or self.rng.random() < _RECKLESS
+        ):
+            self._kills -= 1
+            if moment is Moment.CONFIRMING:
+                self.count(ReplicaOccurrence.KILLED_CONFIRMING)
+            is_at_once = moment is Moment.CONFIRMING or self.rng.random() < 0.5
+            self.schedule(0 if is_at_once else self.rng.randrange(_KILL_MAX_NS), lambda: self._kill(replica))
+
+    def _can_spare(self, replica: Replica) -> bool:
+        """The others who have a state are most of those who could have one."""
+        others = [each for each in self._running.values() if each is not replica and each.core.lineage is not None]
+        if isinstance(self._rule, Majority):
+            return 2 * sum(self._rule.weight(each.name) for each in others) > sum(self._rule.weights.values())
+        return 2 * len(others) > len(self._running)
+
+    def _kill(self, replica: Replica) -> None:
+        if not (replica.is_dead or self._is_healed):
+            replica.die()
+            self._again(replica.node, replica.name.partition("@")[0])
 
     # Beginnings and ends
 
@@ -134,7 +196,9 @@ class Replicas:
             self.count(ReplicaOccurrence.NEW_LIFE)
         self._known.add((node, name))
         self._running[node, name] = replica
-        replica.machine = Dictionary(replica.applied, replica.was_loaded)
+        structure = structure_of(self._world.options.structure)
+        replica.machine = Chained(structure, replica.applied, replica.was_loaded)
+        replica.user = user_of(structure, Owner(full, replica.life))
         replica.core = Core(
             full,
             replica.life,
@@ -145,7 +209,8 @@ class Replicas:
             tails=lambda: Spill(block_size=_BLOCK_SIZE),
             slice_size=_SLICE_SIZE,
         )
-        self.tell(ReplicaStarted(self.now(), replica.life, full, *_voices(self._rule)))
+        voices = _voices(self._rule)
+        self.tell(ReplicaStarted(self.now(), replica.life, full, *voices, self._world.options.structure))
         return replica
 
     def _again(self, node: int, name: str) -> None:
@@ -163,9 +228,11 @@ class Replicas:
         is_gentle = self._is_healed or self._world.now < _OPENING_NS
         match "submit" if is_gentle else rng.choices(_DEEDS, _WEIGHTS)[0]:
             case "submit":
-                replica.submit(self._operation())
-            case "synchronise":
-                replica.submit(b"")
+                replica.submit(*(replica.user.operation(rng) for _ in range(rng.choice(_BATCHES))))
+            case "read":
+                replica.read(replica.user.question(rng))
+            case "look":
+                replica.look(replica.user.question(rng))
             case "leave":
                 replica.leave()
                 replica.join_again()
@@ -175,16 +242,6 @@ class Replicas:
             case _:
                 replica.die()
                 self._again(node, name)
-
-    def _operation(self) -> bytes:
-        rng = self.rng
-        key = b"k%d" % rng.randrange(_KEYS)
-        chance = rng.random()
-        if chance < 0.6:
-            return b"put %s %d" % (key, rng.randrange(1_000_000))
-        if chance < 0.8:
-            return b"add %s %d" % (key, rng.randrange(100))
-        return b"get %s" % key if chance < 0.95 else b"delete %s" % key
 
     # The end
 
@@ -199,8 +256,10 @@ class Replicas:
     def speak_last(self, calm: Calm) -> None:
         self.tell(calm)
         for key in sorted(self._running):
-            if self._running[key].client is not None:
-                self._running[key].submit(self._operation())
+            replica = self._running[key]
+            if replica.client is not None:
+                replica.submit(replica.user.operation(self.rng))
+                replica.read(replica.user.question(self.rng))
 
     def is_quiet(self) -> bool:
         """Nobody is being loaded, nor has something to apply."""
@@ -212,6 +271,7 @@ class Replicas:
         self.count(ReplicaOccurrence.ENDED_PRIMARY if is_primary else ReplicaOccurrence.ENDED_BLOCKED)
         for key in sorted(self._running):
             if self._running[key].client is not None:
+                self._running[key].look(self._running[key].user.question(self.rng))
                 self.tell(self._running[key].known())
         self.tell(ended)
 

@@ -25,6 +25,7 @@ from ordercast.sim.group_tally import GroupOccurrence
 from ordercast.sim.options import SIM_RING, Delays, Link, SimOptions
 from ordercast.sim.replica_tally import NEVER, ReplicaOccurrence
 from ordercast.sim.run import simulate
+from ordercast.sim.users import STRUCTURES
 
 LARGE_EVERY = 10  # one run in ten has messages above 64 kB
 SATURATED_EVERY = 20
@@ -141,6 +142,9 @@ def hostile_replica_options(seed: int) -> SimOptions:
         double_send=0.2 if seed % DOUBLED_EVERY == 0 else 0.0,
         round_ambushes=rng.choice((0, 1, 3)),
         rush=rng.choice((0, 1, 3)),
+        structure=rng.choice(("dictionary", *STRUCTURES)),
+        replica_kills=rng.choice((0, 3, 8)),
+        early_ambush=rng.random() < 0.1,
         random_faults=rng.randrange(1, 6),
         delay_max_ns=rng.choice((600, 1500)) * MICROSECOND,
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ordercast.model.errors import WireError
 from ordercast.model.ids import MICROSECOND, MILLISECOND
 from ordercast.replicated.effects import Donor, Point
-from ordercast.sim.replica_tally import ReplicaOccurrence
+from ordercast.sim.replica_tally import Moment, ReplicaOccurrence
 
 if TYPE_CHECKING:
     from ordercast.sim.replica import Replica
@@ -48,6 +48,8 @@ class Transfer:
         piece = picture.preface if not self.pieces else next(picture.frozen.pieces(len(self.pieces) - 1), None)
         if piece is not None:
             self.pieces.append(piece)
+            replicas.moment(self.fetcher, Moment.JOINING)
+            replicas.moment(donor, Moment.DONATING)
             replicas.schedule(replicas.rng.randrange(PIECE_MIN_NS, PIECE_MAX_NS), self.step)
             return
         if self.pieces == [picture.preface, *picture.frozen.pieces()]:

@@ -1,13 +1,15 @@
 """The events of replicas, as a driver of the replicated state records them and its judges read them. Pure.
 
 A replica is one life: who starts again without memory is another. What it applies is recorded in the order in which it
-applies, with a digest chained over all commands in its state, so that equal chains are equal histories. Times are those
-of one clock: what is called after something returned is later.
+applies, with a digest (`chain`) of its state, or better of all commands in it: equal ones are equal states. A place is
+the number of a command among all commands of applications. Times are those of one clock: what is called after something
+returned is later.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from ordercast.model.events import ViewId
 from ordercast.model.ids import Instant
@@ -23,11 +25,13 @@ class ReplicaStarted:
     name: str  # in full
     weights: tuple[tuple[str, int], ...]  # the configured voices; none when those count who held the state last
     founders: tuple[str, ...]  # who must be there at a beginning
+    structure: str = "dictionary"  # what is replicated: its name, and what it was made with
 
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """The application asked for something. An empty operation is a linearised read of nothing: a place in the order."""
+    """The application asked for something. `request` is the number of the call in this life. An empty operation asks
+    for nothing but a place in the order, to read there."""
 
     at: Instant
     life: int
@@ -43,7 +47,7 @@ class Returned:
     life: int
     request: int
     lineage: Lineage | None
-    position: int
+    position: int  # its place; of a read, the last place that it sees
     result: bytes
 
 
@@ -57,7 +61,8 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """The state of this replica changed. `caller` and `request` say whose command it was."""
+    """The state of this replica changed. `caller` and `request` say whose command it was; request 0 is none that
+    anybody waits for, such as the news that somebody is gone: it may come again, and does no harm."""
 
     at: Instant
     life: int
@@ -83,20 +88,46 @@ class GotPicture:
 
 
 @dataclass(frozen=True, slots=True)
-class ComponentChanged:
-    """What the replica knows of its component. `decided`: it is a primary component by a decision of just now, made
-    before a signal (`is_primary`) or after it."""
+class Looked:
+    """The copy that is here was read."""
 
     at: Instant
     life: int
+    lineage: Lineage | None
+    position: int  # of the last command in it
+    question: bytes
+    answer: bytes
+
+
+class Stage(Enum):
+    """Of a view of the group, at one replica."""
+
+    VIEW = "view"  # it came: who has what is being asked
+    DECISION = "decision"  # all have answered
+    LOADED = "loaded"  # one more has the state
+    SIGNAL = "signal"  # it is ending
+    CUT_OFF = "cut off"  # this replica is in no view
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentChanged:
+    """What the replica knows of its component. `decided`: it is a primary component by a decision of just now, made
+    before a signal (`is_primary`) or after it. `elects`: it is one, or was attempted to be, so that its holders are
+    those whose majority is asked for next when no weights are configured."""
+
+    at: Instant
+    life: int
+    stage: Stage
+    view: ViewId | None
     is_primary: bool
     decided: bool
+    elects: bool
     is_holder: bool
     holders: tuple[str, ...]
     members: tuple[str, ...]
     lineage: Lineage | None
     term: ViewId | None
-    count: int  # commands in its state
+    count: int  # commands of applications in its state
     why: str
 
 
@@ -135,6 +166,7 @@ ReplicaEvent = (
     | Refused
     | Applied
     | GotPicture
+    | Looked
     | ComponentChanged
     | StreamCut
     | ReplicaEnded

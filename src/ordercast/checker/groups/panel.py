@@ -16,7 +16,8 @@ from ordercast.checker.groups.sane_views import SaneViews
 from ordercast.checker.groups.synchrony import Signals, VirtualSynchrony
 from ordercast.checker.groups.transitional_sets import TransitionalSets
 from ordercast.checker.groups.views import InitialView, SelfInclusion, ViewAgreement, ViewMonotony
-from ordercast.checker.verdict import Verdict, combined
+from ordercast.checker.plain import PlainPanel
+from ordercast.checker.verdict import Verdict
 from ordercast.model.promises import GroupPromise
 from ordercast.trace.client_records import ClientEvent
 
@@ -47,26 +48,10 @@ GROUP_CHECKERS: Mapping[GroupPromise, type[GroupChecker]] = {
 }
 
 
-class GroupCheckers:
-    """The panel. Feed it the events of clients in order, then ask; it never raises on account of a history."""
-
+class GroupCheckers(PlainPanel[ClientEvent]):
     def __init__(self) -> None:
-        self._history = GroupHistory()
-        self._checkers = [checker(self._history) for checker in GROUP_CHECKERS.values()]
-
-    def observe(self, event: ClientEvent) -> None:
-        try:
-            self._history.observe(event)
-        except Exception as error:
-            self._history.faults.append(f"an event could not be read: {type(error).__name__}: {error}")
-
-    def verdicts(self) -> list[Verdict]:
-        """One per promise, in the order of `GroupPromise`."""
-        return [checker.verdict() for checker in self._checkers]
-
-    def verdict(self) -> Verdict:
-        """All of them in one: the worst wins."""
-        return combined(self.verdicts())
+        history = GroupHistory()
+        super().__init__(history, [checker(history) for checker in GROUP_CHECKERS.values()])
 
 
 def check_groups(history: Iterable[ClientEvent]) -> Verdict:

@@ -1,7 +1,7 @@
 """Verdicts on replicated state: what replicas applied, and what their callers were told.
 
 `ReplicaCheckers` is the panel. This package imports `model` and `trace` only, like all checkers: it has its own
-sequential dictionary (`sequential.py`), and does not ask the replicas how they decide.
+sequential structures (`sequential.py`, `sequential_owned.py`), and does not ask the replicas how they decide.
 """
 
 from __future__ import annotations

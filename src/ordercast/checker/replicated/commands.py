@@ -30,8 +30,9 @@ class SameCommands(ReplicaChecker):
                 elif (step.chain, step.result) != (other.chain, other.result):
                     what = f"applied {step.operation!r} in place {step.position} to another state than others did"
                     yield self.witness(what, step.life)
-                if step.position <= at.get(step.life, 0):
-                    yield self.witness(f"applied place {step.position} after place {at[step.life]}", step.life)
+                if step.position != at.get(step.life, 0) + 1:
+                    what = f"applied place {step.position} after place {at.get(step.life, 0)}"
+                    yield self.witness(what, step.life)
                 at[step.life] = step.position
             elif isinstance(step, GotPicture):
                 at[step.life] = step.position
@@ -49,7 +50,7 @@ class Once(ReplicaChecker):
     def violations(self) -> Iterator[Witness]:
         places: dict[tuple[Lineage | None, Call], int] = {}
         for step in self.history.steps:
-            if isinstance(step, Applied):
+            if isinstance(step, Applied) and step.request:
                 first = places.setdefault((step.lineage, (step.caller, step.request)), step.position)
                 if first != step.position:
                     what = f"applied request {step.request} of life {step.caller} in places {first} and {step.position}"

@@ -1,13 +1,15 @@
 """What replicas did, indexed once for all their judges.
 
 The reference is the sequence of commands of a lineage by the word of whoever applied each first; the others are
-compared with it.
+compared with it. A replica remembers when it was to hold the state in a primary component, formed or attempted, and has
+missed nothing since.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ordercast.checker.replicated.electorates import Electorates
 from ordercast.model.events import ViewId
 from ordercast.model.lineage import Lineage
 from ordercast.trace.client_records import Calm
@@ -17,6 +19,7 @@ from ordercast.trace.replica_records import (
     Called,
     ComponentChanged,
     GotPicture,
+    Looked,
     Refused,
     ReplicaEnded,
     ReplicaEvent,
@@ -34,10 +37,10 @@ Place = tuple[Lineage | None, int]  # lineage and position
 class ReplicaLife:
     started: ReplicaStarted
     ended: ReplicaEnded | None = None
-    remembers: bool = False  # it held the state in a primary component, and has missed nothing since
-    last: ComponentChanged | None = None
+    lineage: Lineage | None = None  # of its state; None: it has none
+    remembers: bool = False
     known: ReplicaKnown | None = None
-    lineages: set[Lineage] = field(default_factory=set)  # in which it held the state of a primary component
+    lineages: set[Lineage] = field(default_factory=set)  # in which it held the state, as it decided
 
     def __str__(self) -> str:
         return f"{self.started.name} (life {self.started.life})"
@@ -46,8 +49,8 @@ class ReplicaLife:
 class ReplicaHistory:
     def __init__(self) -> None:
         self.lives: dict[int, ReplicaLife] = {}
-        self.by_name: dict[str, ReplicaLife] = {}  # the latest of each name
         self.steps: list[Applied | GotPicture | Returned] = []  # in the order of the history
+        self.looks: dict[Place, list[Looked]] = {}
         self.reference: dict[Place, Applied] = {}
         self.terms: dict[Place, ViewId] = {}  # the first in which anybody applied it
         self.calls: dict[Call, Called] = {}
@@ -56,7 +59,8 @@ class ReplicaHistory:
         self.decisions: list[
             tuple[ComponentChanged, tuple[ReplicaLife, ...]]
         ] = []  # with those who held other lineages
-        self.electors: list[tuple[ViewId, ReplicaLife]] = []  # who was said to hold the state, and in which term
+        self.electorates = Electorates()
+        self._begun: set[Lineage] = set()  # lineages; a beginning that was only attempted may never have been
         self.healed: Healed | None = None
         self.ended: Ended | None = None
         self.faults: list[str] = []
@@ -68,7 +72,7 @@ class ReplicaHistory:
     def observe(self, event: ReplicaEvent) -> None:
         match event:
             case ReplicaStarted():
-                self.lives[event.life] = self.by_name[event.name] = ReplicaLife(event)
+                self.lives[event.life] = ReplicaLife(event)
             case Called():
                 self.calls[event.life, event.request] = event
             case Returned():
@@ -80,10 +84,14 @@ class ReplicaHistory:
                 self._applied(event)
             case GotPicture():
                 self.steps.append(event)
+                self._has_state(self.lives[event.life], event.lineage)
+            case Looked():
+                self.looks.setdefault((event.lineage, event.position), []).append(event)
             case ComponentChanged():
                 self._changed(event)
             case StreamCut():
                 self.lives[event.life].remembers = False
+                self.electorates.cut(event.life)
             case ReplicaEnded():
                 self.lives[event.life].ended = event
             case ReplicaKnown():
@@ -104,18 +112,24 @@ class ReplicaHistory:
 
     def _changed(self, event: ComponentChanged) -> None:
         life = self.lives[event.life]
-        life.last = event
+        self._has_state(life, event.lineage)
+        self.electorates.changed(event, life.started.name)
+        if event.elects and life.started.name in event.holders and event.is_holder:
+            life.remembers = True
         if event.lineage is None or event.term is None or not event.is_holder:
             return
         if event.is_primary or event.decided:
-            life.remembers = life.remembers or life.started.name in event.holders
             life.lineages.add(event.lineage)
-            self.electors += [(event.term, self.by_name[name]) for name in event.holders]
         if event.is_primary and event.decided:
-            others = tuple(
-                other for other in self.lives.values() if other.ended is None and other.lineages - {event.lineage}
-            )
+            self._begun.add(event.lineage)
+            elsewhere = self._begun - {event.lineage}
+            others = tuple(life for life in self.lives.values() if life.ended is None and life.lineages & elsewhere)
             self.decisions.append((event, others))
+
+    def _has_state(self, life: ReplicaLife, lineage: Lineage | None) -> None:
+        """What it remembers of another sequence counts for nothing."""
+        if lineage != life.lineage:
+            life.lineage, life.remembers = lineage, False
 
     def lineages(self) -> list[Lineage]:
         return sorted({lineage for lineage, _ in self.reference if lineage is not None})

@@ -1,9 +1,10 @@
 """What must happen in the end, when the network has healed and all has settled: if those who remember are a quorum,
 there is a primary component, all who are in the group hold its state, and every request has been answered.
 
-Those remember who held the state in a primary component and have missed nothing since. With weights they must have
-more than half of them. Without, it is demanded only when nobody is missing who held the state in the last component or
-was to hold it in one that was attempted since: whether fewer are enough is for the replicas to know.
+With weights they must have more than half of them. Without, they must win every electorate that those who are here can
+know of: that of the last component, and those of attempts of which nobody here can say that they failed. When they
+know of no component at all, there must be a beginning if all are here who are needed for one; without weights, in their
+first lives.
 """
 
 from __future__ import annotations
@@ -46,17 +47,18 @@ class Liveness(ReplicaChecker):
         if weights:
             remembered = sum(weights.get(life.started.name, 0) for life in present if life.remembers)
             return 2 * remembered > sum(weights.values())
-        live = [decision.term for decision, _ in self.history.decisions if decision.term is not None]
-        needed = [life for term, life in self.history.electors if live and term >= max(live)]
-        return bool(needed) and all(life.known is not None and life.remembers for life in needed)
+        electorates = self.history.electorates
+        voters = {electorates.stint(life.started.life) for life in present if life.remembers}
+        needed = electorates.of(life.started.life for life in present)
+        return bool(needed) and all(electorate.is_won_by(voters) for electorate in needed)
 
     def _may_begin(self, present: list[ReplicaLife]) -> bool:
-        """Nobody has a state, nobody ever had one, and all are here who must be."""
         names = {life.started.name for life in present}
-        return not self.history.electors and names.issuperset(present[0].started.founders) and self._are_first(present)
+        was_begun = bool(self.history.electorates.of(life.started.life for life in present))
+        if was_begun or not names.issuperset(present[0].started.founders):
+            return False
+        return bool(present[0].started.weights) or self._are_first(present[0].started.founders)
 
-    def _are_first(self, present: list[ReplicaLife]) -> bool:
-        """With weights a beginning is possible in any life."""
-        founders = present[0].started.founders
+    def _are_first(self, founders: tuple[str, ...]) -> bool:
         lives = [life for life in self.history.lives.values() if life.started.name in founders]
-        return bool(present[0].started.weights) or len(lives) == len(founders)
+        return len(lives) == len(founders)

@@ -2,9 +2,9 @@
 
 story = Story("a", "b", "c")          # three replicas with one voice each
 story.primary(1, "a", "b", "c")       # they are the primary component of view 1
-put = story.call("a", b"put k 1")
-story.apply(put, "a", "b", "c")       # in the next place
-story.confirm(put)
+call = story.call("a", put("k", "1"))
+story.apply(call, "a", "b", "c")      # in the next place
+story.confirm(call)
 events = story.finished()
 """
 
@@ -13,7 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ordercast.checker.replicated import REPLICA_CHECKERS
-from ordercast.checker.replicated.sequential import SequentialDictionary
+from ordercast.checker.replicated.sequential import Caller
+from ordercast.checker.replicated.sequential_owned import model_of
 from ordercast.checker.verdict import Outcome
 from ordercast.model.events import ViewId
 from ordercast.model.ids import Instant, ProcessId, RingId, Seq
@@ -25,12 +26,14 @@ from ordercast.trace.replica_records import (
     Called,
     ComponentChanged,
     GotPicture,
+    Looked,
     Refused,
     ReplicaEnded,
     ReplicaEvent,
     ReplicaKnown,
     ReplicaStarted,
     Returned,
+    Stage,
     StreamCut,
 )
 
@@ -53,8 +56,20 @@ def view(number: int) -> ViewId:
     return ViewId(RingId(number, ProcessId(1)), Seq(0), 0)
 
 
+def _text(value: str) -> bytes:
+    return (len(value) << 1 | 1).to_bytes(4, "big") + value.encode()
+
+
+def put(key: str, value: str) -> bytes:
+    return b"\1" + _text(key) + _text(value)
+
+
+def delete(key: str) -> bytes:
+    return b"\2" + _text(key)
+
+
 class Story:
-    def __init__(self, *names: str, weighted: bool = True) -> None:
+    def __init__(self, *names: str, weighted: bool = True, structure: str = "dictionary") -> None:
         self.events: list[ReplicaEvent] = []
         self.now = 0
         self.lineage = Lineage(view(1))
@@ -63,10 +78,12 @@ class Story:
         self.copies: dict[str, Copy] = {}
         self.results: dict[int, bytes] = {}
         self.places: dict[tuple[int, int], int] = {}
+        self._begun: set[str] = set()  # who has a state
         self._weights = tuple((name, 1) for name in names) if weighted else ()
         self._founders = names
         self._requests = 0
-        self._dictionary = SequentialDictionary()
+        self._structure = structure
+        self._model = model_of(structure)
         for name in names:
             self.start(name)
 
@@ -77,7 +94,9 @@ class Story:
     def start(self, name: str) -> None:
         self.lives[name] = len([event for event in self.events if isinstance(event, ReplicaStarted)]) + 1
         self.copies[name] = Copy()
-        self.events.append(ReplicaStarted(self._at(), self.lives[name], name, self._weights, self._founders))
+        self._begun.discard(name)
+        started = ReplicaStarted(self._at(), self.lives[name], name, self._weights, self._founders, self._structure)
+        self.events.append(started)
 
     def end(self, name: str) -> None:
         self.events.append(ReplicaEnded(self._at(), self.lives.pop(name)))
@@ -86,14 +105,55 @@ class Story:
         self.events.append(StreamCut(self._at(), self.lives[name]))
 
     def primary(self, number: int, *names: str) -> None:
+        """A view of these, which is a primary component by their decision."""
+        self.view(number, *names)
+        self.decide(number, *names, members=names)
+
+    def view(self, number: int, *names: str) -> None:
+        for name in names:
+            self._change(name, Stage.VIEW, number, (), names, is_primary=False, elects=False)
+
+    def decide(self, number: int, *names: str, members: tuple[str, ...], is_attempt: bool = False) -> None:
         self.term = view(number)
         for name in names:
-            life, count = self.lives[name], self.copies[name].count
-            self.events.append(
-                ComponentChanged(
-                    self._at(), life, True, True, True, names, names, self.lineage, self.term, count, "a quorum"
-                )
+            self._change(name, Stage.DECISION, number, members, members, is_primary=not is_attempt, elects=True)
+
+    def _change(
+        self,
+        name: str,
+        stage: Stage,
+        number: int,
+        holders: tuple[str, ...],
+        members: tuple[str, ...],
+        *,
+        is_primary: bool,
+        elects: bool,
+    ) -> None:
+        life, count = self.lives[name], self.copies[name].count
+        lineage = self.lineage if elects or name in self._begun else None
+        self._begun |= {name} if elects else set()
+        self.events.append(
+            ComponentChanged(
+                self._at(),
+                life,
+                stage,
+                view(number),
+                is_primary,
+                elects,
+                elects,
+                elects,
+                holders,
+                members,
+                lineage,
+                self.term if lineage else None,
+                count,
+                "as the story goes",
             )
+        )
+
+    def look(self, name: str, question: bytes, answer: bytes) -> None:
+        place = self.copies[name].count
+        self.events.append(Looked(self._at(), self.lives[name], self.lineage, place, question, answer))
 
     def call(self, name: str, operation: bytes) -> Call:
         self._requests += 1
@@ -107,7 +167,7 @@ class Story:
             copy.count += 1
             copy.chain = hash((copy.chain, copy.count, call.life, call.request))
             if copy.count not in self.results:
-                self.results[copy.count] = self._dictionary.result(call.operation)
+                self.results[copy.count] = self._model.result(call.operation, Caller(call.name, call.life), copy.count)
             self.places[call.life, call.request] = copy.count
             result = self.results[copy.count]
             self.events.append(
@@ -137,6 +197,7 @@ class Story:
         other = self.copies[donor]
         self.copies[name] = Copy(other.count, other.chain if chain is None else chain)
         copy = self.copies[name]
+        self._begun.add(name)
         self.events.append(GotPicture(self._at(), self.lives[name], self.lineage, copy.count, copy.chain))
 
     def finished(self, *primary: str, waiting: int = 0, pictures: int = 0) -> list[ReplicaEvent]:

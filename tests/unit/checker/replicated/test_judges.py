@@ -9,7 +9,7 @@ from ordercast.checker.verdict import Outcome
 from ordercast.model.lineage import Lineage
 from ordercast.model.promises import ReplicaPromise
 
-from .stories import Story, outcome, view
+from .stories import Story, delete, outcome, put, view
 
 ALL = ("a", "b", "c")
 
@@ -18,18 +18,18 @@ def good() -> Story:
     """Two commands, a member cut off, one command without it, and it comes back."""
     story = Story(*ALL)
     story.primary(1, *ALL)
-    first = story.call("a", b"put k 1")
+    first = story.call("a", put("k", "1"))
     story.apply(first, *ALL)
     story.confirm(first)
     story.primary(2, "a", "b")
-    second = story.call("b", b"add k 2")
+    second = story.call("b", put("k", "2"))
     story.apply(second, "a", "b")
     story.confirm(second)
-    refused = story.call("c", b"put k 9")
+    refused = story.call("c", put("k", "9"))
     story.refuse(refused)
     story.load("c", "a")
     story.primary(3, *ALL)
-    third = story.call("c", b"get k")
+    third = story.call("c", delete("k"))
     story.apply(third, *ALL)
     story.confirm(third)
     return story
@@ -41,7 +41,9 @@ def test_a_good_history_is_accepted(promise: ReplicaPromise) -> None:
 
 
 def test_the_panel_says_all_at_once() -> None:
-    assert [verdict.outcome for verdict in check_replicas(good().finished(*ALL))] == [Outcome.VALID] * 8
+    assert [verdict.outcome for verdict in check_replicas(good().finished(*ALL))] == [Outcome.VALID] * len(
+        REPLICA_CHECKERS
+    )
 
 
 def test_a_history_that_cannot_be_read_is_unknown() -> None:
@@ -53,15 +55,15 @@ def test_a_history_that_cannot_be_read_is_unknown() -> None:
 
 def test_another_command_in_the_same_place() -> None:
     story = good()
-    story.apply(story.call("a", b"put k 5"), "a")
-    story.apply(story.call("b", b"put k 6"), "b")
+    story.apply(story.call("a", put("k", "5")), "a")
+    story.apply(story.call("b", put("k", "6")), "b")
     assert outcome(ReplicaPromise.SAME_COMMANDS, story.finished()) is Outcome.INVALID
 
 
 def test_the_same_command_after_others() -> None:
     story = good()
     story.copies["c"].chain += 1
-    story.apply(story.call("a", b"put k 5"), *ALL)
+    story.apply(story.call("a", put("k", "5")), *ALL)
     assert outcome(ReplicaPromise.SAME_COMMANDS, story.finished()) is Outcome.INVALID
 
 
@@ -73,7 +75,7 @@ def test_a_picture_of_another_state() -> None:
 
 def test_a_command_in_two_places() -> None:
     story = good()
-    again = story.call("a", b"put k 5")
+    again = story.call("a", put("k", "5"))
     story.apply(again, *ALL)
     story.apply(again, *ALL)
     assert outcome(ReplicaPromise.ONCE, story.finished()) is Outcome.INVALID
@@ -81,7 +83,7 @@ def test_a_command_in_two_places() -> None:
 
 def test_confirmed_before_it_is_applied() -> None:
     story = good()
-    early = story.call("a", b"put k 5")
+    early = story.call("a", put("k", "5"))
     story.confirm(early, b"3", place=4)
     story.apply(early, *ALL)
     assert outcome(ReplicaPromise.CONFIRMATIONS, story.finished()) is Outcome.INVALID
@@ -89,7 +91,7 @@ def test_confirmed_before_it_is_applied() -> None:
 
 def test_confirmed_where_it_is_not_yet_applied() -> None:
     story = good()
-    early = story.call("a", b"put k 5")
+    early = story.call("a", put("k", "5"))
     story.apply(early, "b", "c")
     story.confirm(early)
     assert outcome(ReplicaPromise.CONFIRMATIONS, story.finished()) is Outcome.INVALID
@@ -97,7 +99,7 @@ def test_confirmed_where_it_is_not_yet_applied() -> None:
 
 def test_confirmed_with_the_result_of_another() -> None:
     story = good()
-    call = story.call("a", b"put k 5")
+    call = story.call("a", put("k", "5"))
     story.apply(call, *ALL)
     story.confirm(call, b"other")
     assert outcome(ReplicaPromise.CONFIRMATIONS, story.finished()) is Outcome.INVALID
@@ -106,7 +108,7 @@ def test_confirmed_with_the_result_of_another() -> None:
 
 def test_refused_and_applied() -> None:
     story = good()
-    call = story.call("a", b"put k 5")
+    call = story.call("a", put("k", "5"))
     story.refuse(call)
     story.apply(call, *ALL)
     assert outcome(ReplicaPromise.REFUSALS, story.finished()) is Outcome.INVALID
@@ -114,7 +116,7 @@ def test_refused_and_applied() -> None:
 
 def test_refused_without_certainty_may_be_applied() -> None:
     story = good()
-    call = story.call("a", b"put k 5")
+    call = story.call("a", put("k", "5"))
     story.refuse(call, is_certain=False)
     story.apply(call, *ALL)
     assert outcome(ReplicaPromise.REFUSALS, story.finished()) is Outcome.VALID
@@ -122,7 +124,7 @@ def test_refused_without_certainty_may_be_applied() -> None:
 
 def test_a_confirmed_command_is_missing_in_the_next_primary_component() -> None:
     story = good()
-    lost = story.call("a", b"put k 5")
+    lost = story.call("a", put("k", "5"))
     story.apply(lost, "a")
     story.confirm(lost)
     story.primary(4, "b", "c")
@@ -149,15 +151,15 @@ def test_beginning_anew_when_everything_is_lost() -> None:
 def test_an_earlier_view_goes_on_applying() -> None:
     story = good()
     story.primary(2, "a")
-    story.apply(story.call("a", b"put k 5"), "a")
+    story.apply(story.call("a", put("k", "5")), "a")
     assert outcome(ReplicaPromise.ONE_PRIMARY, story.finished()) is Outcome.INVALID
 
 
 def test_an_order_against_real_time() -> None:
     story = good()
-    first = story.call("a", b"put k 5")
+    first = story.call("a", put("k", "5"))
     story.apply(first, *ALL)
-    later = story.call("b", b"put k 6")
+    later = story.call("b", put("k", "6"))
     story.apply(later, *ALL)
     story.confirm(later)
     after = story.call("c", b"")
@@ -184,13 +186,90 @@ def test_all_are_there_and_nobody_begins() -> None:
     assert outcome(ReplicaPromise.LIVENESS, Story(*ALL, weighted=False).finished()) is Outcome.INVALID
 
 
+# Who held the state last
+
+
 def test_who_held_the_state_last_is_there_and_does_not_go_on() -> None:
     story = Story(*ALL, weighted=False)
     story.primary(1, *ALL)
     story.primary(2, "a", "b")
     assert outcome(ReplicaPromise.LIVENESS, story.finished()) is Outcome.INVALID
-    story.cut("b")
+    story.cut("a")
     assert outcome(ReplicaPromise.LIVENESS, story.finished()) is Outcome.VALID
+
+
+@pytest.mark.parametrize(("gone", "owed"), [("b", Outcome.INVALID), ("a", Outcome.VALID)])
+def test_half_of_them_are_enough_with_the_first(gone: str, owed: Outcome) -> None:
+    story = Story(*ALL, weighted=False)
+    story.primary(1, *ALL)
+    story.primary(2, "a", "b")
+    story.end(gone)
+    assert outcome(ReplicaPromise.LIVENESS, story.finished()) is owed
+
+
+def attempted() -> Story:
+    """b has decided a component with a after the signal; what a did, nobody knows."""
+    story = Story(*ALL, weighted=False)
+    story.primary(1, *ALL)
+    story.view(2, "a", "b")
+    story.decide(2, "b", members=("a", "b"), is_attempt=True)
+    return story
+
+
+def test_an_attempt_binds_while_nobody_can_say_that_it_failed() -> None:
+    story = attempted()
+    story.end("a")
+    assert outcome(ReplicaPromise.LIVENESS, story.finished()) is Outcome.VALID
+
+
+def test_an_attempt_of_which_one_of_its_holders_does_not_know_has_failed() -> None:
+    assert outcome(ReplicaPromise.LIVENESS, attempted().finished()) is Outcome.INVALID
+
+
+def test_a_second_life_does_not_begin() -> None:
+    story = Story(*ALL, weighted=False)
+    story.end("b")
+    story.start("b")
+    assert outcome(ReplicaPromise.LIVENESS, story.finished()) is Outcome.VALID
+
+
+# Reads, and locks
+
+
+def test_a_read_of_what_is_not_there() -> None:
+    story = good()
+    key = put("k", "")[1:6]
+    story.look("a", key, b"\0")
+    assert outcome(ReplicaPromise.LINEARISABLE, story.finished(*ALL)) is Outcome.VALID
+    story.look("a", key, b"\1" + put("", "2")[5:])
+    assert outcome(ReplicaPromise.LINEARISABLE, story.finished(*ALL)) is Outcome.INVALID
+
+
+def test_a_linearised_read_sees_what_had_returned() -> None:
+    story = good()
+    read = story.call("a", b"")
+    story.confirm(read, b"", place=3)
+    assert outcome(ReplicaPromise.LINEARISABLE, story.finished(*ALL)) is Outcome.VALID
+    late = story.call("b", b"")
+    story.confirm(late, b"", place=2)
+    assert outcome(ReplicaPromise.LINEARISABLE, story.finished(*ALL)) is Outcome.INVALID
+
+
+def locked(*answers: tuple[str, bytes]) -> Outcome:
+    """What copies have as the holder, each one command further."""
+    story = Story(*ALL, structure="lock")
+    story.primary(1, *ALL)
+    for number, (name, answer) in enumerate(answers, 1):
+        story.apply(story.call("a", b"\1" + number.to_bytes(8, "big")), *ALL)
+        story.look(name, b"", answer)
+    return outcome(ReplicaPromise.EXCLUSIVE, story.finished(*ALL))
+
+
+def test_a_lock_has_one_holder() -> None:
+    assert locked(("a", b"a 1 1 1"), ("b", b"a 1 1 1"), ("c", b"b 2 1 3")) is Outcome.VALID
+    assert locked(("a", b"a 1 1 1"), ("b", b"b 2 1 1")) is Outcome.INVALID
+    assert locked(("a", b"a 1 1 1"), ("a", b"b 2 1 2"), ("b", b"a 1 1 1")) is Outcome.INVALID
+    assert locked(("a", b"a 1 1 2")) is Outcome.INVALID
 
 
 def test_a_record_that_was_cut_short_says_nothing_of_liveness() -> None:

@@ -1,0 +1,204 @@
+"""The replicas of one host in a process of their own: a dictionary, a counter and a lock, used without pause.
+
+Started as `python -m rig.replica_worker '<task>'`. It is a client of the daemon of its host, which it finds again when
+that was killed. It says, as JSON lines, what it remembers of each structure, and does what it is told: `stop` ends its
+users, `report` tells counts and digests, `end` records what is known at last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from contextlib import AsyncExitStack, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import ordercast
+from ordercast.model.errors import UsageError
+from ordercast.replicated.effects import Changed, Reason, Standing
+from ordercast.replicated.quorum import Majority
+from ordercast.replicated.replica import NotPrimary, Replica, ReplicaEnded
+from ordercast.replicated.structures.counter import ADD
+from ordercast.replicated.structures.dictionary import COMPARE, SET, Dictionary
+from ordercast.replicated.structures.fields import I64, optional_bytes, value_bytes
+from ordercast.replicated.watching import Watched
+from ordercast.stream.member import Member
+from rig.replica_recorder import Recorder
+from rig.worker import Order, protected, tell
+
+KINDS = ("dictionary", "counter", "lock")
+KEYS = 16
+RETRY_S = 0.05
+
+
+@dataclass(frozen=True)
+class ReplicaTask:
+    node: int
+    nodes: int
+    daemon: str  # address of the daemon of this host
+    host: str  # where others fetch a state from
+    folder: str  # of what is recorded
+    seed: int
+    pause_s: float = 0.1  # of a user between two operations, in the mean
+
+    def text(self) -> str:
+        return json.dumps(asdict(self))
+
+
+class Used:
+    """A replica of one structure, and those who use it."""
+
+    def __init__(self, kind: str, task: ReplicaTask, member: Member) -> None:
+        self._rng = Random(f"{kind} {task.seed}")
+        self._pause_s = task.pause_s
+        voices = tuple(f"r@n{number}" for number in range(1, task.nodes + 1))
+        self.recorder = Recorder(kind, Path(task.folder), voices)
+        self.replica: Replica[Any] = Replica(
+            member, kind, self.recorder.structure, quorum=Majority(dict.fromkeys(voices, 1)), host=task.host
+        )
+        self.recorder.attach(self.replica)
+        self.remembers = False
+        self.is_stopping = asyncio.Event()
+        self.is_over = asyncio.Event()
+        self._ear = self.replica.watch(Changed)  # from before it joins on
+        self._ear.put = self._hear  # type: ignore[method-assign] # told at once, not when a reader gets its turn
+
+    def state(self) -> list[int]:
+        """Its commands, the digest of its state, and what is still underway."""
+        known = self.recorder.known()
+        return [known.count, known.chain, known.waiting, known.is_primary and known.is_holder]
+
+    def _hear(self, event: Watched) -> None:
+        if not isinstance(event, Changed):
+            return
+        self.recorder.changed(event)
+        is_current = event.is_primary and event.standing is Standing.HOLDER
+        remembers = is_current or (self.remembers and event.reason is not Reason.CUT_OFF)
+        if remembers != self.remembers:
+            self.remembers = remembers
+            tell("remembers", kind=self.recorder.kind, so=remembers)
+
+    async def use(self) -> None:
+        while not self.is_stopping.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.is_stopping.wait(), self._rng.expovariate(1 / self._pause_s))
+            if self.is_stopping.is_set():
+                return
+            chance = self._rng.random()
+            if chance < 0.7:
+                await self._command()
+            elif chance < 0.85:
+                await self._read()
+            else:
+                self.recorder.look(self.recorder.user.question(self._rng))
+
+    async def _command(self) -> None:
+        operation = self._operation()
+        number = self.recorder.called(operation)
+        try:
+            answer = await self.replica.submit(operation)
+        except NotPrimary as error:
+            self.recorder.refused(number, is_certain=not error.is_uncertain)
+        else:
+            self.recorder.returned(number, answer.position, answer.result)
+
+    async def _read(self) -> None:
+        """Linearised: the copy is read in the same breath as its place is asked for."""
+        number = self.recorder.called(b"")
+        try:
+            await self.replica.synced()
+        except NotPrimary as error:
+            self.recorder.refused(number, is_certain=not error.is_uncertain)
+        else:
+            self.recorder.returned(number, self.recorder.count, b"")
+            self.recorder.look(self.recorder.user.question(self._rng))
+
+    def _operation(self) -> bytes:
+        """Never the same twice in one life, so that what is applied can be told apart."""
+        structure, number = self.recorder.structure, self.recorder.next_call
+        if self.recorder.kind == "lock":
+            return self.recorder.user.operation(self._rng)
+        if self.recorder.kind == "counter":
+            return bytes([ADD]) + I64.pack(number)
+        assert isinstance(structure, Dictionary)
+        key, value = b"k%d" % self._rng.randrange(KEYS), b"%d of %d" % (number, self.recorder.life)
+        if self._rng.random() < 0.6:
+            return bytes([SET]) + value_bytes(key) + value_bytes(value)
+        found = structure.entries.get(key)
+        return bytes([COMPARE]) + value_bytes(key) + optional_bytes(found) + optional_bytes(value)
+
+
+class ReplicaWorker:
+    def __init__(self, task: ReplicaTask) -> None:
+        self._task = task
+        self._used: list[Used] = []
+
+    async def run(self) -> None:
+        lines = asyncio.StreamReader()
+        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+        async with AsyncExitStack() as stack:
+            member = await self._connected(stack)
+            tell("started")
+            self._used = [Used(kind, self._task, member) for kind in KINDS]
+            async with asyncio.TaskGroup() as tasks:
+                users = tasks.create_task(self._serve())
+                await self._obey_all(lines, users)
+
+    async def _connected(self, stack: AsyncExitStack) -> Member:
+        """The daemon may be down, or may not know yet that the last life of this process is over."""
+        while True:
+            connecting = ordercast.connect(self._task.daemon, name="r", reconnect=True)
+            try:
+                return await stack.enter_async_context(connecting)
+            except (UsageError, OSError, ordercast.ConnectionLost):
+                await asyncio.sleep(RETRY_S)
+
+    async def _serve(self) -> None:
+        """Enter all, use them, and leave them when everybody has stopped."""
+        async with AsyncExitStack() as stack:
+            for used in self._used:
+                await stack.enter_async_context(used.replica)
+            await asyncio.gather(*(used.use() for used in self._used for _ in range(2)))
+            tell("stopped")
+            await asyncio.gather(*(used.is_over.wait() for used in self._used))
+
+    async def _obey_all(self, lines: asyncio.StreamReader, users: asyncio.Task[None]) -> None:
+        while line := await lines.readline():
+            self._obey(json.loads(line))
+        for used in self._used:
+            used.is_stopping.set()
+            used.is_over.set()
+        await users
+
+    def _obey(self, order: Order) -> None:
+        match order["do"]:
+            case "stop":
+                for used in self._used:
+                    used.is_stopping.set()
+            case "report":
+                tell("answer", to=order["id"], report={used.recorder.kind: used.state() for used in self._used})
+            case "end":
+                for used in self._used:
+                    used.recorder.write(used.recorder.known())
+                tell("answer", to=order["id"], report={})
+            case unknown:
+                raise ValueError(f"what is {unknown}?")
+
+
+def main() -> int:
+    task = ReplicaTask(**json.loads(sys.argv[1]))
+
+    async def work() -> None:
+        try:
+            await ReplicaWorker(task).run()
+        except* ReplicaEnded as group:
+            tell("failed", why=str(group.exceptions[0]))
+
+    return protected(work)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
