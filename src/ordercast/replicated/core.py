@@ -138,7 +138,7 @@ class Core:
     @property
     def is_behind(self) -> bool:
         """Commands of this component are still to be applied here: a `go_on` will."""
-        return self._copy.is_behind and self.is_primary
+        return self.is_primary and self._copy.is_behind and self.standing is Standing.HOLDER
 
     @property
     def arriving_lineage(self) -> ViewId | None:
@@ -481,7 +481,7 @@ class Core:
             () if component is None else tuple(sorted(component.holders)),
             () if component is None else component.view.members,
             self.term,
-            self.count + self.held if self.is_primary else self.count,
+            self.count + self.held if self.is_behind else self.count,
             reason,
             self.lineage,
         )
