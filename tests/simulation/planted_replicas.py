@@ -246,7 +246,7 @@ SAME = frozenset({Promise.SAME_COMMANDS})
 
 PLANTED = (
     PlantedFault("confirmed before it is applied", _confirmed_before_applied, frozenset({Promise.CONFIRMATIONS})),
-    PlantedFault("commands are agreed, not safe", _agreed_instead_of_safe, LOST, first=14, runs=6),
+    PlantedFault("commands are agreed, not safe", _agreed_instead_of_safe, LOST, first=35, runs=6),
     PlantedFault("applied after the signal", _applied_after_the_signal, LOST, first=30, runs=6),
     PlantedFault("a picture without the tail", _picture_without_tail, SAME),
     PlantedFault("two primaries: everybody counts", _everybody_counts, LOST),
