@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -183,11 +183,15 @@ def main() -> None:
     systems = [system for system in SYSTEMS if options.only.lower() in system.name.lower()]
     if any(system.kind == "pysyncobj" for system in systems) and find_spec("pysyncobj") is None:
         raise SystemExit("PySyncObj is not here: pip install pysyncobj")
-    rounds = []
-    for number in range(options.rounds):
-        for system in systems:
+    rounds: list[Figures] = []
+    with suppress(KeyboardInterrupt):  # what there is so far is shown
+        for number in range(options.rounds * len(systems)):
+            system = systems[number % len(systems)]
             rounds.append(measure(system, options.seconds, options.window))
-            print(f"round {number + 1}: {system.name}: {rounds[-1].per_s:,.0f}/s", file=sys.stderr)
+            print(f"round {number // len(systems) + 1}: {system.name}: {rounds[-1].per_s:,.0f}/s", file=sys.stderr)
+    systems = [system for system in systems if any(each.system == system.name for each in rounds)]
+    if not rounds:
+        return
     print(f"{REPLICAS} replicas, values of {len(VALUE)} bytes, {options.window} commands underway per writer; medians")
     show(rounds, systems)
     show_ratios(rounds, systems)

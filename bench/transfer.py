@@ -29,6 +29,7 @@ MEMBERS = 3
 PORT = 24_900
 RATE_S = 1.0  # how often a writer tells its rate
 UNDERWAY = 64
+LOOK_S = 0.01
 FILLING = 16  # large values underway
 
 
@@ -92,23 +93,37 @@ async def write(entries: DictionaryFront, number: int) -> None:
     await asyncio.gather(tell(), *(one(slot) for slot in range(UNDERWAY)))
 
 
+async def longest_pause(longest: list[float]) -> None:
+    """How late a callback of the event loop ever was, and how long its process had worked meanwhile: the rest of the
+    time the machine was busy with others."""
+    while True:
+        begun, cpu = time.monotonic(), time.process_time()
+        await asyncio.sleep(LOOK_S)
+        longest[0] = max(longest[0], time.monotonic() - begun - LOOK_S)
+        longest[1] = max(longest[1], time.process_time() - cpu)
+
+
 async def join(entries: DictionaryFront) -> None:
+    pause = [0.0, 0.0]
     begun = time.monotonic()
-    watch = entries.watch()
-    told = 0
-    async for event in watch:
-        if isinstance(event, Changed):
-            say(primary=event.is_primary, members=event.members, reason=event.reason.value)
-        if isinstance(event, Progress):
-            if event.trouble:
-                say(trouble=event.trouble)
-            if event.size - told >= 16 << 20 or event.is_done:
-                told = event.size
-                say(donor=event.donor, mib=event.size / (1 << 20), done=event.is_done, memory_mib=memory_mib())
-        elif isinstance(event, Changed) and f"r@h{MEMBERS + 1}" in event.holders:
-            break
+    beside = [asyncio.create_task(longest_pause(pause)), asyncio.create_task(tell_events(entries, pause))]
     await entries.ready()
-    say(joined=time.monotonic() - begun, entries=len(entries), memory_mib=memory_mib())
+    for task in beside:
+        task.cancel()
+    say(joined=time.monotonic() - begun, entries=len(entries), memory_mib=memory_mib(), pause_s=pause)
+
+
+async def tell_events(entries: DictionaryFront, pause: list[float]) -> None:
+    told = 0
+    async for event in entries._caller.watch(Changed, Progress):
+        if isinstance(event, Changed):
+            say(primary=event.is_primary, members=event.members, reason=event.reason.value, pause_s=pause)
+            continue
+        if event.trouble:
+            say(trouble=event.trouble)
+        if event.size - told >= 16 << 20 or event.size < told or event.is_done:
+            told = event.size
+            say(donor=event.donor, mib=event.size / (1 << 20), done=event.is_done, memory_mib=memory_mib())
 
 
 class Process:
@@ -179,16 +194,23 @@ async def watch_joiner(joiner: Process, members: list[Process], mib: int, kill: 
         if "trouble" in told:
             print(f"given up: {told['trouble']}")
         elif "primary" in told:
-            print(f"{'primary' if told['primary'] else 'not primary'}: {told['reason']}: {' '.join(told['members'])}")
+            standing = "primary" if told["primary"] else "not primary"
+            print(f"{standing}: {told['reason']}: {' '.join(told['members'])}; {pauses(told)} so far")
         elif kill and told["mib"] > mib / 2:
             number = int(told["donor"].rpartition("h")[2])
             if number != MEMBERS:
                 print(f"{told['donor']} is killed after {told['mib']:,.0f} MiB")
                 members[number - 1].process.send_signal(signal.SIGKILL)
                 kill = False
+    print(pauses(told))
     print(f"joined in {told['joined']:.1f} s with {told['entries']:,} entries: {mib / told['joined']:,.0f} MiB/s")
     await joiner.process.wait()
     return float(told["memory_mib"])
+
+
+def pauses(told: dict[str, Any]) -> str:
+    late, cpu = told["pause_s"]
+    return f"its event loop was late by {1e3 * late:,.0f} ms at most, {1e3 * cpu:,.0f} ms of work of its own at most"
 
 
 def main() -> None:

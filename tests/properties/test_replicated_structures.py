@@ -239,3 +239,18 @@ def test_a_barrier_opens_when_all_have_arrived(steps: list[Step]) -> None:
         assert len(machine.arrived) < 3
         if machine.opened != opened:
             assert (machine.opened, arrived, len(machine.arrived)) == (opened + 1, 2, 0)
+
+
+def test_a_dictionary_that_is_loaded_again_keeps_what_has_not_changed_once() -> None:
+    """And takes what has: a value that is the same text and no bytes is another value."""
+    here, there = Dictionary(), Dictionary()
+    for dictionary in (here, there):
+        applied(
+            dictionary, [(Owner("a", 1), bytes([SET]) + value_bytes(key) + value_bytes(b"x" * 99)) for key in "abc"]
+        )
+    applied(there, [(Owner("a", 1), bytes([SET]) + value_bytes("b") + value_bytes("x" * 99))], before=3)
+    before = dict(here.entries)
+    here.load(there.freeze().pieces())
+    assert here.entries == there.entries
+    assert here.entries["a"] is before["a"] and here.entries["c"] is before["c"]
+    assert here.entries["b"] == "x" * 99

@@ -149,7 +149,7 @@ class Core:
     @property
     def is_behind(self) -> bool:
         """Commands of this component are still to be applied here: a `go_on` will."""
-        return self._copy.is_behind and self.is_primary
+        return self.is_primary and self._copy.is_behind and self.standing is Standing.HOLDER
 
     def unapplied(self) -> Iterator[bytes]:
         """The commands that a primary component still has to apply here, in order: its state has them already."""
@@ -599,7 +599,7 @@ class Core:
             () if component is None else tuple(sorted(component.holders)),
             () if component is None else component.view.members,
             self.term,
-            self.count + self.held if self.is_primary else self.count,
+            self.count + self.held if self.is_behind else self.count,
             reason,
             self.lineage,
         )

@@ -21,8 +21,8 @@ from ordercast.replicated.structures.fields import U64, Reader
 class Audience(Protocol):
     """Who is told of what is applied."""
 
-    @property
-    def has_any(self) -> bool: ...
+    def want(self, kind: type, /) -> bool:
+        """Does anybody want to hear of such events?"""
 
     def tell(self, event: Applied | Reloaded, /) -> None: ...
 
@@ -81,7 +81,7 @@ class Told:
         place = origin._replace(position=self.count + 1)
         results = self.structure.apply_all(commands, place)
         self.count += len(commands)
-        if self._audience.has_any:
+        if self._audience.want(Applied):
             for at, (each, result) in enumerate(zip(commands, results, strict=True), place.position):
                 self._audience.tell(Applied(each, place._replace(position=at), result))
         return encode_results(place.position, results)

@@ -27,13 +27,13 @@ class Watch(Generic[EventT]):
     """Events from the moment when it was made. It ends with its replica."""
 
     def __init__(self, kinds: tuple[type, ...]) -> None:
-        self._kinds = kinds
+        self.kinds = kinds
         self._events: deque[Any] = deque()
         self._reader: asyncio.Future[None] | None = None
         self._is_over = False
 
     def put(self, event: Watched) -> None:
-        if not isinstance(event, self._kinds):
+        if not isinstance(event, self.kinds):
             return
         if len(self._events) >= EVENTS_MAX:
             self._events.clear()
@@ -67,9 +67,9 @@ class Watchers:
         self._watches: list[ref[Watch[Any]]] = []
         self._waiters: dict[asyncio.Future[Any], Callable[[], Any]] = {}
 
-    @property
-    def has_any(self) -> bool:
-        return bool(self._watches)
+    def want(self, kind: type) -> bool:
+        """Does anybody want to be told of such events?"""
+        return any(kind in watch.kinds for watch in self._living())
 
     def watch(self, *kinds: type) -> Watch[Any]:
         """It is told until nobody has it any more."""

@@ -36,8 +36,6 @@ class Picture:
 class Chained:
     """Reports every command of the application with its place in its batch, and every state that is loaded."""
 
-    has_any = True  # it listens to what is applied
-
     def __init__(
         self,
         structure: Structure[Any],
@@ -59,6 +57,9 @@ class Chained:
     def apply(self, command: bytes, origin: Origin) -> bytes:
         self._index = 0
         return self._told.apply(command, origin)
+
+    def want(self, kind: type, /) -> bool:
+        return kind is Applied
 
     def tell(self, event: Applied | Reloaded, /) -> None:
         if isinstance(event, Reloaded):

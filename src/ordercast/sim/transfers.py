@@ -26,6 +26,7 @@ class Transfer:
     donor: int = 0  # which of them
     pieces: list[bytes] = field(default_factory=list)  # the preface first
     last: str = ""  # whom the last piece came from
+    made: list[bytes] = field(default_factory=list)  # by that one, what it skipped included: its checksum is of these
     is_over: bool = False
 
     def go_on(self, donors: tuple[Donor, ...]) -> None:
@@ -42,20 +43,23 @@ class Transfer:
             self.donor = (self.donor + 1) % max(1, len(self.donors))
             replicas.schedule(RETRY_NS, self.step)
             return
-        if self.pieces and self.last != donor.name:
-            replicas.count(ReplicaOccurrence.RESUMED)
+        if self.last != donor.name:
+            self.made = [picture.preface, *picture.frozen.pieces()][: len(self.pieces)]
+            if self.pieces:
+                replicas.count(ReplicaOccurrence.RESUMED)
         self.last = donor.name
         piece = picture.preface if not self.pieces else next(picture.frozen.pieces(len(self.pieces) - 1), None)
         if piece is not None:
             self.pieces.append(piece)
+            self.made.append(piece)
             replicas.moment(self.fetcher, Moment.JOINING)
             replicas.moment(donor, Moment.DONATING)
             replicas.schedule(replicas.rng.randrange(PIECE_MIN_NS, PIECE_MAX_NS), self.step)
             return
-        if self.pieces == [picture.preface, *picture.frozen.pieces()]:
+        if self.pieces == self.made:
             self._finish()
         else:
-            self._again(ReplicaOccurrence.MIXED_PICTURE)  # the last donor's checksum of all pieces tells
+            self._again(ReplicaOccurrence.MIXED_PICTURE)
 
     def _finish(self) -> None:
         preface, *pieces = self.pieces

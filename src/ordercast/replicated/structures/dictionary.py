@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -20,6 +20,7 @@ HEAD: Final = struct.Struct("!BI")  # of a command: its kind, and twice the size
 class Dictionary(Structure["DictionaryFront"]):
     def __init__(self) -> None:
         self.entries: dict[Value, Value] = {}
+        self._before: Mapping[Value, Value] = {}  # while it is filled: those of the one that it will replace
 
     def front(self, caller: Caller) -> DictionaryFront:
         return DictionaryFront(self, caller)
@@ -75,12 +76,16 @@ class Dictionary(Structure["DictionaryFront"]):
         return Cut(lambda: (value_bytes(key) + value_bytes(value) for key, value in entries.items()))
 
     def blank(self) -> Self:
-        return type(self)()
+        other = type(self)()
+        other._before = self.entries
+        return other
 
     def fill(self, fields: Reader) -> None:
+        """What is as it was before is not kept twice."""
         while not fields.is_at_end:
-            key = fields.value()
-            self.entries[key] = fields.value()
+            key, value = fields.value(), fields.value()
+            before = self._before.get(key)
+            self.entries[key] = before if before is not None and before == value else value
 
     def adopt(self, other: Self) -> None:
         self.entries = other.entries
