@@ -55,6 +55,19 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
+class Read:
+    """A linearised read returned: it saw the state after `count` commands, and has no place of its own."""
+
+    at: Instant
+    life: int
+    called_at: Instant
+    operation: bytes
+    lineage: ViewId | None
+    count: int
+    result: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Applied:
     """The state of this replica changed. `caller` and `request` say whose command it was."""
 
@@ -132,6 +145,7 @@ ReplicaEvent = (
     | Called
     | Returned
     | Refused
+    | Read
     | Applied
     | GotPicture
     | ComponentChanged

@@ -16,6 +16,7 @@ from ordercast.trace.replica_records import (
     Called,
     ComponentChanged,
     GotPicture,
+    Read,
     Refused,
     ReplicaEnded,
     ReplicaEvent,
@@ -52,6 +53,7 @@ class ReplicaHistory:
         self.calls: dict[Call, Called] = {}
         self.returns: dict[Call, Returned] = {}
         self.refusals: dict[Call, Refused] = {}
+        self.reads: list[Read] = []
         self.decisions: list[
             tuple[ComponentChanged, tuple[ReplicaLife, ...]]
         ] = []  # with those who held other lineages
@@ -75,6 +77,8 @@ class ReplicaHistory:
                 self.returns[event.life, event.request] = event
             case Refused():
                 self.refusals[event.life, event.request] = event
+            case Read():
+                self.reads.append(event)
             case Applied():
                 self._applied(event)
             case GotPicture():

@@ -1,4 +1,11 @@
-"""A dictionary in one thread: what the operations of simulated replicas give when they are done one after the other."""
+"""A dictionary in one thread: what the operations of replicas give when they are done one after the other.
+
+put KEY VALUE    gives the value before          add KEY NUMBER                 gives the sum
+get KEY          gives the value                 delete KEY                     gives the value before
+set KEY VALUE    gives yes                       compare KEY EXPECTED WANTED    gives yes, or no and what was found
+
+The first four are those of simulated replicas, `set`, `compare` and `get` those of the live dictionary (`-`: no value).
+"""
 
 from __future__ import annotations
 
@@ -24,5 +31,13 @@ class SequentialDictionary:
                 total = (int(old) if old.isdigit() else 0) + int(words[2])
                 self._values[key] = str(total)
                 return str(total).encode()
+            case "set":
+                self._values[key] = words[2]
+                return b"yes"
+            case "compare":
+                if (old or "-") != words[2]:
+                    return f"no {old or '-'}".encode()
+                self._values[key] = words[3]
+                return b"yes"
             case _:
                 raise ValueError(f"there is no operation {kind!r}")

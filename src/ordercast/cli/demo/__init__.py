@@ -1,0 +1,116 @@
+"""`ordercast demo`: a real cluster on this machine that loses a member, splits, merges and grows, and is judged.
+
+relay, hosts     the daemons as processes, and the network between them, which can be cut
+crew             the clients of a daemon: in groups, and with a replica of a dictionary
+stage, story     all that runs, and what happens to it, chapter by chapter
+log, display     what is told of it
+judging, result  the verdicts of the checkers, and the end
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import signal
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ordercast.cli.demo.display import Display, Teller
+from ordercast.cli.demo.judging import judge_all
+from ordercast.cli.demo.log import Log
+from ordercast.cli.demo.result import Result, draw_result, draw_ways_on
+from ordercast.cli.demo.stage import Stage
+from ordercast.cli.demo.story import Evidence, Script, perform
+from ordercast.cli.demo.waiting import News, NotSettled
+from ordercast.cli.terminal import complain, output, wipe, write_json
+from ordercast.model.errors import UsageError
+
+EXAMPLE = "Example: ordercast demo --keep demo"
+TRACES = "traces"
+RESULT = "result.json"
+
+
+def demo(
+    keep: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep the daemons' traces and the result in this new folder.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+) -> int:
+    """Watch a real cluster on this machine: three daemons with clients in groups and a replicated dictionary.
+
+    One daemon is killed with kill -9, one is cut off and healed, one joins late. Then checkers judge everything that
+    was recorded. It takes about half a minute, needs no configuration and no root, and leaves nothing behind.
+    Exit status 1 unless all is VALID.
+    """
+    if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
+        raise UsageError(f"{keep} is not an empty folder: give --keep a new one")
+    console = Console(quiet=True) if as_json else output()
+    result = show(console, keep, Script())
+    if as_json:
+        write_json(result.document())
+    return 0 if result.is_valid else 1
+
+
+def show(console: Console, keep: Path | None, script: Script) -> Result:
+    """All of it, from the first process to the verdict. Whatever happens, nothing that it started outlives it."""
+    folder = Path(tempfile.mkdtemp(prefix="ordercast-demo-"))  # short: sockets are in it
+    try:
+        traces = (keep or folder) / TRACES
+        traces.mkdir(parents=True)
+        result = _play_and_judge(console, folder, traces, keep, script)
+        if keep is not None:
+            text = json.dumps(result.document(), indent=2, ensure_ascii=False)
+            (keep / RESULT).write_text(text + "\n", encoding="utf-8")
+            draw_ways_on(console, traces)
+        return result
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _play_and_judge(console: Console, folder: Path, traces: Path, keep: Path | None, script: Script) -> Result:
+    kept = None if keep is None else traces
+    log = Log(Teller(console).tell)
+    try:
+        evidence = asyncio.run(_play(console, Stage(folder, traces, log, News()), script))
+    except NotSettled as error:
+        complain(str(error))
+        return Result(log.entries, log.seconds, error=str(error), traces=kept)
+    console.print()
+    with console.status("the judges read what was recorded …"):
+        panels = judge_all(traces, evidence.clients, evidence.replicas, evidence.audit)
+    result = Result(log.entries, log.seconds, panels, evidence.reached, evidence.audit.digests, traces=kept)
+    draw_result(console, result)
+    return result
+
+
+async def _play(console: Console, stage: Stage, script: Script) -> Evidence:
+    """A signal ends it as Ctrl-C does: everything that runs is ended first."""
+    loop, me = asyncio.get_running_loop(), asyncio.current_task()
+    assert me is not None
+    came: list[signal.Signals] = []
+
+    def on_signal(number: signal.Signals) -> None:
+        came.append(number)
+        wipe()
+        me.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, on_signal, number)
+    showing = asyncio.create_task(Display(console, stage).run())
+    try:
+        return await perform(stage, script)
+    except asyncio.CancelledError:
+        if came:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        showing.cancel()
+        with suppress(asyncio.CancelledError):
+            await showing
+        await stage.close()
