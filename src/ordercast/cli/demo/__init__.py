@@ -1,10 +1,11 @@
 """`ordercast demo`: a real cluster on this machine that loses a member, splits, merges and grows, and is judged.
 
-relay, hosts     the daemons as processes, and the network between them, which can be cut
-crew             the clients of a daemon: in groups, and with a replica of a dictionary
-stage, story     all that runs, and what happens to it, chapter by chapter
-log, display     what is told of it
-judging, result  the verdicts of the checkers, and the end
+relay, hosts       the daemons as processes, and the network between them, which can be cut
+crew               the clients of a daemon: in groups, and with a replica of a dictionary
+stage              all that runs, and what is seen of it
+story              what happens, chapter by chapter; `bursts` and `settling` are two of them
+log, display       what is told of it
+judging, result    the verdicts of the checkers, and the end
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import json
 import shutil
 import signal
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -22,18 +24,24 @@ import typer
 from rich.console import Console
 
 from ordercast.cli.demo.display import Display, Teller
+from ordercast.cli.demo.evidence import Evidence
 from ordercast.cli.demo.judging import judge_all
 from ordercast.cli.demo.log import Log
+from ordercast.cli.demo.rates import Reached
 from ordercast.cli.demo.result import Result, draw_result, draw_ways_on
+from ordercast.cli.demo.script import Script
 from ordercast.cli.demo.stage import Stage
-from ordercast.cli.demo.story import Evidence, Script, perform
+from ordercast.cli.demo.story import perform
 from ordercast.cli.demo.waiting import News, NotSettled
 from ordercast.cli.terminal import complain, output, wipe, write_json
+from ordercast.client.link import ConnectionLost
 from ordercast.model.errors import UsageError
+from ordercast.replicated.replica import ReplicaEnded
 
 EXAMPLE = "Example: ordercast demo --keep demo"
 TRACES = "traces"
 RESULT = "result.json"
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def demo(
@@ -77,20 +85,23 @@ def _play_and_judge(console: Console, folder: Path, traces: Path, keep: Path | N
     kept = None if keep is None else traces
     log = Log(Teller(console).tell)
     try:
-        evidence = asyncio.run(_play(console, Stage(folder, traces, log, News()), script))
+        played = asyncio.run(_play(console, Stage(folder, traces, log, News()), script))
     except NotSettled as error:
         complain(str(error))
         return Result(log.entries, log.seconds, error=str(error), traces=kept)
+    if played is None:
+        raise KeyboardInterrupt
+    evidence, reached = played
     console.print()
-    with console.status("the judges read what was recorded …"):
-        panels = judge_all(traces, evidence.clients, evidence.replicas, evidence.audit)
-    result = Result(log.entries, log.seconds, panels, evidence.reached, evidence.audit.digests, traces=kept)
+    with _interruptible(), console.status("the judges read what was recorded …"):
+        panels = judge_all(traces, evidence)
+    result = Result(log.entries, log.seconds, panels, reached, evidence.audit.digests, traces=kept)
     draw_result(console, result)
     return result
 
 
-async def _play(console: Console, stage: Stage, script: Script) -> Evidence:
-    """A signal ends it as Ctrl-C does: everything that runs is ended first."""
+async def _play(console: Console, stage: Stage, script: Script) -> tuple[Evidence, Reached] | None:
+    """None when a signal came. Everything that runs is ended first, in any case."""
     loop, me = asyncio.get_running_loop(), asyncio.current_task()
     assert me is not None
     came: list[signal.Signals] = []
@@ -100,17 +111,33 @@ async def _play(console: Console, stage: Stage, script: Script) -> Evidence:
         wipe()
         me.cancel()
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in SIGNALS:
         loop.add_signal_handler(number, on_signal, number)
     showing = asyncio.create_task(Display(console, stage).run())
     try:
         return await perform(stage, script)
+    except (ConnectionLost, ReplicaEnded) as error:
+        raise NotSettled(f"a client has lost its daemon: {error}") from error
     except asyncio.CancelledError:
-        if came:
-            raise KeyboardInterrupt from None
-        raise
+        if not came:
+            raise
+        return None
     finally:
         showing.cancel()
-        with suppress(asyncio.CancelledError):
-            await showing
+        await asyncio.gather(showing, return_exceptions=True)
         await stage.close()
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """All signals that end the demo end it as Ctrl-C does, also when no event loop runs."""
+
+    def on_signal(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = [signal.signal(number, on_signal) for number in SIGNALS]
+    try:
+        yield
+    finally:
+        for number, handler in zip(SIGNALS, before, strict=True):
+            signal.signal(number, handler)

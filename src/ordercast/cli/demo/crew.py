@@ -216,13 +216,31 @@ class Crew:
             await asyncio.gather(ready, return_exceptions=True)
 
     async def book(self, text: str = "") -> None:
-        """Set a key that is never set again."""
+        """Set a key that is never set again. Returns when that is confirmed; NotPrimary when it was refused."""
         self._number += 1
-        life = self.accounts.replica.life
-        key = f"{self.host.name}/{life}/{self._number}"
+        key = f"{self.host.name}/{self.accounts.replica.life}/{self._number}"
         _, value = await self.accounts.set(key, text)
         self._records.tally.confirmed += 1
         self._records.confirmed[key] = value
+
+    async def book_surely(self, text: str = "") -> None:
+        """As often as need be: a busy machine may lose its primary component for a moment."""
+        while True:
+            try:
+                await self.book(text)
+                return
+            except NotPrimary:
+                self._records.tally.refused += 1
+                await self.accounts.plain.ready()
+
+    async def synced(self) -> None:
+        """The copy here has everything that was confirmed to anybody."""
+        while True:
+            try:
+                await self.accounts.plain.synced()
+                return
+            except NotPrimary:
+                await self.accounts.plain.ready()
 
     # As fast as it goes
 
@@ -242,7 +260,7 @@ class Crew:
 
     async def book_many(self, commands: int, at_once: int) -> None:
         for _ in range(commands // at_once):
-            await asyncio.gather(*(self.book() for _ in range(at_once)))
+            await asyncio.gather(*(self.book_surely() for _ in range(at_once)))
 
 
 def count_of(stock: Value | None) -> int:

@@ -11,6 +11,7 @@ from ordercast.checker.groups.panel import GroupCheckers
 from ordercast.checker.replicated.panel import check_replicas
 from ordercast.cli.check import judge
 from ordercast.cli.demo.dictionaries import Audit
+from ordercast.cli.demo.evidence import Evidence
 from ordercast.trace.client_records import ClientEvent
 from ordercast.trace.records import Event, Installed
 from ordercast.trace.replica_records import ReplicaEvent
@@ -33,11 +34,14 @@ class Panel:
         return self.verdict.outcome is Outcome.VALID
 
 
-def judge_all(
-    traces: Path, clients: Iterable[ClientEvent], replicas: Iterable[ReplicaEvent], audit: Audit
-) -> list[Panel]:
+def judge_all(traces: Path, evidence: Evidence) -> list[Panel]:
     order, views = _judge_order(traces)
-    return [order, _judge_groups(views, list(clients)), _judge_replicas(list(replicas)), _judge_dictionaries(audit)]
+    return [
+        order,
+        _judge_groups(views, evidence.clients),
+        _judge_replicas(evidence.replicas),
+        _judge_dictionaries(evidence.audit),
+    ]
 
 
 def _judge_order(traces: Path) -> tuple[Panel, list[Installed]]:

@@ -86,11 +86,16 @@ class Stage:
         """Nobody sends, and everybody has everything."""
         async with self.news.bounded("everything that was begun is finished"):
             await asyncio.gather(*(crew.quiet() for crew in self.crews.values()))
-            await asyncio.gather(*(crew.accounts.plain.synced() for crew in self.crews.values()))
+            await asyncio.gather(*(crew.synced() for crew in self.crews.values()))
 
     def work(self) -> None:
         for crew in self.crews.values():
             crew.work()
+
+    async def go_on(self, seconds: float) -> None:
+        """Traffic for a while: for those who watch, and for more evidence."""
+        await asyncio.sleep(seconds)
+        self.news.check()
 
     async def close(self) -> None:
         """Whatever is still there goes at once."""

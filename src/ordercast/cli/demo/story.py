@@ -8,49 +8,26 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
 
-from ordercast.cli.demo.crew import ACCOUNTS, CHAT, GROUPS, LAST, ORDERS, SHARED, Crew, count_of
-from ordercast.cli.demo.dictionaries import Audit, audit_of, size_of
+from ordercast.cli.demo.bursts import traffic
+from ordercast.cli.demo.crew import ACCOUNTS, CHAT, GROUPS, ORDERS, SHARED, Crew, count_of
+from ordercast.cli.demo.dictionaries import size_of
+from ordercast.cli.demo.evidence import Evidence
 from ordercast.cli.demo.log import Kind
-from ordercast.cli.demo.rates import Reached, median_ms
+from ordercast.cli.demo.rates import Reached
+from ordercast.cli.demo.script import Script
+from ordercast.cli.demo.settling import compare, end, settle
 from ordercast.cli.demo.stage import FIRST, Stage
 from ordercast.cli.demo.waiting import NotSettled
-from ordercast.cli.event_text import counted, listed
+from ordercast.cli.event_text import listed
 from ordercast.model.quantities import size_text
-from ordercast.model.service import Service
 from ordercast.replicated.replica import NotPrimary
-from ordercast.trace.client_records import ClientEvent
-from ordercast.trace.cluster import append_cluster_event
-from ordercast.trace.replica_records import ReplicaEvent
 
 VICTIM, ISLAND, LATE = "n3", "n2", "n4"
 MAINLAND = ("n1", "n3")
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
-    """How much happens."""
-
-    values: int = 128  # large ones in the dictionary, so that a transfer of the state takes a moment
-    value_size: int = 64 << 10
-    steady_s: float = 2.0  # of traffic in each chapter, so that a person can follow
-    burst_messages: int = 1_500  # of each of the six clients in groups
-    burst_commands: int = 1_500  # of each of the three replicas
-    at_once: int = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What the judges get, beside the daemons' traces."""
-
-    clients: list[ClientEvent]
-    replicas: list[ReplicaEvent]
-    audit: Audit
-    reached: Reached
-
-
-async def perform(stage: Stage, script: Script) -> Evidence:
+async def perform(stage: Stage, script: Script) -> tuple[Evidence, Reached]:
     await start(stage)
     await join(stage, script)
     reached = await traffic(stage, script)
@@ -59,9 +36,9 @@ async def perform(stage: Stage, script: Script) -> Evidence:
     await cut_off(stage, script)
     await heal(stage, script)
     await join_late(stage, script)
-    audit = await settle(stage)
-    clients, replicas = await end(stage)
-    return Evidence(clients, replicas, audit, reached)
+    evidence = await settle(stage)
+    await end(stage)
+    return evidence, reached
 
 
 async def start(stage: Stage) -> None:
@@ -93,60 +70,10 @@ async def join(stage: Stage, script: Script) -> None:
     began = time.monotonic()
     first, text = stage.crews["n1"], "x" * script.value_size
     async with stage.news.bounded("the dictionary has its first values"):
-        await asyncio.gather(*(first.book(text) for _ in range(script.values)))
+        await asyncio.gather(*(first.book_surely(text) for _ in range(script.values)))
     size = size_text(size_of(first.accounts.plain.machine.entries))
     took = time.monotonic() - began
     stage.log.tell(Kind.STATE, f"{ACCOUNTS}: {script.values} large values set, {size}, confirmed in {took:.2f} s", "n1")
-
-
-async def traffic(stage: Stage, script: Script) -> Reached:
-    stage.log.chapter("All send: steadily first, one command at a time, then as fast as it goes.")
-    tally, crews = stage.tally, list(stage.crews.values())
-    tally.command_ns.clear()
-    stage.work()
-    await _steadily(stage, script)
-    command_ms, message_ms = median_ms(tally.command_ns), median_ms(tally.message_ns)
-    stage.log.tell(
-        Kind.RATE,
-        f"one at a time: a command is confirmed after {_ms(command_ms)}, a message has its place in the order after "
-        f"{_ms(message_ms)} (medians of {len(tally.command_ns):,} and {len(tally.message_ns):,})",
-    )
-    messages, deliveries = await _burst_of_messages(stage, script, crews)
-    commands = await _burst_of_commands(stage, script, crews)
-    return Reached(messages, deliveries, commands, command_ms, message_ms)
-
-
-async def _burst_of_messages(stage: Stage, script: Script, crews: list[Crew]) -> tuple[float, float]:
-    each = script.burst_messages // script.at_once * script.at_once
-    delivered, began = stage.tally.delivered, time.monotonic()
-    async with stage.news.bounded("the messages of the burst are sent"):
-        await asyncio.gather(*(crew.shout(each, script.at_once) for crew in crews))
-    expected = each * len(crews)
-    await stage.news.until(
-        lambda: all(crew.burst[m.client.name] == expected for crew in crews for m in crew.members),
-        "everybody has all messages of the burst",
-    )
-    took = time.monotonic() - began
-    total = expected * len(GROUPS)
-    deliveries = stage.tally.delivered - delivered
-    stage.log.tell(
-        Kind.RATE,
-        f"{total:,} messages of 100 bytes to two groups in {took:.2f} s: {total / took:,.0f} messages/s, "
-        f"{deliveries / took:,.0f} deliveries/s",
-    )
-    return total / took, deliveries / took
-
-
-async def _burst_of_commands(stage: Stage, script: Script, crews: list[Crew]) -> float:
-    began, before = time.monotonic(), stage.tally.confirmed
-    async with stage.news.bounded("the commands of the burst are confirmed"):
-        await asyncio.gather(*(crew.book_many(script.burst_commands, script.at_once) for crew in crews))
-    took = time.monotonic() - began
-    total = stage.tally.confirmed - before
-    rate = total / took
-    how = f"{script.at_once} at once at each replica"
-    stage.log.tell(Kind.RATE, f"{total:,} commands confirmed in {took:.2f} s: {rate:,.0f} commands/s, {how}")
-    return rate
 
 
 async def kill(stage: Stage, script: Script) -> None:
@@ -155,7 +82,7 @@ async def kill(stage: Stage, script: Script) -> None:
     stage.log.chapter(f"{VICTIM} dies, with its clients. The two others are still a majority.")
     stage.log.tell(Kind.FAULT, f"kill -9 {host.process.pid}", VICTIM)
     killed_at, began = await stage.hosts.kill(host), time.monotonic()
-    booking = asyncio.create_task(witness.book())
+    booking = _begin(witness)
     await stage.crew_goes(host)
     seen_at = await stage.are_in_view("n1", "n2")
     await _confirmed(stage, booking)
@@ -163,7 +90,7 @@ async def kill(stage: Stage, script: Script) -> None:
     stage.log.tell(Kind.VIEW, f"the view without {VICTIM} came {seen_at - killed_at:.2f} s after the kill", "n1", "n2")
     what = f"a command called right after the kill was confirmed after {took:.2f} s: it waited, and was not lost"
     stage.log.tell(Kind.STATE, f"{ACCOUNTS}: {what}", "n1")
-    await _steadily(stage, script)
+    await stage.go_on(script.steady_s)
     _tell_progress(stage)
 
 
@@ -178,7 +105,7 @@ async def come_back(stage: Stage, script: Script) -> None:
     await stage.crew_comes(host)
     await stage.is_ready(stage.crews[VICTIM])
     stage.crews[VICTIM].work()
-    await _steadily(stage, script)
+    await stage.go_on(script.steady_s)
     _tell_progress(stage)
 
 
@@ -188,7 +115,7 @@ async def cut_off(stage: Stage, script: Script) -> None:
     stage.log.tell(Kind.FAULT, f"cut off: the relay drops every datagram from and to {ISLAND}", ISLAND)
     cut_at, began = time.time(), time.monotonic()
     await stage.hosts.cut_off(host)
-    booking = asyncio.create_task(main.book())
+    booking = _begin(main)
     seen_at = max(await stage.are_in_view(*MAINLAND), await stage.are_in_view(ISLAND))
     await _confirmed(stage, booking)
     took = time.monotonic() - began
@@ -196,7 +123,7 @@ async def cut_off(stage: Stage, script: Script) -> None:
     what = f"a command called right after the cut was confirmed after {took:.2f} s, on the side of the majority"
     stage.log.tell(Kind.STATE, f"{ACCOUNTS}: {what}", "n1")
     await _refusal(stage, island)
-    await _steadily(stage, script)
+    await stage.go_on(script.steady_s)
     _tell_read(stage, island, main)
     _tell_progress(stage)
 
@@ -208,6 +135,7 @@ async def _refusal(stage: Stage, island: Crew) -> None:
             try:
                 await island.book()
             except NotPrimary as error:
+                stage.tally.refused += 1
                 if error.is_uncertain:
                     continue
                 text = f"{island.replica_name}: a write is REFUSED: {error}. Nobody has applied it, and nobody will"
@@ -238,9 +166,9 @@ async def heal(stage: Stage, script: Script) -> None:
     merged_at = await stage.are_in_view(*FIRST)
     await stage.is_ready(stage.crews[ISLAND])
     stage.log.tell(Kind.VIEW, f"merged {merged_at - healed_at:.2f} s after the network had healed", *FIRST)
-    await _steadily(stage, script)
+    await stage.go_on(script.steady_s)
     await stage.quiet()
-    audit = _audit(stage)
+    audit = compare(stage)
     equal, present = audit.verdicts()
     stage.log.tell(Kind.STATE, f"{ACCOUNTS}, compared while nobody writes: {equal.sentence}", *FIRST)
     stage.log.tell(Kind.STATE, f"{ACCOUNTS}: {present.sentence}", *FIRST)
@@ -260,66 +188,20 @@ async def join_late(stage: Stage, script: Script) -> None:
     await stage.is_ready(crew)
     async with stage.news.bounded(f"a command of {crew.replica_name} is confirmed"):
         began = time.monotonic()
-        await crew.book()
+        await crew.book_surely()
     took = (time.monotonic() - began) * 1e3
     text = f"{crew.replica_name} takes part: a command of its own was confirmed after {took:.1f} ms"
     stage.log.tell(Kind.STATE, text, LATE)
     crew.work()
-    await _steadily(stage, script)
+    await stage.go_on(script.steady_s)
     _tell_progress(stage)
 
 
-async def settle(stage: Stage) -> Audit:
-    """No fault comes any more: what is sent from here on must reach everybody."""
-    stage.log.chapter("The traffic ends. The dictionaries are compared, and the daemons leave in order.")
-    await stage.quiet()
-    append_cluster_event(stage.hosts.traces, "healed", alive=[host.name for host in stage.hosts.running])
-    stage.records.clients.calm()
-    members = [(crew, member) for crew in stage.crews.values() for member in crew.members]
-    for _, member in members:
-        words = LAST + member.client.name.encode()
-        async with stage.news.bounded("the last words are sent"):
-            await member.send(CHAT, ORDERS, filler=words, service=Service.SAFE)
-    expected = {LAST + member.client.name.encode() for _, member in members}
-    await stage.news.until(
-        lambda: all(crew.last.get(member.client.name) == expected for crew, member in members),
-        "everybody has the last words of everybody",
-    )
-    audit = _audit(stage)
-    for name, digest in audit.digests.items():
-        crew = stage.crews[name.partition("@")[2]]
-        what = f"{counted(audit.commands[name], 'command')}, {len(crew.accounts.plain):,} keys, digest {digest}"
-        stage.log.tell(Kind.STATE, f"{name}: {what}", crew.host.name)
-    return audit
-
-
-async def end(stage: Stage) -> tuple[list[ClientEvent], list[ReplicaEvent]]:
-    crews = list(stage.crews.values())
-    async with stage.news.bounded("everybody says who is in which group"):
-        await stage.records.clients.ended(*(crew.members[0] for crew in crews))
-    stage.records.replicas.end(*(crew.accounts for crew in crews))
-    clients, replicas = list(stage.records.clients.events), list(stage.records.replicas.events)
-    stage.tells_members = False
-    async with stage.news.bounded("the clients leave"):
-        for crew in crews:
-            await crew.go()
-    stage.crews.clear()
-    await stage.hosts.leave(reversed(stage.hosts.running))
-    append_cluster_event(stage.hosts.traces, "ended")
-    stage.log.flush()
-    return clients, replicas
-
-
-def _audit(stage: Stage) -> Audit:
-    dictionaries = {crew.replica_name: crew.accounts.plain.machine.entries for crew in stage.crews.values()}
-    commands = {crew.replica_name: crew.accounts.plain.age.commands for crew in stage.crews.values()}
-    return audit_of(dictionaries, commands, stage.records.confirmed)
-
-
-async def _steadily(stage: Stage, script: Script) -> None:
-    """Traffic for a while: for those who watch, and for more evidence."""
-    await asyncio.sleep(script.steady_s)
-    stage.news.check()
+def _begin(crew: Crew) -> asyncio.Task[None]:
+    """A command that is called now."""
+    booking = asyncio.create_task(crew.book_surely())
+    booking.add_done_callback(lambda task: task.cancelled() or task.exception())  # who waits for it gets it anyway
+    return booking
 
 
 async def _confirmed(stage: Stage, booking: asyncio.Task[None]) -> None:
@@ -335,7 +217,3 @@ def _tell_progress(stage: Stage) -> None:
         f"steadily {messages:,.0f} messages/s and {commands:,.0f} commands/s; in all {tally.sent:,} messages sent, "
         f"{tally.confirmed:,} commands confirmed, {tally.refused:,} refused",
     )
-
-
-def _ms(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f} ms"
