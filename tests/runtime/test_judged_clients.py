@@ -21,8 +21,8 @@ from ordercast.trace.cluster import append_cluster_event
 from ordercast.trace.folder import read_live
 from ordercast.trace.records import Installed
 from tests.live.stage import live
-from tests.runtime.cord import Cord
 from tests.runtime.cluster import NAMES, Cluster
+from tests.runtime.cord import Cord
 
 GROUPS = ("red", "green", "blue")
 SERVICES = (Service.RELIABLE, Service.FIFO, Service.CAUSAL, Service.AGREED, Service.SAFE)

@@ -16,7 +16,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -41,6 +41,7 @@ from ordercast.replicated.replica import ReplicaEnded
 EXAMPLE = "Example: ordercast demo --keep demo"
 TRACES = "traces"
 RESULT = "result.json"
+REASON_S = 2.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -117,6 +118,7 @@ async def _play(console: Console, stage: Stage, script: Script) -> tuple[Evidenc
     try:
         return await perform(stage, script)
     except (ConnectionLost, ReplicaEnded) as error:
+        await _tell_failure(stage.news)
         raise NotSettled(f"a client has lost its daemon: {error}") from error
     except asyncio.CancelledError:
         if not came:
@@ -126,6 +128,13 @@ async def _play(console: Console, stage: Stage, script: Script) -> tuple[Evidenc
         showing.cancel()
         await asyncio.gather(showing, return_exceptions=True)
         await stage.close()
+
+
+async def _tell_failure(news: News) -> None:
+    """Raises why, if that is known in a moment: a daemon's end is heard of later than its clients are cut off."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(REASON_S):
+            await news.until(lambda: False, "it is known why")
 
 
 @contextmanager

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from ordercast.checker.replicated import REPLICA_CHECKERS, ReplicaCheckers, check_replicas
+from ordercast.checker.replicated.sequential import SequentialDictionary
 from ordercast.checker.verdict import Outcome
+from ordercast.model.ids import Instant
 from ordercast.model.promises import ReplicaPromise
+from ordercast.trace.replica_records import Read, ReplicaEvent
 
 from .stories import Story, outcome, view
 
@@ -194,3 +197,43 @@ def test_who_held_the_state_last_is_there_and_does_not_go_on() -> None:
 
 def test_a_record_that_was_cut_short_says_nothing_of_liveness() -> None:
     assert outcome(ReplicaPromise.LIVENESS, good().events) is Outcome.UNKNOWN
+
+
+# Reads that have no place of their own
+
+
+def with_read(count: int, result: bytes, *, called_last: bool = True) -> list[ReplicaEvent]:
+    """The good history, and at its end a read of k that saw so many commands; or one that was called at its start."""
+    story = good()
+    events = story.finished(*ALL)
+    last = events[-1]
+    called_at = last.at if called_last else Instant(0)
+    read = Read(last.at, story.lives["a"], called_at, b"get k", view(1), count, result)
+    return [*events[:-1], read, last]
+
+
+def test_a_read_sees_the_state_after_as_many_commands() -> None:
+    assert outcome(ReplicaPromise.LINEARISABLE, with_read(3, b"3")) is Outcome.VALID
+    assert outcome(ReplicaPromise.LINEARISABLE, with_read(3, b"1")) is Outcome.INVALID
+
+
+def test_a_read_sees_all_that_was_confirmed_before_its_call() -> None:
+    assert outcome(ReplicaPromise.LINEARISABLE, with_read(1, b"1")) is Outcome.INVALID
+    assert outcome(ReplicaPromise.LINEARISABLE, with_read(1, b"1", called_last=False)) is Outcome.VALID
+    assert outcome(ReplicaPromise.LINEARISABLE, with_read(0, b"", called_last=False)) is Outcome.VALID
+
+
+def test_a_read_does_not_see_commands_that_nobody_applied() -> None:
+    assert outcome(ReplicaPromise.LINEARISABLE, with_read(9, b"3")) is Outcome.INVALID
+
+
+@pytest.mark.parametrize(
+    ("operations", "results"),
+    [
+        (["set k a", "get k", "compare k a b", "get k"], ["yes", "a", "yes", "b"]),
+        (["compare k - a", "compare k - b", "compare k b c"], ["yes", "no a", "no a"]),
+    ],
+)
+def test_the_judges_dictionary_knows_set_and_compare(operations: list[str], results: list[str]) -> None:
+    dictionary = SequentialDictionary()
+    assert [dictionary.result(operation.encode()).decode() for operation in operations] == results
