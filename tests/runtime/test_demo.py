@@ -27,11 +27,16 @@ from ordercast.cli.main import run
 from ordercast.trace.client_records import GotMessage
 from ordercast.trace.replica_records import Returned
 
-PATIENCE_S = 200.0
+PATIENCE_S = 500.0  # a demo takes half a minute, and much longer beside all other tests
+pytestmark = pytest.mark.timeout(600)
 COMMAND = [sys.executable, "-m", "ordercast.cli.main", "demo"]
 EVENT = re.compile(r" *\d+\.\d{3} s  [n1234 ]{11}  \S")
-SMALL = Script(values=4, steady_s=0.1, burst_messages=100, burst_commands=100)
-REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
+SMALL = Script(values=4, steady_s=0.1, burst_messages=100, burst_commands=100, commands_at_once=50)
+ROOT = Path(__file__).parents[2]
+REFERENCE = ROOT / "docs" / "reference" / "cli.md"
+PAGES = (ROOT / "README.md", ROOT / "docs" / "tutorial" / "the-demo.md")
+MARK = "! "  # of a warning, such as that the machine is busy
+TEXT_AT = 24  # in a line of an event
 
 
 @pytest.fixture
@@ -104,6 +109,20 @@ def test_the_demo_tells_its_story_and_is_valid(folder: Path, tmp_path: Path) -> 
     assert (list(folder.iterdir()), processes_of(folder)) == ([], [])
     check_document(json.loads((keep / "result.json").read_text()), len(story))
     assert judge(keep / "traces").is_valid
+    for page in PAGES:
+        missing = shown_by(page.read_text(encoding="utf-8").splitlines()) - {masked(line) for line in story}
+        assert not missing, f"{page.name} shows what the demo did not say; paste a real log"
+
+
+def shown_by(lines: list[str]) -> set[str]:
+    """Events on a page, but for the first chapter's: how daemons find each other is different each time."""
+    begin = next(number for number, line in enumerate(lines) if re.match(r"[2-9]\. ", line))
+    return {masked(line) for line in lines[begin:] if EVENT.match(line) and MARK not in line}
+
+
+def masked(line: str) -> str:
+    """Without numbers, and without those who share the line."""
+    return re.sub(r"[\d.,]*\d|\b[0-9a-f]{16}\b", "#", line[TEXT_AT:])
 
 
 def check_document(document: dict[str, Any], events: int) -> None:

@@ -30,10 +30,10 @@ async def traffic(stage: Stage, script: Script) -> Reached:
 
 
 async def _burst_of_messages(stage: Stage, script: Script, crews: list[Crew]) -> tuple[float, float]:
-    each = script.burst_messages // script.at_once * script.at_once
+    each = script.burst_messages // script.messages_at_once * script.messages_at_once
     delivered, began = stage.tally.delivered, time.monotonic()
     async with stage.news.bounded("the messages of the burst are sent"):
-        await asyncio.gather(*(crew.shout(each, script.at_once) for crew in crews))
+        await asyncio.gather(*(crew.shout(each, script.messages_at_once) for crew in crews))
     expected = each * len(crews)
     await stage.news.until(
         lambda: all(crew.burst[m.client.name] == expected for crew in crews for m in crew.members),
@@ -53,11 +53,11 @@ async def _burst_of_messages(stage: Stage, script: Script, crews: list[Crew]) ->
 async def _burst_of_commands(stage: Stage, script: Script, crews: list[Crew]) -> float:
     began, before = time.monotonic(), stage.tally.confirmed
     async with stage.news.bounded("the commands of the burst are confirmed"):
-        await asyncio.gather(*(crew.book_many(script.burst_commands, script.at_once) for crew in crews))
+        await asyncio.gather(*(crew.book_many(script.burst_commands, script.commands_at_once) for crew in crews))
     took = time.monotonic() - began
     total = stage.tally.confirmed - before
     rate = total / took
-    how = f"{script.at_once} at once at each replica"
+    how = f"{script.commands_at_once} at once at each replica"
     stage.log.tell(Kind.RATE, f"{total:,} commands confirmed in {took:.2f} s: {rate:,.0f} commands/s, {how}")
     return rate
 

@@ -32,7 +32,7 @@ CHAT, ORDERS, ACCOUNTS = "chat", "orders", "accounts"
 GROUPS = (CHAT, ORDERS)
 PEOPLE = ("alice", "bob", "carol", "dave")
 SHARED = "stock"  # a key that all replicas compare and set
-TICK_S = 0.03  # between two turns of steady traffic
+TICK_S = 0.05  # between two turns of steady traffic
 LINES = 4  # messages of a client in one turn
 BURST = b"burst"
 LAST = b"last "
@@ -188,7 +188,7 @@ class Crew:
             except NotPrimary:
                 self._records.tally.refused += 1
                 await self._until_primary()
-            await asyncio.sleep(TICK_S / 3)
+            await asyncio.sleep(TICK_S / 5)
 
     async def _deed(self, turn: int) -> None:
         tally = self._records.tally

@@ -138,7 +138,7 @@ async def _refusal(stage: Stage, island: Crew) -> None:
                 stage.tally.refused += 1
                 if error.is_uncertain:
                     continue
-                text = f"{island.replica_name}: a write is REFUSED: {error}. Nobody has applied it, and nobody will"
+                text = f"{island.replica_name}: a write is REFUSED, nobody will ever apply it: {error}"
                 stage.log.tell(Kind.STATE, text, ISLAND)
                 return
             raise NotSettled(f"{island.replica_name} is cut off, and its write was confirmed all the same")
