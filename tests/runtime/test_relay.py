@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import subprocess
 import sys
@@ -88,9 +89,11 @@ def test_what_goes_to_a_pair_that_is_cut_is_dropped_and_counted_and_comes_never(
 
 
 def test_what_was_sent_before_a_token_is_there_before_it(network: Network) -> None:
+    network.process.send_signal(signal.SIGSTOP)  # so that it finds all at once, more than it reads in one go
     for number in range(200):
         network.send(1, 2, b"%d" % number)
     network.send(1, 2, b"a token", "token")
+    network.process.send_signal(signal.SIGCONT)
     assert network.got(2, "token") == b"a token"
     network.sockets[2, "data"].setblocking(False)
     assert [int(network.got(2)) for _ in range(200)] == list(range(200))
