@@ -19,6 +19,7 @@ from ordercast.cli.demo.stage import Stage
 
 FRAME_S = 0.25
 WHO_WIDTH = 11
+CHAPTER_WIDTH = 110
 INDENT = 25  # of the text of an event
 STYLES = {
     Kind.CHAPTER: "bold",
@@ -44,7 +45,8 @@ class Teller:
     def tell(self, entry: Entry) -> None:
         if entry.kind is Kind.CHAPTER:
             self._chapters += 1
-            self._print("", *wrap(f"{self._chapters}. {entry.text}", 110), style="bold")
+            width = min(CHAPTER_WIDTH, self.console.width - 1) if self.console.is_terminal else CHAPTER_WIDTH
+            self._print("", *wrap(f"{self._chapters}. {entry.text}", width), style="bold")
             return
         line = Text.assemble((f"{entry.at:7.3f} s  ", "dim"), (f"{' '.join(entry.who):{WHO_WIDTH}}  ", "bold"))
         line.append(MARKS.get(entry.kind, "") + entry.text, STYLES[entry.kind])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ordercast.cli.demo.crew import CHAT, LAST, ORDERS
+from ordercast.cli.demo.crew import ACCOUNTS, CHAT, LAST, ORDERS
 from ordercast.cli.demo.dictionaries import Audit, audit_of
 from ordercast.cli.demo.evidence import Evidence
 from ordercast.cli.demo.log import Kind
@@ -23,7 +23,7 @@ async def settle(stage: Stage) -> Evidence:
     for name, digest in audit.digests.items():
         crew = stage.crews[host_of(name)]
         what = f"{counted(audit.commands[name], 'command')}, {len(crew.accounts.plain):,} keys, digest {digest}"
-        stage.log.tell(Kind.STATE, f"{name}: {what}", crew.host.name)
+        stage.log.tell(Kind.STATE, f"{ACCOUNTS}: {what}", crew.host.name)
     stage.records.replicas.end(*(crew.accounts for crew in stage.crews.values()))
     return Evidence(list(stage.records.clients.events), list(stage.records.replicas.events), audit)
 
