@@ -61,7 +61,7 @@ class Records:
 class Crew:
     def __init__(self, host: Host, quorum: Majority, records: Records, ears: Ears) -> None:
         self.host = host
-        self.burst: Counter[str] = Counter()  # messages of a burst that came, by member
+        self.burst: Counter[str] = Counter()  # messages of a burst that came back to their sender, by member
         self.last: dict[str, set[bytes]] = {}  # last words that came, by member
         self.members: list[Told] = []  # the person and the till
         self.is_here = False  # all joined
@@ -107,7 +107,7 @@ class Crew:
         elif isinstance(event, Message):
             self._records.tally.delivered += 1
             words = event.data[STAMP_SIZE:]
-            if words.startswith(BURST):
+            if words.startswith(BURST) and event.sender == who:
                 self.burst[who] += 1
             elif words.startswith(LAST):
                 self.last.setdefault(who, set()).add(words)

@@ -113,6 +113,11 @@ class Hosts:
     def running(self) -> list[Host]:
         return [host for host in self.all if host.runs]
 
+    @property
+    def views(self) -> list[ViewSeen | None]:
+        """Of those that run."""
+        return [host.view for host in self.running]
+
     def process_of(self, name: str) -> ProcessId:
         """The life of a daemon that runs: its trace, which begins before it serves anybody, has it in its name."""
         files = [found for path in self.traces.iterdir() if (found := file_name_from(path)) and found.name == name]

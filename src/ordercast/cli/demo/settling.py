@@ -5,6 +5,7 @@ from __future__ import annotations
 from ordercast.cli.demo.crew import ACCOUNTS, CHAT, LAST, ORDERS
 from ordercast.cli.demo.dictionaries import Audit, audit_of
 from ordercast.cli.demo.evidence import Evidence
+from ordercast.cli.demo.hosts import ViewSeen
 from ordercast.cli.demo.log import Kind
 from ordercast.cli.demo.stage import Stage, host_of
 from ordercast.cli.event_text import counted
@@ -36,25 +37,29 @@ async def _say_last_words(stage: Stage) -> None:
         attempt += 1
         names = tuple(host.name for host in stage.hosts.running)
         await stage.are_in_view(*names)
-        views, calm_at = [host.view for host in stage.hosts.running], len(recorder.events)
-        await _hear_everybody(stage, b"%s%d " % (LAST, attempt))
+        views, calm_at = stage.hosts.views, len(recorder.events)
+        await _hear_everybody(stage, b"%s%d " % (LAST, attempt), views)
         ended_at = len(recorder.events)
         async with stage.news.bounded("everybody says who is in which group"):
             await recorder.ended(*(crew.members[0] for crew in stage.crews.values()))
-        if views == [host.view for host in stage.hosts.running]:
+        if views == stage.hosts.views:
             recorder.events.insert(calm_at, Calm(recorder.events[calm_at].at))
             return
         del recorder.events[ended_at:]
 
 
-async def _hear_everybody(stage: Stage, words: bytes) -> None:
+async def _hear_everybody(stage: Stage, words: bytes, views: list[ViewSeen | None]) -> None:
+    """Or the views are others than these: then not everybody need hear everything."""
     members = [(crew, member) for crew in stage.crews.values() for member in crew.members]
     for _, member in members:
         async with stage.news.bounded("the last words are sent"):
             await member.send(CHAT, ORDERS, filler=words + member.client.name.encode(), service=Service.SAFE)
     expected = {words + member.client.name.encode() for _, member in members}
     await stage.news.until(
-        lambda: all(crew.last.get(member.client.name, set()) >= expected for crew, member in members),
+        lambda: (
+            all(crew.last.get(member.client.name, set()) >= expected for crew, member in members)
+            or views != stage.hosts.views
+        ),
         "everybody has the last words of everybody",
     )
 
