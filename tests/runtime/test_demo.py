@@ -122,7 +122,7 @@ def shown_by(lines: list[str]) -> set[str]:
 
 def masked(line: str) -> str:
     """Without numbers, and without those who share the line."""
-    return re.sub(r"[\d.,]*\d|\b[0-9a-f]{16}\b", "#", line[TEXT_AT:])
+    return re.sub(r"\b[0-9a-f]{16}\b|[\d.,]*\d", "#", line[TEXT_AT:])
 
 
 def check_document(document: dict[str, Any], events: int) -> None:
