@@ -5,7 +5,7 @@ READY := .venv/.ready
 
 .PHONY: demo test check format setup swarm chaos chaos-replicated bench-core bench-memory bench-live bench-clients bench-model bench-replicated clean
 
-demo: $(READY)  ## a simulated cluster loses a member, splits and merges, drawn as it happens
+demo: $(READY)  ## a real cluster on this machine: one daemon killed, one cut off, one late; all of it judged
 	@$(BIN)/ordercast demo
 
 test: $(READY)  ## all tests, on all cores

@@ -10,7 +10,7 @@ import hashlib
 import os
 import pickle
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from ordercast.replicated.effects import Changed, Reason, Standing
 from ordercast.replicated.machine import Origin
 from ordercast.replicated.replica import Replica
 from ordercast.replicated.structures.base import Structure
-from ordercast.sim.component_voice import ComponentVoice
+from ordercast.replicated.voice import ComponentVoice
 from ordercast.sim.users import User, structure_of, user_of
 from ordercast.trace import replica_records as records
 
@@ -154,10 +154,14 @@ def _heard(
     kind = type(structure)
 
     class Heard(kind):  # type: ignore[misc, valid-type]
-        def apply(self, command: bytes, origin: Origin) -> bytes:
-            result: bytes = super().apply(command, origin)
-            on_applied(command, origin, result)
-            return result
+        def apply_all(self, commands: Sequence[bytes], first: Origin) -> list[bytes]:
+            """One by one: the judges want to know the state after each."""
+            results = []
+            for position, command in enumerate(commands, first.position):
+                origin = first._replace(position=position)
+                results.append(self.apply(command, origin))
+                on_applied(command, origin, results[-1])
+            return results
 
         def adopt(self, other: Any) -> None:
             super().adopt(other)

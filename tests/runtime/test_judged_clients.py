@@ -14,14 +14,15 @@ import pytest
 from ordercast import ConnectionLost, Service
 from ordercast.checker import Checkers, Outcome, Verdict
 from ordercast.checker.groups.panel import GroupCheckers
+from ordercast.client.recorder import Recorder, Told, told
 from ordercast.model.ids import ProcessId
 from ordercast.trace.client_records import ClientEvent
 from ordercast.trace.cluster import append_cluster_event
 from ordercast.trace.folder import read_live
 from ordercast.trace.records import Installed
 from tests.live.stage import live
-from tests.runtime.client_recorder import Cord, Recorder, Told, told
 from tests.runtime.cluster import NAMES, Cluster
+from tests.runtime.cord import Cord
 
 GROUPS = ("red", "green", "blue")
 SERVICES = (Service.RELIABLE, Service.FIFO, Service.CAUSAL, Service.AGREED, Service.SAFE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -68,12 +68,15 @@ def check(
     return 0 if all(run.is_valid for run in judged) else 1
 
 
-def judge(path: Path) -> Judged:
+def judge(path: Path, watch: Callable[[Event], None] | None = None) -> Judged:
+    """`watch` is told every event, too."""
     info, history = _read(path)
     checkers = Checkers()
     events = deliveries = 0
     for event in history:
         checkers.observe(event)
+        if watch is not None:
+            watch(event)
         events += 1
         deliveries += len(event.messages) if isinstance(event, DeliveredBatch) else 0
     return Judged(path, info, events, deliveries, checkers.verdicts())

@@ -23,6 +23,7 @@ from ordercast.model.errors import UsageError
 CLUSTER, CLIENT, SIMULATION = "A cluster", "Its clients", "Simulations and verdicts"
 # Modules of this package by the command's name: the function in it, or `app` for one with commands below it.
 COMMANDS = {
+    "demo": ("demo", CLUSTER),
     "up": ("up", CLUSTER),
     "daemon": ("daemon", CLUSTER),
     "status": ("status", CLUSTER),
@@ -31,7 +32,6 @@ COMMANDS = {
     "send": ("send", CLIENT),
     "listen": ("listen", CLIENT),
     "groups": ("groups", CLIENT),
-    "demo": ("demo", SIMULATION),
     "sim": ("sim", SIMULATION),
     "swarm": ("swarm_command", SIMULATION),
     "check": ("check", SIMULATION),

@@ -13,7 +13,6 @@ from ordercast.checker import Outcome, Verdict
 from ordercast.cli.run_options import options_json, replay_command
 from ordercast.cli.timeline import Timeline
 from ordercast.model.errors import UsageError
-from ordercast.sim.faults import Fault
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
 from ordercast.trace.parquet import RunInfo, write_run
@@ -27,7 +26,6 @@ class Recording:
     command: str  # replays it
     timeline: Timeline = field(default_factory=Timeline)
     events: list[Event] = field(default_factory=list)
-    happenings: list[Event | tuple[int, Fault]] = field(default_factory=list)  # events and faults as they came
     result: Result | None = None
     error: str | None = None  # the engine failed: the end of its traceback
     seconds: float = 0.0
@@ -103,18 +101,12 @@ def record(
         recording.timeline.observe(event)
         if keep_events:
             recording.events.append(event)
-            recording.happenings.append(event)
         if watch is not None:
             watch(event)
 
-    def strike(at: int, fault: Fault) -> None:
-        recording.timeline.strike(at, fault)
-        if keep_events:
-            recording.happenings.append((at, fault))
-
     began = time.perf_counter()
     try:
-        recording.result = simulate(options, seed, observer=observe, on_fault=strike)
+        recording.result = simulate(options, seed, observer=observe, on_fault=recording.timeline.strike)
     except UsageError:
         raise
     except Exception:

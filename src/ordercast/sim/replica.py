@@ -32,9 +32,9 @@ from ordercast.replicated.effects import (
     Why,
 )
 from ordercast.replicated.structures.base import BACK_COMMAND, Applied, Owned, gone_command
+from ordercast.replicated.voice import DECISIONS, ComponentVoice
 from ordercast.replicated.wire import decode_command, decode_preface, is_command
 from ordercast.sim.calls import NOBODY, Asked, Calls, batch_of
-from ordercast.sim.component_voice import DECISIONS, ComponentVoice
 from ordercast.sim.machine import Chained
 from ordercast.sim.replica_tally import Moment, row_of_decision, rows_of_death
 from ordercast.sim.replica_tally import ReplicaOccurrence as Row

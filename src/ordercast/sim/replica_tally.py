@@ -6,7 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from ordercast.replicated.effects import Changed, Reason
-from ordercast.sim.component_voice import DECISIONS
+from ordercast.replicated.voice import DECISIONS
 
 if TYPE_CHECKING:
     from ordercast.sim.replica import Replica

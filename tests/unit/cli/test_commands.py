@@ -85,7 +85,8 @@ def test_version_and_help(call: Call) -> None:
         (["swarm", "--seeds", "1..2", "--processes", "0"], "--processes 0 cannot be used"),
         (["check"], "DIR"),
         (["check", "/does/not/exist"], "/does/not/exist"),
-        (["demo", "--seconds", "-1"], "--seconds -1 cannot be used"),
+        (["demo", "--keep", "/"], "/ is not an empty folder"),
+        (["demo", "--keep", "/dev/null"], "/dev/null is not an empty folder"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence_and_status_2(call: Call, arguments: list[str], words: str) -> None:
@@ -286,20 +287,3 @@ def test_check_of_an_empty_folder_or_a_truncated_file_is_one_sentence(call: Call
     status, out, err = call(*SMALL, "--trace", str(tmp_path))
     assert (status, out) == (2, "")
     assert "remove it" in err
-
-
-# demo
-
-
-def test_demo_off_a_terminal_is_a_log_without_pauses(call: Call) -> None:
-    status, out, err = call("demo")
-    assert (status, err) == (0, "")
-    for words in ("n3 crashes", "The network splits", "The network heals", "n3 comes back", " VALID   15 of 15"):
-        assert words in out
-    assert "\x1b[" not in out
-
-
-def test_demo_json(call: Call) -> None:
-    document = document_of(call("demo", "--json")[1])
-    assert document["valid"] is True
-    assert any(entry["kind"] == "fault" for entry in document["timeline"])

@@ -23,6 +23,9 @@ class Linearisable(ReplicaChecker):
         for lineage in self.history.lineages():
             yield from self._results(lineage)
             yield from self._real_time(lineage)
+        for (where, position), looks in self.history.looks.items():
+            if where is not None and position and (where, position) not in self.history.reference:
+                yield self.witness(f"read a state of {position} commands, which nobody applied", looks[0].life)
 
     def _results(self, lineage: Lineage) -> Iterator[Witness]:
         model = model_of(next(iter(self.history.lives.values())).started.structure)

@@ -1,0 +1,225 @@
+"""The demo as a person runs it: what it says, how it ends, and that nothing is left of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ordercast.cli import demo
+from ordercast.cli.check import judge
+from ordercast.cli.demo.evidence import Evidence
+from ordercast.cli.demo.rates import Reached
+from ordercast.cli.demo.script import Script
+from ordercast.cli.demo.stage import Stage
+from ordercast.cli.demo.story import perform
+from ordercast.cli.main import run
+from ordercast.trace.client_records import GotMessage
+from ordercast.trace.replica_records import Returned
+
+PATIENCE_S = 500.0  # a demo takes half a minute, and much longer beside all other tests
+pytestmark = pytest.mark.timeout(600)
+COMMAND = [sys.executable, "-m", "ordercast.cli.main", "demo"]
+EVENT = re.compile(r" *\d+\.\d{3} s  [n1234 ]{11}  \S")
+SMALL = Script(values=4, steady_s=0.1, burst_messages=100, burst_commands=100, commands_at_once=50)
+ROOT = Path(__file__).parents[2]
+REFERENCE = ROOT / "docs" / "reference" / "cli.md"
+PAGES = (ROOT / "README.md", ROOT / "docs" / "tutorial" / "the-demo.md")
+MARK = "! "  # of a warning, such as that the machine is busy
+TEXT_AT = 24  # in a line of an event
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """For temporary files: everything that belongs to a demo has it in its environment."""
+    made = tmp_path / "t"
+    made.mkdir()
+    yield made
+    for process in processes_of(made):
+        os.kill(process, signal.SIGKILL)
+
+
+def processes_of(folder: Path) -> list[int]:
+    mark = f"TMPDIR={folder}".encode()
+    found = []
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if mark in environment.read_bytes().split(b"\0"):
+                found.append(int(environment.parent.name))
+        except OSError:
+            continue  # it has just ended, or is another user's
+    return found
+
+
+def eventually(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < end, "it did not come to pass"
+        time.sleep(0.02)
+
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(folder)},
+    )
+
+
+def until(process: subprocess.Popen[str], words: str) -> str:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if words in line:
+            return line
+    raise AssertionError(f"it never said {words}")
+
+
+def test_the_demo_tells_its_story_and_is_valid(folder: Path, tmp_path: Path) -> None:
+    keep = tmp_path / "kept"
+    process = start(folder, "--keep", str(keep))
+    out, err = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, err) == (0, ""), out[-3000:]
+    assert "\x1b[" not in out
+    lines = out.splitlines()
+    assert [line.partition(".")[0] for line in lines if re.match(r"\d\. ", line)] == [*"123456789"]
+    story = [line for line in lines if EVENT.match(line)]
+    told = "\n".join(story)
+    for words in (
+        "of n1 n2 n3", "chat: alice@n1, bob@n2 and carol@n3", "messages/s", "commands/s",
+        "✗ kill -9", "n3 is gone: the token was lost", "the view without n3 came", "it waited, and was not lost",
+        "kv@n3 fetches the state from kv@n1", "✗ cut off", "NO primary component", "a write is REFUSED",
+        "a read is served", "not current", "✓ the relay carries everything again", "merged", "kv@n2 has fetched all",
+        "every one of", "n4 joined", "kv@n4 has fetched all", "kv@n4 takes part", "n4 left: a member left",
+    ):  # fmt: skip
+        assert words in told, words
+    assert any(line.startswith(" VALID   45 of 45 promises kept") for line in lines)
+    assert f"  ordercast check {keep}/traces" in lines
+    assert (list(folder.iterdir()), processes_of(folder)) == ([], [])
+    check_document(json.loads((keep / "result.json").read_text()), len(story))
+    assert judge(keep / "traces").is_valid
+    for page in PAGES:
+        missing = shown_by(page.read_text(encoding="utf-8").splitlines()) - {masked(line) for line in story}
+        assert not missing, f"{page.name} shows what the demo did not say; paste a real log"
+
+
+def shown_by(lines: list[str]) -> set[str]:
+    """Events on a page, but for the first chapter's: how daemons find each other is different each time."""
+    begin = next(number for number, line in enumerate(lines) if re.match(r"[2-9]\. ", line))
+    return {masked(line) for line in lines[begin:] if EVENT.match(line) and MARK not in line}
+
+
+def masked(line: str) -> str:
+    """Without numbers, and without those who share the line."""
+    return re.sub(r"\b[0-9a-f]{16}\b|[\d.,]*\d", "#", line[TEXT_AT:])
+
+
+def check_document(document: dict[str, Any], events: int) -> None:
+    reference = REFERENCE.read_text(encoding="utf-8")
+    assert all(f"`{key}`" in reference for key in (*document, *document["panels"][0], *document["rates"]))
+    assert document["valid"] is True
+    assert document["error"] is None
+    assert len(set(document["digests"].values())) == 1
+    assert len(document["digests"]) == 4
+    assert sum(event["kind"] != "chapter" for event in document["events"]) == events
+    assert min(document["rates"].values()) > 0
+
+
+# What the judges say
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Evidence], Evidence]) -> None:
+    """A small demo whose record is not what happened."""
+
+    async def spoiled(stage: Stage, script: Script) -> tuple[Evidence, Reached]:
+        evidence, reached = await perform(stage, script)
+        return spoil(evidence), reached
+
+    monkeypatch.setattr(demo, "Script", lambda: SMALL)
+    monkeypatch.setattr(demo, "perform", spoiled)
+
+
+def test_what_is_invalid_is_status_1_and_has_witnesses(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    def spoil(evidence: Evidence) -> Evidence:
+        twice = next(event for event in evidence.clients if isinstance(event, GotMessage))
+        place = evidence.clients.index(twice)
+        return replace(evidence, clients=[*evidence.clients[:place], twice, *evidence.clients[place:]])
+
+    plant(monkeypatch, spoil)
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    assert run(["demo"]) == 1
+    out = capsys.readouterr().out
+    assert re.search(r"groups +20 +INVALID", out)
+    assert re.search(r"order and views +15 +VALID", out)
+    assert "groups: no duplicates: INVALID" in out
+    assert re.search(r"^ INVALID   4\d of 45 promises kept", out, re.MULTILINE)
+    assert list(folder.iterdir()) == []
+
+
+def test_json_is_one_document_and_status_1_when_a_confirmed_command_was_not_applied(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def spoil(evidence: Evidence) -> Evidence:
+        confirmed = [event for event in evidence.replicas if isinstance(event, Returned)]
+        lost = replace(confirmed[-1], position=confirmed[-1].position + 1_000)
+        changed = [lost if event is confirmed[-1] else event for event in evidence.replicas]
+        return replace(evidence, replicas=changed)
+
+    plant(monkeypatch, spoil)
+    assert run(["demo", "--json"]) == 1
+    captured = capsys.readouterr()
+    document = json.loads(captured.out)
+    outcomes = {panel["name"]: panel["verdict"]["outcome"] for panel in document["panels"]}
+    assert outcomes == {
+        "order and views": "VALID", "groups": "VALID", "replicated state": "INVALID", "dictionaries": "VALID",
+    }  # fmt: skip
+    assert document["valid"] is False
+    assert captured.err == ""
+
+
+# How it ends
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_everything_that_was_started(folder: Path, number: signal.Signals) -> None:
+    process = start(folder)
+    until(process, "chat: alice@n1")
+    assert len(processes_of(folder)) == 5  # itself, the relay, three daemons
+    process.send_signal(number)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, err) == (130, "ordercast: interrupted.\n")
+    assert (list(folder.iterdir()), processes_of(folder)) == ([], [])
+
+
+def test_nothing_outlives_a_demo_that_is_killed(folder: Path) -> None:
+    process = start(folder)
+    until(process, "chat: alice@n1")
+    process.kill()
+    process.communicate(timeout=PATIENCE_S)
+    eventually(lambda: not processes_of(folder))
+
+
+def test_a_daemon_that_dies_by_itself_ends_the_demo_with_one_sentence(folder: Path) -> None:
+    process = start(folder)
+    daemon = int(until(process, "n1           starts: process").split("process ")[1].split(",")[0])
+    until(process, "chat: alice@n1")
+    os.kill(daemon, signal.SIGKILL)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 1
+    assert err.startswith("ordercast: the daemon n1 has ended by itself (SIGKILL)")
+    assert err.count("\n") == 1
+    assert (list(folder.iterdir()), processes_of(folder)) == ([], [])
