@@ -1,4 +1,4 @@
-"""What a replica says of its component, made into records: alike for simulated replicas and live ones under chaos."""
+"""What a replica says of its component, made into records: alike for simulated replicas and live ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from ordercast.model.ids import Instant
 from ordercast.replicated.effects import Changed, Reason, Standing
 from ordercast.trace.replica_records import ComponentChanged, Stage
 
-DECISIONS = (Reason.BOOTSTRAP, Reason.QUORUM, Reason.LOADED)
+DECISIONS = (
+    Reason.BOOTSTRAP,
+    Reason.QUORUM,
+    Reason.LOADED,
+    Reason.FORCED,
+    Reason.ONE_SIDE,
+)  # of a component that goes on
 _STAGES = {
     Reason.VIEW: Stage.VIEW,
     Reason.LOADED: Stage.LOADED,
