@@ -43,7 +43,14 @@ from ordercast.sim.run import Result, simulate
 from ordercast.sim.station import Client, Station
 from ordercast.sim.swarm import hostile_replica_options
 
-from .replica_scenes import BoundByAttempt, CutOffOfConfirmed, FailedBeginning, LongerMinority, ReplicaScene
+from .replica_scenes import (
+    AbandonedByItsCaller,
+    BoundByAttempt,
+    CutOffOfConfirmed,
+    FailedBeginning,
+    LongerMinority,
+    ReplicaScene,
+)
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -349,6 +356,7 @@ LOST = frozenset({Promise.DURABILITY, Promise.SAME_COMMANDS, Promise.ONE_PRIMARY
 SAME = frozenset({Promise.SAME_COMMANDS})
 READ = frozenset({Promise.LINEARISABLE, Promise.SAME_COMMANDS, Promise.CONFIRMATIONS})
 LIVE = frozenset({Promise.LIVENESS})
+REFUSED = frozenset({Promise.REFUSALS})
 
 PLANTED = (
     PlantedFault("confirmed before it is applied", _confirmed_before_applied, frozenset({Promise.CONFIRMATIONS})),
@@ -364,8 +372,8 @@ PLANTED = (
     PlantedFault("a command that comes twice is applied twice", _applied_twice, frozenset({Promise.ONCE})),
     PlantedFault("only the last number is remembered", _last_number_only, frozenset({Promise.CONFIRMATIONS})),
     PlantedFault("a round that was abandoned leaves its commands", _pending_kept, SAME),
-    PlantedFault("refused for certain, whatever was sent before", _always_certain, frozenset({Promise.REFUSALS})),
-    PlantedFault("an abandoned round refuses", _pending_refused, frozenset({Promise.REFUSALS})),
+    PlantedFault("refused for certain, whatever was sent before", _always_certain, REFUSED),
+    PlantedFault("an abandoned round refuses", _pending_refused, REFUSED, scene=AbandonedByItsCaller),
     PlantedFault("attempts are forgotten", _attempts_forgotten, LOST, scene=BoundByAttempt),
     PlantedFault("attempts have no term", _attempts_have_no_term, LOST, scene=LongerMinority),
     PlantedFault("a gap costs no vote", _vote_kept_over_a_gap, LOST, scene=CutOffOfConfirmed),

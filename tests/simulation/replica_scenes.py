@@ -217,3 +217,31 @@ class CutOffOfConfirmed(ReplicaScene):
         assert replica.client is not None and replica.station is not None
         replica.station.crash(replica.client)
         self.soon(partial(replica.replicas.daemon_started, node), 150)  # it connects and joins again
+
+
+@dataclass
+class AbandonedByItsCaller(ReplicaScene):
+    """All meet again, and n0 has a command in the round. It gets nothing that the others say, and abandons the round;
+    they get everything, after the signal, hold the command, and apply it when they are a quorum by themselves."""
+
+    def set_up(self) -> None:
+        super().set_up()
+        self.at(300, lambda: self.submit(0))
+        self.at(400, lambda: self.part((0,), (1, 2)))
+        self.at(600, self.meet)
+
+    def meet(self) -> None:
+        self.happens("parted")
+        self.mend()
+
+    def on_replica(self, event: ReplicaEvent, node: int) -> None:
+        if is_view(event, 3) and node == 0 and "parted" in self.steps and self.happens("view of all"):
+            self.links = {(1, 0), (2, 0)}
+            self.soon(lambda: self.submit(0))
+            self.soon(lambda: self.part((0,), (1, 2)), 8)
+            self.soon(self.mend, 300)
+
+    def rule(self, source: int, target: int, packet: bytes) -> bool:
+        """Tokens are passed on, for some time."""
+        is_deaf = self.links == {(1, 0), (2, 0)}
+        return super().rule(source, target, packet) or (is_deaf and not is_data(packet))

@@ -6,7 +6,14 @@ import pytest
 
 from ordercast.sim.replica_tally import ReplicaOccurrence as Row
 
-from .replica_scenes import BoundByAttempt, CutOffOfConfirmed, DecidedByOne, FailedBeginning, LongerMinority
+from .replica_scenes import (
+    AbandonedByItsCaller,
+    BoundByAttempt,
+    CutOffOfConfirmed,
+    DecidedByOne,
+    FailedBeginning,
+    LongerMinority,
+)
 
 
 @pytest.mark.parametrize("seed", range(1, 4))
@@ -35,3 +42,9 @@ def test_who_missed_what_was_confirmed_does_not_go_on_without_it(seed: int) -> N
     assert result.is_valid, result.verdict.sentence
     assert scene.first >= 0
     assert result.counts[Row.RECONNECTED.value] == 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_command_of_an_abandoned_round_is_not_refused_for_certain(seed: int) -> None:
+    scene = AbandonedByItsCaller(seed=seed)
+    assert scene.run().is_valid and "view of all" in scene.steps
