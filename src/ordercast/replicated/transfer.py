@@ -5,8 +5,9 @@
 
 A picture is cut into the same pieces at every holder, so a fetcher goes on with another donor at the piece where the
 last one died; the checksum over all pieces says that they were of one picture. Each side has one piece at hand, and the
-connection a small window of them: a slow fetcher slows its donor down. A donor that has not made the picture yet lets
-the fetcher wait for it: decisions are not made everywhere at the same moment.
+connection a small window of them: a slow fetcher slows its donor down. A donor gives its fetchers a part of its time,
+so that the group keeps its rate. One that has not made the picture yet lets the fetcher wait for it: decisions are not
+made everywhere at the same moment.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ PIECE, END, REFUSED = 1, 2, 3
 PIECE_SIZE_MAX = 256 << 20  # a piece is about 64 KiB, unless one value in it is large, or many commands are held
 WINDOW_SIZE = 256 << 10  # that the donor has written and the fetcher has not read
 NAME_SIZE_MAX = 1024
-TURN = 4  # pieces that are sent before the event loop has its turn
-TURN_SKIPPING = 16  # pieces that the fetcher has already: made again for the checksum of all
+TURN_S = 0.001  # of work for a fetcher, then the group has its turn
+SHARE = 0.25  # of a donor's time that all its fetchers may have together, while the group has work for the rest of it
 FETCHERS_MAX = 32  # of one donor at a time
 RETRY_S = 0.2
 
@@ -155,17 +156,23 @@ class Donor:
 
     async def _serve(self, writer: asyncio.StreamWriter, name: bytes, key: bytes, first: int) -> None:
         picture = await self._picture(name, key)
+        clock = asyncio.get_running_loop().time
         number = chain = 0
+        began, waited = clock(), 0.0
         for number, piece in enumerate(picture.pieces(), 1):
             chain = zlib.crc32(piece, chain)
-            if number > first:
+            if number > first:  # those before it are made for the checksum of all
                 writer.write(FRAME.pack(PIECE, len(piece), zlib.crc32(piece), number - 1))
                 writer.write(piece)
                 self.sent += len(piece)
+                at = clock()
                 async with asyncio.timeout(self._patience.stall_s):
                     await writer.drain()
-            if number % (TURN if number > first else TURN_SKIPPING) == 0:
-                await asyncio.sleep(0)  # the group's own work comes in between
+                waited += clock() - at
+            work = clock() - began - waited
+            if work > TURN_S:
+                await asyncio.sleep(work * (len(self._serving) / SHARE - 1))
+                began, waited = clock(), 0.0
             if self._pictures.get((name, key)) is not picture:
                 raise _RefusedError("the picture was withdrawn: the group has moved on")
         writer.write(FRAME.pack(END, 0, chain, number))
