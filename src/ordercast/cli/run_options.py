@@ -33,7 +33,12 @@ def replay_command(options: SimOptions, seed: int, *, is_hostile: bool) -> str:
     """What differs from the defaults, written out."""
     words = ["ordercast", "sim"]
     if is_hostile:
-        words += ["--hostile", *(["--groups"] if options.clients else ["--replicated"] if options.replicas else [])]
+        swarms = {
+            "--groups": options.clients,
+            "--replicated": options.replicas,
+            "--networks": options.networks.count > 1,
+        }
+        words += ["--hostile", *(word for word, is_meant in swarms.items() if is_meant)]
     else:
         words += _words_of(options)
     return shlex.join([*words, "--seed", str(seed)])

@@ -67,6 +67,9 @@ def sim(
     replicated: Annotated[
         bool, typer.Option("--replicated", help="With --hostile: with replicas, as swarm --replicated does.")
     ] = False,
+    networks: Annotated[
+        bool, typer.Option("--networks", help="With --hostile: with several networks, as swarm --networks does.")
+    ] = False,
     trace: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the trace into this folder.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
@@ -78,9 +81,9 @@ def sim(
     check_seed(seed)
     if hostile:
         _refuse_overridden(context)
-        options = options_of(seed, groups=groups, replicated=replicated)
-    elif replicated:
-        raise UsageError("--replicated goes with --hostile")
+        options = options_of(seed, groups=groups, replicated=replicated, networks=networks)
+    elif replicated or networks:
+        raise UsageError(f"--{'replicated' if replicated else 'networks'} goes with --hostile")
     elif groups:
         raise UsageError("--groups goes with --hostile: without it write --clients, and how many")
     else:
@@ -114,7 +117,7 @@ def check_seed(seed: int) -> None:
         raise UsageError(f"seed {seed} cannot be used: write a whole number of at least 0 and below 2^63")
 
 
-_WITH_HOSTILE = ("seed", "hostile", "groups", "replicated", "trace", "as_json")
+_WITH_HOSTILE = ("seed", "hostile", "groups", "replicated", "networks", "trace", "as_json")
 
 
 def _refuse_overridden(context: typer.Context) -> None:

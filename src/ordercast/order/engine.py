@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ordercast.model.effects import Effect
-from ordercast.model.ids import Incarnation, Instant
+from ordercast.model.ids import Incarnation, Instant, RingId, Seq
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.promises import Promises
 
@@ -60,6 +60,10 @@ class Engine(Protocol):
 
     def first_lane(self) -> Lane:
         """Which lane the driver should drain first."""
+
+    def lacks(self, ring: RingId, after: Seq, through: Seq) -> bool:
+        """Whether packets of this ring are not here that are numbered above `after` and up to `through`, and were sent
+        before the token that says so. The one question of the layer that knows several networks."""
 
     def check_invariants(self, *, thorough: bool = True) -> None:
         """Raise AssertionError when the engine's own state is impossible; cheap enough for every input when not

@@ -127,6 +127,17 @@ class RingNode:
     def first_lane(self) -> Lane:
         return self._lane
 
+    def lacks(self, ring: RingId, after: Seq, through: Seq) -> bool:
+        """On an accelerated ring packets follow the token that counts them: there it is what the engine would ask for
+        again, which was numbered before the visit before."""
+        accepting = self._state.accepting(self._running)
+        if accepting is None or accepting.id != ring:
+            return False
+        if self._config.accelerated:
+            through = min(through, accepting.memory.received_seq)
+        store = accepting.store
+        return store.aru < through and store.has_hole(after, through)
+
     # Inputs
 
     def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:
