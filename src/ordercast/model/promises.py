@@ -77,6 +77,9 @@ class NetworkPromise(Enum):
     DELAY = "networks: a fault of a network delays for a bounded time"
 
 
+AnyPromise = Promise | GroupPromise | ReplicaPromise | NetworkPromise
+
+
 @dataclass(frozen=True, slots=True)
 class Promises:
     engine: str

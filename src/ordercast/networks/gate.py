@@ -29,7 +29,7 @@ class Arrival(Enum):
 
 
 class Gate:
-    __slots__ = ("_key", "_newest", "brought", "deadline", "packet", "ring", "seq", "waited")
+    __slots__ = ("_key", "_newest", "before", "brought", "deadline", "packet", "ring", "seq")
 
     def __init__(self) -> None:
         self._key = b""  # of the newest ring: a token's prefix
@@ -39,7 +39,9 @@ class Gate:
         self.deadline: Instant | None = None
         self.ring = RingId(0, ProcessId(0))
         self.seq = Seq(0)  # the highest seq that the waiting token speaks of
-        self.waited = Seq(0)  # messages up to here were waited for long enough: they are lost
+        self.before = Seq(
+            0
+        )  # the highest seq that the token before it spoke of: what the engine asks for if it misses it
 
     def take(self, packet: Packet, data: bytes, deadline: Instant) -> Arrival:
         """A token has come, whole at least up to its number."""
@@ -55,7 +57,7 @@ class Gate:
         else:
             self._key = key
             self.ring = RingId(*_RING.unpack_from(data))
-            self.waited = Seq(0)
+            self.before = Seq(0)
         self._newest = number
         self.packet = packet
         self.brought = 1 << packet.network
@@ -71,11 +73,8 @@ class Gate:
         """It goes up; later copies are dropped."""
         packet, self.packet, self.deadline = self.packet, None, None
         assert packet is not None
+        self.before = self.seq
         return packet
-
-    def expire(self) -> None:
-        """The waiting token's time is over: what it speaks of and is not here is not waited for again."""
-        self.waited = max(self.waited, self.seq)
 
     def forget(self, ring: RingId) -> None:
         """This ring was installed: a token of an earlier one waits for nothing."""

@@ -3,7 +3,7 @@
 Above it is whoever drives an engine; below it N networks that may each lose anything. It gives what the engine sends to
 the networks that its style names, lets messages up at once, lets a token up when it may go, watches what arrives on
 which network, and marks, probes and takes back networks. It reads the engine's effects (a new ring starts it anew) and
-asks it one question, `lacks`. Membership packets go out on every network that is not marked, and up at every copy.
+asks it one question, `holds`. Membership packets go out on every network that is not marked, and up at every copy.
 
 On the way up the cost is per read, not per packet; nothing is decoded but tokens' names and probes.
 """
@@ -98,8 +98,8 @@ class Networks:
     def first_lane(self) -> Lane:
         return self._engine.first_lane()
 
-    def lacks(self, ring: RingId, after: Seq, through: Seq) -> bool:
-        return self._engine.lacks(ring, after, through)
+    def holds(self, ring: RingId, seq: Seq) -> bool:
+        return self._engine.holds(ring, seq)
 
     def check_invariants(self, *, thorough: bool = True) -> None:
         self._engine.check_invariants(thorough=thorough)
@@ -222,8 +222,10 @@ class Networks:
             self._pass_up(cause, now, effects)
 
     def _is_lacking(self) -> bool:
+        """Whether the engine would ask again for packets if it had the token: it does so for what it misses of those
+        that were numbered before its last visit."""
         gate = self._gate
-        return self._engine.lacks(gate.ring, gate.waited, gate.seq)
+        return not self._engine.holds(gate.ring, gate.before)
 
     def _expire(self, now: Instant, effects: list[Effect]) -> None:
         """The token has waited long enough. A timer that is as late as it is long says that we did not run: then nobody
@@ -233,7 +235,6 @@ class Networks:
         self.stats.expired += 1
         if self._style.blames_expiry and now - gate.deadline <= self._config.token_hold_ns:
             self._suspect(self._watch.expired(gate.brought, now), now, effects)
-        gate.expire()
         self._pass_up(Release.TIMER, now, effects)
 
     def _pass_up(self, cause: Release, now: Instant, effects: list[Effect]) -> None:

@@ -13,7 +13,7 @@ from ordercast.model.effects import Broadcast, Burst
 from ordercast.model.notes import Release
 from ordercast.networks.marks import Marks
 
-Lacking = Callable[[], bool]  # whether messages that were sent before the token are not here
+Lacking = Callable[[], bool]  # whether the token would make the engine ask for messages again
 
 
 class Style(ABC):

@@ -61,9 +61,9 @@ class Engine(Protocol):
     def first_lane(self) -> Lane:
         """Which lane the driver should drain first."""
 
-    def lacks(self, ring: RingId, after: Seq, through: Seq) -> bool:
-        """Whether packets of this ring are not here that are numbered above `after` and up to `through`, and were sent
-        before the token that says so. The one question of the layer that knows several networks."""
+    def holds(self, ring: RingId, seq: Seq) -> bool:
+        """Whether every packet through this seq of this ring is here; True also for a ring whose packets are not taken.
+        The one question of the layer that knows several networks."""
 
     def check_invariants(self, *, thorough: bool = True) -> None:
         """Raise AssertionError when the engine's own state is impossible; cheap enough for every input when not

@@ -17,7 +17,7 @@ from ordercast.model.notes import Moved, NetworkState, NetworkTurned, Release, T
 from ordercast.model.promises import NetworkPromise
 from ordercast.model.view import ViewKind
 from ordercast.networks.config import Replication
-from ordercast.order.ring.states.moves import GATHER
+from ordercast.order.ring.states.moves import GATHER, OPERATIONAL
 from ordercast.sim.options import SimOptions
 from ordercast.trace.records import DeliveredBatch, Event, Submitted
 from ordercast.wire.header import HEADER, PREFIX, RETRANSMITTED, MessageKind
@@ -41,21 +41,22 @@ class Conduct:
     """What one process has done so far."""
 
     states: list[NetworkState]
+    is_operational: bool = False  # its engine works with the token, and does not form a ring
     members: tuple[ProcessId, ...] = ()
     sent: list[int] = field(default_factory=list)  # data packets, by network, since the marks last changed
     brought: dict[Key, int] = field(default_factory=dict)  # networks that brought each token, as bits
     first_at: dict[Key, int] = field(default_factory=dict)
     released: dict[RingId, int] = field(default_factory=dict)  # the last token passed up
-    waited: dict[RingId, int] = field(default_factory=dict)  # messages up to here were waited for
+    spoken: dict[RingId, int] = field(default_factory=dict)  # the highest seq of which it spoke
     held: dict[RingId, set[int]] = field(default_factory=dict)  # data packets that came, or were sent
-    known: dict[RingId, int] = field(default_factory=dict)  # up to here nothing is missing that was not waited for
+    known: dict[RingId, int] = field(default_factory=dict)  # up to here nothing is missing
     alarmed: int | None = None  # the network of an alarm that no mark has followed yet
     is_complete: bool = False  # it was in a view of all
 
     def missing(self, ring: RingId, through: int) -> int | None:
-        """The first packet that is neither held nor was waited for."""
+        """The first packet that never came."""
         held = self.held.get(ring, set())
-        seq = max(self.known.get(ring, 0), self.waited.get(ring, 0)) + 1
+        seq = self.known.get(ring, 0) + 1
         while seq <= through and seq in held:
             seq += 1
         self.known[ring] = seq - 1
@@ -126,8 +127,10 @@ class NetworkWitness:
                 self._turned(process, conduct, effect.note)
             elif isinstance(effect.note, TokenReleased):
                 self._released(process, conduct, effect.note, now)
-            elif isinstance(effect.note, Moved) and effect.note.target == GATHER and conduct.is_complete:
-                self._found(NetworkPromise.NO_VIEW_CHANGE, process, f"gave up its ring: {effect.note.text}")
+            elif isinstance(effect.note, Moved):
+                conduct.is_operational = effect.note.target == OPERATIONAL
+                if effect.note.target == GATHER and conduct.is_complete:
+                    self._found(NetworkPromise.NO_VIEW_CHANGE, process, f"gave up its ring: {effect.note.text}")
 
     def observe(self, event: Event) -> None:
         """How long messages take from the moment at which all are together."""
@@ -156,12 +159,11 @@ class NetworkWitness:
             self._found(NetworkPromise.TOKENS, process, f"{text} was passed up before every good network brought it")
         if note.cause is Release.ENOUGH and brought.bit_count() < min(self._config.copies, len(good)):
             self._found(NetworkPromise.TOKENS, process, f"{text} was passed up before enough copies had come")
-        if note.cause in (Release.DIRECT, Release.GAP_CLOSED) and not self._options.ring.accelerated:
-            missing = conduct.missing(note.ring, note.seq)
+        if note.cause in (Release.DIRECT, Release.GAP_CLOSED) and conduct.is_operational:
+            missing = conduct.missing(note.ring, conduct.spoken.get(note.ring, 0))
             if missing is not None:
                 self._found(NetworkPromise.TOKENS, process, f"{text} was passed up without packet {missing}")
-        if note.cause is Release.TIMER:
-            conduct.waited[note.ring] = max(conduct.waited.get(note.ring, 0), note.seq)
+        conduct.spoken[note.ring] = note.seq
         waited = now - conduct.first_at.get(key, now)
         if self._options.is_one_whole and waited > self._config.token_hold_ns * 1.02 + MILLISECOND:
             self._found(NetworkPromise.TOKENS, process, f"{text} waited for {waited / 1e6:.1f} ms")

@@ -127,16 +127,9 @@ class RingNode:
     def first_lane(self) -> Lane:
         return self._lane
 
-    def lacks(self, ring: RingId, after: Seq, through: Seq) -> bool:
-        """On an accelerated ring packets follow the token that counts them: there it is what the engine would ask for
-        again, which was numbered before the visit before."""
+    def holds(self, ring: RingId, seq: Seq) -> bool:
         accepting = self._state.accepting(self._running)
-        if accepting is None or accepting.id != ring:
-            return False
-        if self._config.accelerated:
-            through = min(through, accepting.memory.received_seq)
-        store = accepting.store
-        return store.aru < through and store.has_hole(after, through)
+        return accepting is None or accepting.id != ring or accepting.store.aru >= seq
 
     # Inputs
 

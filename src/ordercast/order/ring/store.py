@@ -72,13 +72,6 @@ class Store:
                 holes.append(Seq(seq))
         return holes
 
-    def has_hole(self, after: Seq, through: Seq) -> bool:
-        """Whether a seq above `after` and up to `through` is not held."""
-        first = max(after, self.aru) + 1
-        if through > self.high:
-            return first <= through
-        return any(self.slots[seq - self.base - 1] is None for seq in range(first, through + 1))
-
     def held_after(self, seq: Seq) -> Iterator[tuple[Seq, Run]]:
         """What is held above `seq`, ascending."""
         for index in range(max(seq - self.base, 0), len(self.slots)):
