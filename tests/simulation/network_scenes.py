@@ -37,8 +37,8 @@ def networks(style: Replication, count: int | None = None) -> NetworksConfig:
     return NetworksConfig(count=count or (3 if style is Replication.ACTIVE_PASSIVE else 2), replication=style)
 
 
-def options(style: Replication, *faults: Fault, messages: int = 300) -> SimOptions:
-    config = networks(style)
+def options(style: Replication, *faults: Fault, messages: int = 300, count: int | None = None) -> SimOptions:
+    config = networks(style, count)
     delays = [Line(delay_min_ns=d * MICROSECOND, delay_max_ns=d * MICROSECOND) for d in (60, 90, 140)]
     return SimOptions(
         nodes=NODES,
@@ -82,5 +82,5 @@ class Story:
         return sum(isinstance(event, Installed) and event.at >= BEGIN for event in self.result.events)
 
 
-def told(style: Replication, *faults: Fault, messages: int = 300, seed: int = 1) -> Story:
-    return Story(simulate(options(style, *faults, messages=messages), seed, keep_events=True))
+def told(style: Replication, *faults: Fault, messages: int = 300, seed: int = 1, count: int | None = None) -> Story:
+    return Story(simulate(options(style, *faults, messages=messages, count=count), seed, keep_events=True))

@@ -198,7 +198,7 @@ class NetworkWitness:
             return
         sent = [conduct.sent[network] for network in conduct.good]
         bound = self._copies(conduct.good)
-        if max(sent) - min(sent) > bound:
+        if sent and max(sent) - min(sent) > bound:
             self._found(NetworkPromise.SENDS, process, f"its packets are not spread evenly: {conduct.sent}")
 
     def _check_networks(
