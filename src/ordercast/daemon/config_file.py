@@ -20,6 +20,7 @@ from ordercast.daemon.config_keys import (
     COPIES,
     NETWORKS,
     NODE,
+    NODE_ON_SEVERAL,
     NODES,
     REPLICATION,
     RING,
@@ -211,9 +212,9 @@ def _peers(
             checked_daemon(name)
         except UsageError as error:
             problems.append(f"nodes.{name}: {error}")
-        values = read_table(table, NODE, path, problems)
-        wanted = "address" if len(networks) == 1 else "addresses"
-        problems += [f"{path}{key} is missing" for key in ("id", wanted) if key not in table]
+        keys = NODE if len(networks) == 1 else NODE_ON_SEVERAL
+        values = read_table(table, keys, path, problems)
+        problems += [f"{path}{key.name} is missing" for key in keys[:2] if key.name not in table]
         places = places_of(values, networks, path, problems)
         if "node" in values and places:
             if "status_port" in values:

@@ -189,11 +189,11 @@ INBOX = (Key("size_max", "inbox_size_max", read_size), Key("stall", "stall_ns", 
 NODE = (
     Key("id", "node", partial(read_integer, high=NODE_MAX)),
     Key("address", "address", read_host),
-    Key("addresses", "addresses", read_hosts),
     Key("token_port", "token_port", read_port),
     Key("data_port", "data_port", read_port),
     Key("status_port", "status_port", read_port_or_none),
 )
+NODE_ON_SEVERAL = tuple(Key("addresses", "addresses", read_hosts) if key.name == "address" else key for key in NODE)
 TABLES = {
     "network": NETWORK,
     "redundancy": REDUNDANCY,

@@ -46,8 +46,8 @@ def several_networks(
 def redundancy(document: Mapping[str, Any], values: dict[str, Any], problems: list[str]) -> NetworksConfig:
     top = {key.name: document[key.name] for key in (REPLICATION, COPIES) if key.name in document}
     chosen = read_table(top, (REPLICATION, COPIES), "", problems)
-    if NETWORKS not in document and (top or values):
-        name = next(iter(top), "[redundancy]")
+    if NETWORKS not in document and top:
+        name = next(iter(top))
         problems.append(f"{name} is there, but one network alone: write [[networks]] for each of them, or leave it out")
     return NetworksConfig(**chosen, **values)
 
@@ -56,15 +56,11 @@ def places_of(
     values: dict[str, Any], networks: tuple[NetworkConfig, ...], path: str, problems: list[str]
 ) -> tuple[Place, ...]:
     """Where a node receives on each network; nothing when that is not said."""
-    addresses = values.get("addresses")
-    if addresses is None:
-        addresses = (values["address"],) if "address" in values else ()
-    elif "address" in values:
-        problems.append(f"{path}address and {path}addresses are both there: leave out one of them")
-        return ()
+    addresses = values.get("addresses", (values["address"],) if "address" in values else ())
     if addresses and len(addresses) != len(networks):
-        count = f"{len(networks)} network{'s' * (len(networks) > 1)}"
-        problems.append(f"{path}addresses: {len(addresses)} for {count}: write one for each, in their order")
+        count = len(networks)
+        problems.append(f"{path}addresses: {len(addresses)} for {count} networks: write one for each, in their order")
+    if len(addresses) != len(networks):
         return ()
     return tuple(
         Place(

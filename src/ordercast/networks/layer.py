@@ -299,7 +299,7 @@ class Networks:
         effects: list[Effect],
     ) -> None:
         self.marks.mark(network, now)
-        self._probing[network].restart()
+        self._probing[network].restart(now)
         self._watch.reset()
         self.stats.alarms[network] += 1
         about = "" if process is None else f" ({process_text(process)})"
@@ -349,9 +349,9 @@ class Networks:
         self._turned(network, Evidence.HEARD, None, sentence, effects)
         self._probe(network, now, effects)
 
-    def _give_up(self, network: int, process: ProcessId, effects: list[Effect]) -> None:
+    def _give_up(self, network: int, process: ProcessId, now: Instant, effects: list[Effect]) -> None:
         self.marks.give_up(network)
-        self._probing[network].restart()
+        self._probing[network].restart(now)
         sentence = f"{self._config.name(network)} failed its trial: {process_text(process)} was not heard there"
         self._turned(network, Evidence.UNHEARD, process, sentence, effects)
 
@@ -399,15 +399,24 @@ class Networks:
             if probing.is_used_by_all(now):
                 self._take_back(network, now, effects)
             elif not self._in_need and (silent := probing.unheard(now)) is not None:
-                self._give_up(network, silent, effects)
+                self._give_up(network, silent, now, effects)
 
     def _probe_all(self, now: Instant, effects: list[Effect]) -> None:
         self._probe_at = None
         for network, state in enumerate(self.marks.states):
             if state is not NetworkState.GOOD:
                 self._judge(network, now, effects)
+                self._tell_silence(network, now, effects)
             if self.marks[network] is not NetworkState.GOOD or self._probing[network].is_probed(now):
                 self._probe(network, now, effects)
+
+    def _tell_silence(self, network: int, now: Instant, effects: list[Effect]) -> None:
+        """Once after each mark, when everybody has had time to probe: whom we do not hear there. Who reads the records
+        of all members sees from it what broke (`diagnosis.py`)."""
+        if self.marks[network] is NetworkState.FAULTY:
+            for member in self._probing[network].silent(now):
+                sentence = f"{process_text(member)} is not heard on {self._config.name(network)}"
+                self._turned(network, Evidence.UNHEARD, member, sentence, effects)
 
     def _probe(self, network: int, now: Instant, effects: list[Effect]) -> None:
         """Say on a network what we think of it; and again, until all think well of it."""

@@ -31,7 +31,7 @@ class Word:
 class Probing:
     """Of one network, among the members of one ring."""
 
-    __slots__ = ("_config", "_words", "members", "number", "tried_at")
+    __slots__ = ("_config", "_words", "marked_at", "members", "number", "tried_at")
 
     def __init__(self, config: NetworksConfig) -> None:
         self._config = config
@@ -39,17 +39,28 @@ class Probing:
         self.members: tuple[ProcessId, ...] = ()  # all but me
         self.number = 0  # of my last probe
         self.tried_at = Instant(0)  # when the trial began
+        self.marked_at: Instant | None = None  # until it was told who is not heard there since
 
     def begin(self, members: tuple[ProcessId, ...], now: Instant) -> None:
         """A new ring: nothing is known."""
         self._words.clear()
+        self.marked_at = None
         self.members = members
         self.tried_at = now
 
-    def restart(self) -> None:
+    def restart(self, now: Instant) -> None:
         """The network was marked: what was proved before counts no more."""
+        self.marked_at = now
         for word in self._words.values():
             word.row = 0
+
+    def silent(self, now: Instant) -> tuple[ProcessId, ...]:
+        """Who was not heard since the mark though there was time; told once."""
+        marked_at = self.marked_at
+        if marked_at is None or now - marked_at < self._config.unheard_ns:
+            return ()
+        self.marked_at = None
+        return tuple(m for m in self.members if m not in self._words or self._words[m].at < marked_at)
 
     def hear(self, probe: Probe, now: Instant) -> bool:
         """Note a member's probe; False when a newer one came before it."""
