@@ -66,6 +66,8 @@ def _words_of(options: SimOptions) -> list[str]:
         words += ["--duration", duration_text(options.fault_time_ns)]
     if options.services != usual.services:
         words += [word for service in options.services for word in ("--service", service.name.lower())]
+    if options.networks.count > 1:
+        words += ["--redundant", str(options.networks.count), "--replication", options.networks.replication.value]
     if options.ring.accelerated != usual.ring.accelerated:
         words.append("--accelerated" if options.ring.accelerated else "--plain")
     return words + [word for fault in options.faults for word in ("--fault", fault_text(fault))]

@@ -52,13 +52,10 @@ class Episode:
             return f"nobody hears {_listed(silent, name)} there, and the others hear each other: it cannot send"
         if len(deaf) == 1 and silent == everybody - set(deaf):
             return f"{_listed(set(deaf), name)} hears nobody there, and the others hear each other: it cannot receive"
-        lone = set(deaf) & silent
-        if (
-            len(lone) == 1
-            and silent - lone <= deaf[next(iter(lone))]
-            and all(deaf[one] <= lone for one in deaf.keys() - lone)
-        ):
-            return f"{_listed(lone, name)} and the others do not hear each other there: it is cut off from the network"
+        for one in sorted(everybody):
+            others = everybody - {one}
+            if deaf.get(one) == others and all(deaf.get(other) == {one} for other in others):
+                return f"{name(one)} and the others do not hear each other there: it is cut off from the network"
         pairs = "; ".join(f"{name(one)} does not hear {_listed(others, name)}" for one, others in sorted(deaf.items()))
         return f"some do not reach some others there: {pairs}"
 
