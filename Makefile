@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check format setup swarm chaos bench-core bench-memory bench-live bench-clients bench-model bench-replicated clean
+.PHONY: demo test check format setup swarm chaos bench-core bench-memory bench-live bench-clients bench-model bench-networks bench-replicated clean
 
 demo: $(READY)  ## a simulated cluster loses a member, splits and merges, drawn as it happens
 	@$(BIN)/ordercast demo
@@ -45,6 +45,9 @@ bench-clients: $(READY)  ## clients of daemons: throughput, latency, a thousand 
 
 bench-model: $(READY)  ## the paper's model of rotation time and latency against the simulator
 	$(BIN)/python bench/model.py
+
+bench-networks: $(READY)  ## redundant networks: cost of the layer, the paper's figures, live on limited bridges (root); ARGS=--quick
+	$(BIN)/python -m bench.networks --json bench-networks.json $(ARGS)
 
 bench-replicated: $(READY)  ## the replicated dictionary beside PySyncObj's, then a gigabyte for a joiner
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'

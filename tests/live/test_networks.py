@@ -132,7 +132,7 @@ def test_the_records_tell_what_broke(tmp_path: Path, fault: Fault, conclusion: s
     with live(tmp_path, "active") as cluster:
         fault(cluster.hosts)
         wait_for_alarms(cluster, "NETWORK_FAULTY")
-        cluster.watch(1.0)  # everybody has probed a few times
+        cluster.watch(2.0)  # everybody has probed often enough to tell whom it hears
         mend(cluster.hosts)
         wait_for_alarms(cluster, "NETWORK_REPAIRED")
     (episode, *_) = _episodes(cluster.folder)

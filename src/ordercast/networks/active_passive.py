@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ordercast.model.effects import Broadcast
 from ordercast.model.notes import Release
 from ordercast.networks.marks import Marks
-from ordercast.networks.styles import Lacking, Rotation, Style, shares
+from ordercast.networks.styles import Lacking, Rotation, Style, packets_in, shares
 
 
 class ActivePassive(Style):
@@ -26,7 +26,7 @@ class ActivePassive(Style):
     def spread(self, broadcast: Broadcast) -> Sequence[Broadcast]:
         marks, bursts = self._marks, broadcast.bursts
         order = self._messages.order(marks.good)
-        count = sum(-(-len(data) // size) for data, size in bursts)
+        count = packets_in(bursts)
         self._messages.step(order, count)
         if count == 1 or len(order) <= self._copies:
             broadcast.networks = (*order[: self._copies], *marks.trial)

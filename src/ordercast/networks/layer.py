@@ -144,15 +144,16 @@ class Networks:
         is_first = False  # the waiting token has just come
         kinds, members, received = self._kinds, self._watch.members, self.stats.received
         for packet in packets:
-            data, size, network = bytes(packet.data), packet.segment_size, packet.network
+            data, size, _, _, network = packet
+            if type(data) is not bytes:
+                data = bytes(data)
             kind = kinds.get(data[:HEAD_SIZE])
             if kind == DATA:
-                count = -(-len(data) // size)
+                count = 1 if len(data) <= size else -(-len(data) // size)
                 received[network] += count
                 member = members.get(data[TRANSMITTER_AT:TRANSMITTER_END])
                 if member is not None and (count == 1 or _is_uniform(data, size)):
-                    behind = member.messages.add(network, count)
-                    if behind:
+                    if behind := member.messages.add(network, count):
                         found = suspicions(behind, Evidence.MESSAGES, member, member.messages)
                         self._suspect(found, now, effects)
                 elif count > 1:
@@ -165,8 +166,8 @@ class Networks:
                 is_first |= self._take_token(packet, data, up, now, effects)
             else:
                 self._take_control(kind, packet, data, up, now, effects)
-        if up:
-            effects += self._outward(self._engine.receive(up, now), now)
+        if up and (inner := self._engine.receive(up, now)):
+            effects += self._outward(inner, now)
         if self._gate.packet is not None:
             self._release(now, effects, is_first=is_first)
         return effects

@@ -6,7 +6,7 @@ of Figure 5: how many packets of one kind from one member each network brought. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ordercast.model.ids import Instant
 
@@ -68,15 +68,14 @@ class Counts:
         self._total = 0
         self._due = self._catch_up
 
-    def add(self, network: int, count: int = 1) -> list[int]:
+    def add(self, network: int, count: int = 1) -> Sequence[int]:
         """So many came. Returns the networks that are too far behind; mostly none, and at little cost."""
-        counts = self.counts
-        here = counts[network] = counts[network] + count
-        self._total += count
-        if self._total >= self._due:
+        here = self.counts[network] = self.counts[network] + count
+        total = self._total = self._total + count
+        if total < self._due and here <= self._limit:
+            return ()
+        if total >= self._due:
             self._forgive()
-        elif here <= self._limit:
-            return []
         return self._look()
 
     def _forgive(self) -> None:

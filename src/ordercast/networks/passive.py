@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ordercast.model.effects import Broadcast
 from ordercast.model.notes import Release
 from ordercast.networks.marks import Marks
-from ordercast.networks.styles import Lacking, Rotation, Style, shares
+from ordercast.networks.styles import Lacking, Rotation, Style, packets_in, shares
 
 
 class Passive(Style):
@@ -24,7 +24,7 @@ class Passive(Style):
     def spread(self, broadcast: Broadcast) -> Sequence[Broadcast]:
         marks, bursts = self._marks, broadcast.bursts
         order = self._messages.order(marks.good)
-        count = sum(-(-len(data) // size) for data, size in bursts)
+        count = packets_in(bursts)
         self._messages.step(order, count)
         if count == 1 or len(order) == 1:
             broadcast.networks = (order[0], *marks.trial)

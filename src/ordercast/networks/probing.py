@@ -57,7 +57,7 @@ class Probing:
     def silent(self, now: Instant) -> tuple[ProcessId, ...]:
         """Who was not heard since the mark though there was time; told once."""
         marked_at = self.marked_at
-        if marked_at is None or now - marked_at < self._config.unheard_ns:
+        if marked_at is None or now - marked_at < self._config.proof * self._config.probe_ns:
             return ()
         self.marked_at = None
         return tuple(m for m in self.members if m not in self._words or self._words[m].at < marked_at)

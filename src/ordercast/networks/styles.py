@@ -7,6 +7,7 @@ gets of it is in one piece, so that a piece can be sent, received and read as a 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
 from ordercast.model.effects import Broadcast, Burst
@@ -49,17 +50,24 @@ class Rotation:
 
     def order(self, good: tuple[int, ...]) -> tuple[int, ...]:
         """The good networks, beginning after the one that was used last."""
-        last = self.last
-        return tuple(network for network in good if network > last) + tuple(n for n in good if n <= last)
+        at = bisect_right(good, self.last)
+        return good[at:] + good[:at]
 
     def step(self, order: tuple[int, ...], count: int) -> None:
         """So many packets were given to the networks in this order."""
         self.last = order[(count - 1) % len(order)]
 
 
+def packets_in(bursts: Sequence[Burst]) -> int:
+    if len(bursts) == 1:
+        data, size = bursts[0]
+        return -(-len(data) // size)
+    return sum(-(-len(data) // size) for data, size in bursts)
+
+
 def shares(bursts: Sequence[Burst], parts: int) -> Iterator[list[Burst]]:
     """Packets in so many pieces of equal length, the first ones longer by one where that does not come out even."""
-    total = sum(-(-len(data) // size) for data, size in bursts)
+    total = packets_in(bursts)
     left = iter(bursts)
     data, size = next(left)
     at = 0

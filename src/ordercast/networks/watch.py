@@ -8,6 +8,7 @@ its share, or nothing: it is not measured there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ordercast.model.ids import Instant, ProcessId
@@ -84,6 +85,6 @@ class Watch:
                 self.problems.brought(network)
 
 
-def suspicions(behind: list[int], evidence: Evidence, member: Member, counts: Counts) -> list[Suspicion]:
+def suspicions(behind: Sequence[int], evidence: Evidence, member: Member, counts: Counts) -> list[Suspicion]:
     listed = ", ".join(str(counts.counts[network]) for network in counts.judged)
     return [Suspicion(network, evidence, member.process, f"{listed} by network") for network in behind]

@@ -254,8 +254,13 @@ class Host:
         """In order; what leaves the host leaves after the processing time."""
         life = self.life
         assert life is not None
+        send_ns, departure = self.world.options.send_ns, self.world.now + delay
         for effect in effects:
-            self._carry_out_one(life, effect, self.world.now + delay)
+            if send_ns and isinstance(effect, Broadcast | SendTo):
+                copies = len(effect.packets) if isinstance(effect, Broadcast) else 1
+                departure += int(send_ns * copies * len(effect.networks) * self.slowness)
+                life.busy_until = max(life.busy_until, departure)
+            self._carry_out_one(life, effect, departure)
             if life is not self.life:
                 return
         deadline = life.engine.next_deadline()

@@ -107,6 +107,7 @@ class SimOptions:
     # The hosts
     packet_ns: int = 2 * MICROSECOND  # processing of a data packet
     byte_ns: int = 0  # more for each of its bytes
+    send_ns: int = 0  # handing a packet to a network, for each copy of it
     token_ns: int = 10 * MICROSECOND  # processing of a token or another control message
     slow_hosts: tuple[tuple[int, float], ...] = ()  # (node, how many times longer its processing takes)
     disk_ns: int = 300 * MICROSECOND  # a write to stable storage, up to twice this

@@ -14,22 +14,22 @@ def test_a_network_is_behind_when_another_leads_by_more_than_the_threshold() -> 
 
 def test_batches_count_as_their_packets() -> None:
     counts = Counts(3, threshold=10, catch_up=1000, judged=(0, 1, 2))
-    assert counts.add(0, 10) == [] and counts.add(2, 5) == []
+    assert not counts.add(0, 10) and not counts.add(2, 5)
     assert counts.add(0, 3) == [1]
     assert counts.add(0, 3) == [1, 2]
 
 
 def test_who_is_not_judged_neither_leads_nor_lags() -> None:
     counts = Counts(3, threshold=10, catch_up=1000, judged=(0, 1))
-    assert counts.add(2, 100) == []
+    assert not counts.add(2, 100)
     counts.add(0, 5)
-    assert counts.add(1, 5) == []
+    assert not counts.add(1, 5)
 
 
 @pytest.mark.parametrize("network", [0, 1])
 def test_one_network_alone_is_behind_nobody(network: int) -> None:
     counts = Counts(2, threshold=3, catch_up=1000, judged=(0,))
-    assert counts.add(network, 100) == []
+    assert not counts.add(network, 100)
 
 
 def test_forgiveness_raises_what_is_behind_and_not_above_the_first() -> None:
@@ -46,7 +46,7 @@ def test_a_reset_forgets_everything_and_may_judge_others() -> None:
     counts.add(0, 5)
     counts.reset((1, 2))
     assert counts.counts == [0, 0, 0] and counts.judged == (1, 2)
-    assert counts.add(1, 3) == [] and counts.add(1) == [2]
+    assert not counts.add(1, 3) and counts.add(1) == [2]
 
 
 def test_problems_mark_at_the_threshold() -> None:
