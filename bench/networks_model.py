@@ -28,9 +28,9 @@ STYLES: dict[str, NetworksConfig] = {
     "passive, 2": NetworksConfig(count=2, replication=Replication.PASSIVE),
     "active-passive, 2 of 3": NetworksConfig(count=3, replication=Replication.ACTIVE_PASSIVE),
 }
-BEGIN, SPAN = 2 * SECOND, 300 * MILLISECOND
+BEGIN, SPAN = 2 * SECOND, 200 * MILLISECOND
 TOP_UP_NS = 2 * MILLISECOND
-QUEUED = 400_000  # bytes that every host has to send at any time
+QUEUED = 260_000  # bytes that every host has to send at any time
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def sizes(quick: bool) -> list[int]:
     """Around the sizes of which one, two or three fill a packet."""
     whole = RING.whole_size_max
     half = (RING.body_size_max - 14) // 2
-    return [100, half, half + 1, whole, whole + 1] if quick else [
+    return [400, half, half + 1, whole, whole + 1] if quick else [
         100, 300, 500, half - 60, half, half + 1, 900, 1100, whole - 60, whole, whole + 1, 1800, 2500, 4000, 10_000
     ]  # fmt: skip
 
@@ -62,8 +62,8 @@ def point(style: str, nodes: int, size: int, cpu: float = 1.0, seed: int = 1) ->
         bandwidth=100_000_000,
         delay_min_ns=30 * MICROSECOND,
         delay_max_ns=30 * MICROSECOND,
-        packet_ns=int(45 * MICROSECOND * cpu),
-        send_ns=int(25 * MICROSECOND * cpu),
+        packet_ns=int(55 * MICROSECOND * cpu),
+        send_ns=int(30 * MICROSECOND * cpu),
         token_ns=int(60 * MICROSECOND * cpu),
         receive_buffer=4000,
         fault_time_ns=BEGIN + SPAN,

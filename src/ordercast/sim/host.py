@@ -256,16 +256,29 @@ class Host:
         assert life is not None
         send_ns, departure = self.world.options.send_ns, self.world.now + delay
         for effect in effects:
-            if send_ns and isinstance(effect, Broadcast | SendTo):
-                copies = len(effect.packets) if isinstance(effect, Broadcast) else 1
-                departure += int(send_ns * copies * len(effect.networks) * self.slowness)
-                life.busy_until = max(life.busy_until, departure)
+            if send_ns and isinstance(effect, Broadcast):
+                departure = self._send_slowly(life, effect, departure, int(send_ns * self.slowness))
+                continue
+            if send_ns and isinstance(effect, SendTo):
+                departure += int(send_ns * len(effect.networks) * self.slowness)
             self._carry_out_one(life, effect, departure)
             if life is not self.life:
                 return
+        life.busy_until = max(life.busy_until, departure)
         deadline = life.engine.next_deadline()
         if deadline is not None:
             self._arm(life, max(self.world.now, self._global(deadline)))
+
+    def _send_slowly(self, life: Life, effect: Broadcast, departure: int, send_ns: int) -> int:
+        """One packet after the other, each on one network after the other."""
+        world = self.world
+        if world.witness is not None:
+            world.witness.effect(life.process, effect, world.now)
+        for packet in effect.packets:
+            for number in effect.networks:
+                departure += send_ns
+                world.networks[number].broadcast(self.node, world.others(self.node), [packet], departure)
+        return departure
 
     def _carry_out_one(self, life: Life, effect: Effect, departure: int) -> None:
         world = self.world
