@@ -156,10 +156,13 @@ class NodeConfig:
         return tuple(peer for peer in everybody if peer.node != self.node)
 
     def with_packet_size(self) -> NodeConfig:
-        """Packets as large as the network allows: the MTU less the headers of IP and UDP."""
-        version = ip_address(self.peers[0].address if self.peers else LOOPBACK).version
-        size = min(network.mtu for network in self.networks) - (28 if version == 4 else 48)
+        """Packets as large as every network allows: the MTU less the headers of IP and UDP."""
+        size = min(self.on(number)._packet_size() for number in range(len(self.networks)))
         return replace(self, ring=replace(self.ring, packet_size_max=size))
+
+    def _packet_size(self) -> int:
+        version = ip_address(self.peers[0].address if self.peers else LOOPBACK).version
+        return self.network.mtu - (28 if version == 4 else 48)
 
 
 def local_peer(node: NodeId, port: int = PORT) -> Peer:

@@ -136,6 +136,8 @@ def read_cluster(path: Path) -> ClusterFile:
     if peers and is_sound:
         config = _with_packet_size(config, is_given="packet_size_max" in values["ring"])
         problems += _network_problems(config) or _ring_problems(config.ring)
+        for number in range(1, len(networks)):
+            problems += [f"networks.{number}: {problem}" for problem in _network_problems(config.on(number))]
         problems += redundancy_problems(config)
     if problems:
         raise ConfigError(path, problems)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from ipaddress import ip_address
 from typing import Any
 
-from ordercast.daemon.config import NetworkConfig, NodeConfig, Place, Transport
+from ordercast.daemon.config import NetworkConfig, NodeConfig, Place
 from ordercast.daemon.config_keys import (
     COPIES,
     NAMED_NETWORK,
@@ -95,8 +94,3 @@ def _shared(config: NodeConfig) -> Iterator[str]:
                 where = f"{place[0]} port {place[1]}"
                 yield f"nodes.{peer.name}.addresses: {where} is used on {seen[place]} and on {network.name}"
             seen.setdefault(place, network.name)
-    for at, network in enumerate(config.networks):
-        version = ip_address(config.on(at).peers[0].address).version
-        if network.transport is Transport.MULTICAST and ip_address(network.group).version != version:
-            example = "239.192.79.67" if version == 4 else "ff15::4f43"
-            yield f"networks.{at}.group: {network.group} is not an IPv{version} group: write {example}"
