@@ -242,9 +242,13 @@ def _networks(node: ObservedNode) -> tuple[NetworkStatus, ...]:
     if layer is None:
         return ()
     return tuple(
-        NetworkStatus(config.name(number), state.value, layer.stats.received[number], layer.stats.alarms[number])
+        NetworkStatus(config.name(number), state.value, _received(node.networks[number]), layer.stats.alarms[number])
         for number, state in enumerate(layer.marks.states)
     )
+
+
+def _received(network: ObservedSockets) -> int:
+    return network.data.counters.packets_received + network.token.counters.packets_received
 
 
 def _trace(node: ObservedNode) -> TraceStatus:

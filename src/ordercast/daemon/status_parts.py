@@ -161,7 +161,7 @@ class NetworkStatus:
 
     name: str
     state: str  # good, on trial, faulty
-    packets_received: int  # tokens and data, copies too
+    packets_received: int  # on both lanes, copies too
     marked: int  # how often it was found faulty
 
 

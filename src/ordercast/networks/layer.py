@@ -65,6 +65,7 @@ class Networks:
             MAGIC + bytes((VERSION, kind)) + self._cluster: int(kind)
             for kind in (MessageKind.DATA, MessageKind.TOKEN, MessageKind.ANNOUNCEMENT, MessageKind.PROBE)
         }
+        self._data_head = MAGIC + bytes((VERSION, DATA)) + self._cluster
         self.marks = Marks(config)
         self._style = style_of(config, self.marks)
         self._gate = Gate()
@@ -74,7 +75,7 @@ class Networks:
         self._me = ProcessId(0)
         self._ring = RingId(0, ProcessId(0))  # the ring that is installed
         self._in_need = False  # even the last good network has faults: everything is used
-        self.stats = NetworksStats([0] * config.count, [0] * config.count)
+        self.stats = NetworksStats([0] * config.count)
 
     # What a driver asks
 
@@ -139,33 +140,23 @@ class Networks:
         return effects
 
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
+        """Data packets, which are nearly all, are counted and passed as they are; what is left is sorted out."""
         effects: list[Effect] = []
-        up: list[Packet] = []
-        is_first = False  # the waiting token has just come
-        kinds, members, received = self._kinds, self._watch.members, self.stats.received
+        head, members, passed = self._data_head, self._watch.members, 0
         for packet in packets:
             data, size, _, _, network = packet
-            if type(data) is not bytes:
-                data = bytes(data)
-            kind = kinds.get(data[:HEAD_SIZE])
-            if kind == DATA:
-                count = 1 if len(data) <= size else -(-len(data) // size)
-                received[network] += count
-                member = members.get(data[TRANSMITTER_AT:TRANSMITTER_END])
-                if member is not None and (count == 1 or _is_uniform(data, size)):
-                    if behind := member.messages.add(network, count):
-                        found = suspicions(behind, Evidence.MESSAGES, member, member.messages)
-                        self._suspect(found, now, effects)
-                elif count > 1:
-                    self._count_each(data, size, network, now, effects)
-                up.append(packet)
-            elif kind is None or len(data) > size:
-                up.append(packet)
-            elif kind == TOKEN:
-                received[network] += 1
-                is_first |= self._take_token(packet, data, up, now, effects)
-            else:
-                self._take_control(kind, packet, data, up, now, effects)
+            if type(data) is not bytes or not data.startswith(head):
+                break
+            passed += 1
+            member = members.get(data[TRANSMITTER_AT:TRANSMITTER_END])
+            if len(data) > size:
+                self._count_run(data, size, network, now, effects)
+            elif member is not None and (behind := member.messages.add(network)):
+                self._suspect(suspicions(behind, Evidence.MESSAGES, member, member.messages), now, effects)
+        up, is_first = packets, False
+        if passed < len(packets):
+            up = list(packets[:passed])
+            is_first = self._sort_out(packets[passed:], up, now, effects)
         if up and (inner := self._engine.receive(up, now)):
             effects += self._outward(inner, now)
         if self._gate.packet is not None:
@@ -174,18 +165,37 @@ class Networks:
 
     # What arrives
 
-    def _count_each(self, data: bytes, size: int, network: int, now: Instant, effects: list[Effect]) -> None:
-        """Packets of several members in one read."""
-        for at in range(0, len(data), size):
-            member = self._watch.members.get(data[at + TRANSMITTER_AT : at + TRANSMITTER_END])
+    def _sort_out(self, packets: Sequence[Packet], up: list[Packet], now: Instant, effects: list[Effect]) -> bool:
+        """Adds to `up` what is for the engine now; True when a new token has come, which now waits, perhaps for no time
+        at all."""
+        is_first = False
+        for packet in packets:
+            data, size = bytes(packet.data), packet.segment_size
+            kind = self._kinds.get(data[:HEAD_SIZE])
+            if kind == DATA:
+                self._count_run(data, size, packet.network, now, effects)
+                up.append(packet)
+            elif kind is None or len(data) > size:
+                up.append(packet)
+            elif kind == TOKEN:
+                is_first |= self._take_token(packet, data, up, now, effects)
+            else:
+                self._take_control(kind, packet, data, up, now, effects)
+        return is_first
+
+    def _count_run(self, data: bytes, size: int, network: int, now: Instant, effects: list[Effect]) -> None:
+        """All packets of one read; mostly they are one member's."""
+        members = self._watch.members
+        step = len(data) if _is_uniform(data, size) else size
+        for at in range(0, len(data), step):
+            member = members.get(data[at + TRANSMITTER_AT : at + TRANSMITTER_END])
             if member is not None:
-                behind = member.messages.add(network)
+                behind = member.messages.add(network, -(-step // size))
                 if behind:
-                    found = suspicions(behind, Evidence.MESSAGES, member, member.messages)
-                    self._suspect(found, now, effects)
+                    self._suspect(suspicions(behind, Evidence.MESSAGES, member, member.messages), now, effects)
 
     def _take_token(self, packet: Packet, data: bytes, up: list[Packet], now: Instant, effects: list[Effect]) -> bool:
-        """True when it is a new one, which now waits, perhaps for no time at all."""
+        """True when it is a new one."""
         if len(data) < NUMBER_END:
             up.append(packet)  # cut short: the engine says so
             return False
@@ -434,9 +444,8 @@ class Networks:
 def _is_uniform(data: bytes, size: int) -> bool:
     """Whether all packets of a read have the transmitter of the first. Bytes of node and incarnation are compared, all
     packets at a time."""
-    last = data[TRANSMITTER_AT : len(data) : size]
-    for at in (TRANSMITTER_AT + 1, TRANSMITTER_END - 1):
+    for at in (TRANSMITTER_AT, TRANSMITTER_AT + 1, TRANSMITTER_END - 1):
         column = data[at::size]
         if column.count(column[:1]) != len(column):
             return False
-    return last.count(last[:1]) == len(last)
+    return True

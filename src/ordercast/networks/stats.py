@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class NetworksStats:
-    received: list[int]  # packets, by network
     alarms: list[int]  # how often each network was marked
     expired: int = 0  # tokens that went up because they had waited long enough
     late_copies: int = 0  # copies of tokens that had gone up
