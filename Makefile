@@ -3,7 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check format setup swarm chaos chaos-replicated bench-core bench-memory bench-live bench-clients bench-model bench-replicated clean
+.PHONY: demo test check format setup swarm chaos chaos-replicated bench-core bench-memory bench-live bench-clients \
+	bench-model bench-networks bench-replicated clean
 
 demo: $(READY)  ## a real cluster on this machine: one daemon killed, one cut off, one late; all of it judged
 	@$(BIN)/ordercast demo
@@ -48,6 +49,9 @@ bench-clients: $(READY)  ## clients of daemons: throughput, latency, a thousand 
 
 bench-model: $(READY)  ## the paper's model of rotation time and latency against the simulator
 	$(BIN)/python bench/model.py
+
+bench-networks: $(READY)  ## redundant networks: cost of the layer, the paper's figures, live on limited bridges (root); ARGS=--quick
+	$(BIN)/python -m bench.networks --json bench-networks.json $(ARGS)
 
 bench-replicated: $(READY)  ## the replicated dictionary beside PySyncObj's, then a gigabyte for a joiner
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'

@@ -19,12 +19,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ordercast.daemon.config import NetworkConfig, NodeConfig, Peer, TraceConfig, TraceLevel, Transport
+from ordercast.daemon.config import PORT, NetworkConfig, NodeConfig, Peer, Place, TraceConfig, TraceLevel, Transport
 from ordercast.daemon.raw import RawNode
 from ordercast.model.effects import Deliver
 from ordercast.model.ids import NodeId
 from ordercast.model.service import Service
 from ordercast.model.view import View, ViewKind
+from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.order.ring.config import RingConfig
 
 STAMP = struct.Struct("=IIq")  # sender, counter, monotonic time in ns
@@ -127,7 +128,11 @@ class Load:
 
 
 def config_from(task: dict[str, Any]) -> NodeConfig:
-    peers = tuple(Peer(NodeId(i), f"n{i}", address) for i, address in enumerate(task["addresses"], 1))
+    more = list(zip(*task.get("more_addresses", ()), strict=True)) or [()] * len(task["addresses"])
+    peers = tuple(
+        Peer(NodeId(i), f"n{i}", address, more=tuple(Place(other, PORT + 1, PORT) for other in others))
+        for i, (address, others) in enumerate(zip(task["addresses"], more, strict=True), 1)
+    )
     ring = replace(
         RingConfig(queue_size_max=QUEUE_SIZE, message_size_max=1 << 20),
         accelerated=bool(task["accelerated"]),
@@ -143,6 +148,8 @@ def config_from(task: dict[str, Any]) -> NodeConfig:
         peers if len(peers) else (),
         ring,
         network,
+        (network,) * len(task.get("more_addresses", ())),
+        NetworksConfig(replication=Replication(task.get("replication", "active"))),
         trace or TraceConfig(),
     )
 
@@ -177,8 +184,10 @@ async def work(task: dict[str, Any]) -> None:
     total = int((await lines.readline()).decode())  # everybody has stopped: so many were sent
     await load.delivers(total)
     sockets, stats = node.sockets, node.engine.stats
+    alarms = [alarm.text for _, alarm in node.counters.alarms if alarm.network is not None]
     tell(
         {
+            "alarms": alarms,
             "node": task["node"],
             "delivered": delivered,
             "seconds": seconds,

@@ -76,6 +76,8 @@ class AlarmSeen:
     kind: str  # name of an AlarmKind
     text: str
     about: int | None  # node number
+    network: int | None = None
+    evidence: str | None = None  # name of an Evidence
 
 
 @dataclass(eq=False)
@@ -150,7 +152,8 @@ class LiveCluster:
         self.verdicts: list[Verdict] = []
         self.reports: dict[Host, dict[str, Any]] = {}  # the last ones, when all is settled
         self._state = folder / "state"
-        self._task = {"ring": QUICK, **task}
+        more = [[host.address(network) for host in hosts] for network in range(1, hosts.networks)]
+        self._task = {"ring": QUICK, "more_addresses": more, **task}
         self._addresses = [host.address6() if ipv6 else host.address() for host in hosts]
         self._changed = threading.Condition()
         self._numbers = count(1)

@@ -105,6 +105,10 @@ class Hosts(Sequence[Host]):
         self.is_switch = switch
         self._seed = seed
 
+    @property
+    def networks(self) -> int:
+        return len(self._faults)
+
     @overload
     def __getitem__(self, at: int) -> Host: ...
     @overload

@@ -18,13 +18,24 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from ordercast.daemon.config import MIB, NetworkConfig, NodeConfig, Peer, TraceConfig, TraceLevel, Transport
+from ordercast.daemon.config import (
+    MIB,
+    PORT,
+    NetworkConfig,
+    NodeConfig,
+    Peer,
+    Place,
+    TraceConfig,
+    TraceLevel,
+    Transport,
+)
 from ordercast.daemon.participant import NodeFailed, Participant
 from ordercast.daemon.raw import RawNode
 from ordercast.model.effects import Alarm, Deliver, InstallView
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant, NodeId, ProcessId, node_of
 from ordercast.model.service import Service
+from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.order.ring.config import RingConfig
 
 TICK_S = 0.02  # a sender at a rate wakes up so often
@@ -50,21 +61,37 @@ class Task:
     inbox_size_max: int = 32 * MIB
     stall_ns: int = 30_000_000_000
     ring: dict[str, Any] = field(default_factory=dict)  # keys of RingConfig that are not as usual
+    more_addresses: list[list[str]] = field(default_factory=list)  # of all nodes on each further network
+    transports: list[str] = field(default_factory=list)  # of each further network; what is left out is as the first
+    replication: str = "active"
+    redundancy: dict[str, Any] = field(default_factory=dict)  # keys of NetworksConfig that are not as usual
 
     def config(self) -> NodeConfig:
-        peers = tuple(Peer(NodeId(number), f"n{number}", address) for number, address in enumerate(self.addresses, 1))
+        more = list(zip(*self.more_addresses, strict=True)) or [()] * len(self.addresses)
+        peers = tuple(
+            Peer(NodeId(n), f"n{n}", address, more=tuple(Place(other, PORT + 1, PORT) for other in others))
+            for n, (address, others) in enumerate(zip(self.addresses, more, strict=True), 1)
+        )
         ring = {"queue_size_max": QUEUE_SIZE, "message_size_max": MESSAGE_SIZE_MAX, **self.ring}
         return NodeConfig(
             name=f"n{self.node}",
             node=NodeId(self.node),
             peers=peers,
             ring=RingConfig(cluster=self.cluster, **ring),
-            network=NetworkConfig(Transport(self.transport), self.group, segmentation=self.segmentation),
+            network=self._network(self.transport),
+            more_networks=tuple(self._network(kind) for kind in self._transports()),
+            redundancy=NetworksConfig(replication=Replication(self.replication), **self.redundancy),
             trace=TraceConfig(TraceLevel.FULL, Path(self.trace)),
             inbox_size_max=self.inbox_size_max,
             stall_ns=self.stall_ns,
             state_folder=None if self.state is None else Path(self.state),
         )
+
+    def _network(self, transport: str) -> NetworkConfig:
+        return NetworkConfig(Transport(transport), self.group, segmentation=self.segmentation)
+
+    def _transports(self) -> list[str]:
+        return [*self.transports, *[self.transport] * len(self.more_addresses)][: len(self.more_addresses)]
 
     def text(self) -> str:
         return json.dumps(asdict(self))
@@ -86,7 +113,8 @@ class Telling(Participant):
     def on_alarm(self, alarm: Alarm, at: Instant) -> None:
         super().on_alarm(alarm, at)
         about = None if alarm.process is None else node_of(alarm.process)
-        tell("alarm", kind=alarm.kind.name, text=alarm.text, about=about)
+        evidence = None if alarm.evidence is None else alarm.evidence.name
+        tell("alarm", kind=alarm.kind.name, text=alarm.text, about=about, network=alarm.network, evidence=evidence)
 
 
 class ToldNode(Telling, RawNode):

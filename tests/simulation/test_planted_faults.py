@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ordercast.checker import Outcome
-from ordercast.model.promises import GroupPromise, Promise, ReplicaPromise
+from ordercast.model.promises import AnyPromise
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import SATURATED_EVERY, SATURATED_FIRST, hostile_options
 
@@ -24,7 +24,7 @@ def _runs(fault: PlantedFault) -> Iterator[Result]:
         yield simulate(hostile_options(seed), seed)
 
 
-def _broken(result: Result) -> set[Promise | GroupPromise | ReplicaPromise | None]:
+def _broken(result: Result) -> set[AnyPromise | None]:
     return {verdict.promise for verdict in result.verdicts if verdict.outcome is Outcome.INVALID}
 
 

@@ -6,14 +6,14 @@ import pytest
 
 from ordercast.checker import Outcome
 from ordercast.groups.layer import Groups
-from ordercast.model.promises import GroupPromise, Promise, ReplicaPromise
+from ordercast.model.promises import AnyPromise, Promise
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import hostile_group_options
 
 from .planted_groups import PLANTED, PlantedFault
 
 
-def _broken(result: Result) -> set[Promise | GroupPromise | ReplicaPromise | None]:
+def _broken(result: Result) -> set[AnyPromise | None]:
     return {verdict.promise for verdict in result.verdicts if verdict.outcome is Outcome.INVALID}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ordercast.checker import Outcome
-from ordercast.model.promises import GroupPromise, Promise, ReplicaPromise
+from ordercast.model.promises import AnyPromise, ReplicaPromise
 from ordercast.replicated.core import Core
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import hostile_replica_options
@@ -13,7 +13,7 @@ from ordercast.sim.swarm import hostile_replica_options
 from .planted_replicas import PLANTED, PlantedFault
 
 
-def _broken(result: Result) -> set[Promise | GroupPromise | ReplicaPromise | None]:
+def _broken(result: Result) -> set[AnyPromise | None]:
     return {verdict.promise for verdict in result.verdicts if verdict.outcome is Outcome.INVALID}
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ordercast.model.ids import NO_RING, ProcessId, RingId, process_text
-from ordercast.model.promises import GroupPromise, Promise, ReplicaPromise
+from ordercast.model.promises import AnyPromise
 from ordercast.trace.records import MessageId
 
 
@@ -51,7 +51,7 @@ class Witness:
 class Verdict:
     """`promise` is None for the combination of several."""
 
-    promise: Promise | GroupPromise | ReplicaPromise | None
+    promise: AnyPromise | None
     outcome: Outcome
     sentence: str
     witnesses: tuple[Witness, ...] = ()

@@ -7,15 +7,22 @@
     0.2s pause n2 80ms
     0.7s lose-token 30ms
     0.9s heal
+    0.3s down net1
+    0.4s cut n0>n1 net1
+    0.5s lossy 20% net1
+    0.6s slow 3ms net1
+    0.7s mend net1
 
-First when, counted from the start; then what; then to whom, and for how long where that makes sense.
+First when, counted from the start; then what; then to whom, and for how long where that makes sense. Where there are
+several networks, `net1` names the second of them.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from ordercast.cli.quantities import duration_from, duration_text
+from ordercast.cli.quantities import chance_from, duration_from, duration_text
 from ordercast.model.errors import UsageError
 from ordercast.sim.faults import Fault, FaultKind
 
@@ -28,7 +35,12 @@ _EXAMPLES = {
     FaultKind.LOSE_TOKEN: "0.7s lose-token 30ms",
     FaultKind.PAUSE: "0.2s pause n2 80ms",
     FaultKind.FLOOD: "0.2s flood n2 80ms",
+    FaultKind.DOWN: "0.3s down net1",
+    FaultKind.LOSSY: "0.5s lossy 20% net1",
+    FaultKind.SLOW: "0.6s slow 3ms net1",
+    FaultKind.MEND: "0.7s mend net1",
 }
+_OF_NETWORKS = (FaultKind.DOWN, FaultKind.LOSSY, FaultKind.SLOW, FaultKind.MEND)
 
 
 def fault_from(text: str) -> Fault:
@@ -43,7 +55,10 @@ def fault_from(text: str) -> Fault:
     if kind is None:
         raise UsageError(f"fault {text!r}: there is no fault {name!r}; there are {', '.join(KINDS)}")
     try:
-        return _fault_of(kind, duration_from(at_text), arguments)
+        network = _network_from(arguments)
+        if kind in _OF_NETWORKS and network is None:
+            raise ValueError("names no network")
+        return replace(_fault_of(kind, duration_from(at_text), arguments), network=network)
     except UsageError as error:
         raise UsageError(f"fault {text!r}: {error}") from None
     except ValueError as error:
@@ -66,11 +81,15 @@ def fault_text(fault: Fault) -> str:
             words.append(duration_text(fault.duration_ns))
         case FaultKind.PAUSE | FaultKind.FLOOD:
             words.extend((f"n{fault.node}", duration_text(fault.duration_ns)))
-        case FaultKind.HEAL:
+        case FaultKind.LOSSY:
+            words.append(f"{fault.chance * 100:g}%")
+        case FaultKind.SLOW:
+            words.append(duration_text(fault.duration_ns))
+        case FaultKind.HEAL | FaultKind.DOWN | FaultKind.MEND:
             pass
         case _:
             words.append(f"n{fault.node}")
-    return " ".join(words)
+    return " ".join(words if fault.network is None else [*words, f"net{fault.network}"])
 
 
 def _name_of(kind: FaultKind) -> str:
@@ -83,10 +102,13 @@ def _fault_of(kind: FaultKind, at: int, arguments: list[str]) -> Fault:
             return Fault(at, kind, groups=_groups_from(arguments))
         case FaultKind.CUT:
             return Fault(at, kind, links=_links_from(arguments))
-        case FaultKind.HEAL:
+        case FaultKind.HEAL | FaultKind.DOWN | FaultKind.MEND:
             _expect(arguments, 0, "takes nothing more")
             return Fault(at, kind)
-        case FaultKind.LOSE_TOKEN:
+        case FaultKind.LOSSY:
+            _expect(arguments, 1, "needs one chance")
+            return Fault(at, kind, chance=chance_from(arguments[0]))
+        case FaultKind.LOSE_TOKEN | FaultKind.SLOW:
             _expect(arguments, 1, "needs one duration")
             return Fault(at, kind, duration_ns=_positive(arguments[0]))
         case FaultKind.PAUSE | FaultKind.FLOOD:
@@ -107,6 +129,17 @@ def _positive(text: str) -> int:
     if duration == 0:
         raise ValueError("lasts no time at all")
     return duration
+
+
+def _network_from(arguments: list[str]) -> int | None:
+    """Takes the network that a fault is confined to out of its arguments."""
+    named = [word for word in arguments if re.fullmatch(r"net\d+", word)]
+    if len(named) > 1:
+        raise ValueError("names more than one network")
+    if not named:
+        return None
+    arguments.remove(named[0])
+    return int(named[0].removeprefix("net"))
 
 
 def _node_from(text: str) -> int:

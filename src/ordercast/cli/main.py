@@ -28,6 +28,7 @@ COMMANDS = {
     "daemon": ("daemon", CLUSTER),
     "status": ("status", CLUSTER),
     "config": ("app", CLUSTER),
+    "networks": ("app", CLUSTER),
     "chat": ("chat", CLIENT),
     "send": ("send", CLIENT),
     "listen": ("listen", CLIENT),

@@ -33,7 +33,12 @@ def replay_command(options: SimOptions, seed: int, *, is_hostile: bool) -> str:
     """What differs from the defaults, written out."""
     words = ["ordercast", "sim"]
     if is_hostile:
-        words += ["--hostile", *(["--groups"] if options.clients else ["--replicated"] if options.replicas else [])]
+        swarms = {
+            "--groups": options.clients,
+            "--replicated": options.replicas,
+            "--networks": options.networks.count > 1,
+        }
+        words += ["--hostile", *(word for word, is_meant in swarms.items() if is_meant)]
     else:
         words += _words_of(options)
     return shlex.join([*words, "--seed", str(seed)])
@@ -61,6 +66,8 @@ def _words_of(options: SimOptions) -> list[str]:
         words += ["--duration", duration_text(options.fault_time_ns)]
     if options.services != usual.services:
         words += [word for service in options.services for word in ("--service", service.name.lower())]
+    if options.networks.count > 1:
+        words += ["--redundant", str(options.networks.count), "--replication", options.networks.replication.value]
     if options.ring.accelerated != usual.ring.accelerated:
         words.append("--accelerated" if options.ring.accelerated else "--plain")
     return words + [word for fault in options.faults for word in ("--fault", fault_text(fault))]

@@ -21,6 +21,8 @@ from ordercast.cli.terminal import Meter, output, write_json
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import SECOND
 from ordercast.model.service import Service
+from ordercast.networks.config import Replication
+from ordercast.sim.network_swarm import SIM_NETWORKS
 from ordercast.sim.options import SimOptions
 from ordercast.sim.swarm import options_of
 from ordercast.trace.parquet import RUN_MAX, prepare_folder
@@ -67,6 +69,13 @@ def sim(
     replicated: Annotated[
         bool, typer.Option("--replicated", help="With --hostile: with replicas, as swarm --replicated does.")
     ] = False,
+    networks: Annotated[
+        bool, typer.Option("--networks", help="With --hostile: with several networks, as swarm --networks does.")
+    ] = False,
+    replication: Annotated[
+        str, typer.Option(metavar="STYLE", help="With --redundant: active, passive or active-passive.")
+    ] = "active",
+    redundant: Annotated[int, typer.Option(metavar="N", help="So many networks; faults name them net0, net1, …")] = 1,
     trace: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the trace into this folder.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
@@ -78,9 +87,9 @@ def sim(
     check_seed(seed)
     if hostile:
         _refuse_overridden(context)
-        options = options_of(seed, groups=groups, replicated=replicated)
-    elif replicated:
-        raise UsageError("--replicated goes with --hostile")
+        options = options_of(seed, groups=groups, replicated=replicated, networks=networks)
+    elif replicated or networks:
+        raise UsageError(f"--{'replicated' if replicated else 'networks'} goes with --hostile")
     elif groups:
         raise UsageError("--groups goes with --hostile: without it write --clients, and how many")
     else:
@@ -98,7 +107,11 @@ def sim(
             size_min=size_min,
             size_max=size_max,
         )
-        options = replace(options, ring=replace(options.ring, accelerated=accelerated))
+        options = replace(
+            options,
+            ring=replace(options.ring, accelerated=accelerated),
+            networks=replace(SIM_NETWORKS, count=redundant, replication=_replication(replication)),
+        )
     options.validate()
     recording = _run(options, seed, hostile, trace)
     path = None if trace is None else str(recording.write(trace))
@@ -114,7 +127,7 @@ def check_seed(seed: int) -> None:
         raise UsageError(f"seed {seed} cannot be used: write a whole number of at least 0 and below 2^63")
 
 
-_WITH_HOSTILE = ("seed", "hostile", "groups", "replicated", "trace", "as_json")
+_WITH_HOSTILE = ("seed", "hostile", "groups", "replicated", "networks", "trace", "as_json")
 
 
 def _refuse_overridden(context: typer.Context) -> None:
@@ -134,6 +147,13 @@ def _network(loss: str, duplication: str, straggler: str, delay: str) -> SimOpti
         delay_min_ns=delay_min_ns,
         delay_max_ns=delay_max_ns,
     )
+
+
+def _replication(name: str) -> Replication:
+    styles = {style.value: style for style in Replication}
+    if name not in styles:
+        raise UsageError(f"there is no replication {name!r}: choose among {', '.join(styles)}")
+    return styles[name]
 
 
 def _services(names: list[str] | None) -> tuple[Service, ...]:

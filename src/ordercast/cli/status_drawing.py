@@ -87,6 +87,8 @@ def _lines(status: Document) -> Iterator[tuple[str, str | Text]]:
         f"{_rate(rates['packets_sent'])} sent/s, {_rate(rates['packets_received'])} received/s; "
         f"{totals['packets_retransmitted']:,} retransmitted here, {totals['packets_requested']:,} asked for by all",
     )
+    if status["networks"]:
+        yield "networks", _networks(status["networks"])
     yield "clients", _clients(status["clients"])
     yield "token", f"{token['visits']:,} visits, rotation {_rotation(token)}"
     yield (
@@ -114,6 +116,15 @@ def _members(ring: Document) -> Text:
         text.append(f" ({', '.join(marks)})  " if marks else "  ", style="dim")
     if ring["missing"]:
         text.append(f"missing: {' '.join(ring['missing'])}", style="bold red")
+    return text
+
+
+def _networks(networks: list[Document]) -> Text:
+    text = Text()
+    for network in networks:
+        text.append(network["name"], style="bold")
+        times = f", found faulty {network['marked']} times" if network["marked"] else ""
+        text.append(f" {network['state']}{times}  ", style="" if network["state"] == "good" else "bold red")
     return text
 
 

@@ -33,6 +33,7 @@ class Harvest:
 
     groups: bool = False  # the runs have clients
     replicated: bool = False  # or replicas
+    networks: bool = False  # or several networks
     runs: int = 0
     inputs: int = 0
     submissions: int = 0
@@ -56,7 +57,7 @@ class Harvest:
         return self.inputs / self.seconds / self.processes if self.seconds else 0.0
 
     def expected(self) -> list[str]:
-        return expected_rows(groups=self.groups, replicated=self.replicated)
+        return expected_rows(groups=self.groups, replicated=self.replicated, networks=self.networks)
 
     def never(self) -> list[str]:
         return [name for name in self.expected() if not self.counts[name]]
@@ -69,6 +70,9 @@ def swarm_command(
     ] = False,
     replicated: Annotated[
         bool, typer.Option("--replicated", help="With replicas of a state: commands, quorums, transfers, crashes.")
+    ] = False,
+    networks: Annotated[
+        bool, typer.Option("--networks", help="With several networks, used in every style, that fail in every way.")
     ] = False,
     processes: Annotated[int | None, typer.Option(metavar="N", help="Worker processes (default: all cores).")] = None,
     trace: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the traces of failing seeds here.")] = None,
@@ -85,9 +89,9 @@ def swarm_command(
     wanted = seeds_from(seeds)
     if processes is not None and not 1 <= processes <= PROCESSES_MAX:
         raise UsageError(f"--processes {processes} cannot be used: write a number of 1 to {PROCESSES_MAX}")
-    if groups and replicated:
-        raise UsageError("--groups and --replicated are different swarms: leave out one of them")
-    harvest = Harvest(groups, replicated, processes=min(processes or os.cpu_count() or 1, len(wanted)))
+    if groups + replicated + networks > 1:
+        raise UsageError("--groups, --replicated and --networks are different swarms: choose one of them")
+    harvest = Harvest(groups, replicated, networks, processes=min(processes or os.cpu_count() or 1, len(wanted)))
     if trace is not None:
         _prepare(trace, wanted[0], harvest)
     _gather(harvest, wanted, processes)
@@ -101,7 +105,7 @@ def swarm_command(
 
 
 def _options(seed: int, harvest: Harvest) -> SimOptions:
-    return options_of(seed, groups=harvest.groups, replicated=harvest.replicated)
+    return options_of(seed, groups=harvest.groups, replicated=harvest.replicated, networks=harvest.networks)
 
 
 def _prepare(folder: Path, seed: int, harvest: Harvest) -> None:
@@ -111,7 +115,8 @@ def _prepare(folder: Path, seed: int, harvest: Harvest) -> None:
 def _gather(harvest: Harvest, seeds: range, processes: int | None) -> None:
     with Meter("swarm", len(seeds), shown_after_s=0) as meter:
         meter.show(0, "the first results come in batches")
-        for outline in swarm(seeds, processes, groups=harvest.groups, replicated=harvest.replicated):
+        kind = {"groups": harvest.groups, "replicated": harvest.replicated, "networks": harvest.networks}
+        for outline in swarm(seeds, processes, **kind):
             harvest.add(outline)
             harvest.seconds = meter.seconds
             meter.show(harvest.runs, _progress_note(harvest, len(seeds)))

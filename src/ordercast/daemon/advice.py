@@ -29,6 +29,9 @@ def advised(status: Status) -> Status:
 def _warnings(status: Status) -> Iterator[str]:
     yield from _membership(status)
     yield from _sockets(status)
+    for network in status.networks:
+        if network.state != "good":
+            yield f"{network.name} is {network.state}: see the alarms, and `ordercast networks explain`"
     yield from _refusals(status)
     yield from _time(status)
     if status.trace.error:

@@ -11,15 +11,18 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from ipaddress import ip_address
 from pathlib import Path
+from typing import NamedTuple
 
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import SECOND, NodeId
+from ordercast.networks.config import NetworksConfig
 from ordercast.order.ring.config import RingConfig
 
 LOOPBACK = "127.0.0.1"
 GROUP = "239.192.79.67"
 PORT = 4700  # data by multicast; a node's own ports are above it, see `local_peer`
 LOCAL_NODES_MAX = 48
+LOCAL_NODES_EXPECTED = 10  # where nobody says how many there will be
 MIB = 1 << 20
 
 
@@ -34,6 +37,14 @@ class TraceLevel(Enum):
     FULL = "full"  # every message too: what `ordercast check` needs for a verdict
 
 
+class Place(NamedTuple):
+    """Where a node receives on one of several networks."""
+
+    address: str
+    token_port: int
+    data_port: int
+
+
 @dataclass(frozen=True, slots=True)
 class Peer:
     """Where a node receives."""
@@ -43,6 +54,7 @@ class Peer:
     address: str  # IPv4 or IPv6, as digits
     token_port: int = PORT + 1
     data_port: int = PORT  # used by the unicast transport alone
+    more: tuple[Place, ...] = ()  # and on the other networks, where there are several
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,7 @@ class NetworkConfig:
     mtu: int = 1500  # of the narrowest link: IP packets are never larger
     segmentation: bool = True  # many packets per system call (UDP_SEGMENT, UDP_GRO) where the kernel can
     buffer_size: int = 32 * MIB  # asked of the kernel, for each socket
+    name: str = ""  # for people, where there are several; empty: its number
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +102,8 @@ class NodeConfig:
     peers: tuple[Peer, ...] = ()  # everybody, this node too; empty: all on this machine
     ring: RingConfig = field(default_factory=RingConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
+    more_networks: tuple[NetworkConfig, ...] = ()  # redundant ones beside it
+    redundancy: NetworksConfig = field(default_factory=NetworksConfig)  # how several are used; their count is not read
     trace: TraceConfig = field(default_factory=TraceConfig)
     status: StatusConfig = field(default_factory=StatusConfig)
     clients: ClientsConfig = field(default_factory=ClientsConfig)  # for `ordercast daemon`
@@ -113,16 +128,41 @@ class NodeConfig:
                 return peer
         raise UsageError(f"node {node} is not in the configuration")
 
+    @property
+    def networks(self) -> tuple[NetworkConfig, ...]:
+        return self.network, *self.more_networks
+
+    @property
+    def layer(self) -> NetworksConfig:
+        """How several networks are used, with their number and names."""
+        names = tuple(network.name or f"network {number}" for number, network in enumerate(self.networks))
+        return replace(self.redundancy, count=len(names), names=names)
+
+    @property
+    def nodes_expected(self) -> int:
+        """How many nodes the timers must suit."""
+        return len(self.peers) or LOCAL_NODES_EXPECTED
+
+    def on(self, number: int) -> NodeConfig:
+        """The same as if this network were the only one."""
+        if number == 0:
+            return self
+        peers = tuple(replace(peer, **peer.more[number - 1]._asdict()) for peer in self.peers)
+        return replace(self, network=self.networks[number], peers=peers)
+
     def others(self) -> tuple[Peer, ...]:
         """Whom a packet for everybody is sent to, by unicast."""
         everybody = self.peers or tuple(local_peer(NodeId(n), self.network.port) for n in range(1, LOCAL_NODES_MAX + 1))
         return tuple(peer for peer in everybody if peer.node != self.node)
 
     def with_packet_size(self) -> NodeConfig:
-        """Packets as large as the network allows: the MTU less the headers of IP and UDP."""
-        version = ip_address(self.peers[0].address if self.peers else LOOPBACK).version
-        size = self.network.mtu - (28 if version == 4 else 48)
+        """Packets as large as every network allows: the MTU less the headers of IP and UDP."""
+        size = min(self.on(number)._packet_size() for number in range(len(self.networks)))
         return replace(self, ring=replace(self.ring, packet_size_max=size))
+
+    def _packet_size(self) -> int:
+        version = ip_address(self.peers[0].address if self.peers else LOOPBACK).version
+        return self.network.mtu - (28 if version == 4 else 48)
 
 
 def local_peer(node: NodeId, port: int = PORT) -> Peer:

@@ -6,7 +6,6 @@ docs/examples/cluster.toml shows every key.
 
 from __future__ import annotations
 
-import re
 import socket
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -18,9 +17,12 @@ from typing import Any
 from ordercast.daemon.config import ClientsConfig, NetworkConfig, NodeConfig, Peer, StatusConfig, TraceConfig, Transport
 from ordercast.daemon.config_keys import (
     CLUSTER,
+    COPIES,
+    NETWORKS,
     NODE,
+    NODE_ON_SEVERAL,
     NODES,
-    PORT_MAX,
+    REPLICATION,
     RING,
     TABLES,
     elsewhere,
@@ -28,10 +30,11 @@ from ordercast.daemon.config_keys import (
     shown,
     suggestion,
 )
+from ordercast.daemon.config_networks import places_of, redundancy, redundancy_problems, several_networks
+from ordercast.daemon.rules_text import in_the_words_of_the_file
 from ordercast.groups.names import checked_daemon
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import NodeId
-from ordercast.model.quantities import duration_text
 from ordercast.order.ring.config import RingConfig
 
 STATUS_PORT = 4790
@@ -113,22 +116,29 @@ def read_cluster(path: Path) -> ClusterFile:
     tables = {name: _table(document, name, problems) for name in (*TABLES, NODES)}
     cluster = _cluster(document, problems)
     values = {name: read_table(tables[name], keys, f"{name}.", problems) for name, keys in TABLES.items()}
-    network = NetworkConfig(**values["network"])
-    peers, status_ports = _peers(tables[NODES], network.port, problems)
+    networks = several_networks(document, values["network"], problems)
+    peers, status_ports = _peers(tables[NODES], networks, problems)
     config = NodeConfig(
         peers=tuple(peers),
         ring=RingConfig(cluster=cluster, **values["ring"]),
-        network=network,
+        network=networks[0],
+        more_networks=networks[1:],
+        redundancy=redundancy(document, values["redundancy"], problems),
         trace=_trace(values["trace"], path.parent),
         status=StatusConfig(**{"port": STATUS_PORT, **values["status"]}),
         clients=_clients(values["clients"], path.parent),
         state_folder=_below(path.parent, values["state"].get("folder")),
         **values["inbox"],
     )
-    problems += _clashes(config)
-    if peers and not any(problem.startswith(("network", "ring", "nodes")) for problem in problems):
+    is_sound = not any(problem.startswith(("network", "ring", "nodes", "redundancy", "copies")) for problem in problems)
+    for number in range(len(networks)) if is_sound else (0,):
+        problems += _clashes(config.on(number))
+    if peers and is_sound:
         config = _with_packet_size(config, is_given="packet_size_max" in values["ring"])
         problems += _network_problems(config) or _ring_problems(config.ring)
+        for number in range(1, len(networks)):
+            problems += [f"networks.{number}: {problem}" for problem in _network_problems(config.on(number))]
+        problems += redundancy_problems(config)
     if problems:
         raise ConfigError(path, problems)
     return ClusterFile(path, config, status_ports)
@@ -159,7 +169,7 @@ def _table(document: Mapping[str, Any], name: str, problems: list[str]) -> dict[
 
 def _cluster(document: Mapping[str, Any], problems: list[str]) -> str:
     """The one key outside of tables. Strangers on one network must not merge by accident, so it has no default."""
-    known = (CLUSTER.name, *TABLES, NODES)
+    known = (CLUSTER.name, REPLICATION.name, COPIES.name, *TABLES, NETWORKS, NODES)
     strange = [name for name in document if name not in known]
     problems += [f"{name} is not a key{elsewhere(name, '') or suggestion(name, known)}" for name in strange]
     if CLUSTER.name not in document:
@@ -188,7 +198,9 @@ def _below(folder: Path | None, path: Path | str | None) -> Path | None:
     return None if folder is None or path is None else folder / path
 
 
-def _peers(nodes: Mapping[str, Any], port: int, problems: list[str]) -> tuple[list[Peer], dict[str, int]]:
+def _peers(
+    nodes: Mapping[str, Any], networks: tuple[NetworkConfig, ...], problems: list[str]
+) -> tuple[list[Peer], dict[str, int]]:
     peers: list[Peer] = []
     status_ports: dict[str, int] = {}
     if not nodes:
@@ -202,14 +214,14 @@ def _peers(nodes: Mapping[str, Any], port: int, problems: list[str]) -> tuple[li
             checked_daemon(name)
         except UsageError as error:
             problems.append(f"nodes.{name}: {error}")
-        values = read_table(table, NODE, path, problems)
-        missing = [key for key in ("id", "address") if key not in table]
-        problems += [f"{path}{key} is missing" for key in missing]
-        if "node" in values and "address" in values:
+        keys = NODE if len(networks) == 1 else NODE_ON_SEVERAL
+        values = read_table(table, keys, path, problems)
+        problems += [f"{path}{key.name} is missing" for key in keys[:2] if key.name not in table]
+        places = places_of(values, networks, path, problems)
+        if "node" in values and places:
             if "status_port" in values:
-                status_ports[name] = values.pop("status_port")
-            own = {"token_port": min(port + 1, PORT_MAX), "data_port": port, **values}
-            peers.append(Peer(NodeId(own.pop("node")), name, **own))
+                status_ports[name] = values["status_port"]
+            peers.append(Peer(NodeId(values["node"]), name, *places[0], places[1:]))
     return peers, status_ports
 
 
@@ -278,15 +290,5 @@ def _ring_problems(ring: RingConfig) -> list[str]:
     try:
         ring.validate()
     except UsageError as error:
-        return [f"[ring] {_in_the_words_of_the_file(sentence, ring)}" for sentence in str(error).split("; ")]
+        return [f"[ring] {in_the_words_of_the_file(sentence, RING, ring)}" for sentence in str(error).split("; ")]
     return []
-
-
-def _in_the_words_of_the_file(sentence: str, ring: RingConfig) -> str:
-    named = [key for key in RING if re.search(rf"\b{key.field}\b", sentence)]
-    now = []
-    for key in named:
-        sentence = re.sub(rf"\b{key.field}\b", key.name, sentence)
-        value = getattr(ring, key.field)
-        now.append(f"{key.name} is {duration_text(value) if key.field.endswith('_ns') else value}")
-    return f"{sentence} ({', '.join(now)})" if now else sentence

@@ -20,6 +20,7 @@ from ordercast.daemon.config import TraceLevel, Transport
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import NODE_MAX
 from ordercast.model.quantities import duration_from, size_from
+from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.order.ring.config import RingConfig
 
 PORT_MAX = 65535
@@ -88,6 +89,13 @@ def read_host(value: Any) -> str:
     return str(address)
 
 
+def read_hosts(value: Any) -> tuple[str, ...]:
+    """On each of several networks."""
+    if not isinstance(value, list) or not value:
+        raise UsageError(f"{shown(value)} is not a list of addresses: write one for each of [[networks]], in order")
+    return tuple(read_host(address) for address in value)
+
+
 def read_group(value: Any) -> str:
     address = read_address(value)
     if not ip_address(address).is_multicast:
@@ -149,6 +157,17 @@ NETWORK = (
     Key("segmentation", "segmentation", read_flag),
     Key("buffer_size", "buffer_size", read_size),
 )
+NAMED_NETWORK = (Key("name", "name", read_text), *NETWORK)  # one of several: a table of [[networks]]
+REPLICATION = Key("replication", "replication", partial(read_choice, choices=Replication))  # before the first table
+COPIES = Key("copies", "copies", partial(read_integer, low=1))  # likewise
+REDUNDANCY = (
+    Key("strict", "is_strict", read_flag),
+    *(
+        _ring_key(field.name, field.type)
+        for field in fields(NetworksConfig)
+        if field.name not in ("count", "replication", "copies", "names", "is_strict")
+    ),
+)
 RING = tuple(_ring_key(field.name, field.type) for field in fields(RingConfig) if field.name != "cluster")
 TRACE = (
     Key("level", "level", partial(read_choice, choices=TraceLevel)),
@@ -174,8 +193,10 @@ NODE = (
     Key("data_port", "data_port", read_port),
     Key("status_port", "status_port", read_port_or_none),
 )
+NODE_ON_SEVERAL = tuple(Key("addresses", "addresses", read_hosts) if key.name == "address" else key for key in NODE)
 TABLES = {
     "network": NETWORK,
+    "redundancy": REDUNDANCY,
     "ring": RING,
     "trace": TRACE,
     "status": STATUS,
@@ -184,6 +205,7 @@ TABLES = {
     "inbox": INBOX,
 }
 NODES = "nodes"
+NETWORKS = "networks"
 
 
 def read_table(table: Mapping[str, Any], keys: Iterable[Key], path: str, problems: list[str]) -> dict[str, Any]:

@@ -52,10 +52,15 @@ class Application(Protocol):
 
 class Driver:
     def __init__(
-        self, engine: Engine, sockets: Sockets, storage: Storage, application: Application, counters: Counters
+        self,
+        engine: Engine,
+        networks: Sequence[Sockets],
+        storage: Storage,
+        application: Application,
+        counters: Counters,
     ) -> None:
         self._engine = engine
-        self._sockets = sockets
+        self._networks = networks
         self._storage = storage
         self._application = application
         self._counters = counters
@@ -74,16 +79,18 @@ class Driver:
         return late if _now() - at < LAG_KEPT_NS else 0
 
     def start(self) -> None:
-        self._loop.add_reader(self._sockets.data.socket.fileno(), self._data_readable)
-        self._loop.add_reader(self._sockets.token.socket.fileno(), self._token_readable)
+        for sockets in self._networks:
+            self._loop.add_reader(sockets.data.socket.fileno(), self._data_readable, sockets)
+            self._loop.add_reader(sockets.token.socket.fileno(), self._token_readable, sockets)
         now = _now()
         self._carry_out(self._engine.start(dict(self._storage.stored), self._storage.incarnation, now), now)
 
     def stop(self) -> None:
         """Nothing is read, written or timed any more."""
         self._is_stopped = True
-        for lane in (self._sockets.token, self._sockets.data):
-            self._loop.remove_reader(lane.socket.fileno())
+        for sockets in self._networks:
+            for lane in (sockets.token, sockets.data):
+                self._loop.remove_reader(lane.socket.fileno())
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None
@@ -114,20 +121,22 @@ class Driver:
         now = _now()
         self._protected(lambda: self._engine.leave(now), now)
 
-    def _data_readable(self) -> None:
+    def _data_readable(self, sockets: Sockets) -> None:
         now = _now()
         is_lone = now - self._read_at > LONE_NS  # nothing came for a while: there is no second packet to look for
-        packets = self._sockets.data.read_one() if is_lone else self._sockets.data.drain()
+        packets = sockets.data.read_one() if is_lone else sockets.data.drain()
         self._receive(packets, now)
         self._brought_lone = is_lone
 
-    def _token_readable(self) -> None:
+    def _token_readable(self, sockets: Sockets) -> None:
         """A token is not read ahead of data that came before it, unless the engine asks for that."""
         if self._brought_lone:  # first let the application have what has just come
             self._brought_lone = False
-            self._loop.call_soon(self._token_readable)
+            self._loop.call_soon(self._token_readable, sockets)
             return
-        now, sockets, packets = _now(), self._sockets, []
+        if self._is_stopped:
+            return
+        now, packets = _now(), list[Packet]()
         is_lone = now - self._read_at > LONE_NS
         if self._engine.first_lane() is Lane.DATA:
             packets = sockets.data.drain()
@@ -146,7 +155,18 @@ class Driver:
         if late > max(LAG_MIN_NS, self.loop_lag_ns):
             self._lag = late, now
         self._timer = None
+        if len(self._networks) > 1:
+            self._read_all(now)
         self._protected(lambda: self._engine.wake(now), now)
+
+    def _read_all(self, now: Instant) -> None:
+        """Before a timer blames a network: what has come on each and is not read yet."""
+        packets: list[Packet] = []
+        for sockets in self._networks:
+            packets += sockets.data.drain()
+            if sockets.data.is_drained:
+                packets += sockets.token.drain()
+        self._receive(packets, now)
 
     def _written(self, key: str, error: OSError | None) -> None:
         if self._is_stopped:
@@ -171,9 +191,11 @@ class Driver:
         for effect in effects:
             match effect:
                 case Broadcast():
-                    self._sockets.broadcast(effect.bursts)
+                    for number in effect.networks:
+                        self._networks[number].broadcast(effect.bursts)
                 case SendTo():
-                    self._sockets.send_to(node_of(effect.process), effect.packet)
+                    for number in effect.networks:
+                        self._networks[number].send_to(node_of(effect.process), effect.packet)
                 case Deliver():
                     application.on_deliver(effect, now)
                 case Record():

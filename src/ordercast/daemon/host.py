@@ -18,6 +18,7 @@ from ordercast.daemon.status_parts import ClientsStatus
 from ordercast.groups.layer import Announce, Confirmed, Groups, Output, Run, Warned, disconnect_payload
 from ordercast.groups.table import Notice
 from ordercast.model.effects import Alarm, AlarmKind, Deliver
+from ordercast.model.ids import Instant
 from ordercast.model.service import Service
 from ordercast.model.view import View
 from ordercast.session.batches import encode_messages
@@ -71,13 +72,17 @@ class _Request(NamedTuple):
 
 class GroupHost(Participant):
     def __init__(
-        self, config: NodeConfig | None = None, on_configuration: Callable[[View], None] | None = None
+        self,
+        config: NodeConfig | None = None,
+        on_configuration: Callable[[View], None] | None = None,
+        on_alarm: Callable[[Alarm], None] | None = None,
     ) -> None:
         super().__init__(config)
         self.inbox: GroupInbox = GroupInbox(events_of, rest_of, self.config.inbox_size_max, self._on_behind)
         self.named: Groups
         self.sessions: dict[int, Session] = {}
         self._on_configuration = on_configuration
+        self._on_alarm = on_alarm
         self._numbers = 0  # sessions so far
         self._announcements: deque[bytes] = deque()
         self._requests: dict[int, deque[_Request]] = {}  # that wait, by session
@@ -193,6 +198,10 @@ class GroupHost(Participant):
         if self._on_configuration is not None:
             self._on_configuration(view)
         self._carry_out_groups(self.named.install(view))
+
+    def on_alarm(self, alarm: Alarm, at: Instant) -> None:
+        if self._on_alarm is not None:
+            self._on_alarm(alarm)
 
     def on_room(self) -> None:
         super().on_room()

@@ -28,6 +28,7 @@ class LaneSocket:
     lane: Lane
     socket: socket.socket
     where: str  # for people
+    network: int = 0  # which of several
     is_drained: bool = True  # the last look found its end
     counters: SocketCounters = field(default_factory=SocketCounters)
     _scratch: memoryview = field(default_factory=lambda: memoryview(bytearray(READ_SIZE)))
@@ -72,11 +73,11 @@ class LaneSocket:
             length = int.from_bytes(stated, "big")
             counters.bytes_received += size * len(alike)
             if HEADER_SIZE <= length < size:  # several packets in one read
-                packets += [Packet(data, length, self.lane) for data in alike]
+                packets += [Packet(data, length, self.lane, network=self.network) for data in alike]
                 counters.packets_received += len(alike) * -(-size // length)
             else:
                 data = alike[0] if len(alike) == 1 else b"".join(alike)
-                packets.append(Packet(data, size or 1, self.lane))
+                packets.append(Packet(data, size or 1, self.lane, network=self.network))
                 counters.packets_received += len(alike)
         return packets
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from ordercast.daemon.status_parts import LaneStatus, Status
+from ordercast.daemon.status_parts import LaneStatus, NetworkStatus, Status
 from ordercast.model.ids import SECOND
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -31,6 +31,10 @@ def _one(value: Callable[[Status], float]) -> Callable[[Status], Samples]:
 
 def _lanes(value: Callable[[LaneStatus], float]) -> Callable[[Status], Samples]:
     return lambda status: [({"lane": lane.name}, value(lane)) for lane in status.sockets.lanes]
+
+
+def _networks(value: Callable[[NetworkStatus], float]) -> Callable[[Status], Samples]:
+    return lambda status: [({"network": network.name}, value(network)) for network in status.networks]
 
 
 def _by(label: str, values: Callable[[Status], dict[str, int]]) -> Callable[[Status], Samples]:
@@ -140,6 +144,18 @@ METRICS = (
         "gauge",
         "How late the event loop was when it was last late",
         _one(lambda s: s.pauses.loop_lag_ns / SECOND),
+    ),
+    Metric(
+        "network_good",
+        "gauge",
+        "1 while one of several networks is good, 0 while it is faulty or on trial",
+        _networks(lambda network: network.state == "good"),
+    ),
+    Metric(
+        "network_alarms_total",
+        "counter",
+        "Times that one of several networks was found faulty",
+        _networks(lambda network: network.marked),
     ),
     Metric(
         "segmentation", "gauge", "1 when a system call carries many packets", _one(lambda s: s.sockets.segmentation)

@@ -21,6 +21,7 @@ from ordercast.daemon.participant import NodeFailed
 from ordercast.groups.envelope import Head, decode_head
 from ordercast.groups.layer import Run, data_head, join_payload, leave_payload
 from ordercast.groups.names import checked_group
+from ordercast.model.effects import Alarm
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch
 from ordercast.model.ids import Position
@@ -41,11 +42,13 @@ class Node(Member):
         *,
         name: str = DEFAULT_NAME,
         on_configuration: Callable[[View], None] | None = None,
+        on_alarm: Callable[[Alarm], None] | None = None,
     ) -> None:
         """`name`: of this program among the clients of its node. `on_configuration` is told of every change in the
-        configuration of nodes, before the groups are."""
+        configuration of nodes, before the groups are; `on_alarm` of what a person should know, such as a network that
+        fails."""
         super().__init__()
-        self.host = GroupHost(config, on_configuration)
+        self.host = GroupHost(config, on_configuration, on_alarm)
         self.inbox = self.host.inbox
         self._asked_name = name
         self._number = 0

@@ -28,6 +28,7 @@ from ordercast.model.inputs import Submissions
 from ordercast.model.notes import Note
 from ordercast.model.service import Service
 from ordercast.model.view import View
+from ordercast.networks.layer import Networks
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.outbox import OVERHEAD
@@ -56,10 +57,12 @@ class Participant(ABC):
     def __init__(self, config: NodeConfig | None = None) -> None:
         self.config = (config or NodeConfig()).with_packet_size()
         self.config.ring.validate()
+        self.config.layer.validate(self.config.ring, self.config.nodes_expected)
         self.counters = Counters()
         self.started_at = Instant(0)
         self.engine: RingNode
-        self.sockets: Sockets
+        self.networks: list[Sockets] = []  # one, or several that are redundant
+        self.layer: Networks | None = None  # between the engine and several networks
         self.process: ProcessId
         self._storage: Storage
         self._driver: Driver | None = None
@@ -92,9 +95,8 @@ class Participant(ABC):
             raise UsageError("a node is started once: make a new one")
         self._is_used = True
         async with AsyncExitStack() as undo:
-            self.sockets = Sockets(self.config)
-            undo.callback(self.sockets.close)
-            self.config = self._within_buffers(self.sockets.config)
+            undo.callback(self._close_sockets)
+            self.config = self._within_buffers(self._open_sockets(self.config))
             assert self.config.node is not None
             folder = self.config.state_folder
             self._storage = MemoryStorage() if folder is None else await asyncio.to_thread(FolderStorage, folder)
@@ -104,7 +106,10 @@ class Participant(ABC):
             if self._recording is not None:
                 undo.callback(self._recording.close)
             self.engine = RingNode(self.config.node, self._ring_config(), verbose=self._is_stamping)
-            self._driver = Driver(self.engine, self.sockets, self._storage, self, self.counters)
+            if len(self.networks) > 1:
+                ring, is_full = self._ring_config(), self._is_stamping
+                self.layer = Networks(self.engine, self.config.node, self.config.layer, ring, verbose=is_full)
+            self._driver = Driver(self.layer or self.engine, self.networks, self._storage, self, self.counters)
             undo.callback(self._forget, self._driver)
             self._opened()
             self.started_at = self.now()
@@ -112,6 +117,23 @@ class Participant(ABC):
             self._driver.start()
             self._look_after()
             undo.pop_all()
+
+    def _open_sockets(self, config: NodeConfig) -> NodeConfig:
+        """Of every network; on the first one a node without an id finds one."""
+        for number in range(len(config.networks)):
+            sockets = Sockets(config.on(number), number)
+            self.networks.append(sockets)
+            config = sockets.config if number == 0 else config
+        return config
+
+    def _close_sockets(self) -> None:
+        for sockets in self.networks:
+            sockets.close()
+
+    @property
+    def sockets(self) -> Sockets:
+        """Of the only network, or of the first."""
+        return self.networks[0]
 
     def _forget(self, driver: Driver) -> None:
         driver.stop()
@@ -128,7 +150,7 @@ class Participant(ABC):
     def _within_buffers(self, config: NodeConfig) -> NodeConfig:
         """A rotation must fit in the receive buffer that the kernel granted, or a busy moment loses packets."""
         ring = config.ring
-        held = max(WINDOW_MIN, self.sockets.packets_held(ring.packet_size_max))
+        held = max(WINDOW_MIN, min(sockets.packets_held(ring.packet_size_max) for sockets in self.networks))
         if ring.window + ring.visit_max <= held:
             return config
         visit_max = min(ring.visit_max, held // 3)
@@ -177,7 +199,7 @@ class Participant(ABC):
         driver.stop()
         if self._look is not None:
             self._look.cancel()
-        self.sockets.close()
+        self._close_sockets()
         self._closing = asyncio.get_running_loop().run_in_executor(None, self._close_files)
         self.inbox.close(self._failure)
         self._has_room.set()

@@ -26,6 +26,8 @@ class Plan:
     transport: str
     tokens_at: str  # address and port, for people
     data_at: str
+    networks: tuple[str, ...]  # where it listens on each, if there are several
+    replication: str  # how they are used
     status_at: str | None
     clients_at: tuple[str, ...]  # for `ordercast daemon`
     is_loopback_only: bool  # no other host can be a member
@@ -64,6 +66,8 @@ def plan_of(config: NodeConfig, limit_file: Path = RMEM_MAX) -> Plan:
         transport=network.transport.value,
         tokens_at=tokens_at,
         data_at=data_at,
+        networks=tuple(_networks(config)),
+        replication=config.layer.replication.value,
         status_at=None if status.port is None else host_and_port(status.address, status.port),
         clients_at=tuple(_clients_at(config)),
         is_loopback_only=ip_address(address).is_loopback,
@@ -103,6 +107,12 @@ def _addresses(config: NodeConfig) -> tuple[str, str, str]:
     if network.transport is Transport.MULTICAST:
         data_at = f"group {network.group} port {network.port}, on the interface of {address}"
     return address, tokens_at, data_at
+
+
+def _networks(config: NodeConfig) -> Iterator[str]:
+    for number, network in enumerate(config.networks if config.more_networks else ()):
+        _, tokens_at, data_at = _addresses(config.on(number))
+        yield f"{network.name or number}: tokens {tokens_at}, data {data_at} ({network.transport.value})"
 
 
 def _clients_at(config: NodeConfig) -> Iterator[str]:
@@ -179,6 +189,8 @@ def plan_lines(plan: Plan) -> list[tuple[str, str]]:
         ("members", ", ".join(plan.peers) if plan.peers else "whoever runs on this machine"),
         ("tokens", plan.tokens_at),
         ("data", f"{plan.data_at} ({plan.transport}), packets of up to {plan.packet_size_max} bytes"),
+        *(("network", f"{text}") for text in plan.networks),
+        *([("replication", f"{plan.replication}, on {len(plan.networks)} networks")] if plan.networks else []),
         ("status", "not served" if plan.status_at is None else f"http://{plan.status_at}/status, /metrics"),
         ("clients", " and ".join(plan.clients_at)),
         ("failure detection", detection),

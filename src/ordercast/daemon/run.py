@@ -160,8 +160,9 @@ class Reporter:
         )
 
     def tick(self) -> None:
+        since = self._alarmed_at
         for at, alarm in self.node.counters.alarms:
-            if at > self._alarmed_at:
+            if at > since:
                 self._alarmed_at = at
                 self._warn(alarm)
         for matter, count, noun, what in self._matters():
@@ -189,7 +190,8 @@ class Reporter:
         refused = refusals(self.node.counters)
         for kind in Refusal:
             yield kind.value, refused[kind.value], "packet", f"refused ({kind.value}): {ADVICE_ON_REFUSALS[kind]}"
-        for name, lane in (("token", self.node.sockets.token), ("data", self.node.sockets.data)):
+        lanes = [lane for network in self.node.networks for lane in (("token", network.token), ("data", network.data))]
+        for name, lane in lanes:
             yield f"drops {name}", lane.kernel_drops(), "packet", f"found the {name} receive buffer full"
             yield f"sends {name}", lane.counters.send_failures, "send", f"on the {name} lane refused by the kernel"
 

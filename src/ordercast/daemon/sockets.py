@@ -45,14 +45,15 @@ _SEGMENT_SIZE = struct.Struct("=H")
 class Sockets:
     """Everything that a node sends and receives on one network."""
 
-    def __init__(self, config: NodeConfig) -> None:
+    def __init__(self, config: NodeConfig, number: int = 0) -> None:
         """Opens them; UsageError says what is in the way. A node without an id gets the first that is free."""
+        self.number = number
         self.transport = config.network.transport
         self._opened: list[socket.socket] = []
         try:
             self.config, token = _claim(config, self._opened)
             me = self.config.me()
-            self.token = LaneSocket(Lane.TOKEN, token, f"{me.address} port {me.token_port}")
+            self.token = LaneSocket(Lane.TOKEN, token, f"{me.address} port {me.token_port}", number)
             self.data = self._open_data(me)
             self._sender = self._open_sender(me)
             self._targets = self._broadcast_targets()
@@ -129,7 +130,7 @@ class Sockets:
             opened = open_udp(network.group, network.port, self._opened, "data", interface=me.address, shared=True)
             join_group(opened, network.group, me.address)
             where = f"{network.group} port {network.port} on {me.address}"
-        return LaneSocket(Lane.DATA, opened, where)
+        return LaneSocket(Lane.DATA, opened, where, self.number)
 
     def _open_sender(self, me: Peer) -> socket.socket:
         opened = open_udp(me.address, 0, self._opened, "sending")

@@ -7,7 +7,7 @@ become times of day here, so that they can be compared with the logs of other ho
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -21,6 +21,7 @@ from ordercast.daemon.status_parts import (
     Identity,
     LaneStatus,
     Member,
+    NetworkStatus,
     Pauses,
     Rates,
     Refusal,
@@ -34,6 +35,7 @@ from ordercast.daemon.status_parts import (
 )
 from ordercast.model.ids import SECOND, Instant, ProcessId, RingId, node_of
 from ordercast.model.view import ChangeReason, View, ViewKind
+from ordercast.networks.layer import Networks
 from ordercast.order.ring.node import RingNode
 
 RATE_SPAN_NS = 5 * SECOND
@@ -86,6 +88,10 @@ class ObservedNode(Protocol):
     def counters(self) -> Counters: ...
     @property
     def sockets(self) -> ObservedSockets: ...
+    @property
+    def networks(self) -> Sequence[ObservedSockets]: ...
+    @property
+    def layer(self) -> Networks | None: ...
     @property
     def inbox(self) -> ObservedInbox: ...
     @property
@@ -151,6 +157,7 @@ def status_of(node: ObservedNode, meter: Meter | None = None) -> Status:
         ),
         clients=node.clients_status(),
         sockets=_sockets(node),
+        networks=_networks(node),
         pauses=Pauses(
             counters.pauses,
             counters.longest_pause_ns,
@@ -167,7 +174,11 @@ def status_of(node: ObservedNode, meter: Meter | None = None) -> Status:
 
 
 def _totals(node: ObservedNode) -> Totals:
-    counters, stats, lanes = node.counters, node.engine.stats, (node.sockets.data, node.sockets.token)
+    counters, stats, lanes = (
+        node.counters,
+        node.engine.stats,
+        [lane for network in node.networks for lane in (network.data, network.token)],
+    )
     return Totals(
         counters.messages_submitted,
         counters.messages_delivered,
@@ -209,19 +220,35 @@ def ring_text(ring: RingId, node: ObservedNode) -> str:
 
 
 def _sockets(node: ObservedNode) -> SocketsStatus:
-    sockets = node.sockets
+    sockets, names = node.sockets, node.config.layer.names
     lanes = tuple(
         LaneStatus(
-            name,
+            name if len(names) == 1 else f"{name} on {names[number]}",
             lane.where,
             lane.receive_buffer_size,
             lane.send_buffer_size,
             lane.kernel_drops(),
             replace(lane.counters),
         )
-        for name, lane in (("token", sockets.token), ("data", sockets.data))
+        for number, network in enumerate(node.networks)
+        for name, lane in (("token", network.token), ("data", network.data))
     )
     return SocketsStatus(sockets.transport.value, sockets.segmentation, node.config.network.buffer_size, lanes)
+
+
+def _networks(node: ObservedNode) -> tuple[NetworkStatus, ...]:
+    """Nothing where there is one network alone."""
+    layer, config = node.layer, node.config.layer
+    if layer is None:
+        return ()
+    return tuple(
+        NetworkStatus(config.name(number), state.value, _received(node.networks[number]), layer.stats.alarms[number])
+        for number, state in enumerate(layer.marks.states)
+    )
+
+
+def _received(network: ObservedSockets) -> int:
+    return network.data.counters.packets_received + network.token.counters.packets_received
 
 
 def _trace(node: ObservedNode) -> TraceStatus:

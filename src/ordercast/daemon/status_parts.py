@@ -155,6 +155,16 @@ class SocketsStatus:
     lanes: tuple[LaneStatus, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class NetworkStatus:
+    """One of several redundant networks."""
+
+    name: str
+    state: str  # good, on trial, faulty
+    packets_received: int  # on both lanes, copies too
+    marked: int  # how often it was found faulty
+
+
 class Refusal(Enum):
     """Why a packet was not taken."""
 
@@ -190,6 +200,7 @@ class Status:
     moves: dict[str, int]  # between the engine's states
     views: tuple[ViewChange, ...]  # the latest last
     alarms: tuple[AlarmStatus, ...]
+    networks: tuple[NetworkStatus, ...] = ()  # where there are several
     warnings: tuple[str, ...] = ()  # what a person should look at, one sentence each
 
     def document(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from enum import Enum
 from itertools import count
 
 from ordercast.model.ids import MAIN, Attachment, Duration, Position, ProcessId, RingId, Seq
-from ordercast.model.notes import Note
+from ordercast.model.notes import Evidence, Note
 from ordercast.model.view import View
 
 # The messages of one packet, or of several in a row with equally many: (seq of the first, originator, senders,
@@ -23,6 +23,9 @@ Parcel = tuple[Seq, ProcessId, Sequence[int], Sequence[int], Sequence[bytes], in
 
 # Packets in a row: their bytes, and the size of each; the last one may be shorter.
 Burst = tuple[bytes, int]
+
+# Which of several redundant networks a packet goes out on. Engines know one; the layer below (`networks/`) chooses.
+ONE_NETWORK = (0,)
 
 # One message: (seq, slot, originator, sender, service, data).
 Delivered = tuple[Seq, int, ProcessId, int, int, bytes]
@@ -34,6 +37,7 @@ class Broadcast:
 
     bursts: list[Burst]
     attachment: Attachment = MAIN
+    networks: tuple[int, ...] = ONE_NETWORK  # a copy on each, in this order
 
     @property
     def packets(self) -> list[bytes]:
@@ -48,6 +52,7 @@ class SendTo:
     process: ProcessId
     packet: bytes
     attachment: Attachment = MAIN
+    networks: tuple[int, ...] = ONE_NETWORK  # a copy on each, in this order
 
 
 @dataclass(slots=True)
@@ -100,6 +105,9 @@ class AlarmKind(Enum):
     RECORDING_ENDED = "recording ended"
     SMALL_BUFFER = "small buffer"
     TWIN_NAMES = "twin names"
+    NETWORK_FAULTY = "network faulty"
+    NETWORK_REPAIRED = "network repaired"
+    NO_GOOD_NETWORK = "no good network"
 
 
 @dataclass(slots=True)
@@ -110,6 +118,8 @@ class Alarm:
     text: str
     process: ProcessId | None = None
     duration: Duration | None = None
+    network: int | None = None  # which of several redundant networks
+    evidence: Evidence | None = None  # what speaks against it
 
 
 @dataclass(slots=True)

@@ -82,4 +82,60 @@ class Occurred:
     process: ProcessId | None = None
 
 
-Note = Moved | Visited | Ignored | Dropped | Occurred
+class NetworkState(Enum):
+    """What this process thinks of one of several redundant networks."""
+
+    GOOD = "good"  # it carries its part of the traffic, and is blamed for what does not come
+    ON_TRIAL = "on trial"  # it carries copies; nothing relies on it, and nothing is held against it
+    FAULTY = "faulty"  # it is sent nothing but probes, and still listened to
+
+
+class Evidence(Enum):
+    """Why a network's state changed."""
+
+    TOKEN_TIMER = "tokens did not come in time"
+    TOKENS = "fewer tokens came than on another network"
+    MESSAGES = "fewer messages of a member came than on another network"
+    ANNOUNCEMENTS = "fewer announcements of a member came than on another network"
+    REFUSAL = "a member sends nothing but probes on it"
+    PROVED = "enough probes in a row came from every member"
+    HEARD = "every member was heard on it"
+    UNHEARD = "a member was not heard on it"
+    NEW_RING = "a new ring gives every network another chance"
+    NEED = "no other network is without faults"
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkTurned:
+    """A network's state changed, or would have if it were not the last good one."""
+
+    network: int
+    state: NetworkState
+    evidence: Evidence
+    process: ProcessId | None  # the member that the evidence is about
+    text: str
+
+
+class Release(Enum):
+    """Why a waiting token was passed up."""
+
+    ALL = "every good network brought it"
+    ENOUGH = "as many copies came as are sent"
+    DIRECT = "nothing was missing"
+    GAP_CLOSED = "what was missing came"
+    TIMER = "it had waited long enough"
+
+
+@dataclass(slots=True)
+class TokenReleased:
+    """A token that came on several networks, or before the messages it speaks of, was passed up. (Not frozen: there are
+    as many as token visits.)"""
+
+    ring: RingId
+    token_seq: int
+    seq: int
+    cause: Release
+    brought: int  # the networks that brought it, as bits
+
+
+Note = Moved | Visited | Ignored | Dropped | Occurred | NetworkTurned | TokenReleased

@@ -68,6 +68,19 @@ class ReplicaPromise(Enum):
     LIVENESS = "replicas: a quorum goes on"
 
 
+class NetworkPromise(Enum):
+    """What several redundant networks guarantee together; judged in the simulator, which alone sees every packet."""
+
+    TOKENS = "networks: tokens wait, once and not for long"
+    SENDS = "networks: packets go where they should"
+    NOTHING_TWICE = "networks: nothing is sent again that was not lost"
+    NO_VIEW_CHANGE = "networks: a fault of a network is no change of view"
+    DELAY = "networks: a fault of a network delays for a bounded time"
+
+
+AnyPromise = Promise | GroupPromise | ReplicaPromise | NetworkPromise
+
+
 @dataclass(frozen=True, slots=True)
 class Promises:
     engine: str

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ordercast.model.effects import Effect
-from ordercast.model.ids import Incarnation, Instant
+from ordercast.model.ids import Incarnation, Instant, RingId, Seq
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.promises import Promises
 
@@ -60,6 +60,10 @@ class Engine(Protocol):
 
     def first_lane(self) -> Lane:
         """Which lane the driver should drain first."""
+
+    def holds(self, ring: RingId, seq: Seq) -> bool:
+        """Whether every packet through this seq of this ring is here; True also for a ring whose packets are not taken.
+        The one question of the layer that knows several networks."""
 
     def check_invariants(self, *, thorough: bool = True) -> None:
         """Raise AssertionError when the engine's own state is impossible; cheap enough for every input when not

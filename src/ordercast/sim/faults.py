@@ -23,6 +23,10 @@ class FaultKind(Enum):
     LEAVE = "leave"  # `node` leaves in order
     LOSE_TOKEN = "lose token"  # everything on token lanes is lost for `duration_ns`
     FLOOD = "flood"  # `node` can receive only a few packets at a time for `duration_ns`
+    DOWN = "down"  # `network` carries nothing
+    LOSSY = "lossy"  # `network` loses packets, each with `chance`
+    SLOW = "slow"  # `network` takes `duration_ns` longer for every hop
+    MEND = "mend"  # `network` works again
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +37,10 @@ class Fault:
     groups: tuple[tuple[int, ...], ...] = ()
     links: tuple[tuple[int, int], ...] = ()
     duration_ns: int = 0
+    network: int | None = None  # None: all of them
+    chance: float = 0.0
 
-    def problem(self, nodes: int) -> str | None:
+    def problem(self, nodes: int, networks: int = 1) -> str | None:
         """What makes this fault impossible in a cluster of that size, in words."""
         named = {self.node, *(n for group in self.groups for n in group), *(n for link in self.links for n in link)}
         strangers = sorted(n for n in named if not 0 <= n < nodes)
@@ -42,16 +48,25 @@ class Fault:
             return f"fault {self.kind.value!r} names node {strangers[0]}, there are 0..{nodes - 1}"
         if self.at < 0 or self.duration_ns < 0:
             return f"fault {self.kind.value!r} has a time below zero"
+        if self.network is not None and not 0 <= self.network < networks:
+            return f"fault {self.kind.value!r} names network {self.network}, there are 0..{networks - 1}"
         return None
 
     def __str__(self) -> str:
+        return self._text() if self.network is None else f"{self._text()} on net{self.network}"
+
+    def _text(self) -> str:
         match self.kind:
             case FaultKind.PARTITION:
                 return "partition " + " | ".join(" ".join(f"n{n}" for n in group) for group in self.groups)
             case FaultKind.CUT:
                 return "cut " + ", ".join(f"n{a}→n{b}" for a, b in self.links)
-            case FaultKind.HEAL:
-                return "heal"
+            case FaultKind.HEAL | FaultKind.DOWN | FaultKind.MEND:
+                return f"{self.kind.value}"
+            case FaultKind.LOSSY:
+                return f"lossy {self.chance:.0%}"
+            case FaultKind.SLOW:
+                return f"slow by {self.duration_ns / 1e6:g} ms"
             case FaultKind.LOSE_TOKEN:
                 return f"lose token for {self.duration_ns / 1e6:.0f} ms"
             case FaultKind.PAUSE | FaultKind.FLOOD:

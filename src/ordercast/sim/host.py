@@ -62,7 +62,7 @@ class Life:
 
     engine: Engine
     process: ProcessId
-    inbox: dict[Lane, deque[bytes]] = field(default_factory=lambda: {Lane.DATA: deque(), Lane.TOKEN: deque()})
+    inbox: dict[Lane, list[deque[bytes]]]  # what came, by lane and network
     counters: dict[int, int] = field(default_factory=dict)  # messages submitted, by sender
     view: View | None = None  # the last regular view
     wake_at: int | None = None  # the earliest scheduled wake
@@ -96,7 +96,9 @@ class Host:
         self.lives += 1
         engine = self.make_engine(NodeId(self.node))
         process = process_id_from(NodeId(self.node), Incarnation(self.lives))
-        self.life = Life(engine, process, station=self._station(process))
+        count = self.world.options.networks.count
+        inbox: dict[Lane, list[deque[bytes]]] = {lane: [deque() for _ in range(count)] for lane in Lane}
+        self.life = Life(engine, process, inbox, station=self._station(process))
         self.world.record(Started(self._at(), process, engine.promises, kept_storage))
         self._carry_out(engine.start(dict(self.disk), Incarnation(self.lives), self.local_now()))
         if self.world.replicas is not None:
@@ -176,17 +178,20 @@ class Host:
             self.has_left = True
             self._input(self.life, self.life.engine.leave(self.local_now()))
 
-    def arrive(self, lane: Lane, packets: list[bytes]) -> None:
+    def arrive(self, lane: Lane, packets: list[bytes], network: int = 0) -> None:
         life = self.life
         if life is None:
             return
-        inbox = life.inbox[lane]
+        inbox = life.inbox[lane][network]
         room = 4 if self.world.now < self.narrow_until else self.world.options.receive_buffer
-        inbox.extend(packets[: max(0, room - len(inbox))])
+        free = max(0, room - len(inbox))
+        inbox.extend(packets[:free])
+        if self.world.witness is not None and len(packets) > free:
+            self.world.witness.overflowed(self.node, packets[free:])
         self._read_soon(life)
 
     def _read_soon(self, life: Life) -> None:
-        if not life.is_reading and (life.inbox[Lane.DATA] or life.inbox[Lane.TOKEN]):
+        if not life.is_reading and (any(life.inbox[Lane.DATA]) or any(life.inbox[Lane.TOKEN])):
             life.is_reading = True
             at = max(self.world.now, life.busy_until, self.paused_until)
             self.world.schedule(at, self._read, life)
@@ -204,17 +209,21 @@ class Host:
         packets = [packet for lane in (first, second) for packet in self._drain(life, lane)]
         cost = int(self._cost(packets) * self.slowness)
         life.busy_until = self.world.now + cost
+        if self.world.witness is not None:
+            self.world.witness.received(life.process, packets, self.world.now)
         self._input(life, life.engine.receive(packets, self.local_now()), delay=cost)
         self._read_soon(life)
 
     def _drain(self, life: Life, lane: Lane) -> list[Packet]:
-        inbox = life.inbox[lane]
-        if len(inbox) <= READ_MAX:
-            taken = list(inbox)
-            inbox.clear()
-        else:
-            taken = [inbox.popleft() for _ in range(READ_MAX)]
-        return [Packet(data, len(data), lane) for data in taken]
+        packets: list[Packet] = []
+        for network, inbox in enumerate(life.inbox[lane]):
+            if len(inbox) <= READ_MAX:
+                taken = list(inbox)
+                inbox.clear()
+            else:
+                taken = [inbox.popleft() for _ in range(READ_MAX)]
+            packets += [Packet(data, len(data), lane, network=network) for data in taken]
+        return packets
 
     def _cost(self, packets: list[Packet]) -> int:
         options = self.world.options
@@ -245,24 +254,47 @@ class Host:
         """In order; what leaves the host leaves after the processing time."""
         life = self.life
         assert life is not None
+        send_ns, departure = self.world.options.send_ns, self.world.now + delay
         for effect in effects:
-            self._carry_out_one(life, effect, self.world.now + delay)
+            if send_ns and isinstance(effect, Broadcast):
+                departure = self._send_slowly(life, effect, departure, int(send_ns * self.slowness))
+                continue
+            if send_ns and isinstance(effect, SendTo):
+                departure += int(send_ns * len(effect.networks) * self.slowness)
+            self._carry_out_one(life, effect, departure)
             if life is not self.life:
                 return
+        life.busy_until = max(life.busy_until, departure)
         deadline = life.engine.next_deadline()
         if deadline is not None:
             self._arm(life, max(self.world.now, self._global(deadline)))
 
+    def _send_slowly(self, life: Life, effect: Broadcast, departure: int, send_ns: int) -> int:
+        """One packet after the other, each on one network after the other."""
+        world = self.world
+        if world.witness is not None:
+            world.witness.effect(life.process, effect, world.now)
+        for packet in effect.packets:
+            for number in effect.networks:
+                departure += send_ns
+                world.networks[number].broadcast(self.node, world.others(self.node), [packet], departure)
+        return departure
+
     def _carry_out_one(self, life: Life, effect: Effect, departure: int) -> None:
         world = self.world
+        if world.witness is not None:
+            world.witness.effect(life.process, effect, world.now)
         match effect:
             case Record():
                 world.record(Noted(self._at(), life.process, effect.note))
             case Broadcast():
-                world.network.broadcast(self.node, world.others(self.node), effect.packets, departure)
+                packets, others = effect.packets, world.others(self.node)
+                for number in effect.networks:
+                    world.networks[number].broadcast(self.node, others, packets, departure)
             case SendTo():
                 target = world.hosts[node_of(effect.process)]
-                world.network.unicast(self.node, target.node, effect.packet, departure)
+                for number in effect.networks:
+                    world.networks[number].unicast(self.node, target.node, effect.packet, departure)
             case Deliver():
                 self._deliver(life, effect)
             case InstallView():

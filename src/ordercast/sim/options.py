@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MICROSECOND, MILLISECOND, NODE_MAX, SECOND
 from ordercast.model.service import Service
+from ordercast.networks.config import NetworksConfig
 from ordercast.order.ring.config import RingConfig
 from ordercast.sim.faults import Fault
 from ordercast.sim.users import STRUCTURES
@@ -54,6 +55,16 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """One of several networks that is unlike the others. What is None is as everywhere."""
+
+    loss: float | None = None
+    delay_min_ns: int | None = None
+    delay_max_ns: int | None = None
+    bandwidth: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SimOptions:
     nodes: int = 5  # how many hosts
     engine: str = "ring"  # which ordering engine
@@ -93,10 +104,14 @@ class SimOptions:
     receive_buffer: int = 512  # packets that wait to be read; more are lost
     is_fifo: bool = True  # packets of one link keep their order unless they straggle
     links: tuple[Link, ...] = ()  # the exceptions
+    networks: NetworksConfig = field(default_factory=NetworksConfig)  # how many of it there are, and how they are used
+    lines: tuple[Line, ...] = ()  # the first of them, where they are unlike each other
+    is_one_whole: bool = False  # faults leave one network whole: the view must not change, nor delivery wait for long
 
     # The hosts
     packet_ns: int = 2 * MICROSECOND  # processing of a data packet
     byte_ns: int = 0  # more for each of its bytes
+    send_ns: int = 0  # handing a packet to a network, for each copy of it
     token_ns: int = 10 * MICROSECOND  # processing of a token or another control message
     slow_hosts: tuple[tuple[int, float], ...] = ()  # (node, how many times longer its processing takes)
     disk_ns: int = 300 * MICROSECOND  # a write to stable storage, up to twice this
@@ -180,7 +195,8 @@ class SimOptions:
             (self.fault_time_ns > 0 and self.settle_ns > 0, "times must be positive"),
         ]
         problems = [text for holds, text in rules if not holds]
-        problems += [text for fault in self.faults if (text := fault.problem(self.nodes))]
+        problems += [text for fault in self.faults if (text := fault.problem(self.nodes, self.networks.count))]
+        problems += self.networks.problems(self.ring, self.nodes)
         if problems:
             raise UsageError("; ".join(problems))
         self.ring.validate()

@@ -10,6 +10,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 from random import Random
 from typing import Any
@@ -20,11 +21,14 @@ from ordercast.checker.replicated import ReplicaCheckers
 from ordercast.checker.verdict import Outcome, Verdict, combined
 from ordercast.model.effects import Alarm
 from ordercast.model.ids import NodeId, ProcessId
-from ordercast.model.notes import Dropped, Ignored, Moved, Occurred, Visited
+from ordercast.model.notes import Dropped, Ignored, Moved, NetworkTurned, Occurred, TokenReleased, Visited
+from ordercast.networks.layer import Networks
 from ordercast.order.engine import Engine
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.states.moves import GATHER
 from ordercast.sim.faults import Fault
+from ordercast.sim.network_swarm import release_row, turn_row
+from ordercast.sim.network_witness import NetworkWitness
 from ordercast.sim.options import SimOptions
 from ordercast.sim.world import World
 from ordercast.trace.client_records import ClientEvent
@@ -70,6 +74,10 @@ class Tally:
                 self.counts[note.what.value] += note.count
             elif isinstance(note, Visited):
                 self.counts["retransmissions"] += note.retransmitted
+            elif isinstance(note, NetworkTurned):
+                self.counts[turn_row(note.state, note.evidence)] += 1
+            elif isinstance(note, TokenReleased):
+                self.counts[release_row(note.cause)] += 1
         elif isinstance(event, Installed):
             self.counts[f"{event.view.kind.value} views"] += 1
 
@@ -109,8 +117,18 @@ _FIELDS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     Occurred: attrgetter("what.value", "count", "process"),
     Ignored: attrgetter("what", "why"),
     Dropped: lambda note: (note.why,),
+    NetworkTurned: attrgetter("network", "state.value", "evidence.value", "process", "text"),
+    TokenReleased: attrgetter("ring.seq", "token_seq", "seq", "cause.value", "brought"),
     Visited: attrgetter("ring.seq", "round", "seq", "aru", "my_aru", "sent", "retransmitted", "requested"),
 }
+
+
+def engine_of(options: SimOptions, verbose: bool, node: NodeId) -> Engine:
+    """A ring, with several networks under it where there are several."""
+    ring = RingNode(node, options.ring, verbose=verbose)
+    if options.networks.count == 1:
+        return ring
+    return Networks(ring, node, options.networks, options.ring, verbose=verbose)
 
 
 def simulate(
@@ -147,11 +165,20 @@ def simulate(
         world.replica_observers += [replica_checkers.observe, digest.observe_client]
         if keep_events:
             world.replica_observers.append(replica_events.append)
+    if options.networks.count > 1:
+        world.witness = NetworkWitness(options)
+        observers.append(world.witness.observe)
+        for network in world.networks:
+            network.witness = world.witness.arriving
     if script is not None:
         script(world)
-    settled = world.run(make_engine or (lambda node: RingNode(node, options.ring, verbose=verbose)))
+    settled = world.run(make_engine or partial(engine_of, options, verbose))
     verdicts = checkers.verdicts() + (group_checkers.verdicts() if options.has_clients else [])
     verdicts += replica_checkers.verdicts() if options.replicas else []
+    if world.witness is not None:
+        verdicts += world.witness.verdicts()
+        tally.counts[f"networks: {options.networks.replication.value}"] += 1
+        tally.counts.update(f"networks: {fault.kind.value}" for fault in options.faults if fault.network is not None)
     tally.counts.update(world.group_counts)
     return Result(
         seed,

@@ -22,6 +22,7 @@ from ordercast.model.view import ChangeReason
 from ordercast.order.ring.states.moves import MOVES
 from ordercast.sim.faults import cascade, rotation
 from ordercast.sim.group_tally import GroupOccurrence
+from ordercast.sim.network_swarm import expected_network_rows, with_networks
 from ordercast.sim.options import SIM_RING, Delays, Link, SimOptions
 from ordercast.sim.replica_tally import NEVER, ReplicaOccurrence
 from ordercast.sim.run import simulate
@@ -174,16 +175,18 @@ def _bad_links(nodes: int, rng: Random) -> tuple[Link, ...]:
     return tuple(links)
 
 
-def options_of(seed: int, *, groups: bool = False, replicated: bool = False) -> SimOptions:
-    """Of a hostile run, without clients, with them, or with replicas."""
+def options_of(seed: int, *, groups: bool = False, replicated: bool = False, networks: bool = False) -> SimOptions:
+    """Of a hostile run, without clients, with them, with replicas, or with several networks."""
+    if networks:
+        return with_networks(hostile_options(seed), seed)
     if replicated:
         return hostile_replica_options(seed)
     return hostile_group_options(seed) if groups else hostile_options(seed)
 
 
-def outline(seed: int, *, groups: bool = False, replicated: bool = False) -> Outline:
+def outline(seed: int, *, groups: bool = False, replicated: bool = False, networks: bool = False) -> Outline:
     """Run one seed; an exception is a failed run, not the end of the swarm."""
-    options = options_of(seed, groups=groups, replicated=replicated)
+    options = options_of(seed, groups=groups, replicated=replicated, networks=networks)
     try:
         result = simulate(options, seed)
     except Exception:
@@ -196,10 +199,15 @@ def outline(seed: int, *, groups: bool = False, replicated: bool = False) -> Out
 
 
 def swarm(
-    seeds: range, processes: int | None = None, *, groups: bool = False, replicated: bool = False
+    seeds: range,
+    processes: int | None = None,
+    *,
+    groups: bool = False,
+    replicated: bool = False,
+    networks: bool = False,
 ) -> Iterator[Outline]:
     """Outlines in the order of the seeds."""
-    run = partial(outline, groups=groups, replicated=replicated)
+    run = partial(outline, groups=groups, replicated=replicated, networks=networks)
     workers = processes or os.cpu_count() or 1
     if workers == 1 or len(seeds) <= 1:
         yield from map(run, seeds)
@@ -212,8 +220,10 @@ def _leave_interrupts_to_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def expected_rows(*, groups: bool = False, replicated: bool = False) -> list[str]:
+def expected_rows(*, groups: bool = False, replicated: bool = False, networks: bool = False) -> list[str]:
     """Everything that a swarm must have met at least once."""
+    if networks:
+        return expected_network_rows()
     moves = [f"move {origin} → {target}" for origin, target in sorted(MOVES)]
     reasons = [f"gather: {reason.text}" for reason in ChangeReason if reason is not ChangeReason.STARTED]
     rows = [*moves, *reasons, *(occurrence.value for occurrence in Occurrence)]

@@ -9,6 +9,7 @@ import heapq
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -22,7 +23,8 @@ from ordercast.sim.churn import act, farewell_round
 from ordercast.sim.faults import Fault, FaultKind, ambush, random_faults
 from ordercast.sim.host import Host
 from ordercast.sim.network import Network
-from ordercast.sim.options import SimOptions
+from ordercast.sim.network_witness import NetworkWitness
+from ordercast.sim.options import Line, SimOptions
 from ordercast.sim.replicas import Replicas
 from ordercast.sim.station import Station
 from ordercast.trace.client_records import Calm, ClientEvent
@@ -59,7 +61,8 @@ class World:
     inputs: int = 0
     hosts: list[Host] = field(default_factory=list)
     alarms: list[tuple[int, ProcessId, Alarm]] = field(default_factory=list)
-    network: Network = field(init=False)
+    networks: list[Network] = field(default_factory=list)  # several of them, where they are redundant
+    witness: NetworkWitness | None = None  # judges what the layer does with several networks
     group_counts: Counter[str] = field(default_factory=Counter)  # what happened in the groups
     names: dict[tuple[int, str], ProcessId] = field(default_factory=dict)  # of clients: where each was last used
     rule: Rule | None = None  # a script's own: asked when a packet arrives, False loses it
@@ -72,7 +75,10 @@ class World:
     _is_calm: bool = False  # all has settled once, and clients have said their last
 
     def __post_init__(self) -> None:
-        self.network = Network(self.options, Random(self.rng.random()), self.arrive_at)
+        lines = [*self.options.lines, *[Line()] * self.options.networks.count]
+        for number in range(self.options.networks.count):
+            arrive_at = partial(self.arrive_at, number)
+            self.networks.append(Network(self.options, Random(self.rng.random()), arrive_at, line=lines[number]))
         self._ambushes = self.options.ambushes
         if self.options.replicas:
             self.replicas = Replicas(self, self.rng)
@@ -83,13 +89,18 @@ class World:
         self._order += 1
         heapq.heappush(self._queue, (at, self._order, action, arguments))
 
-    def arrive_at(self, at: int, source: int, target: int, lane: Lane, packets: list[bytes]) -> None:
-        self.schedule(at, self._arrive, source, target, lane, packets)
+    @property
+    def network(self) -> Network:
+        """The only one, or the first of several."""
+        return self.networks[0]
 
-    def _arrive(self, source: int, target: int, lane: Lane, packets: list[bytes]) -> None:
+    def arrive_at(self, network: int, at: int, source: int, target: int, lane: Lane, packets: list[bytes]) -> None:
+        self.schedule(at, self._arrive, source, target, lane, packets, network)
+
+    def _arrive(self, source: int, target: int, lane: Lane, packets: list[bytes], network: int) -> None:
         if self.rule is not None:
             packets = [packet for packet in packets if self.rule(source, target, packet)]
-        self.hosts[target].arrive(lane, packets)
+        self.hosts[target].arrive(lane, packets, network)
 
     def record(self, event: Event) -> None:
         for observe in self.observers:
@@ -284,14 +295,9 @@ class World:
         if self.on_fault is not None:
             self.on_fault(self.now, fault)
         host = self.hosts[fault.node]
-        network = self.network
+        for network in self.networks if fault.network is None else [self.networks[fault.network]]:
+            self._strike_network(network, fault)
         match fault.kind:
-            case FaultKind.PARTITION:
-                network.partition(fault.groups)
-            case FaultKind.CUT:
-                network.blocked.update(fault.links)
-            case FaultKind.HEAL:
-                network.heal()
             case FaultKind.CRASH:
                 host.crash()
             case FaultKind.CRASH_BEFORE_WRITE | FaultKind.CRASH_DURING_WRITE | FaultKind.CRASH_AFTER_WRITE:
@@ -304,14 +310,29 @@ class World:
                 self._restart(host)
             case FaultKind.PAUSE:
                 host.paused_until = self.now + fault.duration_ns
-            case FaultKind.DEAFEN:
-                network.deaf.add(fault.node)
             case FaultKind.LEAVE:
                 host.leave()
-            case FaultKind.LOSE_TOKEN:
-                network.tokens_lost_until = self.now + fault.duration_ns
             case FaultKind.FLOOD:
                 host.narrow_until = self.now + fault.duration_ns
+
+    def _strike_network(self, network: Network, fault: Fault) -> None:
+        match fault.kind:
+            case FaultKind.PARTITION:
+                network.partition(fault.groups)
+            case FaultKind.CUT:
+                network.blocked.update(fault.links)
+            case FaultKind.HEAL | FaultKind.MEND:
+                network.heal()
+            case FaultKind.DEAFEN:
+                network.deaf.add(fault.node)
+            case FaultKind.LOSE_TOKEN:
+                network.tokens_lost_until = self.now + fault.duration_ns
+            case FaultKind.DOWN:
+                network.is_down = True
+            case FaultKind.LOSSY:
+                network.loss = fault.chance
+            case FaultKind.SLOW:
+                network.delay_ns = fault.duration_ns
 
     def _restart(self, host: Host) -> None:
         if host.life is None:
@@ -319,9 +340,10 @@ class World:
 
     def _heal(self) -> None:
         """From now on nothing bad happens. Who is dead or gone stays so, or comes back for the last time."""
-        self.network.heal()
-        self.network.is_calm = True
-        self.network.tokens_lost_until = -1
+        for network in self.networks:
+            network.heal()
+            network.is_calm = True
+            network.tokens_lost_until = -1
         for host in self.hosts:
             host.narrow_until = 0
             host.paused_until = min(host.paused_until, self.now)

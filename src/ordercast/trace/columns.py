@@ -34,6 +34,8 @@ class RowKind(IntEnum):
     DROPPED = 14
     OCCURRED = 15
     UNRECORDED = 16
+    NETWORK_TURNED = 17
+    TOKEN_RELEASED = 18
 
 
 class Column(NamedTuple):
@@ -66,13 +68,15 @@ COLUMNS: Mapping[str, Column] = {
     "previous_seq": Column("int64", "configuration that the view ends: seq"),
     "previous_rep": Column("int64", "its representative", repeats=True),
     "reason": Column("int16", "why the membership changed: a ChangeReason", repeats=True),
-    "name": Column("string", "engine started, state left, message ignored, occurrence, or gap", repeats=True),
-    "target": Column("string", "state entered", repeats=True),
+    "name": Column(
+        "string", "engine started, state left or turned to, message ignored, occurrence, or gap", repeats=True
+    ),
+    "target": Column("string", "state entered; of a network the evidence", repeats=True),
     "text": Column("string", "the reason in words; of a start the promises, as JSON", repeats=True),
     "flag": Column("bool", "started: kept its storage; saturated: begins; ended: complete"),
-    "about": Column("int64", "process that an occurrence is about"),
-    "count": Column("int64", "how often it occurred"),
-    "round": Column("int64", "rotation of the token"),
+    "about": Column("int64", "process that an occurrence or the evidence is about"),
+    "count": Column("int64", "how often it occurred; which network; of a token, those that brought it, as bits"),
+    "round": Column("int64", "rotation of the token, or the number of its hop"),
     "aru": Column("int64", "aru on the token when it was forwarded"),
     "my_aru": Column("int64", "aru of the process visited"),
     "sent": Column("int64", "packets sent in this visit"),

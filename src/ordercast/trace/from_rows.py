@@ -11,7 +11,20 @@ from itertools import groupby
 from operator import attrgetter
 
 from ordercast.model.ids import Instant, Position, ProcessId, RingId, Seq
-from ordercast.model.notes import Dropped, Ignored, Moved, Note, Occurred, Occurrence, Visited
+from ordercast.model.notes import (
+    Dropped,
+    Evidence,
+    Ignored,
+    Moved,
+    NetworkState,
+    NetworkTurned,
+    Note,
+    Occurred,
+    Occurrence,
+    Release,
+    TokenReleased,
+    Visited,
+)
 from ordercast.model.promises import Promise, Promises
 from ordercast.model.service import Service
 from ordercast.model.view import ChangeReason, View, ViewKind
@@ -152,5 +165,13 @@ def _note_from(kind: RowKind, cells: Cells) -> Note:
         case RowKind.OCCURRED:
             about = None if cells["about"] is None else ProcessId(unsigned(cells["about"]))
             return Occurred(Occurrence(cells["name"]), cells["count"], about)
+        case RowKind.NETWORK_TURNED:
+            about = None if cells["about"] is None else ProcessId(unsigned(cells["about"]))
+            state, evidence = NetworkState(cells["name"]), Evidence(cells["target"])
+            return NetworkTurned(cells["count"], state, evidence, about, cells["text"])
+        case RowKind.TOKEN_RELEASED:
+            ring = _ring_from(cells["ring_seq"], cells["ring_rep"])
+            token_seq, seq = unsigned(cells["round"]), unsigned(cells["seq"])
+            return TokenReleased(ring, token_seq, seq, Release(cells["name"]), cells["count"])
         case _:
             raise ValueError(f"a row of kind {kind} among the control events")

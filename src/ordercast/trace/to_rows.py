@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, assert_never
 
 from ordercast.model.ids import NOBODY, ProcessId, RingId
-from ordercast.model.notes import Dropped, Ignored, Moved, Note, Occurred, Visited
+from ordercast.model.notes import Dropped, Ignored, Moved, NetworkTurned, Note, Occurred, TokenReleased, Visited
 from ordercast.model.promises import Promises
 from ordercast.model.view import View, ViewKind
 from ordercast.trace.columns import VISITED_COLUMNS, Cells, MessageRow, RowKind, Rows, signed
@@ -155,5 +155,12 @@ def _note_cells(note: Note) -> Cells:
         case Occurred():
             about = None if note.process is None else signed(note.process)
             return {"kind": RowKind.OCCURRED, "name": note.what.value, "count": note.count, "about": about}
+        case NetworkTurned():
+            about = None if note.process is None else signed(note.process)
+            named = {"name": note.state.value, "target": note.evidence.value, "text": note.text}
+            return {"kind": RowKind.NETWORK_TURNED, "count": note.network, "about": about, **named}
+        case TokenReleased():
+            numbers = {"round": signed(note.token_seq), "seq": signed(note.seq), "count": note.brought}
+            return {"kind": RowKind.TOKEN_RELEASED, **_ring("ring", note.ring), "name": note.cause.value, **numbers}
         case _:
             assert_never(note)

@@ -12,6 +12,7 @@ from typing import assert_never
 
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ProcessId, RingId, Seq, TokenSeq
+from ordercast.model.notes import NetworkState
 from ordercast.model.view import ChangeReason
 from ordercast.wire.header import (
     CLUSTER_SIZE,
@@ -32,6 +33,7 @@ from ordercast.wire.messages import (
     Leave,
     Member,
     Message,
+    Probe,
     Token,
     Wake,
 )
@@ -46,11 +48,13 @@ COMMIT = struct.Struct(">QBHH")  # token_seq, reason, members, extension size
 MEMBER = struct.Struct(">QBQQQQ")  # process, flags, old ring seq, old ring representative, old_aru, high_delivered
 JOIN = struct.Struct(">QQIBQHHB")  # number, ring_seq, forwards, reason, blamed, candidates, failed, digests
 ANNOUNCEMENT = struct.Struct(">HH")  # members, heard
+PROBE = struct.Struct(">QBBB")  # number, network, state, is_whole
 assert (TOKEN.size, RUN.size, COMMIT.size, MEMBER.size, JOIN.size, ANNOUNCEMENT.size) == (43, 10, 13, 41, 34, 4)
 
 NUMBER_MAX = (1 << 62) - 1  # no counter gets there; one that does is damaged, and must not overflow further on
 FILLED = 1
 RECEIVED = 2
+_STATES = (NetworkState.GOOD, NetworkState.ON_TRIAL, NetworkState.FAULTY)  # by number, append only
 _KINDS = {int(kind): kind for kind in MessageKind}
 _REASONS = {int(reason): reason for reason in ChangeReason}
 
@@ -300,6 +304,26 @@ def _decode_announcement(ring: RingId, sender: ProcessId, body: _Reader) -> Anno
     return announcement
 
 
+def encode_probe(cluster: bytes, probe: Probe) -> bytes:
+    body = PROBE.pack(probe.number, probe.network, _STATES.index(probe.state), probe.is_whole)
+    return _frame(cluster, MessageKind.PROBE, probe.ring, probe.sender, body)
+
+
+def decode_probe(data: bytes, cluster: bytes) -> Probe:
+    """A probe, which is for the layer that knows several networks and not for an engine."""
+    kind, ring = kind_of(data, cluster)
+    if kind is not MessageKind.PROBE:
+        raise WireError("another packet where a probe was expected")
+    sender, *_ = _checked(data, ring)
+    body = _Reader(data[HEADER_SIZE:])
+    number, network, state, is_whole = body.unpack(PROBE)
+    body.end()
+    _sane(number)
+    if state >= len(_STATES) or is_whole > 1:
+        raise WireError("the probe says something that does not exist")
+    return Probe(ring, sender, number, network, _STATES[state], bool(is_whole))
+
+
 def encode(cluster: bytes, message: Message) -> bytes:
     match message:
         case Token():
@@ -334,16 +358,21 @@ def kind_of(data: bytes, cluster: bytes) -> tuple[MessageKind, RingId]:
     return _KINDS[kind], RingId(ring_seq, ProcessId(representative))
 
 
-def decode(data: bytes, cluster: bytes) -> Message:
-    """A control message. Data packets are for `header.parse_data`."""
-    kind, ring = kind_of(data, cluster)
+def _checked(data: bytes, ring: RingId) -> tuple[ProcessId, int, int, int]:
+    """Sender, seq, round and timestamp from the header of a control message, which has nothing else."""
     _, length, flags, count, transmitter, originator, seq, token_round, timestamp = HEADER.unpack_from(data)
     if length != len(data):
         raise WireError(f"the header says {length} bytes, {len(data)} came")
     if flags or count or transmitter != originator or not transmitter:
         raise WireError("header fields that a control message does not have")
     _sane(ring.seq, seq, token_round, timestamp)
-    sender = ProcessId(transmitter)
+    return ProcessId(transmitter), seq, token_round, timestamp
+
+
+def decode(data: bytes, cluster: bytes) -> Message:
+    """A control message. Data packets are for `header.parse_data`."""
+    kind, ring = kind_of(data, cluster)
+    sender, seq, token_round, timestamp = _checked(data, ring)
     body = _Reader(data[HEADER_SIZE:])
     message: Message
     match kind:
@@ -361,6 +390,8 @@ def decode(data: bytes, cluster: bytes) -> Message:
             message = Leave(ring, sender)
         case MessageKind.DATA:
             raise WireError("a data packet where a control message was expected")
+        case MessageKind.PROBE:
+            raise WireError("a probe of one of several networks, and this process knows one alone")
         case _:
             assert_never(kind)
     body.end()

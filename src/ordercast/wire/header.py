@@ -41,6 +41,7 @@ class MessageKind(IntEnum):
     ANNOUNCEMENT = 5
     WAKE = 6
     LEAVE = 7
+    PROBE = 8
 
 
 SAFE = 1  # this packet's messages ask for safe delivery

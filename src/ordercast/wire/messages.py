@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ordercast.model.ids import NO_RING, NO_SEQ, ProcessId, RingId, Seq, TokenSeq
+from ordercast.model.notes import NetworkState
 from ordercast.model.view import ChangeReason
 
 EXTENSION_SIZE_MAX = 512
@@ -101,6 +102,18 @@ class Leave:
 
     ring: RingId
     sender: ProcessId
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What its sender thinks of the one of several networks that brings it. Engines never see one."""
+
+    ring: RingId
+    sender: ProcessId
+    number: int  # rises by one with every probe of this sender on this network: losses are seen
+    network: int  # which network it was sent on: crossed cables are seen
+    state: NetworkState
+    is_whole: bool  # the sender hears every other member of its ring there
 
 
 Message = Token | CommitToken | Join | Announcement | Wake | Leave

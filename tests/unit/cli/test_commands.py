@@ -287,3 +287,43 @@ def test_check_of_an_empty_folder_or_a_truncated_file_is_one_sentence(call: Call
     status, out, err = call(*SMALL, "--trace", str(tmp_path))
     assert (status, out) == (2, "")
     assert "remove it" in err
+
+
+# Several networks
+
+
+def test_a_network_fails_in_a_simulated_run_and_is_explained(call: Call, tmp_path: Path) -> None:
+    words = ["--redundant", "2", "--replication", "active", "--fault", "0.2s down net1", "--fault", "0.5s mend net1"]
+    status, out, _ = call(*SMALL, *words, "--duration", "900ms", "--trace", str(tmp_path))
+    assert status == 0 and "network faulty" in out and "down on net1" in out and "network repaired" in out
+    status, out, _ = call("networks", "explain", str(tmp_path))
+    assert status == 0 and "nobody hears anybody there: the network as a whole is down" in " ".join(out.split())
+    status, out, _ = call("networks", "explain", str(tmp_path), "--json")
+    (fault,) = document_of(out)["runs"][0]["faults"]
+    assert fault["network"] == 1 and fault["repaired_at"] is not None
+    assert {report["node"] for report in fault["reports"]} == {0, 1, 2} and not fault["reports"][0]["is_echo"]
+
+
+def test_a_run_without_faults_of_networks_has_nothing_to_explain(call: Call, tmp_path: Path) -> None:
+    call(*SMALL, "--trace", str(tmp_path))
+    assert "no network was found faulty" in call("networks", "explain", str(tmp_path))[1]
+
+
+def test_what_several_networks_cannot_be(call: Call) -> None:
+    for words, why in (
+        (("--redundant", "9"), "1 to 8 networks, not 9"),
+        (("--redundant", "2", "--replication", "pasive"), "there is no replication 'pasive'"),
+        (("--redundant", "2", "--replication", "active-passive"), "copies = 2 with 2 networks"),
+        (("--fault", "0.1s down net1"), "names network 1, there are 0..0"),
+        (("--fault", "0.1s down"), "names no network"),
+        (("--networks",), "--networks goes with --hostile"),
+    ):
+        status, _, error = call(*SMALL, *words)
+        assert status == 2 and why in error, error
+    assert "choose one of them" in call("swarm", "--seeds", "1..2", "--groups", "--networks")[2]
+
+
+def test_a_hostile_run_with_several_networks_is_replayed_by_its_command(call: Call) -> None:
+    status, out, _ = call("sim", "--hostile", "--networks", "--seed", "3", "--json")
+    document = document_of(out)
+    assert status == 0 and document["replay"] == "ordercast sim --hostile --networks --seed 3"

@@ -8,6 +8,7 @@ from ordercast.daemon.config import NodeConfig, Peer, Transport
 from ordercast.daemon.counters import Counters, SocketCounters
 from ordercast.daemon.status_parts import ClientsStatus
 from ordercast.model.ids import MILLISECOND, SECOND, Incarnation, Instant, NodeId, ProcessId, node_of
+from ordercast.networks.layer import Networks
 from ordercast.order.ring.node import RingNode
 
 PEERS = tuple(Peer(NodeId(n), name, f"10.0.0.{n}") for n, name in ((1, "alpha"), (2, "beta"), (3, "gamma")))
@@ -46,6 +47,8 @@ class FakeNode:
         self.engine.start({}, Incarnation(1), Instant(0))
         self.counters = Counters()
         self.sockets = FakeSockets()
+        self.networks = [self.sockets]
+        self.layer: Networks | None = None
         self.inbox = FakeInbox()
         self.started_at = Instant(0)
         self.clock = 100 * SECOND

@@ -18,9 +18,10 @@ from ordercast.daemon.config_file import (
     own_name,
     read_cluster,
 )
-from ordercast.daemon.config_keys import CLUSTER, NODE, NODES, TABLES
+from ordercast.daemon.config_keys import CLUSTER, COPIES, NAMED_NETWORK, NODE, NODES, REPLICATION, TABLES
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND
+from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.order.ring.config import RingConfig
 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "cluster.toml"
@@ -299,5 +300,76 @@ def test_the_example_shows_every_key_and_says_the_defaults_in_its_comments(file:
 
 def test_every_setting_has_a_key() -> None:
     for table, kind in (("network", NetworkConfig), ("trace", TraceConfig), ("clients", ClientsConfig)):
-        assert [key.field for key in TABLES[table]] == [field.name for field in fields(kind)]
+        assert [key.field for key in TABLES[table]] == [field.name for field in fields(kind) if field.name != "name"]
+    assert NAMED_NETWORK[0].field == "name" and NAMED_NETWORK[1:] == TABLES["network"]
+    of_redundancy = {key.field for key in (*TABLES["redundancy"], REPLICATION, COPIES)}
+    assert of_redundancy == {field.name for field in fields(NetworksConfig)} - {"count", "names"}
     assert {key.field for key in TABLES["ring"]} == {field.name for field in fields(RingConfig)} - {"cluster"}
+
+
+# Several networks
+
+SEVERAL = """
+cluster = "shop"
+replication = "passive"
+[[networks]]
+name = "red"
+[[networks]]
+transport = "unicast"
+port = 4800
+mtu = 1400
+[redundancy]
+token_hold = "5ms"
+[nodes.a]
+id = 1
+addresses = ["10.0.0.1", "10.1.0.1"]
+[nodes.b]
+id = 2
+addresses = ["10.0.0.2", "10.1.0.2"]
+"""
+
+
+def test_several_networks_are_read(file: Path) -> None:
+    file.write_text(SEVERAL, encoding="utf-8")
+    config = load_config(file, "a")
+    assert [network.name for network in config.networks] == ["red", "network 1"]
+    assert config.layer.replication is Replication.PASSIVE and config.layer.count == 2
+    assert config.layer.token_hold_ns == 5_000_000
+    first, second = config.on(0), config.on(1)
+    assert (first.me().address, first.me().token_port) == ("10.0.0.1", 4701)
+    assert (second.me().address, second.me().token_port, second.me().data_port) == ("10.1.0.1", 4801, 4800)
+    assert second.network.transport is Transport.UNICAST
+    assert config.ring.packet_size_max == 1372  # of the narrowest
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (('addresses = ["10.0.0.1", "10.1.0.1"]', 'address = "10.0.0.1"'), "nodes.a.addresses is missing"),
+        (('["10.0.0.1", "10.1.0.1"]', '["10.0.0.1"]'), "nodes.a.addresses: 1 for 2 networks: write one for each"),
+        (('["10.0.0.1", "10.1.0.1"]', '"10.0.0.1"'), 'nodes.a.addresses: "10.0.0.1" is not a list of addresses'),
+        (("[[networks]]\nname", "[network]\nttl = 1\n[[networks]]\nname"), "network and networks are both there"),
+        (('"passive"', '"pasive"'), 'replication: "pasive" is not one of active, passive, active-passive: perhaps'),
+        (('"passive"', '"active-passive"'), "[redundancy] active-passive replication needs more than one copy"),
+        (('"5ms"', '"30ms"'), "[redundancy] token_hold must be at most half of token_retransmit (token_hold is 30ms"),
+        (("token_hold", "token_hlod"), "redundancy.token_hlod is not a key: perhaps redundancy.token_hold is meant"),
+        (("port = 4800", "prot = 4800"), "networks.1.prot is not a key: perhaps networks.1.port is meant"),
+        (('"10.1.0.2"', '"10.1.0.1"'), "nodes.b.token_port: 10.1.0.1 port 4801 is nodes.a.token_port too"),
+    ],
+)
+def test_what_is_wrong_with_several_networks(file: Path, change: tuple[str, str], why: str) -> None:
+    found = problems(file, SEVERAL.replace(*change), "a")
+    assert any(sentence.startswith(why) for sentence in found), found
+
+
+def test_replication_needs_several_networks(file: Path) -> None:
+    found = problems(file, 'cluster = "x"\nreplication = "active"' + NODE_A)
+    assert found == [
+        "replication is there, but one network alone: write [[networks]] for each of them, or leave it out"
+    ]
+
+
+def test_the_example_of_several_networks_loads() -> None:
+    example = EXAMPLE.with_name("two-networks.toml")
+    for name in read_cluster(example).names:
+        assert len(load_config(example, name).networks) == 2

@@ -12,6 +12,7 @@ from ordercast.daemon.config_file import STATUS_PORT
 from ordercast.daemon.config_keys import NODE, TABLES
 from ordercast.daemon.plan import plan_lines, plan_of
 from ordercast.model.quantities import duration_text
+from ordercast.networks.config import NetworksConfig
 from tests.unit.daemon.fake_node import FakeNode
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -31,7 +32,7 @@ def expected() -> list[tuple[str, str]]:
     for table, defaults in (("network", NetworkConfig()), ("trace", TraceConfig())):
         rows += [(f"{table}.{key.name}", shown(getattr(defaults, key.field))) for key in TABLES[table]]
         if table == "network":
-            rows.append(("ring.…", ""))
+            rows += [("redundancy.…", ""), ("ring.…", "")]
     rows += [("status.address", shown(StatusConfig().address)), ("status.port", shown(STATUS_PORT))]
     clients = {"folder": '"/run/ordercast"', "mode": '"0600"', "port": "0", "queue_size_max": "0"}
     for key in TABLES["clients"]:
@@ -55,3 +56,20 @@ def test_the_guide_shows_what_config_check_shows() -> None:
     guide = (DOCS / "guides" / "run-a-cluster.md").read_text(encoding="utf-8")
     for title, _ in plan_lines(plan_of(FakeNode().config)):
         assert re.search(rf"^{title} ", guide, flags=re.MULTILINE), title
+
+
+def test_every_key_of_several_networks_is_on_the_page_with_its_default() -> None:
+    page = (DOCS / "reference" / "configuration.md").read_text(encoding="utf-8")
+    section = page.partition("## Several networks")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `([^`]+)` \| (.*?) ?\| .*\|$", section, flags=re.MULTILINE)
+    usual = NetworksConfig()
+    wanted = [
+        ("replication", shown(usual.replication)),
+        ("copies", shown(usual.copies)),
+        ("networks.name", "its number"),
+    ]
+    for key in TABLES["redundancy"]:
+        value = getattr(usual, key.field)
+        default = duration_text(value) if key.field.endswith("_ns") else value
+        wanted.append((f"redundancy.{key.name}", shown(default)))
+    assert rows == wanted

@@ -5,7 +5,20 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from ordercast.model.ids import Instant, Position, ProcessId, RingId, Seq
-from ordercast.model.notes import Dropped, Ignored, Moved, Note, Occurred, Occurrence, Visited
+from ordercast.model.notes import (
+    Dropped,
+    Evidence,
+    Ignored,
+    Moved,
+    NetworkState,
+    NetworkTurned,
+    Note,
+    Occurred,
+    Occurrence,
+    Release,
+    TokenReleased,
+    Visited,
+)
 from ordercast.model.promises import Promise, Promises
 from ordercast.model.service import Service
 from ordercast.model.view import ChangeReason, View, ViewKind
@@ -45,6 +58,10 @@ NOTES: st.SearchStrategy[Note] = st.one_of(
     st.builds(Ignored, TEXT, TEXT),
     st.builds(Dropped, TEXT),
     st.builds(Occurred, st.sampled_from(Occurrence), SMALL, st.none() | PROCESS),
+    st.builds(
+        NetworkTurned, SMALL, st.sampled_from(NetworkState), st.sampled_from(Evidence), st.none() | PROCESS, TEXT
+    ),
+    st.builds(TokenReleased, RING, WORD, WORD, st.sampled_from(Release), SMALL),
 )
 VIEWS = st.builds(
     View,

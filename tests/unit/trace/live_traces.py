@@ -12,7 +12,7 @@ import pytest
 from ordercast.checker import Outcome, Verdict
 from ordercast.checker.panel import Checkers
 from ordercast.model.ids import ProcessId, incarnation_of, node_of
-from ordercast.model.promises import GroupPromise, Promise, ReplicaPromise
+from ordercast.model.promises import AnyPromise
 from ordercast.trace import live
 from ordercast.trace.cluster import append_cluster_event
 from ordercast.trace.live import LiveTrace
@@ -115,12 +115,12 @@ def _tell(folder: Path, event: Healed | Saturated | Ended, skew: int) -> None:
             append_cluster_event(folder, "ended", at=at + 2 * skew + 1)
 
 
-def verdicts_on(events: Iterable[Event]) -> dict[Promise | GroupPromise | ReplicaPromise | None, Verdict]:
+def verdicts_on(events: Iterable[Event]) -> dict[AnyPromise | None, Verdict]:
     checkers = Checkers()
     for event in events:
         checkers.observe(event)
     return {verdict.promise: verdict for verdict in checkers.verdicts()}
 
 
-def outcomes_on(events: Iterable[Event]) -> dict[Promise | GroupPromise | ReplicaPromise | None, Outcome]:
+def outcomes_on(events: Iterable[Event]) -> dict[AnyPromise | None, Outcome]:
     return {promise: verdict.outcome for promise, verdict in verdicts_on(events).items()}

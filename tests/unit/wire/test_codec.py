@@ -44,7 +44,7 @@ def test_clusters_are_told_apart_by_eight_bytes() -> None:
         (_patched(WAKE, 0, b"xx"), "not an Ordercast packet"),
         (_patched(WAKE, 2, b"\x02"), "wire version 2, we speak 1"),
         (_patched(WAKE, 3, b"\x00"), "message kind 0 does not exist"),
-        (_patched(WAKE, 3, b"\x08"), "message kind 8 does not exist"),
+        (_patched(WAKE, 3, b"\x09"), "message kind 9 does not exist"),
     ],
 )
 def test_strangers_are_refused_by_their_first_bytes(packet: bytes, why: str) -> None:

@@ -37,6 +37,7 @@ def test_the_fixed_fields_of_each_message_are_shown_where_they_are() -> None:
         ("commit", "Commit token (kind 3)", 4),
         ("join", "Join (kind 4)", 8),
         ("announcement", "Announcement (kind 5)", 2),
+        ("probe", "Probe (kind 8)", 4),
     ):
         vector = next(vector for vector in VECTORS if vector.name == name)
         body = vector.groups[len(HEADER_GROUPS) :]

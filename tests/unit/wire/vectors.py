@@ -21,9 +21,10 @@ from ordercast.model.ids import (
     process_id_from,
     process_text,
 )
+from ordercast.model.notes import NetworkState
 from ordercast.model.service import Service
 from ordercast.model.view import ChangeReason
-from ordercast.wire.codec import cluster_id_from, decode, encode
+from ordercast.wire.codec import cluster_id_from, decode, decode_probe, encode, encode_probe
 from ordercast.wire.header import (
     HEADER,
     ORIGIN_SIZE,
@@ -40,7 +41,7 @@ from ordercast.wire.header import (
     retransmitted,
     unwrapped,
 )
-from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Member, Message, Token, Wake
+from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Member, Message, Probe, Token, Wake
 from ordercast.wire.run import build_data, parse_data
 
 CLUSTER = cluster_id_from("vectors")
@@ -77,10 +78,10 @@ class DataPacket:
 class Vector:
     name: str
     title: str
-    message: Message | DataPacket
+    message: Message | Probe | DataPacket
     groups: tuple[Group, ...]
     encode: Callable[[], bytes]
-    decode: Callable[[bytes], Message | DataPacket]
+    decode: Callable[[bytes], Message | Probe | DataPacket]
 
 
 def process(node: int, incarnation: int = 1) -> ProcessId:
@@ -115,7 +116,7 @@ def bytes_in(text: str) -> bytes:
     return bytes.fromhex("".join("".join(row) for row in rows))
 
 
-def _described(message: Message | DataPacket) -> list[str]:
+def _described(message: Message | Probe | DataPacket) -> list[str]:
     lines = [f"message = {type(message).__name__}", "cluster = vectors"]
     for field in fields(message):
         value = getattr(message, field.name)
@@ -231,6 +232,7 @@ def _data(name: str, title: str, packet: DataPacket, build: Callable[[], bytes] 
 
 RING = RingId(8, process(1))
 NEW_RING = RingId(12, process(1))
+PROBE = Probe(RING, process(2), 17, 1, NetworkState.FAULTY, True)
 
 SEVERAL = DataPacket(
     RING,
@@ -408,4 +410,12 @@ VECTORS = (
     ),
     _control("wake", "A Wake", Wake(RING, process(2))),
     _control("leave", "A Leave", Leave(RING, process(3, 2))),
+    Vector(
+        "probe",
+        "A probe of a network that its sender has marked",
+        PROBE,
+        (*HEADER_GROUPS, (8, "number"), (1, "network"), (1, "state"), (1, "is_whole")),
+        lambda: encode_probe(CLUSTER, PROBE),
+        lambda packet: decode_probe(packet, CLUSTER),
+    ),
 )

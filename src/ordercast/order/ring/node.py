@@ -127,6 +127,10 @@ class RingNode:
     def first_lane(self) -> Lane:
         return self._lane
 
+    def holds(self, ring: RingId, seq: Seq) -> bool:
+        accepting = self._state.accepting(self._running)
+        return accepting is None or accepting.id != ring or accepting.store.aru >= seq
+
     # Inputs
 
     def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:

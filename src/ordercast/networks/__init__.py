@@ -1,0 +1,1 @@
+"""Several networks under one engine: the Totem Redundant Ring Protocol. `layer.py` is the way in."""

@@ -1,0 +1,97 @@
+"""Two ways to find a network that does not bring what others bring. Both look at what is received and at nothing else.
+
+`Problems` belongs to the active style: tokens that a network failed to bring before the timer. `Counts` is the module
+of Figure 5: how many packets of one kind from one member each network brought. Sporadic losses are forgiven in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ordercast.model.ids import Instant
+
+
+class Problems:
+    """One counter per network: it rises when the token timer ran out without a copy from there, and falls with time and
+    with copies that came in time. (Section 5)"""
+
+    __slots__ = ("_brought", "_decay_ns", "_decay_tokens", "_decayed_at", "counters", "threshold")
+
+    def __init__(self, networks: int, threshold: int, decay_ns: int, decay_tokens: int) -> None:
+        self.threshold = threshold
+        self._decay_ns = decay_ns
+        self._decay_tokens = decay_tokens
+        self.counters = [0] * networks
+        self._brought = [0] * networks  # tokens in time since the counter last fell
+        self._decayed_at = Instant(0)
+
+    def brought(self, network: int) -> None:
+        if not self.counters[network]:
+            return
+        self._brought[network] += 1
+        if self._brought[network] >= self._decay_tokens:
+            self._brought[network] = 0
+            self.counters[network] -= 1
+
+    def expired(self, missing: Iterable[int], now: Instant) -> list[int]:
+        """The token timer ran out, and these had not brought it. Returns those that have failed too often."""
+        periods = (now - self._decayed_at) // self._decay_ns
+        self._decayed_at = Instant(self._decayed_at + periods * self._decay_ns)
+        self.counters = [max(0, counter - periods) for counter in self.counters]
+        failed: list[int] = []
+        for network in missing:
+            self.counters[network] += 1
+            if self.counters[network] >= self.threshold:
+                failed.append(network)
+        return failed
+
+    def reset(self) -> None:
+        self.counters = [0] * len(self.counters)
+        self._brought = [0] * len(self.counters)
+
+
+class Counts:
+    """Packets of one kind from one member, by network. Only networks in `judged` are compared. (Figure 5)"""
+
+    __slots__ = ("_catch_up", "_due", "_limit", "_threshold", "_total", "counts", "judged")
+
+    def __init__(self, networks: int, threshold: int, catch_up: int, judged: tuple[int, ...]) -> None:
+        self._threshold = threshold
+        self._catch_up = catch_up
+        self.counts = [0] * networks
+        self.reset(judged)
+
+    def reset(self, judged: tuple[int, ...]) -> None:
+        self.judged = judged
+        self.counts = [0] * len(self.counts)
+        self._limit = self._threshold  # beyond it somebody may be too far behind
+        self._total = 0
+        self._due = self._catch_up
+
+    def add(self, network: int, count: int = 1) -> Sequence[int]:
+        """So many came. Returns the networks that are too far behind; mostly none, and at little cost."""
+        here = self.counts[network] = self.counts[network] + count
+        total = self._total = self._total + count
+        if total < self._due and here <= self._limit:
+            return ()
+        if total >= self._due:
+            self._forgive()
+        return self._look()
+
+    def _forgive(self) -> None:
+        """Slowly raise what is behind, so that losses over a long time do not add up."""
+        steps = 1 + (self._total - self._due) // self._catch_up
+        self._due += steps * self._catch_up
+        most = max((self.counts[network] for network in self.judged), default=0)
+        for network in self.judged:
+            self.counts[network] = min(most, self.counts[network] + steps)
+
+    def _look(self) -> list[int]:
+        judged, counts = self.judged, self.counts
+        if len(judged) < 2:
+            return []
+        most, least = max(counts[j] for j in judged), min(counts[j] for j in judged)
+        self._limit = least + self._threshold
+        if most <= self._limit:
+            return []
+        return [network for network in judged if most - counts[network] > self._threshold]

@@ -1,0 +1,129 @@
+"""Several networks in the simulator. The long hunt is `ordercast swarm --networks`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from ordercast.model.effects import AlarmKind
+from ordercast.model.ids import MILLISECOND, SECOND, NodeId
+from ordercast.networks.config import Replication
+from ordercast.networks.layer import Networks
+from ordercast.order.ring.node import RingNode
+from ordercast.sim.faults import Fault, FaultKind
+from ordercast.sim.network_swarm import expected_network_rows, with_networks
+from ordercast.sim.options import SimOptions
+from ordercast.sim.run import engine_of, simulate
+from ordercast.sim.swarm import hostile_options, options_of
+
+from .network_scenes import BEGIN, KINDS, MENDED, NETWORK, NODES, WHOLE, options, told
+
+FOUND_NS = 3 * SECOND  # from the fault to the last alarm: the slowest is a passive ring that loses tokens
+REPAIRED_NS = 2 * SECOND  # from the repair to its use
+MEND = Fault(MENDED, FaultKind.MEND, network=NETWORK)
+
+
+@pytest.mark.parametrize("first", range(1000, 1040, 10))
+def test_hostile_runs_with_several_networks_are_valid(first: int) -> None:
+    for seed in range(first, first + 10):
+        result = simulate(options_of(seed, networks=True), seed)
+        assert result.is_valid, f"ordercast sim --hostile --networks --seed {seed}: {result.verdict.sentence}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("style", Replication)
+def test_r25_a_fault_is_found_by_everybody_and_changes_no_view(style: Replication, kind: str) -> None:
+    story = told(style, KINDS[kind], MEND)
+    assert story.result.is_valid, story.result.verdict.sentence
+    assert story.views == 0
+    assert sorted(story.found) == list(range(NODES)), "R24: the mark spreads to all"
+    assert max(story.found.values()) - BEGIN < FOUND_NS
+    assert sorted(story.repaired) == list(range(NODES))
+    assert max(story.repaired.values()) - MENDED < REPAIRED_NS
+
+
+@pytest.mark.parametrize("style", Replication)
+def test_r22_an_idle_ring_finds_it_too(style: Replication) -> None:
+    story = told(style, WHOLE, messages=0)
+    assert sorted(story.found) == list(range(NODES))
+    assert max(story.found.values()) - BEGIN < FOUND_NS and story.views == 0
+
+
+def test_r26_active_masks_what_one_network_loses_without_sending_again() -> None:
+    story = told(Replication.ACTIVE, KINDS["a fifth is lost"])
+    assert story.result.counts["retransmissions"] == 0 and story.result.is_valid
+
+
+def test_r27_active_passive_masks_what_fewer_than_k_networks_lose() -> None:
+    story = told(Replication.ACTIVE_PASSIVE, WHOLE)
+    assert story.result.counts["retransmissions"] == 0 and story.result.is_valid
+
+
+def test_r6_passive_sends_nothing_again_when_networks_are_unlike() -> None:
+    slow = Fault(BEGIN, FaultKind.SLOW, duration_ns=4 * MILLISECOND, network=NETWORK)
+    story = told(Replication.PASSIVE, slow, messages=1500, count=3)
+    assert story.result.counts["retransmissions"] == 0 and story.result.is_valid
+    assert story.result.counts["token released: what was missing came"] > 0
+    assert not story.found
+
+
+def test_a_network_that_flaps_is_held_off_longer_and_longer() -> None:
+    flaps = [
+        Fault(BEGIN + n * SECOND // 2, kind, network=NETWORK)
+        for n in range(0, 14, 2)
+        for kind, n in ((FaultKind.DOWN, n), (FaultKind.MEND, n + 1))
+    ]
+    story = told(Replication.ACTIVE, *flaps)
+    assert story.result.is_valid and story.views == 0
+    alarms = [alarm for _, _, alarm in story.result.alarms if alarm.kind is AlarmKind.NETWORK_FAULTY]
+    assert len(alarms) < 7 * NODES  # not once for each flap at each node
+
+
+@pytest.mark.parametrize("style", Replication)
+def test_every_token_copy_lost_is_recovered_without_a_change_of_view(style: Replication) -> None:
+    lost = [Fault(BEGIN + n * SECOND, FaultKind.LOSE_TOKEN, duration_ns=150 * MILLISECOND) for n in range(4)]
+    story = told(style, *lost)
+    assert story.result.is_valid and story.views == 0
+    assert story.result.counts["token retransmitted"] > 0
+
+
+def test_one_network_has_no_layer_in_its_path() -> None:
+    assert isinstance(engine_of(SimOptions(), True, NodeId(0)), RingNode)
+    assert isinstance(engine_of(options(Replication.ACTIVE), True, NodeId(0)), Networks)
+
+
+def test_every_style_and_both_kinds_of_runs_are_drawn() -> None:
+    drawn = [with_networks(hostile_options(seed), seed) for seed in range(40)]
+    assert {one.networks.replication for one in drawn} == set(Replication)
+    assert {one.is_one_whole for one in drawn} == {True, False}
+    for one in drawn:
+        one.validate()
+        struck = {fault.network for fault in one.faults}
+        assert not one.is_one_whole or len(struck) < one.networks.count, "one network is left whole"
+        assert not one.is_one_whole or one.ring.token_loss_ns == 800 * MILLISECOND, "the default timeouts"
+    assert len(expected_network_rows()) == len(set(expected_network_rows()))
+
+
+def test_a_fault_of_one_network_leaves_the_others_alone() -> None:
+    faults = (replace(WHOLE, at=0), Fault(1, FaultKind.LOSSY, chance=0.5, network=0))
+    bad = replace(options(Replication.ACTIVE), faults=(*faults, Fault(2, FaultKind.DOWN, network=2)))
+    with pytest.raises(Exception, match=r"names network 2, there are 0\.\.1"):
+        bad.validate()
+
+
+_DIGEST = "from ordercast.sim.swarm import outline; print(*(outline(seed, networks=True).digest for seed in (5, 9)))"
+
+
+def test_the_same_seed_gives_the_same_history_under_any_hash_seed() -> None:
+    digests = set()
+    for hash_seed in ("0", "4242"):
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        done = subprocess.run(
+            [sys.executable, "-c", _DIGEST], env=environment, capture_output=True, text=True, check=True, timeout=120
+        )
+        digests.add(done.stdout)
+    assert len(digests) == 1 and digests.pop().strip()

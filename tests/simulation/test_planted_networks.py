@@ -1,0 +1,67 @@
+"""The witness and the stories are worth what they catch: every planted fault, within a stated number of runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from ordercast.checker import Outcome
+from ordercast.model.effects import AlarmKind
+from ordercast.sim.faults import Fault, FaultKind
+from ordercast.sim.run import simulate
+from ordercast.sim.swarm import options_of
+
+from .network_scenes import BEGIN, KINDS, MENDED, NETWORK, NODES, Story, told
+from .planted_networks import PLANTED, PlantedFault
+
+RUNS = 60
+STORIES = tuple(fault for fault in PLANTED if fault.broken is None)
+
+
+def _is_found_in_swarm(fault: PlantedFault) -> bool:
+    for seed in range(0, 8 * RUNS):
+        options = options_of(seed, networks=True)
+        if options.networks.replication is not fault.style:
+            continue
+        try:
+            result = simulate(options, seed)
+        except AssertionError:
+            continue  # an invariant has caught it before the witness
+        if any(v.promise is fault.broken and v.outcome is Outcome.INVALID for v in result.verdicts):
+            return True
+    return False
+
+
+def _story(fault: PlantedFault) -> Story:
+    assert fault.style is not None
+    if fault.kind == "healthy":
+        loss = Fault(BEGIN, FaultKind.LOSSY, chance=0.01, network=NETWORK)
+        return told(fault.style, loss, messages=2000)
+    return told(fault.style, KINDS[fault.kind], Fault(MENDED, FaultKind.MEND, network=NETWORK), messages=fault.messages)
+
+
+def _is_as_it_should_be(fault: PlantedFault, story: Story) -> bool:
+    """The fault is found by all, once, and the network taken back; a healthy network is left alone."""
+    if fault.kind == "healthy":
+        return not story.found
+    marks = [alarm for _, _, alarm in story.result.alarms if alarm.kind is AlarmKind.NETWORK_FAULTY]
+    is_found = sorted(story.found) == sorted(story.repaired) == list(range(NODES))
+    return story.result.is_valid and story.views == 0 and is_found and len(marks) == NODES
+
+
+@pytest.mark.parametrize("fault", PLANTED, ids=lambda fault: fault.name)
+def test_every_planted_fault_is_caught(fault: PlantedFault, monkeypatch: pytest.MonkeyPatch) -> None:
+    fault.plant(monkeypatch)
+    if fault.broken is not None:
+        assert _is_found_in_swarm(fault), f"not caught in {RUNS} runs"
+    else:
+        assert not _is_as_it_should_be(fault, _story(fault))
+
+
+@pytest.mark.parametrize("fault", STORIES, ids=lambda fault: fault.name)
+def test_without_it_the_story_is_as_it_should_be(fault: PlantedFault) -> None:
+    assert _is_as_it_should_be(fault, _story(fault))
+
+
+def test_the_slips_of_the_printed_figures_are_among_them() -> None:
+    names = " ".join(fault.name for fault in PLANTED)
+    assert len(PLANTED) >= 12 and all(f"Figure {number}" in names for number in (2, 4, 5))

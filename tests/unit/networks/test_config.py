@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import MILLISECOND
+from ordercast.networks.config import NetworksConfig, Replication
+from ordercast.order.ring.config import RingConfig
+
+TWO = NetworksConfig(count=2)
+
+
+def test_the_defaults_suit_the_default_ring() -> None:
+    for style in Replication:
+        NetworksConfig(count=3, replication=style).validate(RingConfig(), 15)
+
+
+def test_one_network_has_nothing_to_be_wrong() -> None:
+    NetworksConfig(token_hold_ns=0, proof=0).validate(RingConfig(), 100)
+
+
+@pytest.mark.parametrize(
+    ("config", "nodes", "why"),
+    [
+        (replace(TWO, count=9), 4, "1 to 8 networks, not 9"),
+        (replace(TWO, replication=Replication.ACTIVE_PASSIVE), 4, "copies = 2 with 2 networks"),
+        (replace(TWO, count=3, replication=Replication.ACTIVE_PASSIVE, copies=1), 4, "more than one copy"),
+        (replace(TWO, token_hold_ns=21 * MILLISECOND), 4, "at most half of token_retransmit_ns"),
+        (replace(TWO, token_hold_ns=20 * MILLISECOND), 40, "divided by the 40 nodes"),
+        (replace(TWO, replication=Replication.PASSIVE), 16, "token_retransmit_ns must be at most three quarters"),
+        (replace(TWO, catch_up=2), 4, "catch_up must be more than the number of networks"),
+        (replace(TWO, message_lag_max=100), 4, "at least visit_max = 180"),
+        (replace(TWO, proof=0), 4, "proof must be at least 1"),
+    ],
+)
+def test_what_does_not_go_together_is_said(config: NetworksConfig, nodes: int, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        config.validate(RingConfig(), nodes)
+
+
+def test_networks_have_names_or_numbers() -> None:
+    config = NetworksConfig(count=2, names=("red",))
+    assert (config.name(0), config.name(1)) == ("red", "network 1")
