@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ordercast.checker import Outcome, Verdict
-from ordercast.cli.run_options import options_json, replay_command
 from ordercast.cli.timeline import Timeline
 from ordercast.model.errors import UsageError
 from ordercast.sim.faults import Fault
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
+from ordercast.sim.run_options import options_json, replay_command
 from ordercast.trace.parquet import RunInfo, write_run
 from ordercast.trace.records import Event
 

@@ -13,15 +13,15 @@ from rich.text import Text
 from ordercast.checker import Outcome
 from ordercast.cli.documents import recording_document
 from ordercast.cli.drawing import closing_line, draw_timeline, draw_witnesses, process_table, verdict_table
-from ordercast.cli.fault_text import fault_from
 from ordercast.cli.quantities import chance_from, delays_from, duration_from, range_from, size_from
 from ordercast.cli.recording import Recording, record, run_info
-from ordercast.cli.run_options import replay_command
 from ordercast.cli.terminal import Meter, output, write_json
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import SECOND
 from ordercast.model.service import Service
+from ordercast.sim.fault_text import fault_from
 from ordercast.sim.options import SimOptions
+from ordercast.sim.run_options import replay_command
 from ordercast.sim.swarm import options_of
 from ordercast.trace.parquet import RUN_MAX, prepare_folder
 from ordercast.trace.records import Event
