@@ -188,9 +188,7 @@ def _no_session(master: str, error: Exception, said: Path) -> str:
 
 def _package(folder: Path) -> Path:
     """This package as a zip file, for the executors."""
-    import ordercast
-
-    root = Path(ordercast.__file__).parent
+    root = Path(__file__).parents[1]
     path = folder / "ordercast.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for source in sorted(root.rglob("*")):
