@@ -37,6 +37,7 @@ COMMANDS = {
     "check": ("check", SIMULATION),
     "trace": ("app", SIMULATION),
     "report": ("report", SIMULATION),
+    "campaign": ("campaign", SIMULATION),
 }
 
 # What the library under typer raises for a wrong command line. Its package has changed names over the versions, the
