@@ -35,6 +35,7 @@ COMMANDS = {
     "sim": ("sim", SIMULATION),
     "swarm": ("swarm_command", SIMULATION),
     "check": ("check", SIMULATION),
+    "verify": ("verify", SIMULATION),
     "trace": ("app", SIMULATION),
     "report": ("report", SIMULATION),
     "campaign": ("campaign", SIMULATION),
