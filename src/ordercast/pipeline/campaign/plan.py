@@ -42,6 +42,7 @@ _TOP = (
     "schedules",
     "axes",
     "grids",
+    "model",
     "comparisons",
 )
 
