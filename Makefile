@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check format setup swarm chaos bench-core bench-memory bench-live bench-clients bench-model bench-replicated clean
+.PHONY: demo test check format setup swarm chaos bench-core bench-memory bench-live bench-clients bench-model bench-replicated bench-pipeline clean
 
 demo: $(READY)  ## a simulated cluster loses a member, splits and merges, drawn as it happens
 	@$(BIN)/ordercast demo
@@ -51,6 +51,10 @@ bench-replicated: $(READY)  ## the replicated dictionary beside PySyncObj's, the
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python -m bench.replicated
 	$(BIN)/python -m bench.transfer --kill
+
+bench-pipeline: $(READY)  ## verify on 5 and 50 million events, many runs and one, beside check; ARGS='--rows 500M' for more
+	@sh packaging/bring-java.sh
+	$(BIN)/python -m bench.pipeline --json bench-pipeline.json $(ARGS)
 
 setup: $(READY)
 

@@ -23,7 +23,7 @@ from ordercast.pipeline.verify.rows import (
     messages_from,
 )
 
-PART_ROWS = 3_000_000  # of a part; a few hundred bytes of memory each
+PART_ROWS = 1_500_000  # of a part; a few hundred bytes of memory each
 
 
 @dataclass(slots=True)
