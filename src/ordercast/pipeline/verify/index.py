@@ -133,6 +133,8 @@ def chained(indices: list[GroupIndex]) -> Chain:
     pieces = sorted(
         (piece for index in indices for piece in index.pieces), key=lambda piece: (piece.process, piece.idx)
     )
+    if not pieces:
+        raise Unsound("the trace is empty")
     events = sum(piece.events for piece in pieces)
     for before, piece in pairwise([None, *pieces]):
         assert piece is not None

@@ -43,6 +43,7 @@ from ordercast.pipeline.verify.rows import (
     controls_from,
     joined,
     messages_from,
+    no_messages,
 )
 from ordercast.pipeline.verify.slicing import PART_ROWS, Slice, read_slice, slices_of
 from ordercast.pipeline.verify.suspects import Stream, Suspect, chosen, needed, suspects_in
@@ -130,7 +131,7 @@ def _earlier(path: str, rows: Rows, sent: SentIndex) -> Rows:
         if lowest <= last and highest >= first
     }
     names = (*NUMBERING, *IDENTITY)
-    found = [Rows({name: np.zeros(0, np.int64) for name in (*MESSAGE, "odd")})]
+    found = [no_messages()]
     file = TraceFile(path)
     for group in sorted(groups):
         table = file.table(names, range(group, group + 1))

@@ -69,6 +69,10 @@ class Rows:
         return Rows({name: self.columns[name] for name in names})
 
 
+def no_messages() -> Rows:
+    return Rows({name: np.zeros(0, np.int64) for name in (*MESSAGE, "odd")})
+
+
 def joined(parts: list[Rows]) -> Rows:
     if len(parts) == 1:
         return parts[0]

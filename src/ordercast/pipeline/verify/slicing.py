@@ -21,6 +21,7 @@ from ordercast.pipeline.verify.rows import (
     TraceFile,
     joined,
     messages_from,
+    no_messages,
 )
 
 PART_ROWS = 1_500_000  # of a part; a few hundred bytes of memory each
@@ -74,7 +75,7 @@ def read_slice(path: str, part: Slice) -> Rows:
         rows = groups[reading.group]
         begin, end = np.searchsorted(rows["process"], [reading.process, reading.process + 1]).tolist()
         found.append(_within(rows.where(slice(begin, end)), reading.before, part))
-    return joined(found) if found else Rows({name: np.zeros(0, np.int64) for name in MESSAGE})
+    return joined([no_messages(), *found])
 
 
 def _within(rows: Rows, before: Place, part: Slice) -> Rows:
