@@ -22,6 +22,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from ordercast.pipeline.campaign import SESSION_OPTIONS
 from ordercast.pipeline.campaign.plan import Cell
 from ordercast.pipeline.campaign.results import Results
 from ordercast.pipeline.campaign.spread import spread
@@ -83,7 +84,7 @@ def compare(seconds: float, turn_s: float, processes: int) -> Compared:
     with (
         tempfile.TemporaryDirectory() as folder,
         multiprocessing.get_context("spawn").Pool(processes) as pool,
-        open_session("bench", f"local[{processes}]") as spark,
+        open_session("bench", f"local[{processes}]", SESSION_OPTIONS) as spark,
     ):
         results = Results(Path(folder))
 

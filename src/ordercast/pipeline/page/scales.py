@@ -18,6 +18,7 @@ class Axis:
     is_log: bool = False
     low: float | None = None
     high: float | None = None
+    is_whole: bool = False  # of things that are counted: ticks are whole numbers
     names: Sequence[str] = ()  # of the places 0, 1, 2 …, when they are kinds and no amounts
 
 
@@ -54,7 +55,8 @@ def scale_over(axis: Axis, values: Iterable[float], start: float, end: float, ti
         return _log_scale(axis, low, max(high, low), start, end)
     if high <= low:
         high = low + (abs(low) or 1.0)
-    step = _step(high - low, ticks)
+    step = _step(high - low, ticks, (1, 2, 5, 10) if axis.is_whole else _STEPS)
+    step = max(1.0, step) if axis.is_whole else step
     low = low if axis.low is not None else math.floor(low / step) * step
     high = high if axis.high is not None else math.ceil(high / step - 1e-9) * step
     count = math.floor((high - low) / step + 1e-9)
@@ -83,10 +85,10 @@ def _log_round(value: float, *, upward: bool) -> float:
     return next(one for one in reversed(rounds) if one <= value * 1.001)
 
 
-def _step(span: float, ticks: int) -> float:
+def _step(span: float, ticks: int, steps: Sequence[float] = _STEPS) -> float:
     rough = span / max(1, ticks)
     power = float(10 ** math.floor(math.log10(rough)))
-    return float(next(step for step in _STEPS if step * power >= rough * 0.999)) * power
+    return float(next(step for step in steps if step * power >= rough * 0.999)) * power
 
 
 def round_step(span: float, parts: int) -> float:

@@ -23,6 +23,13 @@ __all__ = ["PAGE", "STEPS", "TABLES", "Report", "Sources", "Tables", "report", "
 
 PAGE = "report.html"
 TABLES = "tables"
+SMALL_SIZE = 64 << 20  # bytes of traces for which Spark would spend more on preparing its work than on doing it
+SMALL_OPTIONS = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.shuffle.partitions": "2",
+}
 STEPS = len(NAMES) + 1  # what `told` counts to: reading the traces, then the tables
 
 
@@ -43,7 +50,11 @@ def report(
     sources = sources_in(path)
     prepare(out)
     told(0, "starting Spark")
-    with open_session("report", master) as spark, tempfile.TemporaryDirectory(prefix="ordercast-report-") as scratch:
+    options = SMALL_OPTIONS if sources.size < SMALL_SIZE else {}
+    with (
+        open_session("report", master, options) as spark,
+        tempfile.TemporaryDirectory(prefix="ordercast-report-") as scratch,
+    ):
         events = events_of(spark, sources, Path(scratch))
         tables = tables_of(events, lambda done, name: told(done + 1, name))
     tables.write(out / TABLES)

@@ -6,6 +6,7 @@ Several runs lie over each other, each from its own start: what is counted is di
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ordercast.pipeline.page.html import Block, Figure, Section, Side, Table, Text
@@ -211,18 +212,19 @@ def flow_section(tables: Tables, infos: Mapping[int, RunInfo]) -> Section:
         _level(window, "window", total[f"{ORDERED}_max"]),
     )
     backlog = _spread_plot(course, rows, BACKLOG, "Packets sent and not yet known to be with all", "packets", 1)
+    none = Text("At no visit was there a packet of which the token did not know that all have it: no backlog.", True)
     share = total["sending_visits"] / total["visits"]
     mean = total["sent"] / max(1, total["sending_visits"])
     lead = f"In {share:.0%} of the visits something was sent, {mean:.1f} packets in the mean."
     blocks: list[Block] = [
-        Side([Figure(_narrow(plot), "The band reaches from the median to 99 %.") for plot in (ordered, backlog)]),
+        Side([_banded(ordered), _banded(backlog) if total[f"{BACKLOG}_max"] else none]),
         Side([Figure(_visit_plot(tables, visit_max)), _flow_table(total, window, visit_max)]),
     ]
     return Section(title, blocks, lead)
 
 
-def _narrow(plot: Plot) -> Plot:
-    return Plot(plot.title, plot.x, plot.y, plot.series, plot.marks, width=560, height=280)
+def _banded(plot: Plot) -> Figure:
+    return Figure(replace(plot, width=560), "The band reaches from the median to 99 %.")
 
 
 def _setting(infos: Mapping[int, RunInfo], name: str) -> int | None:
@@ -244,7 +246,7 @@ def _visit_plot(tables: Tables, visit_max: int | None) -> Plot:
     marks = [Mark(visit_max, f"visit_max {visit_max}")] if visit_max is not None and largest * 4 >= visit_max else []
     x = Axis("packets sent in a visit", low=0.5, high=max([largest, *(mark.at + 0.5 for mark in marks)]))
     series = [Series("", bars, Shape.BARS, 2, notes=notes)]
-    return Plot("How much a visit sends", x, Axis("visits", low=0), series, marks, width=560, height=280)
+    return Plot("How much a visit sends", x, Axis("visits", low=0, is_whole=True), series, marks, width=560, height=280)
 
 
 def _flow_table(total: Row, window: int | None, visit_max: int | None) -> Table:

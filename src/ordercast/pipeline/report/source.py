@@ -51,6 +51,13 @@ class Sources:
         """Times are of the hosts' wall clocks, at least in part."""
         return self.live is not None or any(info.seed is None for _, info in self.runs)
 
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        lives = [] if self.live is None else self.live.lives
+        files = [file for file, _ in self.runs] + [file for life in lives for file, _ in life.files]
+        return sum(file.stat().st_size for file in files)
+
     def infos(self) -> dict[int, RunInfo]:
         live = {} if self.live is None else {LIVE_RUN: self.live.info}
         return {info.run: info for _, info in self.runs} | live

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ordercast.model.ids import ProcessId, node_of, process_text
@@ -31,6 +31,23 @@ def _process(number: int) -> ProcessId:
     return ProcessId(unsigned(number))
 
 
+class Names:
+    """Of the processes of a run: `n1`, and `n1'2` for the second life that was seen of it. Live incarnations are long
+    numbers, which nobody can tell apart."""
+
+    def __init__(self, tables: Tables, run: int) -> None:
+        self._names: dict[int, str] = {}
+        lives: dict[int, int] = {}
+        for row in tables.lives.to_pylist():  # sorted by process: a node's lives in the order in which they were lived
+            if row["run"] == run:
+                node = node_of(_process(row["process"]))
+                lives[node] = lives.get(node, 0) + 1
+                self._names[row["process"]] = f"n{node}" if lives[node] == 1 else f"n{node}'{lives[node]}"
+
+    def text(self, processes: Sequence[int]) -> str:
+        return ", ".join(self._names.get(process) or process_text(_process(process)) for process in processes)
+
+
 # Who was where
 
 
@@ -45,7 +62,7 @@ def membership_section(tables: Tables) -> Section:
     ]
     mine = [row for row in changed if row["run"] == featured_run(tables.runs, tables.views)]
     if mine:
-        blocks.append(_change_table(mine))
+        blocks.append(_change_table(mine, Names(tables, mine[0]["run"])))
     lead = ""
     if len(tables.runs) > 1:
         run = featured_run(tables.runs, tables.views)
@@ -59,12 +76,12 @@ def membership_strips(tables: Tables) -> Strips:
     lives = {row["process"]: row for row in tables.lives.to_pylist() if row["run"] == run}
     end = next(row["duration_ns"] for row in tables.runs.to_pylist() if row["run"] == run)
     unit, unit_name = unit_of([end])
-    colours = _colours(rows)
+    colours, names = _colours(rows), Names(tables, run)
     nodes: dict[int, list[Stretch]] = {}
     for process, events in _by_process(rows):
         known_end = lives[process]["last_ns"] if process in lives else end
         stretches = nodes.setdefault(node_of(_process(process)), [])
-        stretches += _stretches(events, known_end, unit, colours)
+        stretches += _stretches(events, known_end, unit, colours, names)
     shown = sorted(nodes)[:NODES_MAX]
     axis = Axis(f"time from the start, {unit_name}", low=0, high=end / unit)
     return Strips("Who was in which view", axis, [(f"n{node}", nodes[node]) for node in shown])
@@ -93,13 +110,13 @@ def _view(row: Row) -> ViewId:
     return row["view_seq"], row["view_rep"]
 
 
-def _stretches(events: list[Row], end: int, unit: float, colours: dict[ViewId, int]) -> Iterator[Stretch]:
+def _stretches(events: list[Row], end: int, unit: float, colours: dict[ViewId, int], names: Names) -> Iterator[Stretch]:
     """Of one life: in a view from its installation until it is left, between views until the next."""
     for event, after in zip(events, [*events[1:], None], strict=True):
         until = end if after is None else after["t"]
         span = event["t"] / unit, max(event["t"], until) / unit
         if event["kind"] == RowKind.REGULAR_VIEW:
-            members = ", ".join(process_text(_process(member)) for member in event["members"])
+            members = names.text(event["members"])
             count = len(event["members"])
             note = f"{members}; {reason_name(event['reason'])}; {time_text(until - event['t'])}"
             yield Stretch(*span, colours[_view(event)], f"{count} members" if count > 1 else "alone", note)
@@ -111,10 +128,10 @@ def _shared_changes(tables: Tables) -> list[Row]:
     return [row for row in tables.views.to_pylist() if row["size"] > 1]
 
 
-def _change_table(rows: list[Row]) -> Table:
+def _change_table(rows: list[Row], names: Names) -> Table:
     cells = []
     for row in rows[:CHANGES_SHOWN]:
-        members = ", ".join(process_text(_process(member)) for member in row["members"])
+        members = names.text(row["members"])
         place = f"{row['installed_by']} of {row['size']}"
         at = time_text(row["first_installed"])
         cells.append([at, members, reason_name(row["reason"]), place, time_text(row["duration_ns"])])
