@@ -86,30 +86,31 @@ def _traces(folder: Path, shape: str, rows: int) -> tuple[Path, int]:
 
 
 def _measure(shape: str, name: str, rows: int, command: list[str]) -> Measured:
-    load, before = os.getloadavg()[0], resource.getrusage(resource.RUSAGE_CHILDREN)
-    began, memory = time.monotonic(), 0
+    load, began = os.getloadavg()[0], time.monotonic()
+    memory, cpu = 0, dict[int, float]()
     process = subprocess.Popen(
         [sys.executable, "-m", "ordercast.cli.main", *command],
         stdout=subprocess.DEVNULL,
         start_new_session=True,
     )
     while process.poll() is None:
-        memory = max(memory, _memory(process.pid))
+        memory = max(memory, _look(process.pid, cpu))
         time.sleep(POLL_S)
     seconds = time.monotonic() - began
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Measured(shape, name, rows, seconds, cpu, memory, load, process.returncode == 0)
+    return Measured(shape, name, rows, seconds, sum(cpu.values()), memory, load, process.returncode == 0)
 
 
-def _memory(session: int) -> int:
-    """MiB of all processes of this session; what processes share is counted once for each."""
+def _look(session: int, cpu: dict[int, float]) -> int:
+    """MiB of all processes of this session, what they share counted once for each; `cpu` gets the seconds that each of
+    them has used. (Workers end without anybody waiting for them, so the system's own sum lacks them.)"""
     total = 0
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 if os.getsid(int(entry.name)) == session:
                     total += int((entry / "statm").read_text().split()[1])
+                    user, system = (entry / "stat").read_text().rpartition(")")[2].split()[11:13]
+                    cpu[int(entry.name)] = (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
             except (OSError, ValueError, IndexError):
                 continue
     return total * resource.getpagesize() >> 20

@@ -36,8 +36,8 @@ def verify(
     from ordercast.pipeline.verify.job import found_in
     from ordercast.pipeline.verify.job import verify as run_job
 
-    traces = found_in(paths)
-    with open_session("verify", master, conf_from(conf)) as session, Meter("verifying", 100) as meter:
+    options, traces = conf_from(conf), found_in(paths)
+    with open_session("verify", master, options) as session, Meter("verifying", 100) as meter:
 
         def show(done: int, total: int) -> None:
             meter.show(100 * done // max(total, 1), f"{done:,} of {total:,} tasks")
