@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check format setup swarm chaos bench-core bench-memory bench-live bench-clients bench-model bench-replicated bench-pipeline clean
+.PHONY: demo test check format setup swarm chaos bench-core bench-memory bench-live bench-clients bench-model bench-replicated bench-pipeline bench-campaign clean
 
 demo: $(READY)  ## a simulated cluster loses a member, splits and merges, drawn as it happens
 	@$(BIN)/ordercast demo
@@ -55,6 +55,9 @@ bench-replicated: $(READY)  ## the replicated dictionary beside PySyncObj's, the
 bench-pipeline: $(READY)  ## verify on 5 and 50 million events, many runs and one, beside check; ARGS='--rows 500M' for more
 	@sh packaging/bring-java.sh
 	$(BIN)/python -m bench.pipeline --json bench-pipeline.json $(ARGS)
+
+bench-campaign: $(READY)  ## a campaign on Spark beside a swarm on the same seeds and cores, five minutes each
+	$(BIN)/python -m bench.campaign --json bench-campaign.json $(ARGS)
 
 setup: $(READY)
 

@@ -72,7 +72,7 @@ def page_of(campaign: Campaign, rows: Sequence[Row]) -> Page:
         Fact(number_text(len(campaign.cells)), "cells", f"{len(campaign.seeds):,} seeds each"),
         Fact(number_text(total.inputs), "inputs of engines"),
         Fact(time_text(total.virtual_ns), "virtual time"),
-        Fact(time_text(total.seconds * 1e9), "of processor time"),
+        Fact(time_text(total.seconds * 1e9), "of running, all runs"),
     ]
     foot = f"Made by ordercast campaign {campaign.path}. Every run is a row of results/*.parquet beside this page."
     return Page(campaign.title, campaign.text, facts, sections, foot)
