@@ -36,22 +36,24 @@ def spread(spark: SparkSession, cells: Sequence[Cell], jobs: Sequence[Job], keep
     waiting = list(jobs)
     Random(0).shuffle(waiting)
     pace = _Pace(spark.sparkContext.defaultParallelism)
-    with ThreadPoolExecutor(WAVES, "ordercast wave") as pool:
-        under_way: set[Future[pa.Table]] = set()
-        try:
-            while waiting or under_way:
-                while waiting and len(under_way) < WAVES:
-                    size = pace.wave_size(len(waiting))
-                    wave, waiting = waiting[:size], waiting[size:]
-                    under_way.add(pool.submit(_run_wave, spark, cells, wave, pace.tasks_of(size)))
-                ended, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-                for future in ended:
-                    table = _rows_of(future)
-                    pace.learn(table)
-                    keep(table)
-        except BaseException:  # an interrupt among them: whoever waits for the threads must not wait for Spark
-            spark.sparkContext.cancelAllJobs()
-            raise
+    pool = ThreadPoolExecutor(WAVES, "ordercast wave")
+    under_way: set[Future[pa.Table]] = set()
+    try:
+        while waiting or under_way:
+            while waiting and len(under_way) < WAVES:
+                size = pace.wave_size(len(waiting))
+                wave, waiting = waiting[:size], waiting[size:]
+                under_way.add(pool.submit(_run_wave, spark, cells, wave, pace.tasks_of(size)))
+            ended, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+            for future in ended:
+                table = _rows_of(future)
+                pace.learn(table)
+                keep(table)
+    except BaseException:  # an interrupt among them
+        spark.sparkContext.cancelAllJobs()
+        raise
+    finally:  # whoever interrupts does not wait until the waves have noticed
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 class _Pace:

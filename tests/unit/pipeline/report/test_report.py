@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeGuard
 from xml.etree import ElementTree
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -49,15 +50,18 @@ def history() -> list[Event]:
 
 
 @pytest.fixture(scope="module")
-def simulated(spark: SparkSession, history: list[Event], tmp_path_factory: pytest.TempPathFactory) -> Tables:
+def folder(history: list[Event], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of the traces."""
     folder = tmp_path_factory.mktemp("runs")
     write_run(folder, RunInfo(3, 3, {}, "ordercast sim --seed 3"), history)
-    return _tables(spark, folder)
+    return folder
 
 
-def _tables(spark: SparkSession, folder: Path) -> Tables:
-    scratch = folder / "scratch"
-    return tables_of(events_of(spark, sources_in(folder), scratch))
+@pytest.fixture(scope="module")
+def simulated(spark: SparkSession, folder: Path) -> Tables:
+    """As the command writes them."""
+    assert run(["report", str(folder), "--out", str(folder / "out"), "--json"]) == 0
+    return Tables.read(folder / "out" / "tables")
 
 
 def _waits(history: list[Event]) -> dict[int, list[int]]:
@@ -150,17 +154,15 @@ def test_views_have_their_reasons_and_durations(simulated: Tables, history: list
     assert sum(simulated.view_reasons["count"].to_pylist()) == len(expected)
 
 
-@pytest.mark.parametrize("is_told", [True, False])
 def test_live_traces_give_the_same_numbers(
     spark: SparkSession,
     simulated: Tables,
     history: list[Event],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    is_told: bool,
 ) -> None:
-    write_history(tmp_path, history, monkeypatch, is_told=is_told)
-    live = _tables(spark, tmp_path)
+    write_history(tmp_path, history, monkeypatch)
+    live = tables_of(events_of(spark, sources_in(tmp_path), tmp_path / "scratch"))
     mine, theirs = simulated.runs.to_pylist()[0], live.runs.to_pylist()[0]
     assert theirs["run"] == 0
     assert {name: theirs[name] for name in ("processes", "submitted")} == {
@@ -172,26 +174,53 @@ def test_live_traces_give_the_same_numbers(
         [row[name] for name in names] for row in simulated.views.to_pylist()
     ]
     text = html_of(page_of(live, sources_in(tmp_path)))
+    _well_drawn(text)
     assert "live" in text and "Missing:" in text
 
 
-def test_traces_of_level_control_have_sentences_where_there_is_nothing_to_draw(
-    spark: SparkSession, history: list[Event], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_history(tmp_path, history, monkeypatch, full=False)
-    text = html_of(page_of(_tables(spark, tmp_path), sources_in(tmp_path)))
+# The page, made of tables that Spark gave before
+
+
+def _without(tables: Tables, *names: str) -> Tables:
+    """As if nothing had been recorded for these."""
+    runs = tables.runs
+    for name in ("submitted", "delivered", "visits"):
+        nothing = pa.array([0] * len(runs), runs.schema.field(name).type)
+        runs = runs.set_column(runs.schema.get_field_index(name), name, nothing)
+    return replace(tables, runs=runs, **{name: getattr(tables, name).slice(0, 0) for name in names})
+
+
+MESSAGES = ("latency", "latency_histogram", "throughput", "deliverers", "token", "visit_sizes")
+
+
+def test_traces_of_level_control_have_sentences_where_there_is_nothing_to_draw(simulated: Tables, folder: Path) -> None:
+    text = html_of(page_of(_without(simulated, *MESSAGES), sources_in(folder)))
+    _well_drawn(text)
     assert "trace level full" in text
-    assert "Who was in which view" in text
-    assert "How long a view change takes" in text
+    assert "Who was in which view" in text and "How long a view change takes" in text
     assert "Share of deliveries" not in text
 
 
-def test_a_run_in_which_nothing_happens_has_a_page(spark: SparkSession, tmp_path: Path) -> None:
-    options = SimOptions(nodes=1, messages=0, fault_time_ns=20 * MILLISECOND)
-    write_run(tmp_path, RunInfo(1, 1), simulate(options, 1, keep_events=True).events)
-    text = html_of(page_of(_tables(spark, tmp_path), sources_in(tmp_path)))
+def test_a_run_in_which_nothing_happened_has_a_page_without_plots(simulated: Tables, folder: Path) -> None:
+    nothing = _without(simulated, *MESSAGES, "views", "view_reasons", "timeline")
+    text = html_of(page_of(nothing, sources_in(folder)))
+    assert "<svg" not in text
+    assert "No view is in the traces" in text
+
+
+def test_several_runs_lie_over_each_other(simulated: Tables, history: list[Event], tmp_path: Path) -> None:
+    def doubled(table: pa.Table) -> pa.Table:
+        again = table.set_column(0, "run", pa.array([4] * len(table), pa.int64()))
+        return pa.concat_tables([table, again])
+
+    names = ("runs", "lives", "views")
+    two = replace(simulated, **{name: doubled(getattr(simulated, name)) for name in names})
+    for number in (3, 4):
+        write_run(tmp_path, RunInfo(number, number, {}, f"ordercast sim --seed {number}"), history[:20])
+    text = html_of(page_of(two, sources_in(tmp_path)))
     _well_drawn(text)
-    assert "No delivery is in the traces" in text
+    assert "2 simulated runs" in text and "ordercast sim --seed 4" in text
+    assert "Of run 3, which has the most view changes of 2 runs" in text
 
 
 def _well_drawn(text: str) -> None:
@@ -202,21 +231,26 @@ def _well_drawn(text: str) -> None:
         assert "label" in kinds
 
 
-def test_the_command_writes_a_page_and_tables_that_can_be_read_again(
-    spark: SparkSession, history: list[Event], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    runs, out = tmp_path / "runs", tmp_path / "out"
-    for number in (3, 4):  # several runs lie over each other
-        write_run(runs, RunInfo(number, number, {}, f"ordercast sim --seed {number}"), history)
-    assert run(["report", str(runs), "--out", str(out), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert len(document["runs"]) == 2
-    text = (out / "report.html").read_text()
+def test_the_command_writes_a_page_and_tables_that_can_be_read_again(simulated: Tables, folder: Path) -> None:
+    text = (folder / "out" / "report.html").read_text()
     _well_drawn(text)
-    assert "2 simulated runs" in text and "ordercast sim --seed 4" in text
-    assert sorted(path.stem for path in (out / "tables").iterdir()) == sorted(NAMES)
-    again = Tables.read(out / "tables")
-    assert html_of(page_of(again, sources_in(runs))) == text
+    assert "One simulated run" in text and "ordercast sim --seed 3" in text
+    assert sorted(path.stem for path in (folder / "out" / "tables").iterdir()) == sorted(NAMES)
+    assert html_of(page_of(simulated, sources_in(folder))) == text
+
+
+def test_the_columns_are_those_of_the_reference(simulated: Tables) -> None:
+    page = (Path(__file__).parents[4] / "docs" / "reference" / "report.md").read_text()
+    for name in NAMES:
+        row = next(line for line in page.splitlines() if line.startswith(f"| `{name}` |"))
+        said = re.findall(r"`(\w+)`", row.split("|")[3])
+        stems, suffixes = [word for word in said if not word.startswith("_")], [word for word in said if word[0] == "_"]
+        ends = [stem + suffix for stem in ("rotation_ns", "rotation_packets", "backlog_packets") for suffix in suffixes]
+        expected = {stem for stem in stems if not suffixes or stem not in _SPREAD} | set(ends)
+        assert set(getattr(simulated, name).column_names) == expected, name
+
+
+_SPREAD = ("rotation_ns", "rotation_packets", "backlog_packets")
 
 
 @pytest.mark.parametrize("name", ["none", "empty"])
