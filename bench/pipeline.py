@@ -120,10 +120,11 @@ def _line(each: Measured, measured: list[Measured]) -> str:
     first = next(other for other in measured if (other.shape, other.command) == (each.shape, each.command))
     growth = (each.seconds / each.rows) / (first.seconds / first.rows)
     cpu_growth = (each.cpu_seconds / each.rows) / (first.cpu_seconds / first.rows)
+    rate = each.rows / each.seconds / 1e6
     return (
         f"{each.shape:9}  {each.command:6}  {each.rows:>11,} rows  {each.seconds:7.1f} s wall"
-        f"  {each.cpu_seconds:7.1f} s CPU  {each.rows / each.seconds / 1e6:6.2f} M rows/s  {each.memory_mib:6,} MiB  growth {growth:.2f} (CPU"
-        f" {cpu_growth:.2f})  load {each.load:.1f}  {'VALID' if each.valid else 'NOT VALID'}"
+        f"  {each.cpu_seconds:7.1f} s CPU  {rate:6.2f} M rows/s  {each.memory_mib:6,} MiB"
+        f"  growth {growth:.2f} (CPU {cpu_growth:.2f})  load {each.load:.1f}  {'VALID' if each.valid else 'NOT VALID'}"
     )
 
 
