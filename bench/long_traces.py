@@ -161,7 +161,10 @@ def _tables(shape: Shape, schema: pa.Schema) -> Iterator[pa.Table]:
     """By process; the events of the whole cluster first, since theirs is number 0."""
     last = 2 * shape.members + shape.rings * shape.ring_events
     everybody = tuple(_process(member) for member in range(shape.members))
-    ends = [(last, 0, Healed(Instant(last), everybody)), (last + 1, 1, Ended(Instant(last + 1)))]
+    ends: list[tuple[int, int, Event]] = [
+        (last, 0, Healed(Instant(last), everybody)),
+        (last + 1, 1, Ended(Instant(last + 1))),
+    ]
     yield _control(ends, schema)
     for member in range(shape.members):
         yield from _of_member(shape, schema, member)
@@ -171,7 +174,7 @@ def _control(events: list[tuple[int, int, Event]], schema: pa.Schema) -> pa.Tabl
     """Of events with their number and that of their row."""
     cells = []
     for n, idx, event in events:
-        process = NOBODY if isinstance(event, Healed | Ended) else event.process
+        process = event.process if isinstance(event, Started | Installed) else NOBODY
         cells += rows_from((event,), n, {process: idx}).control
     return table_of({}, 0, cells, schema, 1)
 

@@ -56,7 +56,7 @@ class Conclusion:
 
 
 def edges_from(facts: Facts, rows: Rows) -> Edges:
-    sound = rows.where(rows["odd"] == 0)
+    sound = rows.only("process", "idx", "kind", "odd", "sender_process", "sender", "counter").sound
     edges = Edges()
     for stream, counters in by_stream(sound.where(sound["kind"] == SUBMITTED)):
         edges.sent[stream] = _range(counters)

@@ -43,9 +43,8 @@ from ordercast.pipeline.verify.rows import (
     controls_from,
     joined,
     messages_from,
-    no_messages,
 )
-from ordercast.pipeline.verify.slicing import PART_ROWS, Slice, read_slice, slices_of
+from ordercast.pipeline.verify.slicing import PART_ROWS, Read, Slice, read_slice, slices_of
 from ordercast.pipeline.verify.suspects import Stream, Suspect, chosen, needed, suspects_in
 from ordercast.pipeline.verify.totals import Totals, fair_shares, no_totals, totals_from
 from ordercast.trace.arrow import rows_of
@@ -116,22 +115,22 @@ def _sent_index(chain: Chain) -> SentIndex:
 
 
 def judge_part(path: str, facts: Facts, sent: SentIndex, part: Slice) -> PartResult:
-    rows = read_slice(path, part)
-    earlier = _earlier(path, rows, sent)
+    read = read_slice(path, part)
+    rows, earlier = read.rows, _earlier(path, read, sent)
     return PartResult(totals_from(facts, rows), edges_from(facts, rows), suspects_in(facts, rows, earlier))
 
 
-def _earlier(path: str, rows: Rows, sent: SentIndex) -> Rows:
+def _earlier(path: str, read: Read, sent: SentIndex) -> Rows:
     """The submissions made before the part that are delivered in it."""
-    wanted = needed(rows)
+    wanted = needed(read.rows)
     groups = {
         group
         for stream, (first, last) in wanted.items()
         for group, lowest, highest in sent.get(stream, ())
-        if lowest <= last and highest >= first
+        if lowest <= last and highest >= first and group not in read.groups
     }
     names = (*NUMBERING, *IDENTITY)
-    found = [no_messages()]
+    found = []
     file = TraceFile(path)
     for group in sorted(groups):
         table = file.table(names, range(group, group + 1))
@@ -141,7 +140,7 @@ def _earlier(path: str, rows: Rows, sent: SentIndex) -> Rows:
                 table = table.append_column(name, pa.nulls(len(table), pa.int64()))
         submissions = messages_from(table)
         found.append(submissions.where(chosen(submissions, wanted)))
-    return joined(found)
+    return joined([*found, read.earlier.where(chosen(read.earlier, wanted))])
 
 
 # Suspects

@@ -57,13 +57,18 @@ class Rows:
     columns: dict[str, Ints]
 
     def __len__(self) -> int:
-        return len(self.columns["n"])
+        return len(next(iter(self.columns.values())))
 
     def __getitem__(self, name: str) -> Ints:
         return self.columns[name]
 
     def where(self, chosen: Flags | Ints | slice) -> Rows:
         return Rows({name: column[chosen] for name, column in self.columns.items()})
+
+    @property
+    def sound(self) -> Rows:
+        """Without those that are odd."""
+        return self.where(self["odd"] == 0) if self["odd"].any() else self
 
     def only(self, *names: str) -> Rows:
         return Rows({name: self.columns[name] for name in names})

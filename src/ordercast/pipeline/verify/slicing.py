@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ordercast.model.ids import RingId
 from ordercast.pipeline.verify.index import NO_PLACE, Chain, Place, reached_keys
 from ordercast.pipeline.verify.rows import (
     DELIVERED,
     MESSAGE,
+    SUBMITTED,
     Ints,
     Rows,
     TraceFile,
@@ -64,34 +66,44 @@ def slices_of(chain: Chain, part_rows: int = PART_ROWS) -> list[Slice]:
     return result
 
 
-def read_slice(path: str, part: Slice) -> Rows:
-    """The messages of the part, by process."""
+@dataclass(slots=True)
+class Read:
+    """The messages of a part, by process, and the submissions before it that came with the same row groups."""
+
+    rows: Rows
+    earlier: Rows
+    groups: set[int]
+
+
+def read_slice(path: str, part: Slice) -> Read:
     file = TraceFile(path)
-    found: list[Rows] = []
-    groups: dict[int, Rows] = {}
-    for reading in sorted(part.readings, key=lambda reading: (reading.process, reading.group)):
-        if reading.group not in groups:
-            groups = {reading.group: messages_from(file.table(MESSAGE, range(reading.group, reading.group + 1)))}
-        rows = groups[reading.group]
-        begin, end = np.searchsorted(rows["process"], [reading.process, reading.process + 1]).tolist()
-        found.append(_within(rows.where(slice(begin, end)), reading.before, part))
-    return joined([no_messages(), *found])
+    found, earlier = [no_messages()], [no_messages()]
+    group, rows = -1, no_messages()
+    # The file is sorted by process, so this is also the order of the processes.
+    for reading in sorted(part.readings, key=lambda reading: (reading.group, reading.process)):
+        if reading.group != group:
+            group, rows = reading.group, messages_from(file.table(MESSAGE, range(reading.group, reading.group + 1)))
+        first, last = np.searchsorted(rows["process"], [reading.process, reading.process + 1]).tolist()
+        mine = rows.where(slice(first, last))
+        begin, end = _within(mine, reading.before, part)
+        found.append(mine.where(slice(begin, end)))
+        before = mine.where(slice(0, begin))
+        earlier.append(before.where(before["kind"] == SUBMITTED))
+    return Read(joined(found), joined(earlier), {reading.group for reading in part.readings})
 
 
-def _within(rows: Rows, before: Place, part: Slice) -> Rows:
-    """Those rows whose place, which is that of the last delivery, lies in the part."""
+def _within(rows: Rows, before: Place, part: Slice) -> tuple[int, int]:
+    """From where to where the place of rows, which is that of the last delivery, lies in the part."""
     deliveries = np.flatnonzero(rows["kind"] == DELIVERED)
     if not len(deliveries):
-        return rows if _is_in(before, part) else rows.where(slice(0, 0))
-    rings, keys = reached_keys(rows.where(deliveries))
-    lowest = _first_at(rings, keys, part.first)
+        return (0, len(rows)) if _is_in(before, part) else (0, 0)
+    rings, keys = reached_keys(rows.only("ring_seq", "ring_rep", "seq", "slot").where(deliveries))
+    lowest = 0 if before >= part.first else _first_at(rings, keys, part.first)
     highest = len(deliveries) if part.last is None else _first_at(rings, keys, part.last)
-    if before >= part.first:
-        lowest = 0
     if part.last is not None and before >= part.last:
         highest = 0
     begin = 0 if lowest == 0 and _is_in(before, part) else _row(deliveries, lowest, len(rows))
-    return rows.where(slice(begin, max(begin, _row(deliveries, highest, len(rows)))))
+    return begin, max(begin, _row(deliveries, highest, len(rows)))
 
 
 def _is_in(place: Place, part: Slice) -> bool:
@@ -102,7 +114,7 @@ def _row(deliveries: Ints, index: int, count: int) -> int:
     return int(deliveries[index]) if index < len(deliveries) else count
 
 
-def _first_at(rings: list, keys: Ints, place: Place) -> int:  # type: ignore[type-arg]
+def _first_at(rings: list[RingId], keys: Ints, place: Place) -> int:
     """The first delivery that reaches this place."""
     rank = bisect_left(rings, place[0])
     if rank < len(rings) and rings[rank] == place[0]:

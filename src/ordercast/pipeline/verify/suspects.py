@@ -52,8 +52,7 @@ def suspect_of(rows: Rows, why: str) -> Suspect:
     suspect = Suspect(why)
     for process, begin, end in spans(rows["process"]):
         suspect.rows.append((process, int(rows["idx"][begin]), int(rows["idx"][end - 1])))
-    sound = rows.where(rows["odd"] == 0)
-    for stream, counters in by_stream(sound):
+    for stream, counters in by_stream(rows.sound):
         suspect.messages[stream] = (int(counters.min()) - NEIGHBOURS, int(counters.max()) + NEIGHBOURS)
     return suspect
 
@@ -68,7 +67,7 @@ def by_stream(rows: Rows) -> Iterator[tuple[Stream, Ints]]:
 
 def needed(rows: Rows) -> dict[Stream, Interval]:
     """Submissions that are delivered here, and were made before."""
-    sound = rows.where(rows["odd"] == 0)
+    sound = rows.only("kind", "odd", "sender_process", "sender", "counter").sound
     here = {stream: int(counters.min()) for stream, counters in by_stream(_submissions(sound))}
     result = {}
     for stream, counters in by_stream(sound.where(sound["kind"] == DELIVERED)):
