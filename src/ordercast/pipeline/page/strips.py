@@ -11,7 +11,7 @@ from ordercast.pipeline.page.scales import Axis, Scale, scale_over, tick_text
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 68, 18, 20, 52
 _ROW = 26
-_LETTER = 6.6
+_LETTER = 7.2
 
 
 @dataclass(frozen=True, slots=True)

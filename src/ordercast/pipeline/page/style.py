@@ -37,8 +37,8 @@ th{font-weight:600;color:var(--soft);border-bottom:1px solid var(--rule);white-s
 th,td{padding:4px 14px 4px 0;vertical-align:top}td{border-bottom:1px solid var(--grid)}
 .number{text-align:right;white-space:nowrap}.words{text-align:left;white-space:nowrap}
 .wide{text-align:left;min-width:220px;overflow-wrap:anywhere}
-pre{background:var(--sheet);border:1px solid var(--rule);border-radius:8px;padding:10px 14px;overflow-x:auto;
-font-size:13px}
+pre{background:var(--sheet);border:1px solid var(--rule);border-radius:8px;padding:10px 14px;
+white-space:pre-wrap;overflow-wrap:anywhere;font-size:13px}
 footer{margin-top:32px;color:var(--soft);font-size:13px}
 svg text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;fill:var(--ink)}
 svg .tick,svg .marked{fill:var(--soft);font-size:11px}svg .label{fill:var(--soft);font-size:12px}
