@@ -181,7 +181,9 @@ def _mark(mark: Mark, x: Scale, y: Scale) -> str:
         text = f'x="{x.end - 4:.1f}" y="{at - 5:.1f}" text-anchor="end"'
     else:
         line = f'x1="{at:.1f}" x2="{at:.1f}" y1="{y.start:.1f}" y2="{y.end:.1f}"'
-        text = f'x="{at + 4:.1f}" y="{y.end + 10:.1f}"'
+        is_late = at > x.end - _LETTER * len(mark.name)  # it would leave the picture
+        side = f'x="{at - 4:.1f}" text-anchor="end"' if is_late else f'x="{at + 4:.1f}"'
+        text = f'{side} y="{y.end + 10:.1f}"'
     label = f'<text class="marked" {text}>{escape(mark.name)}</text>' if mark.name else ""
     return f'<line class="mark" {line}>{_told(mark.note)}</line>{label}'
 

@@ -62,7 +62,7 @@ def facts_of(tables: Tables) -> list[Fact]:
         ):
             half, _, high, _ = row["percentiles"]
             name = f"{service_name(row['service'])}, median latency"
-            facts.append(Fact(time_text(half), name, f"99 % within {time_text(high)}"))
+            facts.append(Fact(time_text(half), name, f"99 %: {time_text(high)}"))
     _, total = token_rows(tables)
     if total is not None and total[f"{ROTATION}_count"]:
         high = total[f"{ROTATION}_percentiles"][2]
@@ -70,7 +70,7 @@ def facts_of(tables: Tables) -> list[Fact]:
             Fact(
                 time_text(total[f"{ROTATION}_percentiles"][0]),
                 "token rotation, median",
-                f"99 % within {time_text(high)}",
+                f"99 %: {time_text(high)}",
             )
         )
     if total is not None and total["sent"]:
