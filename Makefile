@@ -4,13 +4,14 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .PHONY: demo test check format setup swarm chaos chaos-replicated bench-core bench-memory bench-live bench-clients \
-	bench-model bench-networks bench-replicated clean
+	bench-model bench-networks bench-replicated bench-pipeline bench-campaign clean
 
 demo: $(READY)  ## a real cluster on this machine: one daemon killed, one cut off, one late; all of it judged
 	@$(BIN)/ordercast demo
 
-test: $(READY)  ## all tests, on all cores
-	$(BIN)/pytest -n auto
+test: $(READY)  ## all tests, on all cores; those of Spark share one session, in one of the processes
+	@sh packaging/bring-java.sh
+	$(BIN)/pytest -n auto --dist loadgroup
 
 check: $(READY)  ## exactly what CI runs
 	$(BIN)/ruff format --check .
@@ -58,6 +59,13 @@ bench-replicated: $(READY)  ## the replicated dictionary beside PySyncObj's, the
 	$(BIN)/python -m bench.replicated
 	$(BIN)/python -m bench.transfer --kill
 
+bench-pipeline: $(READY)  ## verify on 5 and 50 million events, many runs and one, beside check; ARGS='--rows 500M' for more
+	@sh packaging/bring-java.sh
+	$(BIN)/python -m bench.pipeline --json bench-pipeline.json $(ARGS)
+
+bench-campaign: $(READY)  ## a campaign on Spark beside a swarm on the same seeds and cores, five minutes each
+	$(BIN)/python -m bench.campaign --json bench-campaign.json $(ARGS)
+
 setup: $(READY)
 
 $(READY): pyproject.toml
@@ -65,7 +73,7 @@ $(READY): pyproject.toml
 		echo "Ordercast needs Python 3.11 or newer, $(PYTHON) is $$($(PYTHON) --version 2>&1): try make PYTHON=python3.12" >&2; exit 2; }
 	@$(PYTHON) -m venv .venv || { \
 		echo "$(PYTHON) cannot make a virtual environment: install its venv module (Debian: python3-venv)" >&2; exit 2; }
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,spark]'
 	@touch $@
 
 clean:

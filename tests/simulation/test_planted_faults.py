@@ -10,18 +10,22 @@ from ordercast.checker import Outcome
 from ordercast.model.promises import AnyPromise
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import SATURATED_EVERY, SATURATED_FIRST, hostile_options
+from ordercast.trace.records import Event
+from tests.unit.pipeline.agreement import assert_agreement
 
 from .planted import PLANTED, PlantedFault
 
 
-def _runs(fault: PlantedFault) -> Iterator[Result]:
+def _runs(fault: PlantedFault) -> Iterator[tuple[Result, list[Event]]]:
     if fault.scene is not None:
-        yield fault.scene().run()
+        scene = fault.scene()
+        yield scene.run(), scene.events
         return
     step, first = (SATURATED_EVERY, SATURATED_FIRST) if fault.saturated else (1, 0)
     for number in range(fault.runs):
         seed = first + step * (fault.skip + number)
-        yield simulate(hostile_options(seed), seed)
+        result = simulate(hostile_options(seed), seed, keep_events=True)
+        yield result, result.events
 
 
 def _broken(result: Result) -> set[AnyPromise | None]:
@@ -31,7 +35,9 @@ def _broken(result: Result) -> set[AnyPromise | None]:
 @pytest.mark.parametrize("fault", PLANTED, ids=lambda fault: fault.name)
 def test_the_checkers_catch(fault: PlantedFault, monkeypatch: pytest.MonkeyPatch) -> None:
     fault.plant(monkeypatch)
-    assert any(_broken(result) & fault.broken for result in _runs(fault)), f"not caught in {fault.runs} runs"
+    caught = next((events for result, events in _runs(fault) if _broken(result) & fault.broken), None)
+    assert caught is not None, f"not caught in {fault.runs} runs"
+    assert_agreement(caught)  # and the judges of the pipeline catch it in the same way
 
 
 def test_without_a_planted_fault_the_same_runs_are_valid() -> None:

@@ -20,6 +20,7 @@ from ordercast.trace.folder import read_live, traces_in
 from ordercast.trace.parquet import RunInfo, read_run
 from ordercast.trace.records import DeliveredBatch, Event
 
+LISTED_MAX = 100  # runs in a table
 EXAMPLE = "Example: ordercast sim --hostile --seed 7 --trace runs; ordercast check runs"
 
 
@@ -62,9 +63,9 @@ def check(
             meter.show(number, path.name)
             judged.append(judge(path))
     if as_json:
-        write_json(_document(judged))
+        write_json(judged_document(judged))
     else:
-        _draw(output(), judged)
+        draw_judged(output(), judged)
     return 0 if all(run.is_valid for run in judged) else 1
 
 
@@ -100,7 +101,7 @@ def _overall(judged: list[Judged]) -> Verdict:
     )
 
 
-def _document(judged: list[Judged]) -> dict[str, Any]:
+def judged_document(judged: list[Judged]) -> dict[str, Any]:
     return {
         "valid": all(run.is_valid for run in judged),
         "verdict": verdict_document(_overall(judged)),
@@ -122,11 +123,11 @@ def _document(judged: list[Judged]) -> dict[str, Any]:
     }
 
 
-def _draw(console: Console, judged: list[Judged]) -> None:
+def draw_judged(console: Console, judged: list[Judged]) -> None:
     if len(judged) == 1:
         console.print(verdict_table(judged[0].verdicts))
     else:
-        console.print(_run_table(judged))
+        _draw_runs(console, judged)
     for run in judged:
         if not run.is_valid:
             console.print(Text(f"{_name(run)} ({run.path})", style="bold"), soft_wrap=True)
@@ -134,6 +135,17 @@ def _draw(console: Console, judged: list[Judged]) -> None:
             if run.info.command:
                 console.print(Text(f"replay   {run.info.command}\n"), soft_wrap=True)
     console.print(_closing(judged), soft_wrap=True)
+
+
+def _draw_runs(console: Console, judged: list[Judged]) -> None:
+    """Of very many the valid ones are counted, not listed."""
+    shown = judged if len(judged) <= LISTED_MAX else [run for run in judged if not run.is_valid]
+    if shown:
+        console.print(_run_table(shown[:LISTED_MAX]))
+    if len(judged) > LISTED_MAX:
+        valid = sum(run.is_valid for run in judged)
+        more = f", and {len(shown) - LISTED_MAX:,} more that are not" if len(shown) > LISTED_MAX else ""
+        console.print(f"{valid:,} valid runs are not listed{more}", soft_wrap=True)
 
 
 def _run_table(judged: list[Judged]) -> Any:

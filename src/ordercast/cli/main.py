@@ -36,7 +36,10 @@ COMMANDS = {
     "sim": ("sim", SIMULATION),
     "swarm": ("swarm_command", SIMULATION),
     "check": ("check", SIMULATION),
+    "verify": ("verify", SIMULATION),
     "trace": ("app", SIMULATION),
+    "report": ("report", SIMULATION),
+    "campaign": ("campaign", SIMULATION),
 }
 
 # What the library under typer raises for a wrong command line. Its package has changed names over the versions, the

@@ -8,21 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from decimal import Decimal
 
 from ordercast.model.errors import UsageError
-from ordercast.model.quantities import duration_from, duration_text, number_and_unit, size_from
+from ordercast.model.quantities import chance_from, duration_from, duration_text, size_from
 
 __all__ = ["chance_from", "delays_from", "duration_from", "duration_text", "range_from", "seeds_from", "size_from"]
-
-
-def chance_from(text: str) -> float:
-    """`0.05` or `5%`; at least 0 and below 1."""
-    number, unit = number_and_unit(text) or ("", "?")
-    chance = Decimal(number or 1) / (100 if unit == "%" else 1)
-    if unit not in ("", "%") or not 0 <= chance < 1:
-        raise UsageError(f"{text!r} is not a chance: write a number of at least 0 and below 1, such as 0.05 or 5%")
-    return float(chance)
 
 
 def range_from(text: str, bound_from: Callable[[str], int]) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Durations and sizes as people write them, on the command line and in configuration files. Pure.
+"""Durations, sizes and chances as people write them, on the command line and in configuration files. Pure.
 
 Each function takes the text and returns the number, or raises a UsageError that says what was written, why it cannot be
 read and what to write instead.
@@ -35,6 +35,15 @@ def size_from(text: str) -> int:
     if not number or factor is None:
         raise UsageError(f"{text!r} is not a size: write bytes, such as 400, 4K or 1M")
     return int(Decimal(number) * factor)
+
+
+def chance_from(text: str) -> float:
+    """`0.05` or `5%`; at least 0 and below 1."""
+    number, unit = number_and_unit(text) or ("", "?")
+    chance = Decimal(number or 1) / (100 if unit == "%" else 1)
+    if unit not in ("", "%") or not 0 <= chance < 1:
+        raise UsageError(f"{text!r} is not a chance: write a number of at least 0 and below 1, such as 0.05 or 5%")
+    return float(chance)
 
 
 def duration_text(duration_ns: int) -> str:

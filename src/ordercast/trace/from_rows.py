@@ -51,7 +51,7 @@ from ordercast.trace.records import (
 
 def events_from(rows: Rows, first: int = 0) -> list[Event]:
     """The events in order, from the one numbered `first`. The messages must come sorted by (n, idx)."""
-    numbered = [(cells["n"], _event_from(cells)) for cells in rows.control]
+    numbered = [(cells["n"], control_event_from(cells)) for cells in rows.control]
     numbered.extend(_batches_from(rows.messages))
     numbered.sort(key=lambda pair: pair[0])
     if any(number != n for n, (number, _) in enumerate(numbered, first)):
@@ -106,7 +106,8 @@ def _processes_from(numbers: Iterable[int]) -> tuple[ProcessId, ...]:
     return tuple(ProcessId(unsigned(number)) for number in numbers)
 
 
-def _event_from(cells: Cells) -> Event:
+def control_event_from(cells: Cells) -> Event:
+    """The event of a row that is no message."""
     at, process = Instant(cells["t"]), ProcessId(unsigned(cells["process"]))
     match RowKind(cells["kind"]):
         case RowKind.STARTED:

@@ -26,7 +26,7 @@ from ordercast.trace.to_rows import rows_from
 
 RUN_MAX = (1 << 63) - 1
 _RUN_KEY = b"ordercast.run"
-_ROW_GROUP_SIZE = 1 << 20
+ROW_GROUP_SIZE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,7 @@ def write_run(folder: Path, info: RunInfo, events: Iterable[Event]) -> Path:
     path = run_path(folder, info.run)
     unfinished = folder / f".{path.name}.{os.getpid()}.unfinished"
     try:
-        metadata = {_RUN_KEY: json.dumps(asdict(info), sort_keys=True).encode()}
-        table = table_from(rows_from(events), schema_with(metadata), info.run)
+        table = table_from(rows_from(events), run_schema(info), info.run)
         table = table.sort_by([("process", "ascending"), ("idx", "ascending")])
         _write_table(table, unfinished)
         unfinished.replace(path)
@@ -104,17 +103,24 @@ def write_run(folder: Path, info: RunInfo, events: Iterable[Event]) -> Path:
     return path
 
 
+def run_schema(info: RunInfo) -> pa.Schema:
+    """The columns, and in the metadata what is known of the run."""
+    return schema_with({_RUN_KEY: json.dumps(asdict(info), sort_keys=True).encode()})
+
+
+def parquet_options() -> dict[str, Any]:
+    """How the columns are kept."""
+    return {
+        "compression": "zstd",
+        "use_dictionary": [name for name, column in COLUMNS.items() if column.repeats],
+        "column_encoding": _encodings(),
+        "write_page_checksum": True,
+    }
+
+
 def _write_table(table: pa.Table, path: Path) -> None:
     with path.open("wb") as file:
-        pq.write_table(
-            table,
-            file,
-            compression="zstd",
-            row_group_size=_ROW_GROUP_SIZE,
-            use_dictionary=[name for name, column in COLUMNS.items() if column.repeats],
-            column_encoding=_encodings(),
-            write_page_checksum=True,
-        )
+        pq.write_table(table, file, row_group_size=ROW_GROUP_SIZE, **parquet_options())
         file.flush()
         os.fsync(file.fileno())
 

@@ -22,8 +22,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from ordercast.cli.quantities import chance_from, duration_from, duration_text
 from ordercast.model.errors import UsageError
+from ordercast.model.quantities import chance_from, duration_from, duration_text
 from ordercast.sim.faults import Fault, FaultKind
 
 KINDS = {kind.value.replace(" ", "-"): kind for kind in FaultKind}

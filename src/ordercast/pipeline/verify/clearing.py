@@ -1,0 +1,202 @@
+"""Clears a part: shows with whole columns that no checker could find anything in its messages.
+
+Every demand here is at least as strict as the reference checkers taken together, so a part that meets all of them is
+valid as far as its messages go; which promise rests on which demand is in docs/internals/pipeline.md. A part that does
+not is not invalid yet: `Suspicious` hands it to the reference checkers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ordercast.model.ids import RingId
+from ordercast.model.service import Service
+from ordercast.model.view import View
+from ordercast.pipeline.verify.facts import NOWHERE, PLACE_BITS, Facts, Life, view_key
+from ordercast.pipeline.verify.part import Deliveries, Part, deliveries_from, demand, matched, spans, submissions_from
+from ordercast.pipeline.verify.rows import Ints, Rows
+
+Segment = tuple[int, int, int, int]  # life, stay, and the deliveries of it from where to where
+
+
+def clear(facts: Facts, rows: Rows, earlier: Rows | None = None) -> Part:
+    """The messages of a part, by process and in the order of each; without `earlier` it is the whole run. Returns the
+    index, or raises `Suspicious`."""
+    demand(not rows["odd"].any(), "a message without identity or place")
+    _alive(facts, rows)
+    deliveries = deliveries_from(facts, rows)
+    segments = _segments(deliveries)
+    _rising(facts, deliveries, segments)
+    part = matched(facts, deliveries, submissions_from(facts, rows, earlier, deliveries))
+    part.is_whole = earlier is None
+    _one_to_one(part)
+    _causal(part)
+    _without_gaps(part)
+    for view, members in _by_view(facts, segments).items():
+        _prefixes(part, members)
+        _safe(part, view, members)
+    _without_holes(part)
+    _own(part)
+    return part
+
+
+def _alive(facts: Facts, rows: Rows) -> None:
+    """No message before its process started, after it had gone, or after the end."""
+    demand(not len(rows) or rows["n"].max() < facts.ended_n, "events after the end")
+    processes, n = rows["process"], rows["n"]
+    for process, begin, end in spans(processes):
+        index = facts.index(process)
+        demand(index is not None, "a process never started")
+        life = facts.lives[index or 0]
+        demand(life.started_n is not None and life.started_n < n[begin:end].min(), "a message before the start")
+        demand(n[begin:end].max() < life.gone_n, "a message after the end of its process")
+
+
+def _segments(deliveries: Deliveries) -> list[Segment]:
+    """The stays, each with its deliveries."""
+    result = []
+    for life, begin, end in spans(deliveries.life):
+        for stay, first, last in spans(deliveries.stay[begin:end]):
+            result.append((life, stay, begin + first, begin + last))
+    return result
+
+
+def _rising(facts: Facts, deliveries: Deliveries, segments: list[Segment]) -> None:
+    """Positions rise at each process, views among them (total order)."""
+    key = deliveries.key
+    is_same = np.diff(deliveries.life) == 0
+    demand((~is_same | (np.diff(key) > 0)).all(), "positions that do not rise")
+    ranks = {ring: rank for rank, ring in enumerate(facts.rings)}
+    for life, stay, begin, end in segments:
+        stays = facts.lives[life].stays
+        demand(stay and view_key(stays[stay - 1], ranks) < key[begin], "a delivery below the place of its view")
+        if stay < len(stays):
+            demand(key[end - 1] < view_key(stays[stay], ranks), "a delivery above the place of the next view")
+
+
+def _one_to_one(part: Part) -> None:
+    """No two messages have one place, and those of a sender lie in its order (total order, fifo, causal)."""
+    is_placed = part.key != NOWHERE
+    key, stream = part.key[is_placed], part.submissions.stream[is_placed]
+    demand(((np.diff(stream) != 0) | (np.diff(key) > 0)).all(), "messages of a sender out of its order")
+    if len(np.unique(stream)) > 1:
+        key = np.sort(key)
+        demand((np.diff(key) > 0).all(), "two messages in one place")
+
+
+def _causal(part: Part) -> None:
+    """A message lies above everything that its submitter had delivered."""
+    is_placed = part.key != NOWHERE
+    demand((part.submissions.seen[is_placed] < part.key[is_placed]).all(), "a message below what it depends on")
+
+
+def _without_gaps(part: Part) -> None:
+    """Who delivers a message has delivered the one that its sender submitted before (fifo), or they were apart."""
+    stream = part.submissions.stream
+    is_same = np.diff(stream) == 0
+    gaps = part.delivered[:, 1:] & ~part.delivered[:, :-1] & is_same
+    for life, before in zip(*np.nonzero(gaps), strict=True):
+        demand(_may_lack(part, int(life), int(before) + 1), "a gap in the messages of a sender")
+
+
+def _may_lack(part: Part, life: int, number: int) -> bool:
+    """Whether this life may deliver `number` without the message before it: the checker of fifo has the rule. What
+    lies before the part is not looked at: then it may not."""
+    services, stream = part.submissions.rows["service"], part.submissions.stream[number]
+    first = int(np.searchsorted(part.submissions.stream, stream))
+    if services[number] < Service.FIFO:
+        return True
+    strong = np.flatnonzero(services[first:number] >= Service.FIFO) + first
+    if not len(strong):
+        return part.is_whole
+    had = strong[part.delivered[life, strong]]
+    missing = int(strong[-1])
+    if len(had) and had[-1] == missing:
+        return True
+    if part.key[missing] != NOWHERE and part.key[missing] >> PLACE_BITS == part.key[number] >> PLACE_BITS:
+        return False
+    if not len(had):
+        return part.is_whole
+    return not _together(part, life, (int(had[-1]), number))
+
+
+def _together(part: Part, life: int, numbers: tuple[int, int]) -> bool:
+    """The sender came along with this life through every change between these two deliveries of it."""
+    mine = np.flatnonzero(part.deliveries.life == life)
+    stays = [int(part.deliveries.stay[mine[part.number[mine] == number][0]]) for number in numbers]
+    sender = part.facts.lives[int(part.submissions.life[numbers[1]])].process
+    between = part.facts.lives[life].stays[stays[0] : stays[1]]
+    return all(sender in stay.view.transitional for stay in between if stay.ring == stay.view.id)
+
+
+def _by_view(facts: Facts, segments: list[Segment]) -> dict[RingId, list[Segment]]:
+    result: dict[RingId, list[Segment]] = {}
+    for segment in segments:
+        view = facts.lives[segment[0]].stays[segment[1] - 1].view.id
+        result.setdefault(view, []).append(segment)
+    return result
+
+
+def _longest(members: list[Segment]) -> Segment:
+    return max(members, key=lambda segment: segment[3] - segment[2])
+
+
+def _prefixes(part: Part, members: list[Segment]) -> None:
+    """In a configuration all deliver prefixes of one sequence (agreed delivery)."""
+    first = _longest(members)[2]
+    for _, _, begin, end in members:
+        reference = part.number[first : first + end - begin]
+        demand(np.array_equal(part.number[begin:end], reference), "two sequences in one configuration")
+
+
+def _safe(part: Part, view: RingId, members: list[Segment]) -> None:
+    """What one delivered as safe, all members did, or failed before they went past the ring."""
+    life, stay, begin, end = _longest(members)
+    numbers = part.number[begin:end]
+    safe = numbers[part.submissions.rows["service"][numbers] >= Service.SAFE]
+    if not len(safe):
+        return
+    facts = part.facts
+    configuration: View = facts.lives[life].stays[stay - 1].view
+    for member in configuration.members:
+        index = facts.index(member)
+        demand(index is not None, f"a member of {view} that never started")
+        missing = safe[~part.delivered[index, safe]]
+        if len(missing):
+            _excused(facts, facts.lives[index or 0], _ring_of(part, missing), "lacks a safe message")
+
+
+def _ring_of(part: Part, numbers: Ints) -> RingId:
+    """The first of the rings on which these were ordered."""
+    return part.facts.rings[int(part.key[numbers].min()) >> PLACE_BITS]
+
+
+def _excused(facts: Facts, life: Life, ring: RingId, what: str) -> None:
+    demand(not life.goes_past(ring), f"a process {what}, and went on")
+    demand(not life.is_running or not facts.is_complete, f"a process {what}, and still runs")
+
+
+def _without_holes(part: Part) -> None:
+    """Who delivers of a ring beyond a hole delivers nothing there that may depend on what is missing (causal)."""
+    placed = np.flatnonzero(part.key != NOWHERE)
+    placed = placed[np.argsort(part.key[placed], kind="stable")]
+    for _, begin, end in spans(part.key[placed] >> PLACE_BITS):
+        numbers = placed[begin:end]
+        for had in part.delivered[:, numbers]:
+            count = int(had.sum())
+            if count and not had[:count].all():
+                hole = int(np.argmin(had))
+                beyond = numbers[hole:][had[hole:]]
+                seen = part.submissions.seen[beyond]
+                demand((seen < part.key[numbers[hole]]).all(), "a message beyond a hole on which it may depend")
+
+
+def _own(part: Part) -> None:
+    """What others delivered of a sender it delivered itself, or failed before it went past the ring."""
+    sent = part.submissions
+    others = (part.key != NOWHERE) & ~part.delivered[sent.life, np.arange(len(sent))]
+    for index in np.unique(sent.life[others]):
+        life = part.facts.lives[int(index)]
+        demand(not life.departed, "a process left without its own message")
+        missing = np.flatnonzero(others & (sent.life == index))
+        _excused(part.facts, life, _ring_of(part, missing), "lacks its own message")

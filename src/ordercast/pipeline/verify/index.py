@@ -1,0 +1,159 @@
+"""First look at a run that is too large for one task: one row group after the other, each by itself.
+
+A `Piece` is what one row group holds of one process: which rows and events, how far its deliveries come in the global
+order, whose submissions. Pieces are small, so all of them fit the driver, where they are put in line (`chained`): that
+no row and no event is missing, and which row groups hold which stretch of the order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ordercast.model.ids import RingId
+from ordercast.pipeline.verify.numbering import event_begins, fingerprint
+from ordercast.pipeline.verify.part import places_of, spans
+from ordercast.pipeline.verify.rows import (
+    CONTROL_ALL,
+    DELIVERED,
+    NOTES,
+    NUMBERING,
+    SUBMITTED,
+    Ints,
+    Rows,
+    TraceFile,
+    Unsound,
+    control_rows,
+    rows_from,
+)
+
+GRID_ROWS = 1 << 14  # a mark in the order about so often
+Place = tuple[RingId, int]  # ring, and place in it
+NO_PLACE: Place = (RingId(-(1 << 62), 0), 0)  # type: ignore[arg-type]  # below all places
+
+_INDEX = (*NUMBERING, "ring_seq", "ring_rep", "seq", "slot", "sender", "counter")
+
+
+@dataclass(slots=True)
+class Piece:
+    group: int
+    process: int
+    idx: tuple[int, int]  # of the first row and of the last
+    n: tuple[int, int]
+    events: int
+    fingerprint: int  # of the numbers of these events
+    marks: list[tuple[int, Place]]  # so many rows, and the place reached with them
+    sent: dict[int, tuple[int, int]]  # of each sender, the first and the last counter submitted here
+    before: Place = NO_PLACE  # the place reached before this piece
+
+    @property
+    def reached(self) -> Place:
+        return max(self.before, self.marks[-1][1]) if self.marks else self.before
+
+
+@dataclass(slots=True)
+class GroupIndex:
+    pieces: list[Piece] = field(default_factory=list)
+    control: list[dict[str, Any]] = field(default_factory=list)
+    deliveries: int = 0
+
+
+def index_group(path: str, group: int, grid: int = GRID_ROWS) -> GroupIndex:
+    file = TraceFile(path)
+    table = file.table(_INDEX, range(group, group + 1))
+    rows = rows_from(table)
+    result = GroupIndex(deliveries=int((rows["kind"] == DELIVERED).sum()))
+    if not np.isin(rows["kind"], (SUBMITTED, DELIVERED, *NOTES)).all():
+        result.control = control_rows(file.table(CONTROL_ALL, range(group, group + 1))).to_pylist()
+    if (np.diff(rows["process"]) < 0).any():
+        raise Unsound("rows are not sorted by process")
+    for process, begin, end in spans(rows["process"]):
+        result.pieces.append(_piece(group, process, rows.where(slice(begin, end)), grid))
+    return result
+
+
+def _piece(group: int, process: int, rows: Rows, grid: int) -> Piece:
+    idx, n = rows["idx"], rows["n"]
+    if (np.diff(idx) != 1).any():
+        raise Unsound("rows of a process are missing or not in order")
+    numbers = n[event_begins(rows)]
+    span = (int(idx[0]), int(idx[-1])), (int(n[0]), int(n[-1]))
+    return Piece(group, process, *span, len(numbers), fingerprint(numbers), _marks(rows, grid), _sent(rows))
+
+
+def _marks(rows: Rows, grid: int) -> list[tuple[int, Place]]:
+    """How far the deliveries have come, every so many rows and at the last of them."""
+    is_delivery = rows["kind"] == DELIVERED
+    rows = rows.where(is_delivery)
+    if not len(rows):
+        return []
+    rings, keys = reached_keys(rows)
+    chosen = [*range(grid - 1, len(rows) - 1, grid), len(rows) - 1]
+    counts = np.diff([0, *(index + 1 for index in chosen)]).tolist()
+    return [
+        (count, (rings[int(keys[index, 0])], int(keys[index, 1]))) for count, index in zip(counts, chosen, strict=True)
+    ]
+
+
+def reached_keys(rows: Rows) -> tuple[list[RingId], Ints]:
+    """Of each delivery the highest place up to it: the rank of its ring among those returned, and the place there."""
+    pairs = np.stack([rows["ring_seq"], rows["ring_rep"]], axis=1)
+    edges = np.flatnonzero(np.diff(pairs, axis=0).any(axis=1)) + 1
+    starts = [0, *edges.tolist()]
+    rings = sorted({RingId(*pair) for pair in pairs[starts].tolist()})
+    ranks = {tuple(ring): rank for rank, ring in enumerate(rings)}
+    rank = np.repeat([ranks[tuple(pair)] for pair in pairs[starts].tolist()], np.diff([*starts, len(rows)]))
+    keys = np.maximum.accumulate(rank << 48 | places_of(rows))
+    return rings, np.stack([keys >> 48, keys & ((1 << 48) - 1)], axis=1)
+
+
+def _sent(rows: Rows) -> dict[int, tuple[int, int]]:
+    rows = rows.where(rows["kind"] == SUBMITTED).only("sender", "counter")
+    order = np.argsort(rows["sender"], kind="stable")
+    counters = rows["counter"][order]
+    return {
+        sender: (int(counters[begin:end].min()), int(counters[begin:end].max()))
+        for sender, begin, end in spans(rows["sender"][order])
+    }
+
+
+@dataclass(slots=True)
+class Chain:
+    """All pieces in line, by process."""
+
+    pieces: list[Piece]
+    events: int
+
+
+def chained(indices: list[GroupIndex]) -> Chain:
+    """`Unsound` when rows or events are missing; the fingerprint of all numbers is still to be compared."""
+    pieces = sorted(
+        (piece for index in indices for piece in index.pieces), key=lambda piece: (piece.process, piece.idx)
+    )
+    if not pieces:
+        raise Unsound("the trace is empty")
+    events = sum(piece.events for piece in pieces)
+    for before, piece in pairwise([None, *pieces]):
+        assert piece is not None
+        if before is None or before.process != piece.process:
+            if piece.idx[0] != 0:
+                raise Unsound("the first rows of a process are missing")
+            continue
+        if piece.idx[0] != before.idx[1] + 1 or piece.n[0] < before.n[1]:
+            raise Unsound("rows of a process are missing or not in order")
+        if piece.n[0] == before.n[1]:  # a batch goes on over the border
+            events -= 1
+        piece.before = before.reached
+    return Chain(pieces, events)
+
+
+def total_fingerprint(pieces: list[Piece]) -> int:
+    """Of the numbers of all events of the run."""
+    total = sum(piece.fingerprint for piece in pieces)
+    for before, piece in pairwise(pieces):
+        if before.process == piece.process and piece.n[0] == before.n[1]:
+            total -= fingerprint(np.array([piece.n[0]], np.int64))
+    return total % (1 << 64)

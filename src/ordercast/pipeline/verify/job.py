@@ -1,0 +1,135 @@
+"""The Spark job: traces in, one judgement per run out, without a shuffle.
+
+Runs that fit one task are dealt out to the tasks by size, and each is judged where it is read (`judging.py`). A run
+that is too large is judged by many tasks, in steps (`large.py`). Files are opened by the executors, so they must see
+them under the same path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from heapq import heappop, heappush
+from pathlib import Path
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ordercast.pipeline.verify.judging import Judgement, judge, unread
+from ordercast.pipeline.verify.large import judge_large
+from ordercast.pipeline.verify.rows import TraceFile, Unsound
+from ordercast.pipeline.verify.slicing import PART_ROWS
+from ordercast.trace.arrow import TraceError
+from ordercast.trace.folder import traces_in
+from ordercast.trace.parquet import read_info
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TASK_ROWS = 4_000_000  # a run of more is judged by many tasks
+LOOK_SIZE = 8 << 20  # bytes; a smaller file is not asked how many rows it has
+BIN_SIZE = 24 << 20  # bytes of traces in one task, about ten seconds of work
+POLL_S = 0.5
+
+Progress = Callable[[int, int], None]
+
+
+def found_in(paths: Sequence[Path]) -> list[str]:
+    """Every trace below these paths, each once. TraceError when there is none in one of them."""
+    return list(dict.fromkeys(str(trace.absolute()) for path in paths for trace in traces_in(path)))
+
+
+def verify(
+    session: SparkSession,
+    traces: Sequence[str],
+    progress: Progress = lambda done, total: None,
+    task_rows: int = TASK_ROWS,
+    part_rows: int = PART_ROWS,
+) -> list[Judgement]:
+    """In the order of `traces`."""
+    large = [trace for trace in traces if _is_large(trace, task_rows)]
+    judgements: dict[str, Judgement] = {}
+    with _watched(session, progress):
+        spread = partial(spread_out, session)
+        rest = [trace for trace in traces if trace not in set(large)]
+        for judged in spread(_judge_all, _bins(rest, 4 * session.sparkContext.defaultParallelism)):
+            judgements.update((judgement.path, judgement) for judgement in judged)
+        for trace in large:
+            judgements[trace] = _judge_large(trace, spread, part_rows)
+    return [judgements[trace] for trace in traces]
+
+
+def spread_out(session: SparkSession, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """One task for each."""
+    if not items:
+        return []
+    return session.sparkContext.parallelize(list(items), len(items)).map(function).collect()
+
+
+def _judge_all(paths: list[str]) -> list[Judgement]:
+    return [judge(path) for path in paths]
+
+
+def _is_large(trace: str, task_rows: int) -> bool:
+    """Files that cannot be read are left to the task, which says why."""
+    path = Path(trace)
+    try:
+        if path.is_dir() or (path.stat().st_size < LOOK_SIZE and task_rows >= TASK_ROWS):
+            return False
+        return TraceFile(trace).count > task_rows
+    except (OSError, pa.ArrowException, Unsound):
+        return False
+
+
+def _judge_large(trace: str, spread: Callable[..., list[Any]], part_rows: int) -> Judgement:
+    try:
+        info = read_info(Path(trace))
+        found = judge_large(trace, TraceFile(trace).groups, spread, part_rows)
+    except Unsound as error:
+        return unread(trace, f"{trace} is not a sound history ({error}): record the run again", info)
+    except (TraceError, OSError, pa.ArrowException) as error:
+        return unread(trace, str(error))
+    return Judgement(trace, info, found.events, found.deliveries, found.verdicts, "parts")
+
+
+def _bins(traces: Sequence[str], count_min: int) -> list[list[str]]:
+    """The largest first, each into the bin that is emptiest."""
+    sizes = {trace: _size(trace) for trace in traces}
+    count = min(len(traces), max(count_min, sum(sizes.values()) // BIN_SIZE))
+    bins: list[list[str]] = [[] for _ in range(count)]
+    filled = [(0, number) for number in range(count)]
+    for trace in sorted(traces, key=lambda trace: -sizes[trace]):
+        size, number = heappop(filled)
+        bins[number].append(trace)
+        heappush(filled, (size + sizes[trace], number))
+    return bins
+
+
+def _size(trace: str) -> int:
+    path = Path(trace)
+    try:
+        return sum(file.stat().st_size for file in path.rglob("*")) if path.is_dir() else path.stat().st_size
+    except OSError:
+        return 0
+
+
+@contextmanager
+def _watched(session: SparkSession, progress: Progress) -> Iterator[None]:
+    """Tells how many tasks are done, of those that are known."""
+    tracker, is_over = session.sparkContext.statusTracker(), Event()
+
+    def watch() -> None:
+        while not is_over.wait(POLL_S):
+            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            known = [stage for stage in stages if stage is not None]
+            progress(sum(stage.numCompletedTasks for stage in known), sum(stage.numTasks for stage in known))
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        watcher.join()

@@ -1,0 +1,193 @@
+"""A part of a run, indexed: every delivery knows its process, its stay, its place, and which submission it is.
+
+A part is a whole run, or all that a run delivered between two places of the global order, with the submissions of it.
+Messages get numbers, sender by sender in the order of their counters, so that the message before is the number before.
+What does not fit raises `Suspicious`: then the part is not cleared, and the reference checkers look at it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ordercast.pipeline.verify.facts import (
+    NOWHERE,
+    PLACE_BITS,
+    SEQ_MAX,
+    SLOT_BITS,
+    SLOT_MAX,
+    Facts,
+)
+from ordercast.pipeline.verify.rows import DELIVERED, SUBMITTED, Flags, Ints, Rows, Unsound, joined
+
+_TABLE_MAX = 1 << 22  # entries of a table that is indexed rather than searched
+
+
+class Suspicious(Exception):
+    """Something here is not as it is in a plainly valid run. The text is for people who look for the cause."""
+
+
+def demand(is_so: object, what: str) -> None:
+    if not is_so:
+        raise Suspicious(what)
+
+
+@dataclass(slots=True)
+class Deliveries:
+    """By process, in its own order."""
+
+    life: Ints
+    stay: Ints  # 0: before the first view
+    key: Ints  # position in the global order
+    rows: Rows
+
+    def __len__(self) -> int:
+        return len(self.life)
+
+
+@dataclass(slots=True)
+class Submissions:
+    """By number. `seen` is the last place that the submitter had delivered before; NOWHERE when before the part."""
+
+    life: Ints
+    stream: Ints
+    seen: Ints
+    here: Flags  # its row is in this part, not only its delivery
+    rows: Rows
+
+    def __len__(self) -> int:
+        return len(self.life)
+
+
+@dataclass(slots=True)
+class Part:
+    facts: Facts
+    deliveries: Deliveries
+    submissions: Submissions
+    number: Ints  # of each delivery
+    key: Ints  # of each submission, its place; NOWHERE when nobody delivered it in this part
+    delivered: Flags  # by life and number
+    is_whole: bool = True
+
+
+def lives_of(facts: Facts, processes: Ints) -> Ints:
+    """Indices of lives; `Suspicious` when one is of nobody."""
+    if not len(processes):
+        return np.zeros(0, np.int64)
+    found = np.minimum(np.searchsorted(facts.processes, processes), len(facts.processes) - 1)
+    demand((facts.processes[found] == processes).all(), "a process never started")
+    return found
+
+
+def deliveries_from(facts: Facts, rows: Rows) -> Deliveries:
+    """Finds the stay of each, and checks that it is in the view and of the ring that it names."""
+    rows = rows.where(rows["kind"] == DELIVERED)
+    life = lives_of(facts, rows["process"])
+    stay = np.zeros(len(rows), np.int64)
+    rank = np.zeros(len(rows), np.int64)
+    for index, begin, end in spans(life):
+        known = facts.lives[index]
+        here = np.searchsorted(known.begins, rows["idx"][begin:end]) - 1
+        stay[begin:end] = here
+        rank[begin:end] = known.ranks[here]
+        view, ring = known.views[here], known.rings[here]
+        demand((view[:, 0] == rows["view_seq"][begin:end]).all(), "a delivery names another view")
+        demand((view[:, 1] == rows["view_rep"][begin:end]).all(), "a delivery names another view")
+        demand((ring[:, 0] == rows["ring_seq"][begin:end]).all(), "a message of another ring")
+        demand((ring[:, 1] == rows["ring_rep"][begin:end]).all(), "a message of another ring")
+    demand((rank >= 0).all(), "a delivery outside of all rings")
+    return Deliveries(life, stay, rank << PLACE_BITS | places_of(rows), rows)
+
+
+def places_of(rows: Rows) -> Ints:
+    seq, slot = rows["seq"], rows["slot"]
+    if len(rows) and (seq.min() < 0 or seq.max() > SEQ_MAX or slot.min() < 0 or slot.max() > SLOT_MAX):
+        raise Unsound("a place is too large for the fast judge")
+    return seq << SLOT_BITS | slot
+
+
+def spans(values: Ints) -> list[tuple[int, int, int]]:
+    """Each value with the begin and end of its run; equal values are neighbours."""
+    if not len(values):
+        return []
+    edges = np.flatnonzero(np.diff(values)) + 1
+    begins = [0, *edges.tolist()]
+    return [(int(values[begin]), begin, end) for begin, end in zip(begins, [*begins[1:], len(values)], strict=True)]
+
+
+def submissions_from(facts: Facts, rows: Rows, earlier: Rows | None, deliveries: Deliveries) -> Submissions:
+    """`rows` are those of the part, `earlier` the submissions before it that are delivered in it."""
+    mine = rows.where(rows["kind"] == SUBMITTED)
+    life = lives_of(facts, mine["process"])
+    seen = _seen(mine, life, deliveries)
+    here = np.ones(len(mine), np.bool_)
+    if earlier is not None and len(earlier):
+        before = lives_of(facts, earlier["process"])
+        life = np.concatenate([before, life])
+        seen = np.concatenate([np.full(len(before), NOWHERE, np.int64), seen])
+        here = np.concatenate([np.zeros(len(before), np.bool_), here])
+        mine = joined([earlier, mine])
+    demand((mine["process"] == mine["sender_process"]).all(), "a submission stamped by another process")
+    stream = life << 32 | mine["sender"]
+    if (np.diff(stream) < 0).any():
+        order = np.argsort(stream, kind="stable")
+        life, stream, seen, here, mine = life[order], stream[order], seen[order], here[order], mine.where(order)
+    is_next = (np.diff(stream) != 0) | (np.diff(mine["counter"]) == 1)
+    demand(is_next.all(), "the counters of a sender do not rise one by one")
+    return Submissions(life, stream, seen, here, mine)
+
+
+def _seen(mine: Rows, life: Ints, deliveries: Deliveries) -> Ints:
+    """The place of the last delivery before each submission at the same process."""
+    if not len(deliveries) or not len(mine):
+        return np.full(len(mine), NOWHERE, np.int64)
+    width = int(max(mine["idx"].max(), deliveries.rows["idx"].max())) + 1
+    before = np.searchsorted(deliveries.life * width + deliveries.rows["idx"], life * width + mine["idx"]) - 1
+    is_mine = (before >= 0) & (deliveries.life[before] == life)
+    return np.where(is_mine, deliveries.key[before], NOWHERE)
+
+
+def matched(facts: Facts, deliveries: Deliveries, submissions: Submissions) -> Part:
+    """Integrity: each delivery is a submission made before, with the same bytes, size and service."""
+    rows, sent = deliveries.rows, submissions.rows
+    number = _numbers(facts, deliveries, submissions)
+    for name in ("sender_process", "counter", "digest", "service", "size"):
+        demand((sent[name][number] == rows[name]).all(), f"a delivery with another {name}")
+    demand((sent["n"][number] < rows["n"]).all(), "a delivery before the submission")
+    key = np.full(len(submissions), NOWHERE, np.int64)
+    key[number] = deliveries.key
+    demand((key[number] == deliveries.key).all(), "a message in two places")
+    delivered = np.zeros((len(facts.lives), len(submissions)), np.bool_)
+    delivered[deliveries.life, number] = True
+    demand(int(delivered.sum()) == len(deliveries), "a message delivered twice")
+    return Part(facts, deliveries, submissions, number, key, delivered)
+
+
+def _numbers(facts: Facts, deliveries: Deliveries, submissions: Submissions) -> Ints:
+    rows = deliveries.rows
+    stream = lives_of(facts, rows["sender_process"]) << 32 | rows["sender"]
+    streams, firsts = np.unique(submissions.stream, return_index=True)
+    if not len(streams):
+        demand(not len(rows), "a delivery without a submission")
+        return np.zeros(0, np.int64)
+    found = np.minimum(_places_in(streams, stream), len(streams) - 1)
+    demand((streams[found] == stream).all(), "a delivery of an unknown sender")
+    counts = np.diff(np.append(firsts, len(submissions)))
+    offset = rows["counter"] - submissions.rows["counter"][firsts][found]
+    demand(((offset >= 0) & (offset < counts[found])).all(), "a delivery without a submission")
+    return firsts[found] + offset
+
+
+def _places_in(streams: Ints, stream: Ints) -> Ints:
+    """Where each stream is among those known; by a table when that is small, since it is asked for every delivery."""
+    senders = int((streams & 0xFFFF_FFFF).max()) + 1
+    lives = int((streams >> 32).max()) + 1
+    if senders * lives > _TABLE_MAX:
+        return np.searchsorted(streams, stream)
+    sender, life = stream & 0xFFFF_FFFF, stream >> 32
+    if len(stream) and (sender.max() >= senders or life.max() >= lives):
+        raise Suspicious("a delivery of an unknown sender")
+    table = np.zeros(senders * lives, np.int64)
+    table[(streams >> 32) * senders + (streams & 0xFFFF_FFFF)] = np.arange(len(streams))
+    return table[life * senders + sender]

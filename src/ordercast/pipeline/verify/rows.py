@@ -1,0 +1,145 @@
+"""Rows of a Parquet trace as numpy columns: the messages and the numbering of all events.
+
+Views, starts and ends are few and become events (`Control`); messages are many and stay columns (`Rows`); of notes the
+numbers alone are read, since nothing is judged by them. A trace whose rows are not numbered as its writer numbers them
+raises `Unsound`, and is read by the slow and exact reader instead, which says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ordercast.trace.columns import COLUMNS, RowKind
+from ordercast.trace.from_rows import control_event_from
+from ordercast.trace.records import Event
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+SUBMITTED, DELIVERED = int(RowKind.SUBMITTED), int(RowKind.DELIVERED)
+NOTES = tuple(
+    int(kind) for kind in (RowKind.MOVED, RowKind.VISITED, RowKind.IGNORED, RowKind.DROPPED, RowKind.OCCURRED)
+)
+NUMBERING = ("process", "idx", "n", "kind")
+IDENTITY = ("sender_process", "sender", "counter", "digest", "service", "size")
+PLACES = ("view_seq", "view_rep", "ring_seq", "ring_rep", "seq", "slot")
+MESSAGE = (*NUMBERING, *PLACES, *IDENTITY)
+CONTROL = ("t", "members", "transitional", "previous_seq", "previous_rep", "reason", "name", "text", "flag")
+CONTROL_ALL = (*NUMBERING, *PLACES, *CONTROL)
+
+
+class Unsound(Exception):
+    """The rows are not what a writer of traces writes, or say more than the fast judge understands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """An event that is no message and no note, with the numbers of its row."""
+
+    process: int
+    idx: int
+    n: int
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Columns of equal length, by name. A null is 0; where that could be a value, the reader has looked before."""
+
+    columns: dict[str, Ints]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def __getitem__(self, name: str) -> Ints:
+        return self.columns[name]
+
+    def where(self, chosen: Flags | Ints | slice) -> Rows:
+        return Rows({name: column[chosen] for name, column in self.columns.items()})
+
+    @property
+    def sound(self) -> Rows:
+        """Without those that are odd."""
+        return self.where(self["odd"] == 0) if self["odd"].any() else self
+
+    def only(self, *names: str) -> Rows:
+        return Rows({name: self.columns[name] for name in names})
+
+
+def no_messages() -> Rows:
+    return Rows({name: np.zeros(0, np.int64) for name in (*MESSAGE, "odd")})
+
+
+def joined(parts: list[Rows]) -> Rows:
+    if len(parts) == 1:
+        return parts[0]
+    return Rows({name: np.concatenate([part[name] for part in parts]) for name in parts[0].columns})
+
+
+class TraceFile:
+    """One run on disk, read by row groups. OSError and ArrowException when it cannot be."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.file = pq.ParquetFile(path, page_checksum_verification=True)
+        self.count: int = self.file.metadata.num_rows
+        self.groups: int = self.file.num_row_groups
+        names = set(self.file.schema_arrow.names)
+        missing = [name for name in COLUMNS if name not in names]
+        if missing:
+            raise Unsound(f"column {missing[0]} is missing")
+
+    def table(self, columns: tuple[str, ...] | None = None, groups: range | None = None) -> pa.Table:
+        chosen = range(self.groups) if groups is None else groups
+        names = list(COLUMNS if columns is None else columns)
+        return self.file.read_row_groups(list(chosen), columns=names, use_threads=False)
+
+
+def rows_from(table: pa.Table) -> Rows:
+    """The columns of `table` that hold numbers."""
+    return Rows({name: _numbers(table[name]) for name in table.column_names})
+
+
+def _numbers(column: pa.ChunkedArray) -> Ints:
+    if column.null_count:
+        column = pc.fill_null(column, 0)
+    numbers: Ints = column.to_numpy().astype(np.int64, copy=False)
+    return numbers
+
+
+def messages_from(table: pa.Table) -> Rows:
+    """The messages of a table with the columns of `MESSAGE`, and which of them are `odd`: without identity, stamp or
+    place, or no message but a batch without any."""
+    kinds = table["kind"]
+    chosen = table.filter(pc.is_in(kinds, value_set=pa.array((SUBMITTED, DELIVERED), kinds.type)))
+    rows = rows_from(chosen.select(list(MESSAGE)))
+    odd = (rows["counter"] <= 0) | (rows["sender"] < 0)
+    is_delivery = rows["kind"] == DELIVERED
+    for name in (*IDENTITY, *PLACES):
+        if chosen[name].null_count:
+            is_null = pc.is_null(chosen[name]).to_numpy()
+            odd |= is_null if name in IDENTITY else is_null & is_delivery
+    rows.columns["odd"] = odd.astype(np.int64)
+    return rows
+
+
+def control_rows(table: pa.Table) -> pa.Table:
+    """Those that are neither messages nor notes. `table` has the columns of `CONTROL_ALL`."""
+    kinds = table["kind"]
+    return table.filter(pc.invert(pc.is_in(kinds, value_set=pa.array((SUBMITTED, DELIVERED, *NOTES), kinds.type))))
+
+
+def controls_from(rows: list[dict[str, Any]]) -> list[Control]:
+    """In the order of the history. `Unsound` when a row cannot be read."""
+    try:
+        controls = [Control(row["process"], row["idx"], row["n"], control_event_from(row)) for row in rows]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Unsound(f"an event cannot be read: {error}") from error
+    return sorted(controls, key=lambda control: control.n)

@@ -1,0 +1,122 @@
+"""Cuts a large run into parts along the global order, so that all deliveries of a message are in one part.
+
+Positions rise at every process, so the deliveries between two positions are a stretch of rows at each. A process that
+does not keep to the order is cut where it had come furthest; the part in which it falls back will not be cleared.
+Submissions go with the delivery before them; the few that are delivered in a later part are read again there.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ordercast.model.ids import RingId
+from ordercast.pipeline.verify.index import NO_PLACE, Chain, Place, reached_keys
+from ordercast.pipeline.verify.rows import (
+    DELIVERED,
+    MESSAGE,
+    SUBMITTED,
+    Ints,
+    Rows,
+    TraceFile,
+    joined,
+    messages_from,
+    no_messages,
+)
+
+PART_ROWS = 1_500_000  # of a part; a few hundred bytes of memory each
+
+
+@dataclass(slots=True)
+class Reading:
+    """What is read of one row group for a part: the rows of a process between two places."""
+
+    group: int
+    process: int
+    before: Place  # reached before this row group
+
+
+@dataclass(slots=True)
+class Slice:
+    """The part from `first` up to, not including, `last`."""
+
+    number: int
+    first: Place
+    last: Place | None
+    readings: list[Reading] = field(default_factory=list)
+
+
+def slices_of(chain: Chain, part_rows: int = PART_ROWS) -> list[Slice]:
+    marks = sorted((place, count) for piece in chain.pieces for count, place in piece.marks)
+    cuts: list[Place] = []
+    gathered = 0
+    for place, count in marks:
+        gathered += count
+        if gathered >= part_rows and place != marks[-1][0] and (not cuts or place > cuts[-1]):
+            cuts.append(place)
+            gathered = 0
+    bounds = [NO_PLACE, *cuts]
+    result = [Slice(number, *pair) for number, pair in enumerate(zip(bounds, [*cuts, None], strict=True))]
+    for piece in chain.pieces:
+        # Rows keep the place reached before them, so a piece begins in the part where the piece before it ended.
+        for slice_ in result[bisect_right(cuts, piece.before) : bisect_right(cuts, piece.reached) + 1]:
+            slice_.readings.append(Reading(piece.group, piece.process, piece.before))
+    return result
+
+
+@dataclass(slots=True)
+class Read:
+    """The messages of a part, by process, and the submissions before it that came with the same row groups."""
+
+    rows: Rows
+    earlier: Rows
+    groups: set[int]
+
+
+def read_slice(path: str, part: Slice) -> Read:
+    file = TraceFile(path)
+    found, earlier = [no_messages()], [no_messages()]
+    group, rows = -1, no_messages()
+    # The file is sorted by process, so this is also the order of the processes.
+    for reading in sorted(part.readings, key=lambda reading: (reading.group, reading.process)):
+        if reading.group != group:
+            group, rows = reading.group, messages_from(file.table(MESSAGE, range(reading.group, reading.group + 1)))
+        first, last = np.searchsorted(rows["process"], [reading.process, reading.process + 1]).tolist()
+        mine = rows.where(slice(first, last))
+        begin, end = _within(mine, reading.before, part)
+        found.append(mine.where(slice(begin, end)))
+        before = mine.where(slice(0, begin))
+        earlier.append(before.where(before["kind"] == SUBMITTED))
+    return Read(joined(found), joined(earlier), {reading.group for reading in part.readings})
+
+
+def _within(rows: Rows, before: Place, part: Slice) -> tuple[int, int]:
+    """From where to where the place of rows, which is that of the last delivery, lies in the part."""
+    deliveries = np.flatnonzero(rows["kind"] == DELIVERED)
+    if not len(deliveries):
+        return (0, len(rows)) if _is_in(before, part) else (0, 0)
+    rings, keys = reached_keys(rows.only("ring_seq", "ring_rep", "seq", "slot").where(deliveries))
+    lowest = 0 if before >= part.first else _first_at(rings, keys, part.first)
+    highest = len(deliveries) if part.last is None else _first_at(rings, keys, part.last)
+    if part.last is not None and before >= part.last:
+        highest = 0
+    begin = 0 if lowest == 0 and _is_in(before, part) else _row(deliveries, lowest, len(rows))
+    return begin, max(begin, _row(deliveries, highest, len(rows)))
+
+
+def _is_in(place: Place, part: Slice) -> bool:
+    return place >= part.first and (part.last is None or place < part.last)
+
+
+def _row(deliveries: Ints, index: int, count: int) -> int:
+    return int(deliveries[index]) if index < len(deliveries) else count
+
+
+def _first_at(rings: list[RingId], keys: Ints, place: Place) -> int:
+    """The first delivery that reaches this place."""
+    rank = bisect_left(rings, place[0])
+    if rank < len(rings) and rings[rank] == place[0]:
+        return int(np.searchsorted(keys[:, 0] << 48 | keys[:, 1], rank << 48 | place[1]))
+    return int(np.searchsorted(keys[:, 0], rank))

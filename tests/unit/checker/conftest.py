@@ -1,0 +1,32 @@
+"""Every history that a test shows to the checkers is also shown to the judges of `ordercast verify`, who read whole
+columns: they must say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ordercast.checker import Checkers
+from ordercast.trace.records import Event
+
+IN_PARTS = 8  # histories of a test that are also judged in parts, which takes a hundred times as long
+
+
+@pytest.fixture(autouse=True)
+def agreement(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    pytest.importorskip("numpy")
+    from tests.unit.pipeline.agreement import assert_agreement
+
+    histories: dict[Checkers, list[Event]] = {}
+    observe = Checkers.observe
+
+    def observed(self: Checkers, event: Event) -> None:
+        histories.setdefault(self, []).append(event)
+        observe(self, event)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkers, "observe", observed)
+        yield
+    for number, history in enumerate(histories.values()):
+        assert_agreement(history, in_parts=number < IN_PARTS)

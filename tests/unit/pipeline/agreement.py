@@ -1,0 +1,97 @@
+"""What the reference checkers and the judges of the pipeline say of one history, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ordercast.checker import Outcome, Verdict, combined
+from ordercast.checker.history import History
+from ordercast.checker.panel import CHECKERS
+from ordercast.pipeline.verify.judging import judge_table
+from ordercast.pipeline.verify.large import judge_large
+from ordercast.pipeline.verify.part import Suspicious
+from ordercast.pipeline.verify.rows import TraceFile, Unsound
+from ordercast.trace.arrow import schema_with, table_from
+from ordercast.trace.records import DeliveredBatch, Event
+from ordercast.trace.to_rows import rows_from
+
+
+def table_of(events: list[Event]) -> pa.Table | None:
+    """As `write_run` sorts it; None when no trace can hold such events."""
+    try:
+        table = table_from(rows_from(events), schema_with({}), 1)
+    except (AttributeError, TypeError, OverflowError, ValueError):
+        return None
+    return table.sort_by([("process", "ascending"), ("idx", "ascending")])
+
+
+def reference(events: list[Event]) -> list[Verdict]:
+    """The panel by itself."""
+    history = History()
+    for event in events:
+        try:
+            history.observe(event)
+        except Exception as error:
+            history.add_fault(f"an event could not be read: {type(error).__name__}: {error}")
+    return [checker(history).verdict() for checker in CHECKERS.values()]
+
+
+def in_turn(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    return [function(item) for item in items]
+
+
+def judged_in_parts(table: pa.Table, folder: Path, room: int) -> list[Verdict] | None:
+    """By the judge of large runs, on parts and row groups of a few rows; None when it calls the trace unsound."""
+    path = folder / "run-1.parquet"
+    pq.write_table(table, path, row_group_size=max(1, len(table) // 7))
+    part_rows = max(1, len(table) // 9)
+    try:
+        return judge_large(str(path), TraceFile(path).groups, in_turn, part_rows, examined_max=room).verdicts
+    except Unsound:
+        return None
+
+
+def assert_agreement(events: list[Event], *, in_parts: bool = True) -> None:
+    """Both judges of the pipeline. The fast one may decline; the one of large runs may be in doubt about what it has no
+    room to look at, and about nothing else."""
+    table = table_of(events)
+    if table is None:
+        return
+    expected = reference(events)
+    assert_columns_agree(table, events, expected)
+    if in_parts:
+        with TemporaryDirectory() as folder:
+            assert_parts_agree(table, expected, Path(folder))
+
+
+def assert_columns_agree(table: pa.Table, events: list[Event], expected: list[Verdict]) -> None:
+    try:
+        count, deliveries, verdicts = judge_table(table)
+    except (Suspicious, Unsound):
+        return
+    assert verdicts == expected
+    assert count == len(events)
+    assert deliveries == sum(len(event.messages) for event in events if isinstance(event, DeliveredBatch))
+
+
+def assert_parts_agree(table: pa.Table, expected: list[Verdict], folder: Path) -> None:
+    theirs = {verdict.promise: verdict.outcome for verdict in expected}
+    cannot_be_judged = all(verdict.sentence.startswith("the history cannot be judged") for verdict in expected)
+    for room in (len(table), len(table) // 2):
+        verdicts = judged_in_parts(table, folder, room)
+        if verdicts is None:
+            assert combined(expected).outcome is not Outcome.VALID
+            return
+        differing = [verdict for verdict in verdicts if verdict.outcome is not theirs[verdict.promise]]
+        if room == len(table):
+            assert not differing, list(map(str, differing))
+        elif cannot_be_judged:
+            assert combined(verdicts).outcome is not Outcome.VALID
+        else:
+            assert all(verdict.outcome is Outcome.UNKNOWN for verdict in differing), list(map(str, differing))

@@ -1,0 +1,129 @@
+"""What is measured of a run, and what the paper's formulas predict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ordercast.model.ids import MILLISECOND, Incarnation, Instant, NodeId, ProcessId, RingId, process_id_from
+from ordercast.model.notes import Visited
+from ordercast.pipeline.campaign.gauge import Gauge, Measure
+from ordercast.pipeline.campaign.model import Model, agreed_us, messages_per_s, model_of, rotation_us, safe_us
+from ordercast.pipeline.campaign.plan import campaign_from
+from ordercast.sim.options import SimOptions
+from ordercast.trace.records import (
+    DeliveredBatch,
+    DeliveredMessage,
+    Event,
+    MessageId,
+    Noted,
+    Saturated,
+    Submitted,
+    SubmittedMessage,
+)
+
+ONE, TWO = (process_id_from(NodeId(node), Incarnation(1)) for node in (0, 1))
+RING, NEXT_RING = RingId(4, ONE), RingId(8, ONE)
+CAMPAIGNS = Path(__file__).parents[4] / "campaigns"
+
+
+def _ms(value: float) -> Instant:
+    return Instant(int(value * MILLISECOND))
+
+
+def _visit(at: float, process: ProcessId, ring: RingId = RING) -> Event:
+    return Noted(_ms(at), process, Visited(ring, 1, 1, 1, 1, 0, 0, 0))
+
+
+def _submitted(at: float, counter: int) -> Event:
+    return Submitted(_ms(at), ONE, (SubmittedMessage(MessageId(ONE, 0, counter), 1, 4, 100),))
+
+
+def _delivered(at: float, process: ProcessId, *counters: int) -> Event:
+    messages = tuple(DeliveredMessage(MessageId(ONE, 0, counter), 1, 4, 100, 1, 0) for counter in counters)
+    return DeliveredBatch(_ms(at), process, RING, RING, messages)
+
+
+def _measured(measure: Measure, *events: Event) -> dict[str, float]:
+    gauge = Gauge(measure)
+    for event in events:
+        gauge.observe(event)
+    return gauge.measures()
+
+
+WINDOW = Measure(_ms(10), _ms(110))
+
+
+def test_rotations_are_gaps_between_visits_of_one_process_on_one_ring() -> None:
+    visits = [_visit(at, ONE) for at in (5, 20, 30, 50)] + [_visit(60, ONE, NEXT_RING), _visit(70, ONE, NEXT_RING)]
+    found = _measured(WINDOW, *visits, _visit(21, TWO))
+    assert found["rotation_us"] == pytest.approx((10 + 20 + 10) / 3 * 1000)
+
+
+def test_latency_is_the_mean_over_the_members_and_that_of_the_last() -> None:
+    events = [_submitted(20, 1), _submitted(30, 2), _submitted(100, 3)]
+    events += [_delivered(22, ONE, 1), _delivered(24, TWO, 1), _delivered(34, ONE, 2), _delivered(38, TWO, 2)]
+    events += [_delivered(105, ONE, 3), _delivered(120, TWO, 3)]  # not whole within the window
+    found = _measured(WINDOW, *events)
+    assert found["latency_us"] == pytest.approx((3 + 6) / 2 * 1000)
+    assert found["latency_last_us"] == pytest.approx((4 + 8) / 2 * 1000)
+
+
+def test_throughput_is_that_of_the_mean_member() -> None:
+    found = _measured(WINDOW, _delivered(20, ONE, 1, 2, 3), _delivered(50, TWO, 1), _delivered(5, ONE, 9))
+    assert found["messages_per_s"] == pytest.approx(20)
+    assert found["bytes_per_s"] == pytest.approx(2000)
+
+
+def test_a_saturated_stretch_is_measured_without_its_beginning() -> None:
+    events = [
+        Saturated(_ms(1000), (ONE,), begins=True),
+        _delivered(1050, ONE, 1, 2, 3, 4, 5),
+        _delivered(1500, ONE, 6),
+        _delivered(2000, ONE, 7, 8),
+        Saturated(_ms(2000), (ONE,), begins=False),
+        _delivered(2500, ONE, 9),
+    ]
+    found = _measured(Measure(0, 0, saturated=True), _delivered(500, ONE, 10), *events)
+    assert found["messages_per_s"] == pytest.approx(3 / 0.9)
+    assert "latency_us" not in found
+
+
+def test_nothing_is_measured_where_nothing_happened() -> None:
+    assert _measured(WINDOW) == {}
+    assert _measured(Measure(0, 0, saturated=True), _delivered(20, ONE, 1)) == {}
+
+
+# The model
+
+
+def test_the_formulas() -> None:
+    options = replace(SimOptions(), nodes=5, messages=1000, fault_time_ns=900 * MILLISECOND, size_max=1000)
+    model = Model(member_ns=1e6, packet_ns=0, byte_ns=500)  # p = 0.5 ms, 1,000 messages/s: half of the ring is used
+    assert rotation_us(options, model) == pytest.approx(10_000)
+    assert agreed_us(options, model) == pytest.approx(5_000)
+    assert safe_us(options, model) == pytest.approx(20_000)
+    ring = replace(options.ring, window=70, visit_max=14)
+    assert messages_per_s(replace(options, ring=ring), model) == pytest.approx(70 / (0.005 + 70 * 0.0005))
+
+
+def test_the_model_has_no_rotation_time_beyond_the_capacity() -> None:
+    options = replace(SimOptions(), messages=3000, fault_time_ns=900 * MILLISECOND, size_max=1000)
+    assert rotation_us(options, Model(1e6, 0, 500)) is None
+
+
+def test_the_constants_that_ship_give_the_papers_figures_of_throughput() -> None:
+    campaign = campaign_from(CAMPAIGNS / "throughput.toml")
+    options = campaign.cells[0].options(1)
+    assert campaign.model is not None
+    for size, paper in ((4, 1130), (1024, 810)):
+        assert messages_per_s(replace(options, size_max=size), campaign.model) == pytest.approx(paper, rel=0.005)
+
+
+def test_options_tell_whether_the_network_or_the_receiver_is_the_limit() -> None:
+    slow_network = replace(SimOptions(), bandwidth=10_000_000, packet_ns=1000, size_max=1000)
+    slow_host = replace(slow_network, packet_ns=2_000_000)
+    assert model_of(slow_network).message_ns(1000) == pytest.approx((72 + 7 + 1000) * 800)
+    assert model_of(slow_host).message_ns(1000) == pytest.approx(2_000_000)

@@ -1,0 +1,152 @@
+"""A campaign's file becomes cells; what is wrong with it is said in one sentence. The campaigns that ship are sound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import MILLISECOND, SECOND
+from ordercast.model.service import Service
+from ordercast.pipeline.campaign.gauge import Measure
+from ordercast.pipeline.campaign.plan import Campaign, campaign_from
+from ordercast.pipeline.campaign.settings import options_from
+from ordercast.sim.faults import FaultKind
+from ordercast.sim.options import SimOptions
+from ordercast.sim.swarm import hostile_group_options, hostile_options
+
+SHIPPED = sorted((Path(__file__).parents[4] / "campaigns").glob("*.toml"))
+
+FULL = """
+title = "All there is"
+seeds = "3..5"
+engine = "ring"
+[options]
+messages = 40
+fault_time = "300ms"
+[options.ring]
+token_loss = "80ms"
+[measure]
+window = "0s..300ms"
+[schedules]
+none = []
+crash = ["0.1s crash n1", "0.2s restart n1"]
+[[grids]]
+name = "g"
+options = { nodes = 4 }
+[grids.axes]
+"ring.accelerated" = [false, true]
+variant = [{ label = "small", size = 40 }, { label = "large", size = "1K", loss = 0.1 }]
+"""
+
+
+def _campaign(folder: Path, text: str) -> Campaign:
+    path = folder / "some.toml"
+    path.write_text(text)
+    return campaign_from(path)
+
+
+def test_every_combination_is_a_cell_with_its_name_and_options(tmp_path: Path) -> None:
+    campaign = _campaign(tmp_path, FULL)
+    assert campaign.seeds == range(3, 6)
+    assert len(campaign.cells) == 2 * 2 * 2
+    cell = campaign.cell("g: ring.accelerated=true, variant=large, faults=crash")
+    options = cell.options(3)
+    assert (options.nodes, options.messages, options.loss, options.size_min, options.size_max) == (
+        4,
+        40,
+        0.1,
+        1024,
+        1024,
+    )
+    assert options.fault_time_ns == 300 * MILLISECOND
+    assert options.ring.accelerated and options.ring.token_loss_ns == 80 * MILLISECOND
+    assert [fault.kind for fault in options.faults] == [FaultKind.CRASH, FaultKind.RESTART]
+    assert cell.measure == Measure(0, 300 * MILLISECOND)
+
+
+def test_the_key_of_a_cell_is_made_of_what_it_runs_and_not_of_its_name(tmp_path: Path) -> None:
+    first, second = _campaign(tmp_path, FULL), _campaign(tmp_path, FULL.replace('name = "g"', 'name = "other"'))
+    assert [cell.key for cell in first.cells] == [cell.key for cell in second.cells]
+    assert len({cell.key for cell in first.cells}) == len(first.cells)
+    changed = _campaign(tmp_path, FULL.replace("messages = 40", "messages = 41"))
+    assert not {cell.key for cell in first.cells} & {cell.key for cell in changed.cells}
+
+
+def test_hostile_options_are_drawn_from_the_seed_as_a_swarm_draws_them(tmp_path: Path) -> None:
+    plain = _campaign(tmp_path, 'title = "h"\nseeds = "0..9"\nhostile = "plain"').cells[0]
+    groups = _campaign(tmp_path, 'title = "h"\nseeds = "0..9"\nhostile = "groups"').cells[0]
+    assert plain.options(7) == hostile_options(7) and plain.is_plainly_hostile
+    assert groups.options(7) == hostile_group_options(7)
+
+
+def test_load_is_offered_within_the_time_before_the_healing() -> None:
+    options = options_from({"load": 900, "fault_time": "2s", "service": "safe"}, SimOptions())
+    assert options.messages == 2000  # one in ten comes after
+    assert options.services == (Service.SAFE,)
+    assert options.fault_time_ns == 2 * SECOND
+
+
+def test_without_packing_a_packet_holds_one_message() -> None:
+    for size in (32, 100, 1024):
+        ring = options_from({"size": size, "packing": False}, SimOptions()).ring
+        assert ring.whole_size_max >= size
+        assert ring.body_size_max < 2 * (size + 7) or size < 36
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("title = ", "is not TOML"),
+        ('title = "t"', "seeds is missing"),
+        ('title = "t"\nseeds = "5..1"', 'write "1..100"'),
+        ('title = "t"\nseeds = "1..2"\ncolour = 1', "no key 'colour'"),
+        ('title = "t"\nseeds = "1..2"\n[options]\nnods = 3', "no setting 'nods'"),
+        ('title = "t"\nseeds = "1..2"\n[options]\nnodes = "many"', "many"),
+        ('title = "t"\nseeds = "1..2"\n[options]\nnodes = 99', "nodes must be within"),
+        ('title = "t"\nseeds = "1..2"\n[axes]\nvariant = [1]', "is no setting"),
+        ('title = "t"\nseeds = "1..2"\n[axes]\nloss = []', "has no values"),
+        ('title = "t"\nseeds = "1..2"\n[schedules]\na = ["crash n1"]', "does not say when"),
+        ('title = "t"\nseeds = "1..2"\n[schedules]\na = ["0.1s crash n9"]', "names node 9"),
+        ('title = "t"\nseeds = "1..2"\nhostile = "very"', "choose among plain"),
+        ('title = "t"\nseeds = "1..2"\n[measure]\nwindow = "1s"', "a stretch of time"),
+        ('title = "t"\nseeds = "1..2"\n[[grids]]\n[[grids]]', "two cells have the name"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(UsageError, match=r"some\.toml") as raised:
+        _campaign(tmp_path, text)
+    assert sentence in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_file_that_is_not_there_and_a_cell_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        campaign_from(tmp_path / "none.toml")
+    with pytest.raises(UsageError, match="has no cell 'x': it has 8"):
+        _campaign(tmp_path, FULL).cell("x")
+
+
+def test_a_comparison_is_about_cells_that_there_are(tmp_path: Path) -> None:
+    wanted = '\n[[comparisons]]\ntitle = "c"\ngrid = "g"\nx = "variant"\nx_label = "x"\ny_label = "y"\nmeasure = "{}"\n'
+    with pytest.raises(UsageError, match="no measure 'speed'"):
+        _campaign(tmp_path, FULL + wanted.format("speed"))
+    with pytest.raises(UsageError, match="has no axis 'load'"):
+        _campaign(tmp_path, FULL + wanted.format("rotation_us").replace('x = "variant"', 'x = "load"'))
+    with pytest.raises(UsageError, match="is about no cell"):
+        _campaign(tmp_path, FULL + wanted.format("rotation_us").replace('grid = "g"', 'grid = "h"'))
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_campaigns_that_ship_are_sound(path: Path) -> None:
+    campaign = campaign_from(path)
+    assert campaign.cells and campaign.title
+    for cell in campaign.cells:
+        cell.options(campaign.seeds[-1]).validate()
+
+
+def test_throughput_and_rotation_ship_and_compare_with_the_paper() -> None:
+    campaigns = {path.stem: campaign_from(path) for path in SHIPPED}
+    for name in ("throughput", "rotation"):
+        assert any(comparison.prediction and comparison.paper for comparison in campaigns[name].comparisons)
