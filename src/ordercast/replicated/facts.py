@@ -91,6 +91,11 @@ class Facts:
         return None if self._exchange.track is None else self._exchange.track.lineage
 
     @property
+    def pictures(self) -> int:
+        """That are kept for others."""
+        return len(self._exchange.points)
+
+    @property
     def outstanding(self) -> int:
         """Requests without an answer."""
         return len(self._requests.waiting)
