@@ -2,7 +2,7 @@
 
 For structures of which members own parts (`structures/base.py`). All copies must let go of what somebody had at one
 place in the order, so it is a command: the first of the holders says who is not in the group any more (GONE), and who
-begins, or was cut off for a while, says that what it had is lost (BACK). A replica, live or simulated, posts these commands.
+begins, or was cut off for a while, says that what it had is lost (BACK). Replicas, live and simulated, post them.
 """
 
 from __future__ import annotations
