@@ -64,11 +64,10 @@ class Tails:
     async def of(self, front: DictionaryFront, count: int) -> Spill:
         """What it is kept in, when there is so much."""
         while True:
-            arriving = core_of(front)._arriving
-            if arriving is not None and len(arriving[1].track.held) >= count:
-                tail = arriving[1].track.held
-                assert isinstance(tail, Spill)
-                return tail
+            track = core_of(front)._exchange.track
+            if track is not None and len(track.held) >= count:
+                assert isinstance(track.held, Spill)
+                return track.held
             self._longer.clear()
             await self._longer.wait()
 

@@ -28,6 +28,7 @@ from ordercast.replicated.effects import Confirm, Effect, Refuse, Why
 from ordercast.replicated.machine import Frozen
 from ordercast.replicated.pictures import Pictures
 from ordercast.replicated.quorum import Electorate, LastMajority, Life, Majority, Rule
+from ordercast.replicated.requests import Requests
 from ordercast.replicated.sessions import Sessions
 from ordercast.replicated.structures.base import Owned, Owner
 from ordercast.replicated.structures.claims import Exclusive, Grant
@@ -302,11 +303,11 @@ def _pending_kept(patch: pytest.MonkeyPatch) -> None:
 
 
 def _always_certain(patch: pytest.MonkeyPatch) -> None:
-    def wrong(self: Core, number: int, effects: list[Effect]) -> None:
-        if self._requests.settle(number) is not None:
+    def wrong(self: Requests, number: int, effects: list[Effect]) -> None:
+        if self.settle(number) is not None:
             effects.append(Refuse(number, Why.NOT_PRIMARY))
 
-    patch.setattr(Core, "_refuse", wrong)
+    patch.setattr(Requests, "refuse", wrong)
 
 
 def _pending_refused(patch: pytest.MonkeyPatch) -> None:
@@ -318,7 +319,7 @@ def _pending_refused(patch: pytest.MonkeyPatch) -> None:
         for held in [] if self._component is None else self._component.pending:
             command = decode_command(held.payload)
             if command.life == self.me.life:
-                self._refuse(command.request, effects)
+                self._requests.refuse(command.request, effects)
         return [*effects, *right(self, view)]
 
     patch.setattr(Core, "on_view", wrong)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from ordercast.replicated import sides
+from ordercast.replicated import uniting
 from ordercast.replicated.quorum import Electorate, EverySide, LastMajority, Life, Majority, Rule
 
 from .schedules import Broken, Schedule
@@ -60,7 +60,7 @@ def test_without_a_quorum_promises_are_broken(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_side_that_is_passed_over_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sides, "covers", lambda one, other: True)
+    monkeypatch.setattr(uniting, "covers", lambda one, other: True)
     with pytest.raises(Broken, match="without"):
         for seed in range(50):
             run("every side", seed)

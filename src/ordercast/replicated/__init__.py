@@ -1,8 +1,9 @@
 """Replicated state: the same commands, in the same order, on every replica of a group.
 
-Two halves. The pure one decides (`machine`, `quorum`, `wire`, `sessions`, `decision`, `effects`, `core`): no clock, no
-I/O, no randomness; the simulator drives it as it is. The other one carries out (`transfer`, `replica`, `structures`).
-This file imports neither before a name is used, so that who wants the first does not load the second.
+Two halves. The pure one decides: `core`, what it stands on (`decision`, `exchange`, `uniting`, `requests`, `copy`),
+what may be asked of it (`facts`), and the `structures`. It has no clock, no I/O, no randomness; the simulator drives it
+as it is. The other one carries out: `replica`, with what it sends and fetches (`outbox`, `arrival`, `transfer`). This
+file imports neither before a name is used, so that who wants the first does not load the second.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from ordercast.model.events import View
 from ordercast.replicated.decision import Decision, life_of
 from ordercast.replicated.effects import Donor, Point, Reason
 from ordercast.replicated.quorum import Electorate, Life
-from ordercast.replicated.sides import Uniting, uniter_of
+from ordercast.replicated.sides import uniter_of
 from ordercast.replicated.track import Held
 from ordercast.replicated.wire import Loaded, State, United
 
@@ -24,7 +24,6 @@ class Component:
     is_primary: bool = False
     step: int = 0  # how many were loaded since the decision
     is_signalled: bool = False
-    uniting: Uniting | None = None  # here is the uniter of several sides
     is_uniting: bool = False  # several sides have met, and not all who were on them have the state that unites them
 
     @property

@@ -20,13 +20,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
-from ordercast.client.link import ConnectionLost
-from ordercast.model.errors import UsageError, WireError
+from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Transition, View
-from ordercast.model.service import Service
-from ordercast.replicated.arrival import Arrival, Served, address_of, key_of
+from ordercast.replicated.arrival import Arrival, Arrivals, Served, address_of, key_of
 from ordercast.replicated.batching import Answer, Batches, Waiting, encode_batch
 from ordercast.replicated.core import Core
+from ordercast.replicated.departures import Departures
 from ordercast.replicated.dispatcher import Dispatcher
 from ordercast.replicated.effects import (
     Changed,
@@ -35,6 +34,7 @@ from ordercast.replicated.effects import (
     Fetch,
     Freeze,
     GoOn,
+    Point,
     Refuse,
     Release,
     Send,
@@ -42,18 +42,10 @@ from ordercast.replicated.effects import (
     StopFetching,
     Why,
 )
+from ordercast.replicated.outbox import Outbox
 from ordercast.replicated.quorum import EverySide, Rule
 from ordercast.replicated.spill import Spill
-from ordercast.replicated.structures.base import (
-    BACK_COMMAND,
-    Age,
-    Applied,
-    Owned,
-    Owner,
-    Reloaded,
-    Structure,
-    gone_command,
-)
+from ordercast.replicated.structures.base import Age, Applied, Owner, Reloaded, Structure
 from ordercast.replicated.told import Told
 from ordercast.replicated.transfer import Donor, Patience, Progress
 from ordercast.replicated.watching import Watch, Watchers
@@ -108,7 +100,10 @@ class Replica(Generic[FrontT]):
         self._donor = Donor(host, port, self._patience)
         self._settings = (quorum, founding, folder)
         self._core: Core
-        self._links = _Links()
+        self._outbox = Outbox(member, group, self._cannot_send)
+        self._arrivals = Arrivals(self._arrival, self._load, self._loaded)
+        self._departures = Departures(structure)
+        self._left = asyncio.Event()
         self._batches = Batches(SUBMITTED_MAX)
         self._syncs: dict[int, asyncio.Future[None]] = {}
         self._again: list[bytes] = []  # that nobody waits for and that were refused
@@ -139,7 +134,7 @@ class Replica(Generic[FrontT]):
         )
         self._say_back()
         Dispatcher.of(self._member).add(self.group, self)
-        self._links.sender = asyncio.get_running_loop().create_task(self._send_all())
+        self._outbox.start()
         await self._member.join(self.group)
 
     async def __aexit__(
@@ -149,13 +144,14 @@ class Replica(Generic[FrontT]):
             with suppress(Exception):
                 async with asyncio.timeout(LEAVE_S):
                     await self._member.leave(self.group)
-                    await self._links.left.wait()
+                    await self._left.wait()
         await self._stop(ReplicaEnded(f"the replica of {self.group} was closed"))
 
     async def _stop(self, error: BaseException) -> None:
         self._end(error)
         await Dispatcher.of(self._member).remove(self.group, self)
-        await self._links.stop()
+        await self._arrivals.stop()
+        await self._outbox.stop()
         await self._donor.__aexit__(None, None, None)
 
     def _end(self, error: BaseException) -> None:
@@ -261,8 +257,8 @@ class Replica(Generic[FrontT]):
 
     def on_cut_off(self, name: str | None) -> None:
         """Left or reconnected, perhaps under another name: nothing that was not sent yet is of use."""
-        self._links.left.set()
-        self._links.out.clear()
+        self._left.set()
+        self._outbox.clear()
         self._carry_out(self._core.cut_off(name or self._core.me.name))
         if name is not None:
             self._say_back()
@@ -270,6 +266,9 @@ class Replica(Generic[FrontT]):
 
     def on_ended(self, error: BaseException) -> None:
         self._end(ReplicaEnded(f"the replica of {self.group} has ended: {error}"))
+
+    def _cannot_send(self, error: Exception) -> None:
+        self._end(ReplicaEnded(f"the replica of {self.group} cannot send: {error}"))
 
     def _look(self) -> None:
         """After everything that may have changed the copy, or what is known of the component."""
@@ -280,19 +279,16 @@ class Replica(Generic[FrontT]):
                 self.post(command)
             self._tell_gone()
 
-    # Departures, for structures of which members own parts
+    # Departures
 
     def _say_back(self) -> None:
-        if isinstance(self._structure, Owned):
-            self.post(BACK_COMMAND)
+        command = self._departures.back()
+        if command is not None:
+            self.post(command)
 
     def _tell_gone(self) -> None:
-        """The first of the holders tells the structure who is in the group no more."""
-        status = self.status
-        if not isinstance(self._structure, Owned) or status is None or status.holders[:1] != (self._core.me.name,):
-            return
-        gone = [owner for owner in self._structure.owners() if owner.name not in status.members]
-        if gone and not self._batches.has_posted(command := gone_command(gone)):
+        command = self._departures.gone(self._core.me.name, self.status)
+        if command is not None and not self._batches.has_posted(command):
             self.post(command)
 
     # What the core decides
@@ -301,15 +297,15 @@ class Replica(Generic[FrontT]):
         for effect in effects:
             match effect:
                 case Send():
-                    self._links.send(effect.payloads)
+                    self._outbox.put(effect.payloads)
                 case Confirm():
                     self._confirmed(effect)
                 case Refuse():
                     self._refused(effect)
                 case Fetch():
-                    self._fetch(effect)
+                    self._arrivals.fetch(effect)
                 case StopFetching():
-                    self._links.stop_fetching()
+                    self._arrivals.stop_fetching()
                 case Freeze():
                     picture = Served(effect.preface, effect.frozen)
                     self._donor.offer(self.group.encode(), key_of(effect.point), picture)
@@ -348,77 +344,15 @@ class Replica(Generic[FrontT]):
         known = self.status.reason.value if self.status is not None else "nothing is known of the others yet"
         return NotPrimary(f"{self.group} has no primary component here: {known}", why is Why.UNCERTAIN)
 
-    # The network
+    # The state that is fetched
 
-    async def _send_all(self) -> None:
-        """What waits goes out together: the busier, the fewer calls."""
-        links = self._links
-        while True:
-            await links.has_out.wait()
-            payloads, links.out = links.out, []
-            links.has_out.clear()
-            try:
-                if payloads:
-                    await self._member.send_many(self.group, payloads, Service.SAFE)
-            except ConnectionLost:
-                pass  # the stream says so too, and then all that matters is sent again
-            except Exception as error:
-                self._end(ReplicaEnded(f"the replica of {self.group} cannot send: {error}"))
-                return
+    def _arrival(self, point: Point) -> Arrival:
+        return Arrival(self.group, point, self._structure, self._watchers.tell, self._patience)
 
-    def _fetch(self, wanted: Fetch) -> None:
-        links = self._links
-        arrival = links.arrival
-        links.stop_fetching()
-        if arrival is None or arrival.point != wanted.point:
-            arrival = Arrival(self.group, wanted.point, self._structure, self._watchers.tell, self._patience)
-        arrival.ask(wanted.donors)
-        links.arrival = arrival
-        links.fetching = asyncio.get_running_loop().create_task(self._arrive(arrival))
+    def _load(self, arrival: Arrival) -> list[Effect]:
+        assert arrival.preface is not None
+        return self._core.loaded(arrival.point, arrival.preface, arrival.filling)
 
-    async def _arrive(self, arrival: Arrival) -> None:
-        while True:
-            await arrival.run()
-            assert arrival.preface is not None
-            try:
-                effects = self._core.loaded(arrival.point, arrival.preface, arrival.filling)
-            except WireError as error:
-                self._watchers.tell(Progress("", 0, 0, trouble=f"the state that came is not the one wanted: {error}"))
-                arrival.again()
-                continue
-            self._links.fetching = None
-            self._carry_out(effects)
-            self._look()
-            return
-
-
-class _Links:
-    """The tasks of a replica, and what waits to be sent."""
-
-    def __init__(self) -> None:
-        self.out: list[bytes] = []
-        self.has_out = asyncio.Event()
-        self.left = asyncio.Event()
-        self.sender: asyncio.Task[None] | None = None
-        self.fetching: asyncio.Task[None] | None = None
-        self.arrival: Arrival | None = None
-        self._ending: set[asyncio.Task[None]] = set()  # cancelled, and not over yet
-
-    def send(self, payloads: tuple[bytes, ...]) -> None:
-        self.out.extend(payloads)
-        self.has_out.set()
-
-    def stop_fetching(self) -> None:
-        self.arrival = None
-        if self.fetching is not None:
-            self.fetching.cancel()
-            self._ending.add(self.fetching)
-            self.fetching.add_done_callback(self._ending.discard)
-            self.fetching = None
-
-    async def stop(self) -> None:
-        self.stop_fetching()
-        if self.sender is not None:
-            self.sender.cancel()
-        tasks = [task for task in (self.sender, *self._ending) if task is not None]
-        await asyncio.gather(*tasks, return_exceptions=True)
+    def _loaded(self, effects: list[Effect]) -> None:
+        self._carry_out(effects)
+        self._look()

@@ -1,10 +1,15 @@
-"""What this replica has submitted and has no answer to yet."""
+"""Requests: what this replica has submitted and has no answer to yet, and the answers to it. Pure.
+
+Every request gets one answer, whatever comes twice. The core (`core.py`) knows when.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ordercast.replicated.effects import Confirm, Effect, Refuse, Why
+from ordercast.replicated.sessions import Outcome
 from ordercast.replicated.wire import Command, encode_command
 
 
@@ -52,6 +57,15 @@ class Requests:
 
     def settle(self, number: int) -> Request | None:
         return self.waiting.pop(number, None)
+
+    def confirm(self, number: int, outcome: Outcome, effects: list[Effect]) -> None:
+        if self.settle(number) is not None:
+            effects.append(Confirm(number, outcome.position, outcome.result))
+
+    def refuse(self, number: int, effects: list[Effect]) -> None:
+        request = self.settle(number)
+        if request is not None:
+            effects.append(Refuse(number, Why.NOT_PRIMARY if request.copies == 1 else Why.UNCERTAIN))
 
     def unheard(self) -> Iterator[int]:
         """Those of which no copy is still to come in this view."""

@@ -3,23 +3,21 @@
 Under `EverySide` every component applies commands. When several meet in a view, one replica, the uniter, fetches a
 picture of every other side, and says in the order which of them are to be united: all but those whose commands another
 one has too. If that leaves one, its state is the state of the view. If it leaves several, the uniter asks the
-application for a state that unites them, and everybody else fetches that.
+application for a state that unites them, and everybody else fetches that. That work is in `uniting.py`; here is what
+sides are, and which commands they have in common.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from ordercast.model.errors import WireError
 from ordercast.model.events import ViewId
 from ordercast.model.lineage import Lineage
 from ordercast.replicated.effects import Point
 from ordercast.replicated.sessions import Session, Sessions
 from ordercast.replicated.track import DIGEST_SIZE, Rank, Sequenced
-from ordercast.replicated.wire import decode_preface
 
 
 class Side(NamedTuple):
@@ -28,13 +26,6 @@ class Side(NamedTuple):
     number: int  # from 1, the same at all members of the view
     sequence: Sequenced
     members: tuple[str, ...]  # sorted
-
-
-class Fetched(NamedTuple):
-    """A side as its picture tells it."""
-
-    sessions: Sessions
-    pieces: Iterable[bytes] | None  # None: the state that is here
 
 
 def sides_of(sequences: dict[str, Sequenced]) -> tuple[Side, ...]:
@@ -49,6 +40,10 @@ def sides_of(sequences: dict[str, Sequenced]) -> tuple[Side, ...]:
     return tuple(Side(number, sequence, tuple(members[sequence])) for number, sequence in enumerate(found, 1))
 
 
+def side_of(name: str, sides: Sequence[Side]) -> Side | None:
+    return next((side for side in sides if name in side.members), None)
+
+
 def uniter_of(sides: Sequence[Side]) -> str:
     return sides[0].members[0]
 
@@ -61,50 +56,6 @@ def united_rank(view: ViewId, sides: Sequence[Side]) -> Rank:
     for side in sides:
         digest.update(side.sequence.digest)
     return Rank(Lineage(view), view, max(side.sequence.length for side in sides), digest.digest())
-
-
-@dataclass(slots=True)
-class Uniting:
-    """What the uniter has of the sides so far: its own, and those that it fetched."""
-
-    view: ViewId
-    sides: Sequence[Side]
-    fetched: dict[int, Fetched] = field(default_factory=dict)  # by number
-
-    @property
-    def wanted(self) -> Side | None:
-        """The one to be fetched now."""
-        return next((side for side in self.sides if side.number not in self.fetched), None)
-
-    @property
-    def point(self) -> Point | None:
-        return None if self.wanted is None else picture_point(self.view, self.wanted)
-
-    def have(self, side: Side, sessions: Sessions) -> None:
-        """It is the one that is here."""
-        self.fetched[side.number] = Fetched(sessions, None)
-
-    def take(self, preface: bytes, pieces: Iterable[bytes]) -> None:
-        """The picture of the side that is wanted. WireError when it is another."""
-        wanted = self.wanted
-        assert wanted is not None
-        applied, digest, sessions, held = decode_preface(preface)
-        if held or (applied, digest) != wanted.sequence:
-            raise WireError(f"a picture of {applied} commands, one of {wanted.sequence.length} was wanted")
-        self.fetched[wanted.number] = Fetched(sessions, pieces)
-
-    def needed(self) -> list[Side]:
-        """Those that are to be united. Of two that have the same commands, in two orders, the first is enough."""
-        needed: list[Side] = []
-        for side in reversed(self.sides):
-            others = (*needed, *self.sides[: side.number - 1])
-            mine = self.fetched[side.number].sessions
-            if not any(covers(self.fetched[other.number].sessions, mine) for other in others):
-                needed.append(side)
-        return needed[::-1]
-
-    def sessions(self, sides: Sequence[Side]) -> Sessions:
-        return united_sessions([self.fetched[side.number].sessions for side in sides])
 
 
 def picture_point(view: ViewId, side: Side) -> Point:

@@ -16,6 +16,7 @@ from ordercast.model.ids import MILLISECOND, Instant
 from ordercast.model.service import Service
 from ordercast.replicated.batching import count_of
 from ordercast.replicated.core import Core
+from ordercast.replicated.departures import Departures
 from ordercast.replicated.effects import (
     Changed,
     Confirm,
@@ -31,7 +32,7 @@ from ordercast.replicated.effects import (
     StopFetching,
     Why,
 )
-from ordercast.replicated.structures.base import BACK_COMMAND, Applied, Owned, gone_command
+from ordercast.replicated.structures.base import Applied
 from ordercast.replicated.voice import DECISIONS, ComponentVoice
 from ordercast.replicated.wire import decode_command, decode_preface, is_command
 from ordercast.sim.calls import NOBODY, Asked, Calls, batch_of
@@ -61,6 +62,7 @@ class Replica:
     core: Core = field(init=False)
     machine: Chained = field(init=False)
     user: User = field(init=False)
+    departures: Departures = field(init=False)
     station: Station | None = None
     client: Client | None = None  # its connection
     transfer: Transfer | None = None
@@ -201,7 +203,7 @@ class Replica:
         self.replicas.callers[self.life, request] = tuple(asked.number for asked in batch)
         self._carry_out(effects, is_new=True)
 
-    # Departures, for structures of which members own parts
+    # Departures
 
     def _look(self) -> None:
         """After everything that may have changed the copy, or what is known of the component."""
@@ -212,16 +214,14 @@ class Replica:
             self._tell_gone()
 
     def _say_back(self) -> None:
-        if isinstance(self.machine.structure, Owned):
+        command = self.departures.back()
+        if command is not None:
             self.count(Row.BACK)
-            self.post(BACK_COMMAND)
+            self.post(command)
 
     def _tell_gone(self) -> None:
-        status, structure = self.status, self.machine.structure
-        if not isinstance(structure, Owned) or status is None or status.holders[:1] != (self.name,):
-            return
-        gone = [owner for owner in structure.owners() if owner.name not in status.members]
-        if gone and not self.calls.has_posted(command := gone_command(gone)):
+        command = self.departures.gone(self.name, self.status)
+        if command is not None and not self.calls.has_posted(command):
             self.count(Row.GONE)
             self.post(command)
 

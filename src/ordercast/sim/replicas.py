@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND, Instant
 from ordercast.replicated.core import Core
+from ordercast.replicated.departures import Departures
 from ordercast.replicated.effects import Donor
 from ordercast.replicated.quorum import LastMajority, Majority
 from ordercast.replicated.spill import Spill
@@ -199,6 +200,7 @@ class Replicas:
         structure = structure_of(self._world.options.structure)
         replica.machine = Chained(structure, replica.applied, replica.was_loaded)
         replica.user = user_of(structure, Owner(full, replica.life))
+        replica.departures = Departures(structure)
         replica.core = Core(
             full,
             replica.life,

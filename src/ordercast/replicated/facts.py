@@ -1,0 +1,144 @@
+"""Facts: what one replica has and knows, and the questions about it. Pure.
+
+The core (`core.py`) is what changes them; here is what its driver, and whoever watches, may ask. What a replica says of
+itself is made of them, too: its STATE to the others at every view, and a Changed to its own application.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ordercast.model.events import View, ViewId
+from ordercast.model.lineage import Lineage
+from ordercast.replicated.component import Component
+from ordercast.replicated.copy import Copy
+from ordercast.replicated.decision import Knowledge
+from ordercast.replicated.effects import Changed, Reason, Standing
+from ordercast.replicated.exchange import Exchange
+from ordercast.replicated.machine import StateMachine
+from ordercast.replicated.quorum import Life
+from ordercast.replicated.requests import Requests
+from ordercast.replicated.track import Tails
+from ordercast.replicated.wire import State
+
+
+class Facts:
+    def __init__(self, me: Life, machine: StateMachine, outstanding_max: int, tails: Tails) -> None:
+        self.me = me  # it changes when the replica was cut off
+        self.malformed = 0  # messages that could not be read
+        self._copy = Copy(machine)
+        self._knowledge = Knowledge()
+        self._component: Component | None = None  # None: not in the group
+        self._exchange = Exchange(self._copy, tails)
+        self._requests = Requests(me.life, outstanding_max)
+        self._will_go_on = False  # a GoOn is not answered yet
+
+    # The component
+
+    @property
+    def is_primary(self) -> bool:
+        return self._component is not None and self._component.is_live
+
+    @property
+    def standing(self) -> Standing:
+        if self._copy.track is None:
+            return Standing.FRESH
+        is_current = self._component is not None and self._component.has_best
+        return Standing.HOLDER if is_current else Standing.STALE
+
+    @property
+    def is_deciding(self) -> bool:
+        """A round is open."""
+        return self._component is not None and self._component.decision is None
+
+    @property
+    def pending(self) -> int:
+        """Commands that came in the round that is open."""
+        return 0 if self._component is None else len(self._component.pending)
+
+    # The state
+
+    @property
+    def count(self) -> int:
+        """Commands applied here."""
+        return 0 if self._copy.track is None else self._copy.track.applied
+
+    @property
+    def term(self) -> ViewId | None:
+        return None if self._copy.track is None else self._copy.track.term
+
+    @property
+    def lineage(self) -> Lineage | None:
+        return None if self._copy.track is None else self._copy.track.lineage
+
+    @property
+    def held(self) -> int:
+        """Commands that have their places here and are not applied."""
+        return 0 if self._copy.track is None else len(self._copy.track.held)
+
+    @property
+    def is_behind(self) -> bool:
+        """Commands of this component are still to be applied here: a `go_on` will."""
+        return self.is_primary and self._copy.is_behind and self.standing is Standing.HOLDER
+
+    def unapplied(self) -> Iterator[bytes]:
+        """The commands that a primary component still has to apply here, in order: its state has them already."""
+        return self._copy.unapplied() if self.is_primary else iter(())
+
+    @property
+    def arriving_lineage(self) -> Lineage | None:
+        """Of the state that is being fetched."""
+        return None if self._exchange.track is None else self._exchange.track.lineage
+
+    @property
+    def pictures(self) -> int:
+        """That are kept for others."""
+        return len(self._exchange.points)
+
+    @property
+    def outstanding(self) -> int:
+        """Requests without an answer."""
+        return len(self._requests.waiting)
+
+    # What it says of itself
+
+    def _state(self, view: View, *, founding: bool, address: bytes) -> State:
+        track = self._copy.track
+        return State(
+            view.id,
+            self.me.life,
+            self.me.stint,
+            self._copy.is_voter,
+            self._copy.is_kept,
+            founding,
+            None if track is None else track.rank,
+            self._knowledge.formed,
+            self._knowledge.attempts,
+            self._exchange.loading,
+            self._exchange.points,
+            address,
+        )
+
+    def _changed(self, reason: Reason) -> Changed:
+        component = self._component
+        return Changed(
+            self.is_primary,
+            self.standing,
+            () if component is None else tuple(sorted(component.holders)),
+            () if component is None else component.view.members,
+            self.term,
+            self.count + self.held if self.is_behind else self.count,
+            reason,
+            self.lineage,
+        )
+
+    def check_invariants(self) -> None:
+        track, component = self._copy.track, self._component
+        assert track is not None or not self._copy.is_voter, "a voter without a state"
+        assert track is None or 0 <= len(track.held) <= track.count, "more is held than there is"
+        if component is not None and component.is_live and component.has_best:
+            assert track is not None and (not track.held or self._will_go_on), "a live component, and nobody applies"
+            assert track.term == component.view.id, "the term is not the component's"
+            assert track.held or track.digest == self._copy.applied_digest
+        is_fetching = self._exchange.track is not None
+        assert not is_fetching or component is None or not component.has_best, "fetching what is here"
