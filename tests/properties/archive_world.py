@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from ordercast.archive.branches import Branch, Stretch, history
+from ordercast.archive.branches import Branch, Stretch, ancestors, history
 from ordercast.archive.entries import News, record_bytes
 from ordercast.archive.lineage import Begin, Fetch, Lineage, Say, StopFetching, Write
 from ordercast.archive.places import Place, control_group
@@ -148,18 +148,27 @@ class ArchiveWorld(World):
                 continue
             stretches = history(donor.tree, wanted, archiver.own)
             if donor.has_all(stretches):
-                for name in {stretch.branch for stretch in stretches}:
-                    archiver.tree.setdefault(name, donor.tree[name])
-                archiver.records |= {
-                    Place(s.branch, n): donor.records[Place(s.branch, n)]
-                    for s in stretches
-                    for n in range(s.first, s.last + 1)
-                }
+                behind = ancestors(donor.tree, wanted.branch)
+                archiver.tree |= {name: donor.tree[name] for name in behind}
+                for place, record in donor.records.items():
+                    if place.branch in behind and (place.branch != wanted.branch or place.number <= wanted.number):
+                        archiver.records.setdefault(place, record)
                 archiver.wanted, archiver.tip = None, wanted
                 lineage.stopped = wanted
                 lineage.filled(wanted)
                 self.obey(archiver, lineage)
                 return
+
+    def flow(self, who: int) -> None:
+        """Everything that is underway on one host's ring is ordered, delivered and read."""
+        ring = self.hosts[who % len(self.hosts)].ring
+        hosts = [host for host in self.hosts if host.ring == ring]
+        while any(host.queue for host in hosts):
+            for host in hosts:
+                self.order(host, len(host.queue))
+            for host in hosts:
+                self.deliver(host, len(self.logs[ring]))
+            self.work()
 
     def settle_all(self) -> None:
         """The network heals, everybody runs, and everything is fetched, ordered and read."""

@@ -94,18 +94,21 @@ def history(tree: Tree, end: Place, prefer: Sequence[str] = ()) -> list[Stretch]
         branch, last = tree[chosen.branch], chosen.number
 
 
-def leads_to(tree: Tree, name: str, place: Place) -> bool:
-    """Whether the branch of this name is on the way to the place."""
+def ancestors(tree: Tree, name: str) -> set[str]:
+    """The branches of all ways back from this one, itself included, as far as they are known."""
     seen: set[str] = set()
-    waiting = [place.branch]
+    waiting = [name]
     while waiting:
         branch = waiting.pop()
-        if branch == name:
-            return True
         if branch not in seen and branch in tree:
             seen.add(branch)
             waiting += [parent.branch for parent in tree[branch].parents]
-    return False
+    return seen
+
+
+def leads_to(tree: Tree, name: str, place: Place) -> bool:
+    """Whether the branch of this name is on the way to the place."""
+    return name in ancestors(tree, place.branch)
 
 
 def between(tree: Tree, start: Place, end: Place) -> list[Stretch] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from ordercast.archive.places import NO_VIEW, Place, place_from, position_text, view_id_of_text
@@ -21,15 +22,21 @@ class Gap:
     after: tuple[Place, ...]
 
 
+class Outcome(Enum):
+    COMMITTED = "committed"
+    REPEATED = "repeated"  # the batch was committed before
+    INCOMPLETE = "incomplete"  # parts of it are not here: it has to be sent again
+    FOREIGN = "foreign"  # another query uses the name of this sink
+
+
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A sink's marker. `parts` are the numbers of the messages whose rows stand here; None when nothing does: the batch
-    was committed before (`is_repeated`), or parts of it are not here."""
+    """What a sink's marker does at its place. The rows of `parts` stand here, in this order."""
 
     sink: str
     batch: int
-    parts: tuple[Place, ...] | None
-    is_repeated: bool = False
+    outcome: Outcome
+    parts: tuple[Place, ...] = ()
 
 
 News = View | Transition | Gap
@@ -82,17 +89,16 @@ def view_after(item: Item, before: ViewId) -> ViewId:
 
 
 def commit_bytes(commit: Commit) -> bytes:
-    parts = None if commit.parts is None else [str(place) for place in commit.parts]
-    document = {"sink": commit.sink, "batch": commit.batch, "parts": parts, "repeated": commit.is_repeated}
+    parts = [str(place) for place in commit.parts]
+    document = {"sink": commit.sink, "batch": commit.batch, "outcome": commit.outcome.value, "parts": parts}
     return json.dumps(document, **_JSON_OPTIONS).encode()
 
 
 def commit_from(data: bytes) -> Commit:
     """ValueError, KeyError or TypeError when it is none."""
     found = json.loads(data)
-    parts = found["parts"]
-    places = None if parts is None else tuple(place_from(text) for text in parts)
-    return Commit(found["sink"], found["batch"], places, found["repeated"])
+    parts = tuple(place_from(text) for text in found["parts"])
+    return Commit(found["sink"], found["batch"], Outcome(found["outcome"]), parts)
 
 
 def record_bytes(place: Place, entry: Message | News, commit: Commit | None = None) -> bytes:

@@ -51,14 +51,14 @@ class Header(NamedTuple):
     size: int  # of the whole frame
     checksum: int
     first: int
-    count: int
+    entries: int
     time_ns: int
     view: ViewId
     position: Position
 
     @property
     def last(self) -> int:
-        return self.first + self.count - 1
+        return self.first + self.entries - 1
 
 
 @dataclass(slots=True)
@@ -126,7 +126,7 @@ def run_parts(item: Item, commit: Commit | None = None) -> list[bytes]:
     if lengths.count(lengths[0]) == count:
         lengths, shape = lengths[:1], shape | ONE_LENGTH
     columns = COLUMNS.pack(count, *item.ring, item.seq, item.each, item.first, len(head), len(extra), shape)
-    columns += head + extra + services + _big(lengths)
+    columns += head + extra + services + lengths_bytes(lengths)
     return [RUN.pack(MESSAGES if commit is None else COMMIT, len(columns) + total), columns, *item.data]
 
 
@@ -157,10 +157,19 @@ def position_at(item: Item) -> Position:
             return NO_POSITION
 
 
-def _big(lengths: array[int]) -> bytes:
+def lengths_bytes(lengths: array[int]) -> bytes:
+    """In network order; the array is not to be used any more."""
     if _IS_LITTLE:
         lengths.byteswap()
     return lengths.tobytes()
+
+
+def lengths_from(data: bytes | memoryview) -> array[int]:
+    lengths = array("I")
+    lengths.frombytes(data)
+    if _IS_LITTLE:
+        lengths.byteswap()
+    return lengths
 
 
 # Reading
@@ -199,7 +208,7 @@ def whole_frames(data: bytes | memoryview, at: int = 0) -> Iterator[tuple[int, H
             return
         yield at, header
         at += header.size
-        expected = header.first + header.count
+        expected = header.first + header.entries
 
 
 def runs_of(frame: bytes | memoryview, header: Header) -> Iterator[Run]:
@@ -219,8 +228,8 @@ def runs_of(frame: bytes | memoryview, header: Header) -> Iterator[Run]:
             at += size
     except (StructError, ValueError, KeyError, TypeError, UsageError) as error:
         raise WireError(f"a run cannot be read: {error}") from None
-    if number != header.first + header.count:
-        raise WireError(f"a frame says {header.count} entries and has {number - header.first}")
+    if number != header.first + header.entries:
+        raise WireError(f"a frame says {header.entries} entries and has {number - header.first}")
 
 
 def _news_run(number: int, rest: memoryview) -> Run:
@@ -238,11 +247,8 @@ def _columns_run(number: int, kind: int, rest: memoryview) -> Run:
     services_size = 1 if shape & ONE_SERVICE else count
     services = bytes(rest[at : at + services_size])
     at += services_size
-    lengths = array("I")
     lengths_size = 4 if shape & ONE_LENGTH else 4 * count
-    lengths.frombytes(rest[at : at + lengths_size])
-    if _IS_LITTLE:
-        lengths.byteswap()
+    lengths = lengths_from(rest[at : at + lengths_size])
     at += lengths_size
     total = lengths[0] * count if shape & ONE_LENGTH else sum(lengths)
     if len(rest) - at != total:

@@ -6,14 +6,14 @@ together are at the same place, because they have read the same stream:
 
 - A view of the control group that brings nobody with another history changes nothing. Settled archivers say where they
   are (SETTLED), for those who came.
-- A transition says that some archivers are out of reach. What comes now they may have, or not: it goes to a branch of
-  its own, a fork, named by the view that ends and by who remains. Nothing has to be agreed upon.
+- A transition says that some archivers are out of reach. What comes now they may have, or not, so it goes to a branch
+  of its own, a fork. Who has the same of it is known at the next view, which names the branch; until then it waits.
 - Where sides come together, each side says where it was (TIP). When every side has been heard, all go on with one new
   branch, the merge. Until then what comes waits.
 - Who joins is not settled. It takes the place that a settled one says, fetches what it lacks up to there beside the
   group, while what comes waits, and bids to be settled (COMPLETE). When everybody who was there before it has gone, it
-  bids to begin a branch of its own (CLAIM), behind the last place that it has, with a gap. Of bids that cross each other
-  the first in the order holds.
+  bids to begin a branch of its own (CLAIM), behind the last place that it has, with a gap. Of bids that cross each
+  other the first in the order holds.
 
 That no place ever has two contents rests on the names of branches alone (`branches.py`); the statements only make
 archivers share them.
@@ -21,6 +21,7 @@ archivers share them.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,7 +31,6 @@ from ordercast.archive.entries import Gap, Item, count_of
 from ordercast.archive.places import Place
 from ordercast.archive.statements import Kind, Statement
 from ordercast.model.events import Reason, Transition, View, ViewId
-
 
 VIEWS_MAX = 1000  # of which anything is remembered
 
@@ -81,7 +81,9 @@ class Control:
 @dataclass(slots=True)
 class _Joining:
     elders: set[str]  # who may be settled: who was there before, and who has become so
+    first: ViewId  # with which one has joined
     origin: ViewId  # behind which the queue begins
+    past: list[Item | Control] = field(default_factory=list)  # what came before that: to be fetched instead
     juniors: set[str] = field(default_factory=set)  # who came later
     adopted: Place | None = None
     claimed: Branch | None = None
@@ -104,13 +106,14 @@ class Lineage:
     actions: list[Action] = field(default_factory=list)  # for the driver, who clears it
     _joining: _Joining | None = None
     _merging: _Merging | None = None
-    _queue: list[Item | Control] = field(default_factory=list)
+    _is_parting: bool = False  # a transition has come, and not the view that follows it
+    _queue: deque[Item | Control] = field(default_factory=deque)
     _tips: dict[ViewId, dict[str, Statement]] = field(default_factory=dict)
     _said: int = 0
 
     @property
     def is_settled(self) -> bool:
-        return self.place is not None and self._merging is None
+        return self.place is not None and self._merging is None and not self._is_parting
 
     @property
     def waiting(self) -> int:
@@ -125,7 +128,7 @@ class Lineage:
             while len(self._tips) > VIEWS_MAX:
                 del self._tips[next(iter(self._tips))]
             if news.reason is Reason.JOIN and self.me in news.who:
-                self._joining = _Joining({*news.members} - {self.me}, news.id)
+                self._joining = _Joining({*news.members} - {self.me}, news.id, news.id)
             elif news.reason is Reason.JOIN and self._joining is not None:
                 self._joining.juniors.update(news.who)
         assert self.view is not None, "the first that is heard is the view with which one joins"
@@ -133,7 +136,14 @@ class Lineage:
             self._step(Control(news))
             return
         self._queue.append(Control(news))
-        self._lose(news)
+        if self._merging is not None:
+            self._merging.needed.intersection_update(_here(news))
+            self._look_at_tips()
+        elif self._is_parting:
+            self._advance()
+        elif self._joining is not None:
+            self._joining.elders.intersection_update(_here(news))
+            self._look_at_elders(self._joining)
 
     def on_item(self, item: Item) -> None:
         """A message to the group, or news of it."""
@@ -191,10 +201,10 @@ class Lineage:
         self.actions.append(StopFetching())
 
     def _adopt(self, joining: _Joining, sender: str, statement: Statement) -> None:
-        """What waits from before the view, and the view itself, is fetched instead."""
+        """What waits from before the view, and the view itself, is fetched instead; it is kept until it is here."""
         index = self._index_of(statement.view)
         if index is not None:
-            del self._queue[: index + 1]
+            joining.past += [self._queue.popleft() for _ in range(index + 1)]
             joining.origin = statement.view
         elif statement.view != joining.origin:
             return  # what waits begins behind it
@@ -212,6 +222,8 @@ class Lineage:
         if joining.elders or joining.bid is not None:
             return
         assert self.view is not None
+        self._queue.extendleft(reversed(joining.past))  # nobody else has it
+        joining.past, joining.origin = [], joining.first
         parents = () if self.stopped is None else (self.stopped,)
         branch = joining.claimed = branch_of(self.group, Cause.ROOT, joining.origin, (self.me,), parents)
         joining.adopted = None
@@ -232,7 +244,7 @@ class Lineage:
         assert self.place is not None and self.view is not None
         if self.view.id == joining.origin and self._index_of(joining.origin) is None:
             self._say(Kind.SETTLED, joining.origin, self.place)
-        self._replay()
+        self._advance()
 
     # Settled
 
@@ -242,8 +254,7 @@ class Lineage:
             self.place = Place(self.place.branch, self.place.number + count_of(event))
             self.actions.append(Write(event))
         elif isinstance(event.news, Transition):
-            news = event.news
-            self._go_on(branch_of(self.group, Cause.FORK, news.view, news.remaining, (self.place,)))
+            self._is_parting = True
         else:
             self._on_view(event.news)
 
@@ -251,7 +262,11 @@ class Lineage:
         assert self.place is not None
         if view.reason is Reason.NETWORK and set(view.transitional) != set(view.members):
             self._say(Kind.TIP, view.id, self.place, view.transitional)
-            self._merging = _Merging(view, set(view.members))
+            needed = set(view.members)
+            for later in self._queue:
+                if isinstance(later, Control):
+                    needed.intersection_update(_here(later.news))
+            self._merging = _Merging(view, needed)
         elif view is self.view:
             self._say(Kind.SETTLED, view.id, self.place)
 
@@ -259,29 +274,35 @@ class Lineage:
         self.place = Place(branch.name, branch.base)
         self.actions.append(Begin(branch, sinks))
 
-    def _replay(self) -> None:
-        """What waited has its place now, unless sides came together in it: then the rest waits on."""
-        queue, self._queue = self._queue, []
-        for index, event in enumerate(queue):
-            if self._merging is not None:
-                self._queue = queue[index:]
-                for later in self._queue:
-                    if isinstance(later, Control):
-                        self._merging.needed.intersection_update(_here(later.news))
-                break
-            self._step(event)
+    def _advance(self) -> None:
+        """What waited has its place now, as far as nothing else has to be awaited."""
+        while self._queue and self._merging is None:
+            if not self._is_parting:
+                self._step(self._queue.popleft())
+            elif not self._part():
+                return
         self._look_at_tips()
 
-    # Sides that come together
+    def _part(self) -> bool:
+        """Whether the view has come that ends the transition. Views of those who join do not."""
+        assert self.place is not None
+        ends = (
+            (index, event.news)
+            for index, event in enumerate(self._queue)
+            if isinstance(event, Control) and isinstance(event.news, View) and event.news.reason is Reason.NETWORK
+        )
+        index, view = next(ends, (0, None))
+        if view is None:
+            return False
+        self._is_parting = False
+        self._go_on(branch_of(self.group, Cause.FORK, view.id, view.transitional, (self.place,)))
+        for _ in range(index):
+            event = self._queue.popleft()
+            if not isinstance(event, Control):
+                self._step(event)
+        return True
 
-    def _lose(self, news: View | Transition) -> None:
-        """Who is gone need not be heard, and is nobody's elder."""
-        if self._merging is not None:
-            self._merging.needed.intersection_update(_here(news))
-            self._look_at_tips()
-        if self._joining is not None:
-            self._joining.elders.intersection_update(_here(news))
-            self._look_at_elders(self._joining)
+    # Sides that come together
 
     def _look_at_tips(self) -> None:
         merging = self._merging
@@ -300,7 +321,7 @@ class Lineage:
         if merging.view is self.view:
             assert self.place is not None
             self._say(Kind.SETTLED, merging.view.id, self.place)
-        self._replay()
+        self._advance()
 
     def _say(self, kind: Kind, view: ViewId, place: Place, side: tuple[str, ...] = ()) -> int:
         self._said += 1
