@@ -8,8 +8,9 @@ READY := .venv/.ready
 demo: $(READY)  ## a simulated cluster loses a member, splits and merges, drawn as it happens
 	@$(BIN)/ordercast demo
 
-test: $(READY)  ## all tests, on all cores
-	$(BIN)/pytest -n auto
+test: $(READY)  ## all tests, on all cores; those of Spark share one session, in one of the processes
+	@sh packaging/bring-java.sh
+	$(BIN)/pytest -n auto --dist loadgroup
 
 check: $(READY)  ## exactly what CI runs
 	$(BIN)/ruff format --check .
@@ -58,7 +59,7 @@ $(READY): pyproject.toml
 		echo "Ordercast needs Python 3.11 or newer, $(PYTHON) is $$($(PYTHON) --version 2>&1): try make PYTHON=python3.12" >&2; exit 2; }
 	@$(PYTHON) -m venv .venv || { \
 		echo "$(PYTHON) cannot make a virtual environment: install its venv module (Debian: python3-venv)" >&2; exit 2; }
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev,spark]'
 	@touch $@
 
 clean:

@@ -1,8 +1,18 @@
-"""One Hypothesis profile for all tests: the same examples on every machine, and no clock."""
+"""One Hypothesis profile for all tests: the same examples on every machine, and no clock. And one Spark session for all
+tests that are marked `spark`, which go to one process: starting Java takes longer than any of them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+from ordercast.pipeline.session import missing_for_spark, open_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 settings.register_profile(
     "ordercast",
@@ -13,3 +23,32 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("ordercast")
+
+# Small data, and a Java that lives for a minute: no time for the better compiler.
+SPARK_OPTIONS = {
+    "spark.default.parallelism": "2",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.memory": "1g",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    # Renames are all that a test's file system must do.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("spark") is not None:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The session of this process; two cores and four attempts at each task."""
+    problem = missing_for_spark()
+    if problem is not None:
+        pytest.skip(problem)
+    with open_session("tests", "local[2,4]", SPARK_OPTIONS) as session:
+        yield session

@@ -14,7 +14,6 @@ from rich.text import Text
 
 from ordercast.cli.documents import recording_document
 from ordercast.cli.drawing import draw_timeline
-from ordercast.cli.fault_text import fault_from
 from ordercast.cli.picture import Picture, narration
 from ordercast.cli.recording import Recording, record
 from ordercast.cli.sim import check_seed, draw_judgement
@@ -23,6 +22,7 @@ from ordercast.cli.timeline import Entry, EntryKind
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND
 from ordercast.model.service import Service
+from ordercast.sim.fault_text import fault_from
 from ordercast.sim.faults import Fault
 from ordercast.sim.options import SimOptions
 from ordercast.trace.records import Event

@@ -8,9 +8,9 @@ from typing import Any
 from ordercast.checker import Verdict, Witness
 from ordercast.checker.verdict import message_text, view_text
 from ordercast.cli.recording import Recording
-from ordercast.cli.run_options import options_json
 from ordercast.cli.timeline import Entry
 from ordercast.model.ids import process_text
+from ordercast.sim.run_options import options_json
 
 
 def verdict_document(verdict: Verdict) -> dict[str, Any]:

@@ -36,6 +36,8 @@ COMMANDS = {
     "swarm": ("swarm_command", SIMULATION),
     "check": ("check", SIMULATION),
     "trace": ("app", SIMULATION),
+    "report": ("report", SIMULATION),
+    "campaign": ("campaign", SIMULATION),
 }
 
 # What the library under typer raises for a wrong command line. Its package has changed names over the versions, the

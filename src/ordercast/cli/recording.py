@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ordercast.checker import Outcome, Verdict
-from ordercast.cli.run_options import options_json, replay_command
 from ordercast.cli.timeline import Timeline
 from ordercast.model.errors import UsageError
 from ordercast.sim.faults import Fault
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
+from ordercast.sim.run_options import options_json, replay_command
 from ordercast.trace.parquet import RunInfo, write_run
 from ordercast.trace.records import Event
 
@@ -95,9 +95,11 @@ def record(
     is_hostile: bool = False,
     keep_events: bool = False,
     watch: Callable[[Event], None] | None = None,
+    command: str | None = None,
 ) -> Recording:
-    """Run it. A failure of the engine is a finding, not the end of the command."""
-    recording = Recording(seed, options, replay_command(options, seed, is_hostile=is_hostile))
+    """Run it. A failure of the engine is a finding, not the end of the command. `command` replays it, where the options
+    alone do not say how."""
+    recording = Recording(seed, options, command or replay_command(options, seed, is_hostile=is_hostile))
 
     def observe(event: Event) -> None:
         recording.timeline.observe(event)

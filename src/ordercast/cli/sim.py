@@ -13,15 +13,15 @@ from rich.text import Text
 from ordercast.checker import Outcome
 from ordercast.cli.documents import recording_document
 from ordercast.cli.drawing import closing_line, draw_timeline, draw_witnesses, process_table, verdict_table
-from ordercast.cli.fault_text import fault_from
 from ordercast.cli.quantities import chance_from, delays_from, duration_from, range_from, size_from
 from ordercast.cli.recording import Recording, record, run_info
-from ordercast.cli.run_options import replay_command
 from ordercast.cli.terminal import Meter, output, write_json
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import SECOND
 from ordercast.model.service import Service
+from ordercast.sim.fault_text import fault_from
 from ordercast.sim.options import SimOptions
+from ordercast.sim.run_options import replay_command
 from ordercast.sim.swarm import options_of
 from ordercast.trace.parquet import RUN_MAX, prepare_folder
 from ordercast.trace.records import Event
@@ -67,6 +67,10 @@ def sim(
     replicated: Annotated[
         bool, typer.Option("--replicated", help="With --hostile: with replicas, as swarm --replicated does.")
     ] = False,
+    campaign: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Take all options from a cell of this campaign, see --cell.")
+    ] = None,
+    cell: Annotated[str | None, typer.Option(metavar="NAME", help="With --campaign: the cell, by its name.")] = None,
     trace: Annotated[Path | None, typer.Option(metavar="DIR", help="Write the trace into this folder.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
@@ -76,8 +80,14 @@ def sim(
     Exit status 1 unless everything is VALID and settled.
     """
     check_seed(seed)
-    if hostile:
-        _refuse_overridden(context)
+    command = None
+    if campaign is not None:
+        _refuse_overridden(context, "--campaign takes every option from its file", _WITH_CAMPAIGN)
+        options, command = _from_campaign(campaign, cell, seed)
+    elif cell is not None:
+        raise UsageError("--cell goes with --campaign: name the file that has the cell")
+    elif hostile:
+        _refuse_overridden(context, "--hostile draws every option from the seed", _WITH_HOSTILE)
         options = options_of(seed, groups=groups, replicated=replicated)
     elif replicated:
         raise UsageError("--replicated goes with --hostile")
@@ -100,7 +110,7 @@ def sim(
         )
         options = replace(options, ring=replace(options.ring, accelerated=accelerated))
     options.validate()
-    recording = _run(options, seed, hostile, trace)
+    recording = _run(options, seed, hostile, trace, command)
     path = None if trace is None else str(recording.write(trace))
     if as_json:
         write_json(recording_document(recording, path))
@@ -115,14 +125,29 @@ def check_seed(seed: int) -> None:
 
 
 _WITH_HOSTILE = ("seed", "hostile", "groups", "replicated", "trace", "as_json")
+_WITH_CAMPAIGN = ("seed", "campaign", "cell", "trace", "as_json")
 
 
-def _refuse_overridden(context: typer.Context) -> None:
-    """--hostile would silently override these."""
+def _refuse_overridden(context: typer.Context, why: str, allowed: tuple[str, ...]) -> None:
+    """What would silently be overridden."""
     for name in context.params:
         source = context.get_parameter_source(name)
-        if name not in _WITH_HOSTILE and source is not None and source.name == "COMMANDLINE":
-            raise UsageError(f"--hostile draws every option from the seed: leave out --{name}, or leave out --hostile")
+        if name not in allowed and source is not None and source.name == "COMMANDLINE":
+            raise UsageError(f"{why}: leave out --{name}, or leave out {why.split()[0]}")
+
+
+def _from_campaign(file: Path, name: str | None, seed: int) -> tuple[SimOptions, str]:
+    """The options of a cell, and the command that replays it."""
+    from ordercast.pipeline.campaign.plan import campaign_from
+    from ordercast.pipeline.campaign.replay import replay_of
+
+    campaign = campaign_from(file)
+    if name is None and len(campaign.cells) > 1:
+        raise UsageError(
+            f"{file} has {len(campaign.cells)} cells: choose one with --cell, such as {campaign.cells[0].name!r}"
+        )
+    cell = campaign.cells[0] if name is None else campaign.cell(name)
+    return cell.options(seed), replay_of(campaign, cell, seed)
 
 
 def _network(loss: str, duplication: str, straggler: str, delay: str) -> SimOptions:
@@ -144,15 +169,17 @@ def _services(names: list[str] | None) -> tuple[Service, ...]:
     return tuple(known[name.lower()] for name in names) if names else SimOptions().services
 
 
-def _run(options: SimOptions, seed: int, hostile: bool, trace: Path | None) -> Recording:
+def _run(options: SimOptions, seed: int, hostile: bool, trace: Path | None, command: str | None) -> Recording:
     if trace is not None:  # better to hear of it before a long run than after
-        prepare_folder(trace, run_info(options, seed, replay_command(options, seed, is_hostile=hostile)))
+        replay = command or replay_command(options, seed, is_hostile=hostile)
+        prepare_folder(trace, run_info(options, seed, replay))
     with Meter("simulating", options.fault_time_ns + options.settle_ns // 10) as meter:
 
         def watch(event: Event) -> None:
             meter.show(event.at, f"{event.at / SECOND:.3f} s of virtual time")
 
-        return record(options, seed, is_hostile=hostile, keep_events=trace is not None, watch=watch)
+        keep = trace is not None
+        return record(options, seed, is_hostile=hostile, keep_events=keep, watch=watch, command=command)
 
 
 def draw_recording(console: Console, recording: Recording, path: str | None) -> None:

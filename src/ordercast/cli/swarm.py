@@ -15,10 +15,10 @@ from rich.text import Text
 from ordercast.cli.drawing import coverage_table
 from ordercast.cli.quantities import seeds_from
 from ordercast.cli.recording import record, run_info
-from ordercast.cli.run_options import replay_command
 from ordercast.cli.terminal import Meter, complain, output, write_json
 from ordercast.model.errors import UsageError
 from ordercast.sim.options import SimOptions
+from ordercast.sim.run_options import replay_command
 from ordercast.sim.swarm import Outline, expected_rows, options_of, swarm
 from ordercast.trace.arrow import TraceError
 from ordercast.trace.parquet import prepare_folder

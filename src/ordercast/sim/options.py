@@ -67,6 +67,7 @@ class SimOptions:
     large_size: int = 70_000
     services: tuple[Service, ...] = (Service.AGREED, Service.SAFE, Service.FIFO, Service.CAUSAL, Service.RELIABLE)
     saturation: int = 0  # after healing, all processes always have something to send until each was given this many
+    saturation_size: int = 0  # bytes of each of these; 0: as many as fill a packet
     clients: int = 0  # names of clients per host; if any, `messages` are their deeds: join, leave, send, crash …
     groups: int = 3  # that clients join and send to
     rush: int = 0  # more deeds of clients around every fault, and as many after every new configuration
@@ -133,6 +134,10 @@ class SimOptions:
                 f"sizes must rise from at least {STAMP_SIZE} bytes, which identify the message",
             ),
             (self.size_max <= self.ring.message_size_max, "the largest size exceeds message_size_max"),
+            (
+                not self.saturation_size or STAMP_SIZE <= self.saturation_size <= self.ring.message_size_max,
+                f"saturation_size must be 0, or {STAMP_SIZE} bytes up to message_size_max",
+            ),
             (bool(self.services), "at least one service is needed"),
             (Service.UNRELIABLE not in self.services, "the ring does not serve unreliable messages"),
             (0 < self.delay_min_ns <= self.delay_max_ns, "delays must be positive and rise"),

@@ -241,12 +241,11 @@ class World:
     def _top_up(self, hosts: list[Host], senders: tuple[ProcessId, ...], left: int) -> None:
         ring = self.options.ring
         enough = ring.queue_size_max - 4 * ring.visit_max * ring.packet_size_max
+        size = self.options.saturation_size or ring.whole_size_max
         for host in hosts:
             while left > 0 and host.life is not None and host.life.engine.room() > enough:
                 left -= 1
-                host.submit(
-                    0, Service.AGREED, ring.whole_size_max, self.rng.randbytes(ring.whole_size_max - STAMP_SIZE)
-                )
+                host.submit(0, Service.AGREED, size, self.rng.randbytes(size - STAMP_SIZE))
         if left > 0:
             self.schedule(self.now + TOP_UP_NS, self._top_up, hosts, senders, left)
             return

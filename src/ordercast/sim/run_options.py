@@ -7,8 +7,8 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
-from ordercast.cli.fault_text import fault_text
-from ordercast.cli.quantities import duration_text
+from ordercast.model.quantities import duration_text
+from ordercast.sim.fault_text import fault_text
 from ordercast.sim.faults import Fault
 from ordercast.sim.options import SimOptions
 

@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from ordercast.cli.fault_text import KINDS, example_of, fault_from, fault_text
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND
+from ordercast.sim.fault_text import KINDS, example_of, fault_from, fault_text
 from ordercast.sim.faults import Fault, FaultKind, random_faults
 
 

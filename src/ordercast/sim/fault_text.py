@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import re
 
-from ordercast.cli.quantities import duration_from, duration_text
 from ordercast.model.errors import UsageError
+from ordercast.model.quantities import duration_from, duration_text
 from ordercast.sim.faults import Fault, FaultKind
 
 KINDS = {kind.value.replace(" ", "-"): kind for kind in FaultKind}

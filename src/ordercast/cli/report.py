@@ -1,0 +1,60 @@
+"""`ordercast report`: traces to numbers and one page of pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from ordercast.cli.tables import new_table
+from ordercast.cli.terminal import Meter, output, write_json
+from ordercast.pipeline.page.html import Fact
+from ordercast.pipeline.report import STEPS, Report
+from ordercast.pipeline.report import report as made
+from ordercast.pipeline.report.page import facts_of
+
+EXAMPLE = "Example: ordercast sim --fault '0.3s crash n1' --trace runs; ordercast report runs --out report"
+
+
+def report(
+    path: Annotated[
+        Path,
+        typer.Argument(metavar="PATH", help="Folder of run-*.parquet files, one such file, or folder of live traces."),
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where page and tables go.")] = Path("report"),
+    master: Annotated[
+        str | None, typer.Option("--master", metavar="URL", help="Spark master (default: all cores of this machine).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Latency, throughput, token, retransmissions, flow control and view changes of recorded traces.
+
+    Writes one HTML page, which needs no network, and the numbers in it as Parquet tables.
+    """
+    with Meter("report", STEPS, shown_after_s=0) as meter:
+        result = made(path, out, master, meter.show)
+    facts = facts_of(result.tables)
+    if as_json:
+        write_json(_document(result, facts))
+        return 0
+    console = output()
+    table = new_table("what", "value", "", right=("value",))
+    for fact in facts:
+        table.add_row(fact.name, fact.value, fact.note)
+    console.print(table)
+    console.print(Text(f"page     {result.page}"), soft_wrap=True)
+    console.print(Text(f"tables   {result.folder}"), soft_wrap=True)
+    return 0
+
+
+def _document(result: Report, facts: list[Fact]) -> dict[str, Any]:
+    tables = result.tables
+    return {
+        "page": str(result.page),
+        "tables": str(result.folder),
+        "runs": tables.runs.to_pylist(),
+        "facts": {fact.name: fact.value for fact in facts},
+        "latency": tables.latency.to_pylist(),
+    }

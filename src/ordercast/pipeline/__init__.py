@@ -1,0 +1,1 @@
+"""What outgrows one process, on Spark. Importing this package imports no PySpark."""

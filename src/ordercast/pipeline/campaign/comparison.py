@@ -1,0 +1,101 @@
+"""A figure that a campaign asks for: a measure along an axis beside a prediction and what the paper says. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ordercast.model.errors import UsageError
+from ordercast.pipeline.campaign.model import PREDICTIONS
+
+if TYPE_CHECKING:
+    from ordercast.pipeline.campaign.plan import Cell
+
+MEASURES = {
+    "rotation_us": "token rotation",
+    "rotation_p99_us": "token rotation, 99 %",
+    "latency_us": "latency, mean over the members",
+    "latency_last_us": "latency until the last member",
+    "latency_last_p99_us": "latency until the last member, 99 %",
+    "messages_per_s": "messages per second",
+    "bytes_per_s": "bytes per second",
+}
+_KEYS = (
+    "title",
+    "text",
+    "grid",
+    "x",
+    "x_label",
+    "y_label",
+    "measure",
+    "scale",
+    "series",
+    "where",
+    "prediction",
+    "paper",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PaperPoint:
+    x: float
+    y: float
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    title: str
+    text: str
+    grid: str
+    x: str  # axis
+    x_label: str
+    y_label: str
+    measure: str
+    scale: float  # what is measured is divided by this
+    series: str  # axis of which each place is a curve of its own; empty: one curve
+    where: Mapping[str, Any]  # places on other axes
+    prediction: str  # empty: there is none
+    paper: Sequence[PaperPoint]
+
+    def cells(self, cells: Sequence[Cell]) -> list[Cell]:
+        """Those that it is about."""
+        return [
+            cell
+            for cell in cells
+            if cell.grid == self.grid and all(cell.axes.get(axis) == label for axis, label in self.where.items())
+        ]
+
+    def check(self, cells: Sequence[Cell]) -> None:
+        mine = self.cells(cells)
+        if not mine:
+            raise UsageError(f"comparison {self.title!r} is about no cell: check its grid and where")
+        for axis in (self.x, *([self.series] if self.series else [])):
+            if axis not in mine[0].axes:
+                raise UsageError(f"comparison {self.title!r}: grid {self.grid!r} has no axis {axis!r}")
+
+
+def comparison_from(table: Mapping[str, Any]) -> Comparison:
+    stranger = next((key for key in table if key not in _KEYS), None)
+    if stranger is not None:
+        raise UsageError(f"a comparison has no key {stranger!r}: it may have {', '.join(_KEYS)}")
+    if table["measure"] not in MEASURES:
+        raise UsageError(f"there is no measure {table['measure']!r}: choose among {', '.join(MEASURES)}")
+    prediction = table.get("prediction", "")
+    if prediction and prediction not in PREDICTIONS:
+        raise UsageError(f"there is no prediction {prediction!r}: choose among {', '.join(PREDICTIONS)}")
+    return Comparison(
+        title=str(table["title"]),
+        text=str(table.get("text", "")),
+        grid=str(table.get("grid", "")),
+        x=str(table["x"]),
+        x_label=str(table["x_label"]),
+        y_label=str(table["y_label"]),
+        measure=table["measure"],
+        scale=float(table.get("scale", 1)),
+        series=str(table.get("series", "")),
+        where=dict(table.get("where", {})),
+        prediction=prediction,
+        paper=[PaperPoint(float(p["x"]), float(p["y"]), str(p.get("note", ""))) for p in table.get("paper", [])],
+    )

@@ -1,0 +1,116 @@
+"""What a campaign measures of one run, from its events as they come. Pure.
+
+Within a window of virtual time, or while everybody always has something to send. The first tenth of a saturated stretch
+is left out: queues fill, the ring wakes. Times are virtual, so every machine measures the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import fmean, quantiles
+
+from ordercast.model.ids import SECOND, ProcessId
+from ordercast.model.notes import Visited
+from ordercast.trace.records import DeliveredBatch, Event, MessageId, Noted, Saturated, Submitted
+
+SETTLING = 0.1  # the share of a saturated stretch that is left out
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    start_ns: int
+    end_ns: int
+    saturated: bool = False
+
+
+@dataclass(slots=True)
+class Gauge:
+    measure: Measure
+    _start: int | None = None
+    _end: int | None = None
+    _visits: dict[ProcessId, list[tuple[int, int]]] = field(default_factory=dict)  # time and ring
+    _submitted: dict[MessageId, int] = field(default_factory=dict)
+    _delivered: dict[MessageId, list[int]] = field(default_factory=dict)
+    _deliveries: dict[ProcessId, list[tuple[int, int, int]]] = field(default_factory=dict)  # time, messages, bytes
+
+    def __post_init__(self) -> None:
+        if not self.measure.saturated:
+            self._start, self._end = self.measure.start_ns, self.measure.end_ns
+
+    def observe(self, event: Event) -> None:
+        if isinstance(event, Saturated) and self.measure.saturated:
+            if event.begins:
+                self._start = event.at
+            else:
+                self._end = event.at
+        if self._start is None or event.at < self._start or (self._end is not None and event.at > self._end):
+            return
+        if isinstance(event, Noted):
+            if isinstance(event.note, Visited):
+                self._visits.setdefault(event.process, []).append((event.at, event.note.ring.seq))
+        elif isinstance(event, Submitted):
+            for message in event.messages:
+                self._submitted[message.message] = event.at
+        elif isinstance(event, DeliveredBatch):
+            self._deliver(event)
+
+    def _deliver(self, event: DeliveredBatch) -> None:
+        size = 0
+        for delivery in event.messages:
+            size += delivery.size
+            if delivery.message is not None:
+                self._delivered.setdefault(delivery.message, []).append(event.at)
+        self._deliveries.setdefault(event.process, []).append((event.at, len(event.messages), size))
+
+    def measures(self) -> dict[str, float]:
+        """By name; what could not be measured is not there."""
+        return {**self._rotation(), **self._latency(), **self._throughput()}
+
+    def _stretch(self) -> tuple[int, int] | None:
+        if self._start is None or self._end is None or self._end <= self._start:
+            return None
+        settling = int((self._end - self._start) * SETTLING) if self.measure.saturated else 0
+        return self._start + settling, self._end
+
+    def _rotation(self) -> dict[str, float]:
+        start, end = self._stretch() or (0, 0)
+        gaps = [
+            later - earlier
+            for visits in self._visits.values()
+            for (earlier, ring), (later, same) in pairwise(visits)
+            if ring == same and start <= earlier and later <= end
+        ]
+        if len(gaps) < 2:
+            return {}
+        return {"rotation_us": fmean(gaps) / 1e3, "rotation_p99_us": quantiles(gaps, n=100)[98] / 1e3}
+
+    def _latency(self) -> dict[str, float]:
+        """Mean over the members; until the last member. Messages whose life is not whole in the window are left out."""
+        members = max((len(times) for times in self._delivered.values()), default=0)
+        waits = [
+            (fmean(times) - self._submitted[message], max(times) - self._submitted[message])
+            for message, times in self._delivered.items()
+            if message in self._submitted and len(times) == members
+        ]
+        if len(waits) < 2 or self.measure.saturated:  # queues that are always full have no latency worth the name
+            return {}
+        last = [wait for _, wait in waits]
+        return {
+            "latency_us": fmean(wait for wait, _ in waits) / 1e3,
+            "latency_last_us": fmean(last) / 1e3,
+            "latency_last_p99_us": quantiles(last, n=100)[98] / 1e3,
+        }
+
+    def _throughput(self) -> dict[str, float]:
+        stretch = self._stretch()
+        if stretch is None or not self._deliveries:
+            return {}
+        start, end = stretch
+        seconds = (end - start) / SECOND
+        messages, size = [], []
+        for deliveries in self._deliveries.values():
+            inside = [(count, weight) for at, count, weight in deliveries if start <= at <= end]
+            messages.append(sum(count for count, _ in inside))
+            size.append(sum(weight for _, weight in inside))
+        return {"messages_per_s": fmean(messages) / seconds, "bytes_per_s": fmean(size) / seconds}

@@ -1,0 +1,143 @@
+"""From what a campaign's file says to the options of a run. Pure.
+
+A setting is named as in `SimOptions`, or `ring.NAME` as in `RingConfig`. What is a time is written with its unit and
+without `_ns`: `fault_time = "3s"`. Four names stand for several options at once:
+
+    size      bytes of every message
+    service   the only service asked for
+    load      messages per second offered, as a Poisson process, over `fault_time`
+    packing   false: packets are just large enough for one message
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import SECOND
+from ordercast.model.quantities import duration_from, size_from
+from ordercast.model.service import Service
+from ordercast.order.ring.config import RingConfig
+from ordercast.sim.options import Delays, Link, SimOptions
+from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE, ORIGIN_SIZE
+
+Settings = Mapping[str, Any]
+DERIVED = ("size", "service", "load", "packing")
+LATE_SHARE = 0.1  # of the messages, which the simulator submits after the network has healed
+SMALLEST_BODY = 64 + DESCRIPTOR_SIZE  # that a packet may have
+_RING = frozenset(field.name for field in fields(RingConfig))
+_OPTIONS = frozenset(field.name for field in fields(SimOptions)) - {"ring", "faults"}
+
+
+def flat(table: Mapping[str, Any]) -> dict[str, Any]:
+    """`{ring: {window: 70}}` as `{ring.window: 70}`."""
+    ring = table.get("ring", {})
+    if not isinstance(ring, Mapping):
+        raise UsageError("ring is a table of settings: write [options.ring], or ring.window = 70")
+    return {key: value for key, value in table.items() if key != "ring"} | {
+        f"ring.{key}": value for key, value in ring.items()
+    }
+
+
+def is_setting(name: str) -> bool:
+    return name in DERIVED or _field_of(name) is not None
+
+
+def _field_of(name: str) -> str | None:
+    """The field that a setting names, times with their unit's suffix."""
+    known = _RING if name.startswith("ring.") else _OPTIONS
+    plain = name.removeprefix("ring.")
+    return next((field for field in (plain, f"{plain}_ns") if field in known), None)
+
+
+def options_from(settings: Settings, base: SimOptions) -> SimOptions:
+    """The base with these settings. UsageError names the setting that cannot be, and why."""
+    for name in settings:
+        if not is_setting(name):
+            raise UsageError(f"there is no setting {name!r}: see SimOptions and RingConfig in configuration.md")
+    of_ring = {name: value for name, value in settings.items() if name.startswith("ring.")}
+    ring = replace(base.ring, **_values(of_ring, base.ring))
+    plain = {name: value for name, value in settings.items() if name not in DERIVED and name not in of_ring}
+    options = replace(base, ring=ring, **_values(plain, base))
+    for name in DERIVED:  # in this order: what comes later looks at what came before
+        if name in settings:
+            options = _DERIVE[name](options, settings[name])
+    return options
+
+
+def _values(settings: Settings, base: object) -> dict[str, Any]:
+    result = {}
+    for name, value in settings.items():
+        field = _field_of(name)
+        assert field is not None
+        result[field] = _value(name, field, value, getattr(base, field))
+    return result
+
+
+def _value(name: str, field: str, value: Any, usual: Any) -> Any:
+    """As the type of the usual value asks for."""
+    if field.endswith("_ns") and isinstance(value, str):
+        return duration_from(value)
+    if isinstance(value, str) and type(usual) is int:
+        return size_from(value)
+    if field == "services":
+        return tuple(_service(word) for word in value)
+    if field == "delays":
+        return _choice(name, value, {kind.value: kind for kind in Delays})
+    if field == "links":
+        return tuple(Link(**link) for link in value)
+    if field in ("slow_hosts", "replica_weights"):
+        return tuple(tuple(item) if isinstance(item, list) else item for item in value)
+    if isinstance(usual, float) and type(value) is int:
+        return float(value)
+    if type(value) is not type(usual):
+        raise UsageError(f"{name} = {value!r} cannot be used: write a value like {usual!r}")
+    return value
+
+
+def _choice(name: str, value: Any, known: Mapping[str, Any]) -> Any:
+    if value not in known:
+        raise UsageError(f"{name} = {value!r} cannot be used: choose among {', '.join(known)}")
+    return known[value]
+
+
+def _service(word: Any) -> Service:
+    known = {service.name.lower(): service for service in SimOptions().services}
+    chosen = _choice("service", word, known)
+    assert isinstance(chosen, Service)
+    return chosen
+
+
+# Names that stand for several options
+
+
+def _sized(options: SimOptions, size: Any) -> SimOptions:
+    size = size_from(size) if isinstance(size, str) else size
+    return replace(options, size_min=size, size_max=size, saturation_size=size if options.saturation else 0)
+
+
+def _served(options: SimOptions, service: Any) -> SimOptions:
+    return replace(options, services=(_service(service),))
+
+
+def _loaded(options: SimOptions, load: Any) -> SimOptions:
+    """Submissions at random times are a Poisson process whose number is known. Some of them come late."""
+    seconds = options.fault_time_ns / SECOND
+    return replace(options, messages=round(load * seconds / (1 - LATE_SHARE)))
+
+
+def _packed(options: SimOptions, packing: Any) -> SimOptions:
+    if packing:
+        return options
+    body = max(SMALLEST_BODY, options.size_max + DESCRIPTOR_SIZE)
+    return replace(options, ring=replace(options.ring, packet_size_max=HEADER_SIZE + ORIGIN_SIZE + body))
+
+
+_DERIVE: Mapping[str, Callable[[SimOptions, Any], SimOptions]] = {
+    "size": _sized,
+    "service": _served,
+    "load": _loaded,
+    "packing": _packed,
+}

@@ -1,0 +1,65 @@
+"""Traces to numbers and pictures: `report(path, out)` makes Parquet tables with Spark and one page of them.
+
+`source.py` makes one frame of whatever traces there are, `messages.py`, `token.py` and `views.py` ask it questions,
+`tables.py` runs them and keeps the answers as small Arrow tables, and from there on no Spark is needed: `page.py` and
+its sections draw.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ordercast.model.errors import UsageError
+from ordercast.pipeline.page.html import html_of
+from ordercast.pipeline.report.page import page_of
+from ordercast.pipeline.report.source import Sources, events_of, sources_in
+from ordercast.pipeline.report.tables import NAMES, Tables, tables_of
+from ordercast.pipeline.session import open_session
+
+__all__ = ["PAGE", "STEPS", "TABLES", "Report", "Sources", "Tables", "report", "sources_in"]
+
+PAGE = "report.html"
+TABLES = "tables"
+STEPS = len(NAMES) + 1  # what `told` counts to: reading the traces, then the tables
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    page: Path
+    folder: Path  # of the tables
+    tables: Tables
+
+
+def report(
+    path: Path,
+    out: Path,
+    master: str | None = None,
+    told: Callable[[int, str], None] = lambda done, what: None,
+) -> Report:
+    """Of the traces at `path`, into the folder `out`. UsageError says what is in the way, before Spark is started."""
+    sources = sources_in(path)
+    prepare(out)
+    told(0, "starting Spark")
+    with open_session("report", master) as spark, tempfile.TemporaryDirectory(prefix="ordercast-report-") as scratch:
+        events = events_of(spark, sources, Path(scratch))
+        tables = tables_of(events, lambda done, name: told(done + 1, name))
+    tables.write(out / TABLES)
+    return Report(draw(tables, sources, out), out / TABLES, tables)
+
+
+def draw(tables: Tables, sources: Sources, out: Path) -> Path:
+    """The page, there whole or not at all."""
+    page, unfinished = out / PAGE, out / f".{PAGE}.unfinished"
+    unfinished.write_text(html_of(page_of(tables, sources)), encoding="utf-8")
+    unfinished.replace(page)
+    return page
+
+
+def prepare(out: Path) -> None:
+    try:
+        (out / TABLES).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"the folder {out} cannot be made: {error.strerror}; choose another with --out") from error
