@@ -4,8 +4,8 @@
     for entry in archive.read("orders"): ...
     async for entry in archive.follow("orders", start="latest"): ...
 
-Rows that a sink sent stand where they were committed, and what is not committed is not there; `is_raw` shows the messages
-as they were delivered instead.
+Rows that a sink sent stand where they were committed, and what is not committed is not there; `is_raw` shows the
+messages as they were delivered instead.
 """
 
 from __future__ import annotations

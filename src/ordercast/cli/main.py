@@ -31,6 +31,7 @@ COMMANDS = {
     "send": ("send", CLIENT),
     "listen": ("listen", CLIENT),
     "groups": ("groups", CLIENT),
+    "archive": ("app", CLIENT),
     "demo": ("demo", SIMULATION),
     "sim": ("sim", SIMULATION),
     "swarm": ("swarm_command", SIMULATION),
