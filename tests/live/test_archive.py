@@ -38,17 +38,16 @@ async def together(at: dict[str, str]) -> None:
 async def archiving(folder: Path, at: str, *groups: str, **options: object) -> AsyncIterator[Archiver]:
     """Settled when it is entered."""
     chosen = Options(at=at, sync_pause_s=0.001, **options)  # type: ignore[arg-type]
-    async with Archiver(folder, groups or ("orders",), chosen) as archiver:
-        async with asyncio.TaskGroup() as tasks:  # an archiver that fails ends the test
-            task = tasks.create_task(archiver.run())
-            for group in groups or ("orders",):
-                await settled(archiver, group)
-            yield archiver
-            task.cancel()
+    async with Archiver(folder, groups or ("orders",), chosen) as archiver, asyncio.TaskGroup() as tasks:
+        task = tasks.create_task(archiver.run())  # if it fails, so does the test
+        for group in groups or ("orders",):
+            await settled(archiver, group)
+        yield archiver
+        task.cancel()
 
 
 async def settled(archiver: Archiver, group: str = "orders") -> None:
-    while archiver.keeper(group).place is None:
+    while archiver.keeper(group).place is None:  # noqa: ASYNC110 (it has no event for it)
         await asyncio.sleep(0.005)
 
 
@@ -81,18 +80,21 @@ async def test_an_archive_holds_what_was_sent_in_order(tmp_path: Path) -> None:
 
 @live
 async def test_two_archivers_hold_the_same_bytes(tmp_path: Path) -> None:
-    async with cluster(tmp_path, "n1", "n2") as at, connect(at["n2"]) as me:
-        async with archiving(tmp_path / "a", at["n1"], segment_size=4096):
-            await me.send_many("orders", [b"before %d" % number for number in range(300)])
-            async with archiving(tmp_path / "b", at["n2"]):
-                await me.send_many("orders", [b"with %d" % number for number in range(300)])
-                await me.send("orders", b"last", confirm=True)
-                one, other = Archive(tmp_path / "a"), Archive(tmp_path / "b")
-                await has(one, b"last")
-                await has(other, b"last")
-                assert records(one) == records(other)
-                assert len(payloads(one)) == 601
-                assert one.tip("orders") == other.tip("orders")
+    async with (
+        cluster(tmp_path, "n1", "n2") as at,
+        connect(at["n2"]) as me,
+        archiving(tmp_path / "a", at["n1"], segment_size=4096),
+    ):
+        await me.send_many("orders", [b"before %d" % number for number in range(300)])
+        async with archiving(tmp_path / "b", at["n2"]):
+            await me.send_many("orders", [b"with %d" % number for number in range(300)])
+            await me.send("orders", b"last", confirm=True)
+            one, other = Archive(tmp_path / "a"), Archive(tmp_path / "b")
+            await has(one, b"last")
+            await has(other, b"last")
+            assert records(one) == records(other)
+            assert len(payloads(one)) == 601
+            assert one.tip("orders") == other.tip("orders")
 
 
 @live
@@ -150,7 +152,7 @@ async def test_a_broken_connection_is_a_restart(tmp_path: Path) -> None:
         await me.send("orders", b"last", confirm=True)
         one, other = Archive(tmp_path / "a"), Archive(tmp_path / "b")
         await has(one, b"last")
-        while one.tip("orders") != other.tip("orders"):
+        while one.tip("orders") != other.tip("orders"):  # noqa: ASYNC110 (files have no events)
             await asyncio.sleep(0.01)
         assert archiver.keeper("orders").place is not None
         assert records(one) == records(other)
