@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check format setup swarm chaos bench-core bench-memory bench-live bench-clients bench-model bench-replicated clean
+.PHONY: demo test check format setup swarm chaos bench-core bench-memory bench-live bench-clients bench-archive bench-model bench-replicated clean
 
 demo: $(READY)  ## a simulated cluster loses a member, splits and merges, drawn as it happens
 	@$(BIN)/ordercast demo
@@ -43,6 +43,9 @@ bench-clients: $(READY)  ## clients of daemons: throughput, latency, a thousand 
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python -m bench.clients --json bench-clients.json
 	$(BIN)/python -m bench.client_crowd --json bench-crowd.json --plot bench-crowd.svg
+
+bench-archive: $(READY)  ## the archive: MB/s written and read, behind a saturated ring, recovery after kill -9
+	$(BIN)/python -m bench.archive --json bench-archive.json
 
 bench-model: $(READY)  ## the paper's model of rotation time and latency against the simulator
 	$(BIN)/python bench/model.py

@@ -16,11 +16,6 @@ from ordercast.archive.rows import part_from
 from ordercast.model.events import Transition, View
 from ordercast.model.service import Service
 
-SCHEMA = (
-    "group string, branch string, number bigint, kind string, groups array<string>, "
-    "position struct<ring: bigint, process: bigint, seq: bigint, slot: int>, sender string, service string, "
-    "data binary, view string, time timestamp, members array<string>, reason string"
-)
 _POSITION = pa.struct([("ring", pa.int64()), ("process", pa.int64()), ("seq", pa.int64()), ("slot", pa.int32())])
 _TIME = pa.timestamp("us", tz="UTC")
 ARROW_SCHEMA = pa.schema(
