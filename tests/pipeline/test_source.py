@@ -23,7 +23,9 @@ COUNT = 1000
 
 def story(start: int, count: int) -> list[Item]:
     items: list[Item] = [view(start, "a@n1", "b@n2")]
-    items += [batch(b"%d" % number, b"and %d" % number, seq=number) for number in range(start + 1, start + count // 2 + 1)]
+    items += [
+        batch(b"%d" % number, b"and %d" % number, seq=number) for number in range(start + 1, start + count // 2 + 1)
+    ]
     return items
 
 
@@ -57,7 +59,12 @@ def read(spark: SparkSession, grown: Grown, **options: str) -> DataFrame:
 def test_an_archive_is_a_table(spark: SparkSession, grown: Grown) -> None:
     rows = read(spark, grown, minPartitions="3").orderBy("number", "position").collect()
     assert [row.number for row in rows] == list(range(2, COUNT + 2))
-    assert (bytes(rows[0].data), rows[0].sender, rows[0].service, rows[0].groups) == (b"2", "alice@n1", "agreed", ["orders"])
+    assert (bytes(rows[0].data), rows[0].sender, rows[0].service, rows[0].groups) == (
+        b"2",
+        "alice@n1",
+        "agreed",
+        ["orders"],
+    )
     assert (rows[0].kind, rows[0].group, rows[0].position.seq) == ("message", "orders", 2)
     everything = read(spark, grown, includeViews="true").where("kind = 'view'").collect()
     assert [row.members for row in everything] == [["a@n1", "b@n2"]]
