@@ -1,5 +1,5 @@
-"""The sink's writers against a live daemon and a live archiver, without Spark: what Spark does is played, with crashes at
-every point where a query, an archiver or a daemon can die."""
+"""The sink's writers against a live daemon and a live archiver, without Java: what Spark does is played, with crashes
+at every point where a query, an archiver or a daemon can die."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tests.live.test_archive import archiving, cluster
 
 pytest.importorskip("pyspark")
 
-from pyspark.sql.types import BinaryType, LongType, StructField, StructType  # noqa: E402
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-from ordercast.pipeline import sink  # noqa: E402
+from ordercast.pipeline import sink
 
 SCHEMA = StructType([StructField("data", BinaryType()), StructField("n", LongType())])
 PARTITIONS = 2
@@ -77,7 +77,7 @@ class Query:
         if crash_at == "before commit":
             raise Crash
         if crash_at == "mid-commit":
-            writer._await_archiver = _die  # type: ignore[method-assign]
+            writer._await_archiver = _die  # type: ignore[method-assign, assignment]
         writer.commit(messages, Context.batch)
         if crash_at == "after commit":
             raise Crash
@@ -142,7 +142,7 @@ async def test_an_archiver_that_dies_between_write_and_commit_refuses_the_batch(
             assert await tried(query.batch)
         writer = sink.GroupStreamWriter(query._options, SCHEMA)
         Context.batch = 1
-        messages = []
+        messages: list[Any] = []
         for Context.partition in range(PARTITIONS):
             rows = _batches(1, Context.partition, dies=False)
             messages.append(await asyncio.to_thread(writer.write, rows))

@@ -62,7 +62,8 @@ RUNS = st.lists(st.tuples(st.one_of(st.none(), st.integers(0, 14)), st.booleans(
 
 def committed(ordered: list[bytes], restarts: set[int]) -> list[bytes]:
     """As an archiver does it, whose state goes through JSON at restarts."""
-    sinks, rows = Sinks(), []
+    sinks = Sinks()
+    rows: list[bytes] = []
     messages = {Place(BRANCH, number): data for number, data in enumerate(ordered, 1)}
     for place, data in messages.items():
         if place.number in restarts:
