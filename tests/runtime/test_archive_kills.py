@@ -134,3 +134,42 @@ def test_archivers_and_daemons_that_are_killed(stage: tuple[Cluster, Archivers])
     ours, theirs = records(one), records(other)
     assert len(ours.keys() & theirs.keys()) > sender.confirmed
     assert all(theirs[place] == ours[place] for place in ours.keys() & theirs.keys())
+
+
+def test_a_side_that_was_away_is_a_branch_and_then_all_go_on_together(stage: tuple[Cluster, Archivers]) -> None:
+    cluster, archivers = stage
+    one, other = Archive(cluster.folder / "one"), Archive(cluster.folder / "other")
+    archivers.start("one", "alpha")
+    until(lambda: exists(one), "the first archiver does not begin")
+    archivers.start("other", "gamma")
+    until(lambda: exists(other) and one.tip("orders") == other.tip("orders"), "the second archiver does not begin")
+    with connect(cluster.unix("gamma")) as me:
+        me.send("orders", b"0", confirm=True)
+        cluster.processes["alpha"].send_signal(signal.SIGSTOP)
+        cluster.has_members("gamma", "beta", "gamma")
+        me.send("orders", b"1", confirm=True)
+        cluster.processes["alpha"].send_signal(signal.SIGCONT)
+        cluster.has_members("gamma", *NAMES)
+        until(lambda: one.tip("orders") == other.tip("orders"), "the archivers do not come together")
+        me.send("orders", b"2", confirm=True)
+        until(lambda: has(one, 2) and has(other, 2), "the last message is not written")
+    assert numbers(other) == [0, 1, 2]
+    until(lambda: same_branches(one, other), "the other side's branch is not fetched")
+    causes = sorted(branch.cause.value for branch in other.group("orders").tree().values())
+    assert causes == ["fork", "fork", "merge", "root"]
+    assert numbers(one) == [0, 2], "what the other side had is a branch beside its own history"
+    ours, theirs = records(one), records(other)
+    assert all(theirs[place] == ours[place] for place in ours.keys() & theirs.keys())
+    tip = other.tip("orders")
+    assert tip is not None and tip in ours and tip in theirs
+
+
+def exists(archive: Archive) -> bool:
+    try:
+        return archive.tip("orders") is not None
+    except UsageError:
+        return False
+
+
+def same_branches(one: Archive, other: Archive) -> bool:
+    return set(one.group("orders").tree()) == set(other.group("orders").tree())

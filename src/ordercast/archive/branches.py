@@ -80,9 +80,10 @@ class Stretch(NamedTuple):
 Tree = Mapping[str, Branch]
 
 
-def history(tree: Tree, end: Place, prefer: Sequence[str] = ()) -> list[Stretch]:
-    """Everything on the way to this place, from the beginning. Behind a merge there are several ways back: the branch
-    that is preferred is taken, else the first parent that is known. KeyError when the branch is not."""
+def history(tree: Tree, end: Place, prefer: Sequence[str] = (), through: str | None = None) -> list[Stretch]:
+    """Everything on the way to this place, from the beginning. Behind a merge there are several ways back: one that
+    goes through this branch, if there is any; of these one through a branch that is preferred, else the first that is
+    known. KeyError when the branch of the place is not."""
     stretches: list[Stretch] = []
     branch, last = tree[end.branch], end.number
     while True:
@@ -90,7 +91,8 @@ def history(tree: Tree, end: Place, prefer: Sequence[str] = ()) -> list[Stretch]
         known = [place for place in branch.parents if place.branch in tree]
         if not known:
             return stretches[::-1]
-        chosen = next((place for name in prefer for place in known if leads_to(tree, name, place)), known[0])
+        ways = [place for place in known if through is not None and leads_to(tree, through, place)] or known
+        chosen = next((place for name in prefer for place in ways if leads_to(tree, name, place)), ways[0])
         branch, last = tree[chosen.branch], chosen.number
 
 
@@ -111,11 +113,11 @@ def leads_to(tree: Tree, name: str, place: Place) -> bool:
     return name in ancestors(tree, place.branch)
 
 
-def between(tree: Tree, start: Place, end: Place) -> list[Stretch] | None:
+def between(tree: Tree, start: Place, end: Place, prefer: Sequence[str] = ()) -> list[Stretch] | None:
     """What comes behind `start`, up to `end`. None when the one is not on the way to the other."""
     if start.branch not in tree or end.branch not in tree:
         return None
-    way = history(tree, end, [start.branch])
+    way = history(tree, end, prefer, start.branch)
     for index, stretch in enumerate(way):
         if stretch.branch == start.branch:
             if not stretch.first - 1 <= start.number <= stretch.last:

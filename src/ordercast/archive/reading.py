@@ -112,9 +112,23 @@ class GroupReader:
                 kept.append(Stretch(stretch.branch, max(stretch.first, segments[0][0]), stretch.last))
         return kept
 
+    def span(self, branch: str) -> tuple[int, int] | None:
+        """First and last number that is kept of a branch; of the one that is written, as far as it is on disk."""
+        segments = segments_of(self.path / branch)
+        if not segments:
+            return None
+        tip, last = self.tip(), segments[-1][0] - 1
+        if tip is not None and tip.branch == branch:
+            return segments[0][0], tip.number
+        marks = marks_of(segments[-1][1])
+        with segments[-1][1].open("rb") as file:
+            for header, _ in _scan(file.fileno(), marks[-1].offset if marks else opening_size(segments[-1][1])):
+                last = header.last
+        return segments[0][0], last
+
     def between(self, start: Place, end: Place) -> list[Stretch]:
         """What comes behind `start`, up to `end`. Lost when there is no way, or not all of it is kept."""
-        way = between(self._known(end), start, end)
+        way = between(self._known(end), start, end, own_of(self.path)[::-1])
         if way is None:
             raise Lost(f"{start} is not on the way to {end} in the archive of {self.group}: it is another history")
         for stretch in way:

@@ -234,7 +234,7 @@ def list_command(folder: Folder = FOLDER, as_json: Json = False) -> int:
             f"{row['branch']} ({row['cause']})",
             behind,
             f"{row['first']:,}",
-            f"{row['last']:,}" if row["last"] is not None else "?",
+            f"{row['last']:,}",
             size_text(row["size"]),
             mark,
         )
@@ -245,19 +245,18 @@ def list_command(folder: Folder = FOLDER, as_json: Json = False) -> int:
 def _branches(found: Archive, group: str) -> list[dict[str, Any]]:
     reader = found.group(group)
     tip = reader.tip()
-    ends = {stretch.branch: stretch.last for stretch in reader.stretches()}
     rows = []
     for name, branch in sorted(reader.tree().items(), key=lambda one: (one[1].base, one[0])):
         segments = segments_of(reader.path / name)
-        last = ends.get(name)
+        span = reader.span(name)
         rows.append(
             {
                 "group": group,
                 "branch": name,
                 "cause": branch.cause.value,
                 "behind": [str(place) for place in branch.parents],
-                "first": segments[0][0] if segments else branch.base + 1,
-                "last": last,
+                "first": span[0] if span else branch.base + 1,
+                "last": span[1] if span else branch.base,
                 "size": sum(path.stat().st_size for _, path in segments),
                 "is_tip": tip is not None and tip.branch == name,
             }

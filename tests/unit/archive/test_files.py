@@ -140,5 +140,6 @@ def test_a_history_goes_through_branches(tmp_path: Path) -> None:
     places = [entry.place for entry in archive.read("orders")]
     assert places == [*(Place(ROOT.name, n) for n in range(1, 5)), Place(fork.name, 5), Place(merge.name, 10)]
     assert [entry.place for entry in archive.read("orders", Place(ROOT.name, 4))] == places[4:]
+    assert archive.group("orders").span(fork.name) == (5, 5)
     with pytest.raises(Lost, match="another history"):
         list(archive.read("orders", Place(ROOT.name, 6)))
