@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check format setup swarm chaos bench-core bench-memory bench-live bench-clients bench-archive bench-model bench-replicated clean
+.PHONY: demo test check format setup swarm chaos bench-core bench-memory bench-live bench-clients bench-archive bench-streaming bench-model bench-replicated clean
 
 demo: $(READY)  ## a simulated cluster loses a member, splits and merges, drawn as it happens
 	@$(BIN)/ordercast demo
@@ -46,6 +46,10 @@ bench-clients: $(READY)  ## clients of daemons: throughput, latency, a thousand 
 
 bench-archive: $(READY)  ## the archive: MB/s written and read, behind a saturated ring, recovery after kill -9
 	$(BIN)/python -m bench.archive --json bench-archive.json
+
+bench-streaming: $(READY)  ## Spark and groups: rows a second through source and sink, age of a row
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[spark]'
+	$(BIN)/python -m bench.streaming --json bench-streaming.json
 
 bench-model: $(READY)  ## the paper's model of rotation time and latency against the simulator
 	$(BIN)/python bench/model.py

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 OPTIONS = ("group", "at", "sink_id", "confirm", "timeout_s", "path")
+SPARKS_OWN = ("checkpointlocation", "queryname", "outputmode", "asyncprogresstrackingenabled")  # handed on by it
 PART_SIZE = 256 << 10
 PART_ROWS = 20_000
 PARTS_AT_ONCE = 16
@@ -69,7 +70,7 @@ def target_from(options: Mapping[str, str], schema: StructType, sink: str | None
     """`sink`: the name of the sink when none is given; None: one has to be given."""
     given = {name.lower(): value for name, value in options.items()}
     for name in given:
-        if name not in OPTIONS:
+        if name not in OPTIONS + SPARKS_OWN:
             raise UsageError(f"ordercast has no option {name!r} for writing: there are {', '.join(OPTIONS)}")
     group = given.get("group") or given.get("path")
     if not group:
