@@ -2,8 +2,8 @@
 
     python -m bench.streaming [--rows N] [--json FILE]
 
-The source reads an archive of so many rows into nothing, in batches of a fifth; the first batch, in which Spark warms up,
-is not counted. The sink sends a table to a group of a live daemon, and an archiver confirms it. The age of a row is
+The source reads an archive of so many rows into nothing, in batches of a fifth; the first batch, in which Spark warms
+up, is not counted. The sink sends a table to a group of a live daemon, and an archiver confirms it. The age of a row is
 taken from its send to the moment when a query's batch function has it.
 """
 

@@ -126,6 +126,7 @@ class Archiver:
         """Until it is cancelled. OSError when the disk does not write."""
         wanted = [name for group in self._groups for name in (control_group(group), group)]
         joining = asyncio.ensure_future(self._join(wanted))
+        joining.add_done_callback(self._done)
         try:
             async for piece in self._client.batches():
                 self._take(piece)

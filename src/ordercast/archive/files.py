@@ -175,12 +175,10 @@ class GroupFiles:
 
     def retain(self, size_max: int | None, older_than: float | None) -> list[Path]:
         """Remove segments that were last written before `older_than`, and the oldest until the rest has at most
-        `size_max` bytes; never one that is being written. Those that were removed."""
+        `size_max` bytes; never the last of a branch, which says how far it reaches. Those that were removed."""
         found = []
         for files in self._branches.values():
-            segments = segments_of(files.path)
-            in_use = files.open.path if files.open is not None else None
-            found += [(path.stat().st_mtime, path) for _, path in segments if path != in_use]
+            found += [(path.stat().st_mtime, path) for _, path in segments_of(files.path)[:-1]]
         found.sort()
         total = sum(path.stat().st_size for path in self.folder.glob("*/*.segment"))
         removed = []

@@ -115,7 +115,7 @@ class Keeper:
                     self._fetch(place, speaker)
                 case StopFetching():
                     self._stop_fetching()
-        if not self._lineage.waiting:
+        if self._lineage.is_settled and not self._lineage.waiting:
             self._spool.clear()
 
     def _begin(self, branch: Branch, sinks: tuple[Mapping[str, Any], ...]) -> None:
@@ -182,7 +182,7 @@ class Keeper:
 
     def _later_than(self, branch: Branch) -> set[str]:
         """Branches that we write, or may write yet."""
-        tree = self.files.tree
+        tree = dict(self.files.tree)  # the journal's thread adds to it
         return {name for name in tree if branch.name in ancestors(tree, name)}
 
     @staticmethod
