@@ -16,7 +16,7 @@ from tests.unit.archive.test_files import ROOT, write
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 pytestmark = pytest.mark.spark
 COUNT = 1000

@@ -142,7 +142,7 @@ class Lineage:
         elif self._is_parting:
             self._advance()
         elif self._joining is not None:
-            self._joining.elders.intersection_update(_here(news))
+            self._joining.elders.intersection_update(_along(news))
             self._look_at_elders(self._joining)
 
     def on_item(self, item: Item) -> None:
@@ -331,3 +331,10 @@ class Lineage:
 
 def _here(news: View | Transition) -> tuple[str, ...]:
     return news.members if isinstance(news, View) else news.remaining
+
+
+def _along(news: View | Transition) -> tuple[str, ...]:
+    """Who has come here with the reader: of those who were lost and are back nothing can be awaited."""
+    if isinstance(news, View) and news.reason is Reason.NETWORK:
+        return news.transitional
+    return _here(news)
