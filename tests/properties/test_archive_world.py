@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -111,6 +112,11 @@ def play(seed: int) -> ArchiveWorld:
         check(world)
     check_end(world)
     return world
+
+
+@pytest.mark.parametrize("seed", [110, 122, 362, 368, 391, 572, 632, 1138])
+def test_histories_that_once_failed(seed: int) -> None:
+    play(seed)
 
 
 def test_random_histories_meet_everything() -> None:
