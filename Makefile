@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .PHONY: demo test check format setup swarm chaos chaos-replicated bench-core bench-memory bench-live bench-clients \
-	bench-model bench-networks bench-replicated bench-pipeline bench-campaign clean
+	bench-model bench-networks bench-replicated bench-pipeline bench-campaign bench-archive bench-streaming clean
 
 demo: $(READY)  ## a real cluster on this machine: one daemon killed, one cut off, one late; all of it judged
 	@$(BIN)/ordercast demo
@@ -47,6 +47,13 @@ bench-clients: $(READY)  ## clients of daemons: throughput, latency, a thousand 
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
 	$(BIN)/python -m bench.clients --json bench-clients.json
 	$(BIN)/python -m bench.client_crowd --json bench-crowd.json --plot bench-crowd.svg
+
+bench-archive: $(READY)  ## the archive: MB/s written and read, behind a saturated ring, recovery after kill -9
+	$(BIN)/python -m bench.archive --json bench-archive.json
+
+bench-streaming: $(READY)  ## Spark and groups: rows a second through source and sink, age of a row
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[spark]'
+	$(BIN)/python -m bench.streaming --json bench-streaming.json
 
 bench-model: $(READY)  ## the paper's model of rotation time and latency against the simulator
 	$(BIN)/python bench/model.py

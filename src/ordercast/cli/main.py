@@ -33,6 +33,7 @@ COMMANDS = {
     "send": ("send", CLIENT),
     "listen": ("listen", CLIENT),
     "groups": ("groups", CLIENT),
+    "archive": ("app", CLIENT),
     "sim": ("sim", SIMULATION),
     "swarm": ("swarm_command", SIMULATION),
     "check": ("check", SIMULATION),

@@ -1,0 +1,280 @@
+"""Frames: what one write puts into a segment file, with a checksum. A segment is a sequence of frames.
+
+    frame    magic (4) | size (4) | checksum (4) | first number (8) | entries (4) | time, ns (8)
+             | view in which its messages were delivered (26) | position of its first entry (26) | runs
+    run      kind (1) | size of the rest (4) | rest
+    rest     of messages: entries (4), ring seq (8), representative (8), seq (8), each (4), first (4), head size (2),
+             extra size (4), shape (1), head, extra, services, lengths, data; of anything else: JSON
+
+Messages of a run have one sender and the same groups, as in a `Batch`; they stand in columns, so that neither writing
+nor reading does anything for each of them. One service, or one length, stands once. A frame has one view: it ends where
+a view comes. The checksum covers everything behind it; whatever a crash left behind the last whole frame is cut off.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from struct import Struct
+from struct import error as StructError
+from typing import Final, NamedTuple
+
+from ordercast.archive.entries import Commit, Item, News, commit_bytes, commit_from, count_of, news_bytes, news_from
+from ordercast.archive.places import NO_POSITION
+from ordercast.model.errors import UsageError, WireError
+from ordercast.model.events import Batch, View, ViewId
+from ordercast.model.ids import Position, ProcessId, RingId, Seq, position_from
+
+MAGIC: Final = b"OCA1"
+OPENING: Final = Struct("!4sII")  # magic, size of what follows, its checksum
+HEADER: Final = Struct("!QIq QQQH QQQH")  # first number, entries, time; view; position
+RUN: Final = Struct("!BI")
+COLUMNS: Final = Struct("!IQQQIIHIB")
+assert (OPENING.size, HEADER.size, RUN.size, COLUMNS.size) == (12, 72, 5, 43)
+FIXED_SIZE: Final = OPENING.size + HEADER.size
+FRAME_SIZE_MAX: Final = 1 << 30
+
+MESSAGES, NEWS, COMMIT = 1, 2, 3
+ONE_SERVICE, ONE_LENGTH = 1, 2  # bits of the shape
+
+assert array("I").itemsize == 4
+_IS_LITTLE = array("I", [1]).tobytes()[0] == 1
+
+
+class Header(NamedTuple):
+    """What is known of a frame without reading it."""
+
+    size: int  # of the whole frame
+    checksum: int
+    first: int
+    entries: int
+    time_ns: int
+    view: ViewId
+    position: Position
+
+    @property
+    def last(self) -> int:
+        return self.first + self.entries - 1
+
+
+@dataclass(slots=True)
+class Run:
+    """Messages in a row, in columns, or one piece of news."""
+
+    first: int  # number of the first entry
+    item: Columns | News
+    commit: Commit | None = None
+
+    @property
+    def count(self) -> int:
+        return self.item.count if isinstance(self.item, Columns) else 1
+
+
+@dataclass(slots=True)
+class Columns:
+    """As in `Batch`, the messages still side by side."""
+
+    groups: tuple[str, ...]
+    sender: str
+    count: int
+    place: tuple[RingId, Seq, int, int]
+    services: bytes  # one, or one each
+    lengths: int | array[int]  # all of this length, or one each
+    data: memoryview
+
+    def batch(self) -> Batch:
+        whole = bytes(self.data)
+        ends = self.ends()
+        starts = [0, *ends[:-1]]
+        payloads = [whole[start:end] for start, end in zip(starts, ends, strict=True)]
+        services = self.services * self.count if len(self.services) == 1 else self.services
+        return Batch(self.groups, self.sender, payloads, services, self.place)
+
+    def ends(self) -> Sequence[int]:
+        if isinstance(self.lengths, int):
+            return (
+                range(self.lengths, self.lengths * self.count + 1, self.lengths) if self.lengths else [0] * self.count
+            )
+        return list(accumulate(self.lengths))
+
+    @property
+    def position(self) -> Position:
+        ring, seq, each, first = self.place
+        return position_from(ring, seq, each, first)
+
+
+# Writing
+
+
+def run_parts(item: Item, commit: Commit | None = None) -> list[bytes]:
+    """The bytes of a run, in pieces."""
+    if not isinstance(item, Batch):
+        body = news_bytes(item)
+        return [RUN.pack(NEWS, len(body)), body]
+    head = json.dumps([item.sender, *item.groups], separators=(",", ":")).encode()
+    extra = b"" if commit is None else commit_bytes(commit)
+    count, shape = len(item.data), 0
+    services = bytes(item.services)
+    if services.count(services[:1]) == count:
+        services, shape = services[:1], ONE_SERVICE
+    lengths = array("I", map(len, item.data))
+    total = sum(lengths)
+    if lengths.count(lengths[0]) == count:
+        lengths, shape = lengths[:1], shape | ONE_LENGTH
+    columns = COLUMNS.pack(count, *item.ring, item.seq, item.each, item.first, len(head), len(extra), shape)
+    columns += head + extra + services + lengths_bytes(lengths)
+    return [RUN.pack(MESSAGES if commit is None else COMMIT, len(columns) + total), columns, *item.data]
+
+
+def sealed(first: int, count: int, time_ns: int, view: ViewId, position: Position, runs: list[bytes]) -> bytes:
+    body = b"".join(runs)
+    if len(body) > FRAME_SIZE_MAX:
+        raise UsageError(f"a frame of {len(body):,} bytes is too large")
+    header = HEADER.pack(first, count, time_ns, *view[0], *view[1:], *position[0], *position[1:])
+    checksum = zlib.crc32(body, zlib.crc32(header))
+    return OPENING.pack(MAGIC, len(header) + len(body), checksum) + header + body
+
+
+def frame_of(first: int, items: Sequence[tuple[Item, Commit | None]], time_ns: int, view: ViewId) -> bytes:
+    """All of one view; at least one."""
+    runs = [part for item, commit in items for part in run_parts(item, commit)]
+    count = sum(count_of(item) for item, _ in items)
+    return sealed(first, count, time_ns, view, position_at(items[0][0]), runs)
+
+
+def position_at(item: Item) -> Position:
+    """Of its first entry: that of a view is its id."""
+    match item:
+        case Batch():
+            return position_from(item.ring, item.seq, item.each, item.first)
+        case View():
+            return Position(*item.id)
+        case _:
+            return NO_POSITION
+
+
+def lengths_bytes(lengths: array[int]) -> bytes:
+    """In network order; the array is not to be used any more."""
+    if _IS_LITTLE:
+        lengths.byteswap()
+    return lengths.tobytes()
+
+
+def lengths_from(data: bytes | memoryview) -> array[int]:
+    lengths = array("I")
+    lengths.frombytes(data)
+    if _IS_LITTLE:
+        lengths.byteswap()
+    return lengths
+
+
+# Reading
+
+
+def header_from(data: bytes | memoryview, at: int = 0) -> Header:
+    """WireError when no frame begins here."""
+    try:
+        magic, size, checksum = OPENING.unpack_from(data, at)
+        fields = HEADER.unpack_from(data, at + OPENING.size)
+    except StructError:
+        raise WireError("a frame's header is cut off") from None
+    if magic != MAGIC or not HEADER.size <= size <= FRAME_SIZE_MAX + HEADER.size:
+        raise WireError("no frame begins here")
+    first, count, time_ns = fields[:3]
+    view = ViewId(RingId(fields[3], ProcessId(fields[4])), Seq(fields[5]), fields[6])
+    position = Position(RingId(fields[7], ProcessId(fields[8])), Seq(fields[9]), fields[10])
+    return Header(OPENING.size + size, checksum, first, count, time_ns, view, position)
+
+
+def is_whole(data: bytes | memoryview, at: int, header: Header) -> bool:
+    """Whether all of the frame is there, and its checksum is right."""
+    body = memoryview(data)[at + OPENING.size : at + header.size]
+    return len(body) == header.size - OPENING.size and zlib.crc32(body) == header.checksum
+
+
+def whole_frames(data: bytes | memoryview, at: int = 0) -> Iterator[tuple[int, Header]]:
+    """Where each frame is, up to the first that is not whole or does not go on where the last one ended."""
+    expected: int | None = None
+    while True:
+        try:
+            header = header_from(data, at)
+        except WireError:
+            return
+        if not is_whole(data, at, header) or (expected is not None and header.first != expected):
+            return
+        yield at, header
+        at += header.size
+        expected = header.first + header.entries
+
+
+def runs_of(frame: bytes | memoryview, header: Header) -> Iterator[Run]:
+    """Of a whole frame. WireError when it was written by somebody else."""
+    view = memoryview(frame)
+    at, number = FIXED_SIZE, header.first
+    try:
+        while at < header.size:
+            kind, size = RUN.unpack_from(view, at)
+            at += RUN.size
+            rest = view[at : at + size]
+            if len(rest) != size:
+                raise WireError("a run is longer than its frame")
+            run = _news_run(number, rest) if kind == NEWS else _columns_run(number, kind, rest)
+            yield run
+            number += run.count
+            at += size
+    except (StructError, ValueError, KeyError, TypeError, UsageError) as error:
+        raise WireError(f"a run cannot be read: {error}") from None
+    if number != header.first + header.entries:
+        raise WireError(f"a frame says {header.entries} entries and has {number - header.first}")
+
+
+def _news_run(number: int, rest: memoryview) -> Run:
+    return Run(number, news_from(bytes(rest)))
+
+
+def _columns_run(number: int, kind: int, rest: memoryview) -> Run:
+    count, ring_seq, rep, seq, each, first, head_size, extra_size, shape = COLUMNS.unpack_from(rest)
+    if kind not in (MESSAGES, COMMIT) or not count or not each:
+        raise WireError("no such run")
+    at = COLUMNS.size + head_size
+    sender, *groups = json.loads(bytes(rest[COLUMNS.size : at]))
+    commit = commit_from(bytes(rest[at : at + extra_size])) if kind == COMMIT else None
+    at += extra_size
+    services_size = 1 if shape & ONE_SERVICE else count
+    services = bytes(rest[at : at + services_size])
+    at += services_size
+    lengths_size = 4 if shape & ONE_LENGTH else 4 * count
+    lengths = lengths_from(rest[at : at + lengths_size])
+    at += lengths_size
+    total = lengths[0] * count if shape & ONE_LENGTH else sum(lengths)
+    if len(rest) - at != total:
+        raise WireError("the lengths of messages are not those of their bytes")
+    place = RingId(ring_seq, ProcessId(rep)), Seq(seq), each, first
+    one_or_each = lengths[0] if shape & ONE_LENGTH else lengths
+    return Run(number, Columns(tuple(groups), sender, count, place, services, one_or_each, rest[at:]), commit)
+
+
+def cut(frame: bytes | memoryview, header: Header, first: int, last: int) -> bytes:
+    """The same frame with nothing but these numbers, of which it has at least one."""
+    items: list[tuple[Item, Commit | None]] = []
+    for run in runs_of(frame, header):
+        low, high = max(first, run.first), min(last, run.first + run.count - 1)
+        if low > high:
+            continue
+        if not isinstance(run.item, Columns):
+            items.append((run.item, None))
+            continue
+        batch = run.item.batch().after(low - run.first)
+        wanted = high - low + 1
+        items.append(
+            (Batch(batch.groups, batch.sender, batch.data[:wanted], batch.services[:wanted], _place(batch)), run.commit)
+        )
+    return frame_of(max(first, header.first), items, header.time_ns, header.view)
+
+
+def _place(batch: Batch) -> tuple[RingId, Seq, int, int]:
+    return batch.ring, batch.seq, batch.each, batch.first

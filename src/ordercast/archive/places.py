@@ -1,0 +1,101 @@
+"""Places in an archive, and the names that archivers use beside those of the groups.
+
+A place is a branch and a number. Along a branch numbers rise by one, and a branch goes on with the numbers of the one
+that it begins at: so numbers rise along every history.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import NamedTuple
+
+from ordercast.groups.names import GROUP_SIZE_MAX, checked_group
+from ordercast.model.errors import UsageError
+from ordercast.model.events import ViewId
+from ordercast.model.ids import NO_RING, NO_SEQ, Position, ProcessId, RingId, Seq
+
+CONTROL = "$archive/"  # `$` comes before every other character of a name, so a control group is told of changes first
+SINK = "$sink/"  # a message that is sent to such a group too carries rows, or commits them
+NO_VIEW = ViewId(NO_RING, NO_SEQ, 0)
+NO_POSITION = Position(NO_RING, NO_SEQ, 0)
+
+_PLACE = re.compile(r"([0-9a-f]{16}):(\d+)")
+_POSITION = re.compile(r"(\d+)\.(\d+):(\d+)\.(\d+)")
+
+
+class Place(NamedTuple):
+    """In the archive of one group. Number 0 is before the first entry."""
+
+    branch: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.branch}:{self.number}"
+
+
+def place_from(text: str) -> Place:
+    found = _PLACE.fullmatch(text)
+    if found is None:
+        raise UsageError(
+            f"{text!r} is no place in an archive: write BRANCH:NUMBER, as `ordercast archive list` shows it"
+        )
+    return Place(found[1], int(found[2]))
+
+
+def position_text(position: Position | ViewId) -> str:
+    """A message's position, or a view's id, as one word."""
+    (ring_seq, representative), seq, slot = position
+    return f"{ring_seq}.{representative}:{seq}.{slot}"
+
+
+def position_of_text(text: str) -> Position:
+    found = _POSITION.fullmatch(text)
+    if found is None:
+        raise UsageError(f"{text!r} is no position: write RING.PROCESS:SEQ.SLOT, as the archive shows it")
+    ring_seq, representative, seq, slot = map(int, found.groups())
+    return Position(RingId(ring_seq, ProcessId(representative)), Seq(seq), slot)
+
+
+def view_id_of_text(text: str) -> ViewId:
+    return ViewId(*position_of_text(text))
+
+
+def checked_archived(group: str) -> str:
+    """UsageError when its archive could not be told from what archivers and sinks say to each other."""
+    if checked_group(group).startswith("$"):
+        raise UsageError(
+            f"the group {group!r} cannot be archived: names that begin with $ are those of archivers and sinks"
+        )
+    return group
+
+
+def control_group(group: str) -> str:
+    """Where the archivers of a group talk. All of them are in both."""
+    name = CONTROL + group
+    if len(name) <= GROUP_SIZE_MAX:
+        return name
+    digest = hashlib.sha256(group.encode()).hexdigest()[:16]
+    return f"{CONTROL}{group[: GROUP_SIZE_MAX - len(CONTROL) - 17]}~{digest}"
+
+
+def sink_group(sink: str) -> str:
+    """UsageError when it is no name for a sink."""
+    name = SINK + sink
+    if not sink or len(name) > GROUP_SIZE_MAX:
+        raise UsageError(f"the sink_id {sink!r} has {len(sink)} characters: 1 to {GROUP_SIZE_MAX - len(SINK)}")
+    try:
+        return checked_group(name)
+    except UsageError:
+        raise UsageError(
+            f"the sink_id {sink!r} has something else in it than letters, digits and punctuation of ASCII: "
+            'no blanks, and none of ! " # @'
+        ) from None
+
+
+def sink_of(groups: tuple[str, ...]) -> str | None:
+    """The sink that a message to these groups comes from."""
+    for group in groups:
+        if group.startswith(SINK):
+            return group.removeprefix(SINK)
+    return None

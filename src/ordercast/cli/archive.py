@@ -1,0 +1,306 @@
+"""`ordercast archive`: keeps what is delivered to groups, and reads what was kept."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import signal
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from ordercast.archive.archiver import Archiver, Options
+from ordercast.archive.entries import News, record_bytes
+from ordercast.archive.layout import segments_of
+from ordercast.archive.places import checked_archived, place_from, position_text
+from ordercast.archive.reader import EARLIEST, LATEST, Archive
+from ordercast.archive.reading import Entry, Lost
+from ordercast.cli.client_options import At, Name, checked_at, first_and_others
+from ordercast.cli.event_text import counted, listed
+from ordercast.cli.payload_text import payload_document, shown
+from ordercast.cli.quantities import duration_from, size_from
+from ordercast.cli.tables import new_table
+from ordercast.cli.terminal import Meter, complain, note, output, wipe, write_json
+from ordercast.model.errors import UsageError, WireError
+from ordercast.model.events import Message, Transition, View
+from ordercast.model.quantities import size_text
+
+EXAMPLE = "Example: ordercast archive orders prices --dir /var/lib/ordercast/archive --keep-size 10GiB"
+FOLDER = Path("archive")
+
+Folder = Annotated[Path, typer.Option("--dir", metavar="FOLDER", help="Where the archive lies.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document per line.")]
+Group = Annotated[str, typer.Argument(metavar="GROUP")]
+Raw = Annotated[bool, typer.Option("--raw", help="A sink's messages as they were sent, not the rows that they commit.")]
+
+
+class _Commands(TyperGroup):
+    """`ordercast archive orders` is short for `ordercast archive run orders`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
+            args = ["run", *args]
+        parsed: list[str] = super().parse_args(ctx, args)
+        return parsed
+
+
+app = typer.Typer(cls=_Commands, help="Keep what is delivered to groups, and read it.", epilog=EXAMPLE)
+
+
+@app.callback()
+def archive() -> None:
+    """Keep what is delivered to groups, and read it.
+
+    `ordercast archive GROUP…` keeps groups, until Ctrl-C; it is short for `ordercast archive run GROUP…`.
+    """
+
+
+@app.command(epilog=EXAMPLE)
+def run(
+    groups: Annotated[list[str], typer.Argument(metavar="GROUP", help="One or several.")],
+    folder: Folder = FOLDER,
+    at: At = None,
+    name: Name = "",
+    serve: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Where other archivers fetch what they missed; port 0: any.")
+    ] = "127.0.0.1:0",
+    keep_size: Annotated[str, typer.Option(metavar="SIZE", help="Of each group, such as 10GiB; by default all.")] = "",
+    keep_time: Annotated[str, typer.Option(metavar="TIME", help="Such as 168h; by default for ever.")] = "",
+    segment_size: Annotated[str, typer.Option(metavar="SIZE", help="Of one file.")] = "64MiB",
+    sync_every: Annotated[str, typer.Option(metavar="TIME", help="Gather for so long before each sync.")] = "10ms",
+    as_json: Annotated[bool, typer.Option("--json", help="Print what happens as JSON, one line each.")] = False,
+) -> int:
+    """Join groups and write what is delivered to a folder, until Ctrl-C.
+
+    Messages and views are written in the order of delivery, with checksums, and synced. After a restart it goes on
+    where it was, and takes what it missed from another archiver of the group, if there is one.
+    """
+    for group in groups:
+        checked_archived(group)
+    checked_at(at)
+    options = Options(
+        at=first_and_others(at),
+        name=name,
+        serve=_host_and_port(serve),
+        keep_size=size_from(keep_size) if keep_size else None,
+        keep_s=duration_from(keep_time, default_unit="s") / 1e9 if keep_time else None,
+        segment_size=size_from(segment_size),
+        sync_pause_s=duration_from(sync_every, default_unit="ms") / 1e9,
+    )
+    try:
+        asyncio.run(_archive(Archiver(folder, groups, options, _teller(as_json)), as_json))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        wipe()
+    return 0
+
+
+def _host_and_port(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdigit() or int(port) > 65535:
+        raise UsageError(f"{text!r} is no address: write HOST:PORT, such as 10.0.0.1:4710")
+    return host.strip("[]"), int(port)
+
+
+def _teller(as_json: bool) -> Any:
+    def tell(text: str) -> None:
+        if as_json:
+            sys.stdout.write(json.dumps({"time": time.time(), "text": text}) + "\n")
+            sys.stdout.flush()
+        else:
+            note(text, always=True)
+
+    return tell
+
+
+async def _archive(archiver: Archiver, as_json: bool) -> None:
+    async with archiver:
+        task = asyncio.ensure_future(archiver.run())
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, task.cancel)
+        text = f"archiving to {archiver.folder} as {archiver.name}; Ctrl-C ends"
+        _teller(True)(text) if as_json else note(text)
+        try:
+            await task
+        except asyncio.CancelledError:
+            note(f"written: {size_text(archiver.journal.written)} in {counted(archiver.journal.syncs, 'sync')}")
+
+
+# Reading
+
+
+@app.command(epilog="Example: ordercast archive read orders --from 2026-11-15T12:00:00 --json | jq .text")
+def read(
+    group: Group,
+    folder: Folder = FOLDER,
+    start: Annotated[
+        str, typer.Option("--from", metavar="PLACE", help="earliest, a number, BRANCH:NUMBER, a position, or a time.")
+    ] = EARLIEST,
+    end: Annotated[str, typer.Option("--to", metavar="BRANCH:NUMBER", help="By default all that is there.")] = "",
+    count: Annotated[int | None, typer.Option(min=1, metavar="N", help="At most so many.")] = None,
+    as_json: Json = False,
+    raw: Raw = False,
+) -> int:
+    """Show what an archive holds, in order."""
+    found = Archive(folder).read(group, start, place_from(end) if end else None, is_raw=raw)
+    _show(found, count, as_json)
+    return 0
+
+
+@app.command(epilog="Example: ordercast archive follow orders")
+def follow(
+    group: Group,
+    folder: Folder = FOLDER,
+    start: Annotated[str, typer.Option("--from", metavar="PLACE", help="As in read.")] = LATEST,
+    count: Annotated[int | None, typer.Option(min=1, metavar="N", help="End after so many.")] = None,
+    as_json: Json = False,
+    raw: Raw = False,
+) -> int:
+    """Show what comes into an archive, as it is safe on disk, until Ctrl-C."""
+    try:
+        _show(Archive(folder).tail(group, start, is_raw=raw), count, as_json)
+    except KeyboardInterrupt:
+        wipe()
+    return 0
+
+
+def _show(entries: Iterable[Entry], count: int | None, as_json: bool) -> None:
+    for number, entry in enumerate(entries, 1):
+        line = json.dumps(_document(entry), ensure_ascii=False) if as_json else _line(entry)
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+        if number == count:
+            return
+
+
+def _line(entry: Entry) -> str:
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.time_ns / 1e9))
+    found = entry.entry
+    if isinstance(found, Message):
+        return f"{entry.place}  {when}  {found.sender}  {shown(found.data)}"
+    return f"{entry.place}  {when}  ·  {_news(found)}"
+
+
+def _news(news: News) -> str:
+    match news:
+        case View():
+            who = f": {listed(news.who)}" if news.who else f": {news.why}" if news.why else ""
+            return f"{listed(news.members)} ({news.reason.value}{who})"
+        case Transition():
+            return f"perhaps lost; here remain {listed(news.remaining)}"
+        case _:
+            return f"something is missing here, behind {listed([str(place) for place in news.after])}"
+
+
+def _document(entry: Entry) -> dict[str, Any]:
+    found = entry.entry
+    document: dict[str, Any] = {"branch": entry.place.branch, "number": entry.place.number, "time": entry.time_ns / 1e9}
+    match found:
+        case Message():
+            document |= {"kind": "message", "groups": found.groups, "sender": found.sender, "view": entry.view}
+            document |= {"position": position_text(found.position), "service": found.service.name.lower()}
+            document |= payload_document(found.data)
+            if entry.commit is not None:
+                document["commit"] = {"sink": entry.commit.sink, "batch": entry.commit.batch}
+        case View():
+            document |= {"kind": "view", "view": position_text(found.id), "members": found.members}
+            document |= {"reason": found.reason.value, "who": found.who, "why": found.why}
+        case Transition():
+            document |= {"kind": "transition", "view": position_text(found.view), "remaining": found.remaining}
+        case _:
+            document |= {"kind": "gap", "after": [str(place) for place in found.after]}
+    return document
+
+
+@app.command("list", epilog="Example: ordercast archive list --dir /var/lib/ordercast/archive")
+def list_command(folder: Folder = FOLDER, as_json: Json = False) -> int:
+    """Show the groups of an archive, their branches, and how far they reach."""
+    rows = [row for group in Archive(folder).groups() for row in _branches(Archive(folder), group)]
+    if as_json:
+        write_json(rows)
+        return 0
+    table = new_table("group", "branch", "behind", "first", "last", "size", "", right=("first", "last", "size"))
+    for row in rows:
+        mark = "← tip" if row["is_tip"] else ""
+        behind = ", ".join(row["behind"]) or "the beginning"
+        table.add_row(
+            row["group"],
+            f"{row['branch']} ({row['cause']})",
+            behind,
+            f"{row['first']:,}",
+            f"{row['last']:,}",
+            size_text(row["size"]),
+            mark,
+        )
+    output().print(table)
+    return 0
+
+
+def _branches(found: Archive, group: str) -> list[dict[str, Any]]:
+    reader = found.group(group)
+    tip = reader.tip()
+    rows = []
+    for name, branch in sorted(reader.tree().items(), key=lambda one: (one[1].base, one[0])):
+        segments = segments_of(reader.path / name)
+        span = reader.span(name)
+        rows.append(
+            {
+                "group": group,
+                "branch": name,
+                "cause": branch.cause.value,
+                "behind": [str(place) for place in branch.parents],
+                "first": span[0] if span else branch.base + 1,
+                "last": span[1] if span else branch.base,
+                "size": sum(path.stat().st_size for _, path in segments),
+                "is_tip": tip is not None and tip.branch == name,
+            }
+        )
+    return rows
+
+
+@app.command(epilog="Example: ordercast archive verify --dir /var/lib/ordercast/archive")
+def verify(folder: Folder = FOLDER, as_json: Json = False) -> int:
+    """Read everything and check it: checksums, numbers without gaps, and branches that fit together.
+
+    The digest of a group is the same in every archive that holds the same entries. Exit status 1 when something is
+    wrong.
+    """
+    found = Archive(folder)
+    results = [_verified(found, group) for group in found.groups()]
+    if as_json:
+        write_json(results)
+    else:
+        table = new_table("group", "entries", "digest", "verdict", right=("entries",))
+        for result in results:
+            table.add_row(result["group"], f"{result['entries']:,}", result["digest"][:16], result["verdict"])
+        output().print(table)
+    for result in results:
+        if result["verdict"] != "VALID":
+            complain(f"{result['group']}: {result['why']}")
+    return int(any(result["verdict"] != "VALID" for result in results))
+
+
+def _verified(found: Archive, group: str) -> dict[str, Any]:
+    digest, entries, expected, why = hashlib.sha256(), 0, None, ""
+    stretches = found.group(group).stretches()
+    total = sum(stretch.last - stretch.first + 1 for stretch in stretches)
+    try:
+        with Meter(f"verifying {group}", total) as meter:
+            for entry in found.read(group, is_raw=True):
+                if expected is not None and entry.place.number < expected:
+                    raise WireError(f"{entry.place} comes where number {expected} was expected")
+                expected = entry.place.number + 1
+                digest.update(hashlib.sha256(record_bytes(entry.place, entry.entry, entry.commit)).digest())
+                entries += 1
+                if entries % 10_000 == 0:
+                    meter.show(entries)
+    except (WireError, Lost) as error:
+        why = str(error)
+    verdict = "INVALID" if why else "VALID"
+    return {"group": group, "entries": entries, "digest": digest.hexdigest(), "verdict": verdict, "why": why}

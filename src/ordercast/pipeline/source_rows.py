@@ -1,0 +1,231 @@
+"""Entries of an archive as Arrow batches. Runs of messages are columns on disk and stay columns: nothing is done for
+each message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ordercast.archive.frames import Columns, Run
+from ordercast.archive.places import SINK, position_text, sink_of
+from ordercast.archive.reading import Frame, GroupReader
+from ordercast.archive.rows import part_from
+from ordercast.model.events import Transition, View
+from ordercast.model.service import Service
+
+_POSITION = pa.struct([("ring", pa.int64()), ("process", pa.int64()), ("seq", pa.int64()), ("slot", pa.int32())])
+_TIME = pa.timestamp("us", tz="UTC")
+ARROW_SCHEMA = pa.schema(
+    [
+        ("group", pa.string()),
+        ("branch", pa.string()),
+        ("number", pa.int64()),
+        ("kind", pa.string()),
+        ("groups", pa.list_(pa.string())),
+        ("position", _POSITION),
+        ("sender", pa.string()),
+        ("service", pa.string()),
+        ("data", pa.binary()),
+        ("view", pa.string()),
+        ("time", _TIME),
+        ("members", pa.list_(pa.string())),
+        ("reason", pa.string()),
+    ]
+)
+ROWS = 20_000  # of one batch, about
+SIZE = 16 << 20  # of its payloads, about
+_SERVICES = pa.array([service.name.lower() for service in Service])
+_KINDS = pa.array(["message", "view", "transition", "gap"])
+
+Ints = npt.NDArray[np.int64]
+
+
+class _Words:
+    """Values that repeat: each is kept once, and rows have its number."""
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self._kind = kind
+        self._numbers: dict[object, int] = {}
+
+    def number(self, value: object) -> int:
+        return self._numbers.setdefault(value, len(self._numbers))
+
+    def column(self, numbers: Sequence[Ints]) -> pa.Array:
+        values = [list(value) if isinstance(value, tuple) else value for value in self._numbers]
+        return pa.array(values, self._kind).take(pa.array(_joined(numbers)))
+
+
+class Rows:
+    """Gathers rows of one group and branch."""
+
+    def __init__(self, group: str, branch: str) -> None:
+        self._group, self._branch = group, branch
+        self.count = 0
+        self.size = 0
+        self._words = {name: _Words(ARROW_SCHEMA.field(name).type) for name in _WORDS}
+        self._numbers: dict[str, list[Ints]] = {name: [] for name in (*_WORDS, *_NUMBERS)}
+        self._data: list[bytes | memoryview] = []
+        self._is_null: list[npt.NDArray[np.bool_]] = []
+
+    def add(
+        self,
+        numbers: Ints,
+        kind: int,
+        words: dict[str, object],
+        position: tuple[int, int, Ints, Ints],
+        services: Ints,
+        data: Sequence[bytes | memoryview],
+        lengths: Ints,
+        time_us: int,
+    ) -> None:
+        count = len(numbers)
+        for name in _WORDS:
+            code = self._words[name].number(words.get(name))
+            self._numbers[name].append(np.full(count, code, np.int64))
+        ring, process, seqs, slots = position
+        values = {
+            "number": numbers,
+            "kind": np.full(count, kind, np.int64),
+            "ring": np.full(count, ring, np.int64),
+            "process": np.full(count, process, np.int64),
+            "seq": seqs,
+            "slot": slots,
+            "service": services,
+            "time": np.full(count, time_us, np.int64),
+            "length": lengths,
+        }
+        for name, column in values.items():
+            self._numbers[name].append(column)
+        self._is_null.append(np.full(count, kind != 0, np.bool_))
+        self._data += data
+        self.count += count
+        self.size += int(lengths.sum())
+
+    def batch(self) -> pa.RecordBatch:
+        columns = {name: _joined(self._numbers[name]) for name in _NUMBERS}
+        offsets = np.zeros(self.count + 1, np.int32)
+        np.cumsum(columns["length"], out=offsets[1:])
+        is_null = np.concatenate(self._is_null)
+        bitmap = pa.py_buffer(np.packbits(~is_null, bitorder="little").tobytes())
+        payload = pa.py_buffer(b"".join(self._data))
+        data = pa.Array.from_buffers(pa.binary(), self.count, [bitmap, pa.py_buffer(offsets.tobytes()), payload])
+        position = pa.StructArray.from_arrays(
+            [pa.array(columns[name], kind) for name, kind in (("ring", pa.int64()), ("process", pa.int64()))]
+            + [pa.array(columns["seq"], pa.int64()), pa.array(columns["slot"].astype(np.int32), pa.int32())],
+            fields=list(_POSITION),
+        )
+        words = {name: self._words[name].column(self._numbers[name]) for name in _WORDS}
+        service = _SERVICES.take(pa.array(columns["service"], pa.int64(), mask=is_null))
+        arrays = {
+            "group": pa.repeat(self._group, self.count),
+            "branch": pa.repeat(self._branch, self.count),
+            "number": pa.array(columns["number"], pa.int64()),
+            "kind": _KINDS.take(pa.array(columns["kind"])),
+            "position": position,
+            "service": service,
+            "data": data,
+            "time": pa.array(columns["time"], pa.int64()).cast(_TIME),
+            **words,
+        }
+        return pa.RecordBatch.from_arrays([arrays[name] for name in ARROW_SCHEMA.names], schema=ARROW_SCHEMA)
+
+
+_WORDS = ("groups", "sender", "view", "members", "reason")
+_NUMBERS = ("number", "kind", "ring", "process", "seq", "slot", "service", "time", "length")
+
+
+def _joined(columns: Sequence[Ints]) -> Ints:
+    return np.concatenate(columns) if len(columns) != 1 else columns[0]
+
+
+def batches_of(reader: GroupReader, frames: Iterator[Frame], *, with_views: bool) -> Iterator[pa.RecordBatch]:
+    """Of one branch."""
+    rows: Rows | None = None
+    for frame in frames:
+        if rows is None:
+            rows = Rows(reader.group, frame.branch)
+        for run in frame.runs():
+            add_run(rows, reader, frame, run, with_views)
+        if rows.count >= ROWS or rows.size >= SIZE:
+            yield rows.batch()
+            rows = None
+    if rows is not None and rows.count:
+        yield rows.batch()
+
+
+def add_run(rows: Rows, reader: GroupReader, frame: Frame, run: Run, with_views: bool) -> None:
+    if not isinstance(run.item, Columns):
+        if with_views:
+            _add_news(rows, frame, run)
+    elif sink_of(run.item.groups) is None:
+        _add_messages(rows, frame, run, run.item)
+    elif run.commit is not None:
+        _add_committed(rows, reader, frame, run, run.item)
+
+
+def _add_messages(rows: Rows, frame: Frame, run: Run, item: Columns) -> None:
+    count = item.count
+    if isinstance(item.lengths, int):
+        lengths = np.full(count, item.lengths, np.int64)
+    else:
+        lengths = np.frombuffer(item.lengths, np.uint32).astype(np.int64)
+    ring, seq, each, first = item.place
+    places = np.arange(first, first + count, dtype=np.int64)
+    services = np.frombuffer(item.services, np.uint8).astype(np.int64)
+    rows.add(
+        np.arange(run.first, run.first + count, dtype=np.int64),
+        0,
+        {"groups": item.groups, "sender": item.sender, "view": position_text(frame.header.view)},
+        (ring.seq, ring.representative, seq + places // each, places % each),
+        np.full(count, services[0], np.int64) if len(services) == 1 else services,
+        [item.data],
+        lengths,
+        frame.header.time_ns // 1000,
+    )
+
+
+def _add_committed(rows: Rows, reader: GroupReader, frame: Frame, run: Run, item: Columns) -> None:
+    """All rows of a sink's batch stand where its marker stands."""
+    assert run.commit is not None
+    groups = tuple(group for group in item.groups if not group.startswith(SINK))
+    position = item.position
+    for place in run.commit.parts:
+        payloads = list(part_from(reader.message(place).data).rows)
+        count = len(payloads)
+        if not count:
+            continue
+        rows.add(
+            np.full(count, run.first, np.int64),
+            0,
+            {"groups": groups, "sender": item.sender, "view": position_text(frame.header.view)},
+            (
+                position.ring.seq,
+                position.ring.representative,
+                np.full(count, position.seq, np.int64),
+                np.full(count, position.slot, np.int64),
+            ),
+            np.full(count, item.services[0], np.int64),
+            payloads,
+            np.fromiter(map(len, payloads), np.int64, count),
+            frame.header.time_ns // 1000,
+        )
+
+
+def _add_news(rows: Rows, frame: Frame, run: Run) -> None:
+    news = run.item
+    words: dict[str, object] = {"groups": (rows._group,)}
+    kind, place = 3, (0, 0, 0, 0)
+    if isinstance(news, View):
+        kind = 1
+        words |= {"members": news.members, "reason": news.reason.value, "view": position_text(news.id)}
+        place = news.id.configuration.seq, news.id.configuration.representative, news.id.seq, news.id.slot
+    elif isinstance(news, Transition):
+        kind = 2
+        words |= {"members": news.remaining, "view": position_text(news.view)}
+    ring, process, seq, slot = place
+    position = ring, process, np.array([seq], np.int64), np.array([slot], np.int64)
+    zero = np.zeros(1, np.int64)
+    rows.add(np.array([run.first], np.int64), kind, words, position, zero, [], zero, frame.header.time_ns // 1000)

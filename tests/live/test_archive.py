@@ -1,0 +1,172 @@
+"""Archivers of live daemons: what they hold is what was sent, the same at all, over restarts and broken connections."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from ordercast import connect
+from ordercast.archive.archiver import Archiver, Options
+from ordercast.archive.branches import Cause
+from ordercast.archive.entries import record_bytes
+from ordercast.archive.reader import Archive
+from ordercast.model.events import Message, View
+from tests.live.local_daemons import Cable, daemons, live
+
+
+@asynccontextmanager
+async def cluster(folder: Path, *names: str) -> AsyncIterator[dict[str, str]]:
+    """Daemons that have found each other."""
+    async with daemons(folder, *names) as at:
+        await together(at)
+        yield at
+
+
+async def together(at: dict[str, str]) -> None:
+    async with AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(connect(address)) for address in at.values()]
+        for client in clients:
+            await client.join("meeting")
+        async for event in clients[0]:
+            if isinstance(event, View) and len(event.members) == len(clients):
+                return
+
+
+@asynccontextmanager
+async def archiving(folder: Path, at: str, *groups: str, **options: object) -> AsyncIterator[Archiver]:
+    """Settled when it is entered."""
+    chosen = Options(at=at, sync_pause_s=0.001, **options)  # type: ignore[arg-type]
+    async with Archiver(folder, groups or ("orders",), chosen) as archiver, asyncio.TaskGroup() as tasks:
+        task = tasks.create_task(archiver.run())  # if it fails, so does the test
+        for group in groups or ("orders",):
+            await settled(archiver, group)
+        yield archiver
+        task.cancel()
+
+
+async def settled(archiver: Archiver, group: str = "orders") -> None:
+    while archiver.keeper(group).place is None:  # noqa: ASYNC110 (it has no event for it)
+        await asyncio.sleep(0.005)
+
+
+async def has(archive: Archive, data: bytes, group: str = "orders") -> None:
+    """Until this message is in it."""
+    async for entry in archive.follow(group, "earliest"):
+        if isinstance(entry.entry, Message) and entry.entry.data == data:
+            return
+
+
+def payloads(archive: Archive, group: str = "orders") -> list[bytes]:
+    return [entry.entry.data for entry in archive.read(group) if isinstance(entry.entry, Message)]
+
+
+def records(archive: Archive, group: str = "orders") -> list[bytes]:
+    return [record_bytes(entry.place, entry.entry, entry.commit) for entry in archive.read(group, is_raw=True)]
+
+
+@live
+async def test_an_archive_holds_what_was_sent_in_order(tmp_path: Path) -> None:
+    async with cluster(tmp_path, "n1", "n2") as at, archiving(tmp_path / "a", at["n1"]), connect(at["n2"]) as me:
+        sent = [f"order {number}".encode() for number in range(500)]
+        await me.send_many("orders", sent)
+        await me.send("orders", b"last", confirm=True)
+        archive = Archive(tmp_path / "a")
+        await has(archive, b"last")
+        assert payloads(archive) == [*sent, b"last"]
+        assert [entry.place.number for entry in archive.read("orders")] == list(range(1, 503))
+
+
+@live
+async def test_two_archivers_hold_the_same_bytes(tmp_path: Path) -> None:
+    async with (
+        cluster(tmp_path, "n1", "n2") as at,
+        connect(at["n2"]) as me,
+        archiving(tmp_path / "a", at["n1"], segment_size=4096),
+    ):
+        await me.send_many("orders", [b"before %d" % number for number in range(300)])
+        async with archiving(tmp_path / "b", at["n2"]):
+            await me.send_many("orders", [b"with %d" % number for number in range(300)])
+            await me.send("orders", b"last", confirm=True)
+            one, other = Archive(tmp_path / "a"), Archive(tmp_path / "b")
+            await has(one, b"last")
+            await has(other, b"last")
+            assert records(one) == records(other)
+            assert len(payloads(one)) == 601
+            assert one.tip("orders") == other.tip("orders")
+
+
+@live
+async def test_a_restart_goes_on_without_gap_or_duplicate_when_another_archiver_was_there(tmp_path: Path) -> None:
+    async with (
+        cluster(tmp_path, "n1", "n2") as at,
+        connect(at["n2"]) as me,
+        archiving(tmp_path / "b", at["n2"]),
+    ):
+        for life in range(3):
+            async with archiving(tmp_path / "a", at["n1"]):
+                await me.send("orders", b"life %d" % life, confirm=True)
+                await has(Archive(tmp_path / "a"), b"life %d" % life)
+            await me.send_many("orders", [b"away %d %d" % (life, number) for number in range(50)], confirm=True)
+        async with archiving(tmp_path / "a", at["n1"]):
+            await me.send("orders", b"last", confirm=True)
+            one, other = Archive(tmp_path / "a"), Archive(tmp_path / "b")
+            await has(one, b"last")
+            await has(other, b"last")
+            assert records(one) == records(other)
+            assert len(one.group("orders").tree()) == 1
+            assert len(payloads(one)) == 3 * 51 + 1
+
+
+@live
+async def test_alone_a_restart_says_that_there_is_a_gap(tmp_path: Path) -> None:
+    async with cluster(tmp_path, "n1") as at, connect(at["n1"]) as me:
+        async with archiving(tmp_path / "a", at["n1"]):
+            await me.send("orders", b"first", confirm=True)
+            await has(Archive(tmp_path / "a"), b"first")
+        await me.send("orders", b"missed", confirm=True)
+        async with archiving(tmp_path / "a", at["n1"]):
+            await me.send("orders", b"last", confirm=True)
+            archive = Archive(tmp_path / "a")
+            await has(archive, b"last")
+            kinds = [type(entry.entry).__name__ for entry in archive.read("orders")]
+            assert kinds == ["View", "Message", "Gap", "View", "Message"]
+            causes = [branch.cause for branch in archive.group("orders").tree().values()]
+            assert causes == [Cause.ROOT, Cause.ROOT]
+            assert [entry.place.number for entry in archive.read("orders")] == [1, 2, 3, 4, 5]
+
+
+@live
+async def test_a_broken_connection_is_a_restart(tmp_path: Path) -> None:
+    async with (
+        cluster(tmp_path, "n1", "n2") as at,
+        Cable(at["n1"], tmp_path / "cable.sock") as cable,
+        connect(at["n2"]) as me,
+        archiving(tmp_path / "b", at["n2"]),
+        archiving(tmp_path / "a", cable.address) as archiver,
+    ):
+        await me.send("orders", b"first", confirm=True)
+        cable.cut()
+        await me.send_many("orders", [b"%d" % number for number in range(200)], confirm=True)
+        await me.send("orders", b"last", confirm=True)
+        one, other = Archive(tmp_path / "a"), Archive(tmp_path / "b")
+        await has(one, b"last")
+        while one.tip("orders") != other.tip("orders"):  # noqa: ASYNC110 (files have no events)
+            await asyncio.sleep(0.01)
+        assert archiver.keeper("orders").place is not None
+        assert records(one) == records(other)
+        assert payloads(one) == [b"first", *(b"%d" % number for number in range(200)), b"last"]
+
+
+@live
+async def test_several_groups_have_archives_of_their_own(tmp_path: Path) -> None:
+    async with cluster(tmp_path, "n1") as at, connect(at["n1"]) as me, archiving(tmp_path / "a", at["n1"], "x", "y"):
+        await me.send("x", b"1")
+        await me.send(["x", "y"], b"2")
+        await me.send("y", b"3", confirm=True)
+        archive = Archive(tmp_path / "a")
+        await has(archive, b"3", "y")
+        await has(archive, b"2", "x")
+        assert archive.groups() == ["x", "y"]
+        assert (payloads(archive, "x"), payloads(archive, "y")) == ([b"1", b"2"], [b"2", b"3"])

@@ -1,0 +1,135 @@
+"""The Spark source over an archive: as a table and as a stream, with Java."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ordercast.archive.entries import Item
+from ordercast.archive.files import GroupFiles
+from ordercast.archive.layout import group_folder
+from ordercast.model.errors import UsageError
+from tests.unit.archive.stories import batch, view
+from tests.unit.archive.test_files import ROOT, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+pytestmark = pytest.mark.spark
+COUNT = 1000
+
+
+def story(start: int, count: int) -> list[Item]:
+    items: list[Item] = [view(start, "a@n1", "b@n2")]
+    items += [
+        batch(b"%d" % number, b"and %d" % number, seq=number) for number in range(start + 1, start + count // 2 + 1)
+    ]
+    return items
+
+
+class Grown:
+    """An archive that grows when the test says so."""
+
+    def __init__(self, folder: Path, group: str = "orders") -> None:
+        self.folder = folder
+        self.group = group
+        self.last = 0
+
+    def grow(self, count: int = COUNT) -> None:
+        """One view, and so many messages."""
+        files = GroupFiles(group_folder(self.folder, self.group))
+        write(files, ROOT, story(self.last + 1, count), after=self.last, segment_size=20_000)
+        files.close()
+        self.last += count + 1
+
+
+@pytest.fixture
+def grown(tmp_path: Path) -> Grown:
+    archive = Grown(tmp_path / "archive")
+    archive.grow()
+    return archive
+
+
+def read(spark: SparkSession, grown: Grown, **options: str) -> DataFrame:
+    return spark.read.format("ordercast").options(**options).load(str(grown.folder))
+
+
+def test_an_archive_is_a_table(spark: SparkSession, grown: Grown) -> None:
+    rows = read(spark, grown, minPartitions="3").orderBy("number", "position").collect()
+    assert [row.number for row in rows] == list(range(2, COUNT + 2))
+    assert (bytes(rows[0].data), rows[0].sender, rows[0].service, rows[0].groups) == (
+        b"2",
+        "alice@n1",
+        "agreed",
+        ["orders"],
+    )
+    assert (rows[0].kind, rows[0].group, rows[0].position.seq) == ("message", "orders", 2)
+    everything = read(spark, grown, includeViews="true").where("kind = 'view'").collect()
+    assert [row.members for row in everything] == [["a@n1", "b@n2"]]
+    assert read(spark, grown, startingPlace="900").count() == COUNT + 2 - 900
+    assert read(spark, grown, startingPlace=f"{ROOT.name}:900").count() == COUNT + 1 - 900
+
+
+def test_several_groups_at_once(spark: SparkSession, grown: Grown) -> None:
+    Grown(grown.folder, "prices").grow(100)
+    counts = {row.group: row["count"] for row in read(spark, grown).groupBy("group").count().collect()}
+    assert counts == {"orders": COUNT, "prices": 100}
+    assert read(spark, grown, subscribe="prices").count() == 100
+
+
+def ended(query: StreamingQuery) -> bool:
+    """False when Spark has not seen its own Python process within ten seconds, which no option changes: on a machine
+    that is very busy it has to be tried again."""
+    try:
+        assert query.awaitTermination(200)
+    except Exception as error:
+        if "failed to connect back" in str(error):
+            return False
+        raise
+    return True
+
+
+def test_a_stream_goes_on_where_it_was(spark: SparkSession, grown: Grown, tmp_path: Path) -> None:
+    def run() -> bool:
+        stream = (
+            spark.readStream.format("ordercast")
+            .options(startingPlace="earliest", maxRowsPerTrigger="300", minPartitions="2")
+            .load(str(grown.folder))
+        )
+        query = (
+            stream.writeStream.format("parquet")
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start(str(tmp_path / "out"))
+        )
+        if not ended(query):
+            return False
+        assert query.lastProgress is None or query.lastProgress.numInputRows <= 300
+        return True
+
+    for _ in range(3):
+        while not run():
+            pass
+        numbers = sorted(row.number for row in spark.read.parquet(str(tmp_path / "out")).select("number").collect())
+        views = {1, *range(COUNT + 2, grown.last + 1, COUNT + 1)}
+        assert numbers == [number for number in range(1, grown.last + 1) if number not in views]
+        grown.grow()
+
+
+def test_wrong_options_are_one_sentence(grown: Grown, tmp_path: Path) -> None:
+    from ordercast.pipeline.source import plan_from
+
+    folder = str(grown.folder)
+    for options, sentence in (
+        ({}, "say where the archive lies"),
+        ({"path": str(tmp_path / "nowhere")}, "there is no archive in"),
+        ({"path": folder, "subscribe": "other"}, "the group other has no archive in .*: there are orders"),
+        ({"path": folder, "maxRowsPerTrigger": "many"}, "is no number"),
+        ({"path": folder, "failOnDataLoss": "perhaps"}, "neither true nor false"),
+        ({"path": folder, "startingOffsets": "earliest"}, "ordercast has no option"),
+    ):
+        with pytest.raises(UsageError, match=sentence):
+            plan_from(options)
