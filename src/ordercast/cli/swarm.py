@@ -15,7 +15,7 @@ from rich.text import Text
 from ordercast.cli.drawing import coverage_table
 from ordercast.cli.quantities import seeds_from
 from ordercast.cli.recording import record, run_info
-from ordercast.cli.terminal import Meter, complain, output, write_json
+from ordercast.cli.terminal import INTERRUPTED, Meter, complain, output, write_json
 from ordercast.model.errors import UsageError
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run_options import replay_command
@@ -41,6 +41,7 @@ class Harvest:
     counts: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
     processes: int = 1
+    is_interrupted: bool = False
     traces: dict[int, str] = field(default_factory=dict)  # of failing seeds
 
     def add(self, outline: Outline) -> None:
@@ -101,7 +102,9 @@ def swarm_command(
         write_json(_document(harvest, wanted))
     else:
         _draw(output(), harvest)
-    return 1 if harvest.failures or (strict_coverage and harvest.never()) else 0
+    if harvest.failures or (strict_coverage and harvest.never()):
+        return 1
+    return INTERRUPTED if harvest.is_interrupted else 0
 
 
 def _options(seed: int, harvest: Harvest) -> SimOptions:
@@ -116,10 +119,15 @@ def _gather(harvest: Harvest, seeds: range, processes: int | None) -> None:
     with Meter("swarm", len(seeds), shown_after_s=0) as meter:
         meter.show(0, "the first results come in batches")
         kind = {"groups": harvest.groups, "replicated": harvest.replicated, "networks": harvest.networks}
-        for outline in swarm(seeds, processes, **kind):
-            harvest.add(outline)
-            harvest.seconds = meter.seconds
-            meter.show(harvest.runs, _progress_note(harvest, len(seeds)))
+        try:
+            for outline in swarm(seeds, processes, **kind):
+                harvest.add(outline)
+                harvest.seconds = meter.seconds
+                meter.show(harvest.runs, _progress_note(harvest, len(seeds)))
+        except KeyboardInterrupt:
+            if not harvest.runs:
+                raise
+            harvest.is_interrupted = True  # what has been run is told
 
 
 def _progress_note(harvest: Harvest, total: int) -> str:
@@ -147,6 +155,7 @@ def _replay(seed: int, harvest: Harvest) -> str:
 def _document(harvest: Harvest, seeds: range) -> dict[str, Any]:
     return {
         "seeds": [seeds[0], seeds[-1]],
+        "interrupted": harvest.is_interrupted,
         "runs": harvest.runs,
         "valid": harvest.runs - len(harvest.failures),
         "failed": len(harvest.failures),
@@ -195,6 +204,8 @@ def _closing(harvest: Harvest) -> Text:
     line = Text("\n")
     line.append(" FAILED " if failed else " VALID ", style="reverse bold red" if failed else "reverse green")
     runs = "run" if harvest.runs == 1 else "runs"
+    if harvest.is_interrupted:
+        line.append("  interrupted after")
     line.append(f"  {harvest.runs:,} {runs}: {harvest.runs - failed:,} valid, {failed:,} failed")
     cores = "core" if harvest.processes == 1 else "cores"
     line.append(f"  ·  {harvest.submissions:,} messages, {harvest.inputs:,} inputs")

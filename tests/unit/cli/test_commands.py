@@ -213,6 +213,18 @@ def test_swarm_json_has_the_documented_keys(call: Call) -> None:
     assert call("swarm", "--seeds", "2", "--processes", "1", "--strict-coverage")[0] == (1 if document["never"] else 0)
 
 
+def test_a_swarm_that_is_interrupted_tells_what_was_run(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(seeds: range, processes: int | None = None, **rest: Any) -> Iterator[Outline]:
+        for seed in seeds[:2]:
+            yield Outline(seed, True, "", "", 10, 1, Counter())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(swarm, "swarm", interrupted)
+    status, out, _ = call("swarm", "--seeds", "2..9")
+    assert status == 130 and "interrupted after  2 runs: 2 valid, 0 failed" in out
+    assert document_of(call("swarm", "--seeds", "2..9", "--json")[1])["interrupted"] is True
+
+
 @pytest.mark.parametrize("groups", [False, True], ids=["engine", "groups"])
 def test_swarm_lists_failing_seeds_with_their_replay_and_trace(
     call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, groups: bool
