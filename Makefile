@@ -6,6 +6,7 @@ READY := .venv/.ready
 .PHONY: demo test check format setup swarm chaos bench-core bench-memory bench-live bench-clients bench-model bench-replicated bench-pipeline bench-campaign clean
 
 demo: $(READY)  ## a simulated cluster loses a member, splits and merges, drawn as it happens
+	@sh packaging/bring-java.sh
 	@$(BIN)/ordercast demo
 
 test: $(READY)  ## all tests, on all cores; those of Spark share one session, in one of the processes

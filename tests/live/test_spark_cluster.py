@@ -31,7 +31,14 @@ def place(_):
     return ordercast.__file__
 
 master, folder = sys.argv[1:]
-with open_session("test", master, {"spark.executor.memory": "512m", "spark.cores.max": "2"}) as session:
+quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+options = {
+    "spark.cores.max": "2",
+    "spark.driver.extraJavaOptions": quick,
+    "spark.executor.extraJavaOptions": quick,
+    "spark.executor.memory": "512m",
+}
+with open_session("test", master, options) as session:
     places = session.sparkContext.parallelize(range(4), 4).map(place).collect()
     assert all("ordercast.zip" in each for each in places), places
     sys.exit(run(["verify", folder, "--json"]))
@@ -51,7 +58,12 @@ def _daemon(name: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     import pyspark
 
     program = Path(pyspark.__file__).parent / "bin" / "spark-class"
-    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    environment = {
+        **os.environ,
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
     with subprocess.Popen(
         [str(program), f"org.apache.spark.deploy.{name}", *arguments],
         stdout=subprocess.DEVNULL,
