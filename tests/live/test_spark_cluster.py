@@ -10,6 +10,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from queue import Queue
+from threading import Thread
 
 import pytest
 
@@ -18,6 +20,8 @@ from ordercast.trace.parquet import RunInfo, write_run
 from tests.unit.checker.histories import Story, without_delivery
 
 pytestmark = pytest.mark.spark
+
+PATIENCE_S = 120  # for one line of Spark's
 
 # In a process of its own: this one may have a session already. The executors' own Python knows another folder as the
 # package, so the zip file proves that what they run came with the session.
@@ -31,7 +35,14 @@ def place(_):
     return ordercast.__file__
 
 master, folder = sys.argv[1:]
-with open_session("test", master, {"spark.executor.memory": "512m", "spark.cores.max": "2"}) as session:
+quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+options = {
+    "spark.cores.max": "2",
+    "spark.driver.extraJavaOptions": quick,
+    "spark.executor.extraJavaOptions": quick,
+    "spark.executor.memory": "512m",
+}
+with open_session("test", master, options) as session:
     places = session.sparkContext.parallelize(range(4), 4).map(place).collect()
     assert all("ordercast.zip" in each for each in places), places
     sys.exit(run(["verify", folder, "--json"]))
@@ -45,13 +56,42 @@ def _free_port() -> int:
         return port
 
 
+class _Said:
+    """What a process writes, line by line, read as it comes: a pipe that nobody empties would stop it."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._lines: Queue[str | None] = Queue()
+        self._process = process
+        Thread(target=self._read, daemon=True).start()
+
+    def wait_for(self, text: str, times: int = 1) -> None:
+        """Until it was said so often; its end is the end of the wait."""
+        said: list[str] = []
+        while times:
+            line = self._lines.get(timeout=PATIENCE_S)
+            assert line is not None, "".join(said[-20:])
+            said.append(line)
+            times -= text in line
+
+    def _read(self) -> None:
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            self._lines.put(line)
+        self._lines.put(None)
+
+
 @contextmanager
-def _daemon(name: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def _daemon(name: str, *arguments: str) -> Iterator[_Said]:
     """One of Spark's own, ended with the block."""
     import pyspark
 
     program = Path(pyspark.__file__).parent / "bin" / "spark-class"
-    environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    environment = {
+        **os.environ,
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
     with subprocess.Popen(
         [str(program), f"org.apache.spark.deploy.{name}", *arguments],
         stdout=subprocess.DEVNULL,
@@ -60,22 +100,10 @@ def _daemon(name: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         env=environment,
     ) as process:
         try:
-            yield process
+            yield _Said(process)
         finally:
             process.terminate()
             process.wait(60)
-
-
-def _wait_for(process: subprocess.Popen[str], text: str, times: int = 1) -> None:
-    """Until it has said so; its end is the end of the wait."""
-    assert process.stderr is not None
-    said = []
-    for line in process.stderr:
-        said.append(line)
-        times -= text in line
-        if not times:
-            return
-    raise AssertionError("".join(said[-20:]))
 
 
 @pytest.fixture
@@ -88,11 +116,11 @@ def master(tmp_path: Path) -> Iterator[str]:
     with ExitStack() as stack:
         serving = ("--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
         first = stack.enter_context(_daemon("master.Master", *serving))
-        _wait_for(first, "New state: ALIVE")
+        first.wait_for("New state: ALIVE")
         for number in range(2):
             place = ("--host", "127.0.0.1", "--webui-port", "0", "-d", str(tmp_path / f"worker{number}"))
             stack.enter_context(_daemon("worker.Worker", "-c", "1", "-m", "1g", *place, url))
-        _wait_for(first, "Registering worker", times=2)
+        first.wait_for("Registering worker", times=2)
         yield url
 
 

@@ -168,7 +168,7 @@ def test_packets_in_one_read_are_the_same_as_packets_one_by_one(data: st.DataObj
 def test_the_real_packets_cover_every_state_and_every_kind() -> None:
     situations = {moment.situation for moment in moments()}
     assert {situation.partition(":")[0] for situation in situations} >= {"Operational", "Gather", "Commit", "Recovery"}
-    for kind in MessageKind:
+    for kind in set(MessageKind) - {MessageKind.PROBE}:  # which is of several networks, and never gets to an engine
         assert any(f" {kind.name} " in situation for situation in situations), kind
     assert "Recovery: recovered DATA of another ring" in situations
 

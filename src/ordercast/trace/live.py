@@ -208,6 +208,7 @@ class _Files:
                 f"a trace of node '{info.name}' with files of {file_size_max} bytes, {files_max} of them, cannot be "
                 "kept: the name must fit a file name, file_size_max be at least 1, files_max at least 0"
             )
+        pa.array([0])  # with its first array pyarrow imports pandas, if it is there: not while the node is running
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._open()

@@ -22,10 +22,12 @@ from ordercast.pipeline.verify.job import _judge_large
 from ordercast.pipeline.verify.judging import judge
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import SATURATED_FIRST, hostile_options
+from ordercast.trace.folder import compact, read_live
 from ordercast.trace.parquet import RunInfo, write_run
 from ordercast.trace.records import Ended, Event
 from tests.unit.checker.histories import Story, without_delivery
 from tests.unit.pipeline.agreement import assert_agreement, in_turn, reference
+from tests.unit.trace.live_traces import write_history
 
 
 def story() -> Story:
@@ -108,6 +110,15 @@ def test_a_record_that_was_cut_short_is_unknown(tmp_path: Path) -> None:
     events: list[Event] = [*told.events, Ended(told.now, complete=False)]
     assert outcome(write_run(tmp_path, RunInfo(1), events)) is Outcome.UNKNOWN
     assert outcome(write_run(tmp_path, RunInfo(1), told.events)) is Outcome.UNKNOWN
+
+
+def test_a_folder_of_live_traces_is_one_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_history(tmp_path, simulate(hostile_options(2), 2, keep_events=True).events, monkeypatch)
+    judged = judge(str(tmp_path))
+    assert judged.verdicts == reference(list(read_live(tmp_path).events()))
+    compacted = judge(str(compact(read_live(tmp_path), tmp_path / "runs")))
+    assert compacted.how == "columns"
+    assert compacted.verdicts == judged.verdicts
 
 
 def test_another_file_is_unknown(tmp_path: Path) -> None:

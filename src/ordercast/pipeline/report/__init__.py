@@ -53,7 +53,9 @@ def report(
     options = SMALL_OPTIONS if sources.size < SMALL_SIZE else {}
     with (
         open_session("report", master, options) as spark,
-        tempfile.TemporaryDirectory(prefix="ordercast-report-") as scratch,
+        tempfile.TemporaryDirectory(
+            prefix=".scratch-", dir=out.absolute()
+        ) as scratch,  # where executors can write, too
     ):
         events = events_of(spark, sources, Path(scratch))
         tables = tables_of(events, lambda done, name: told(done + 1, name))

@@ -85,7 +85,7 @@ def events_of(spark: SparkSession, sources: Sources, scratch: Path) -> DataFrame
     of the report reads them."""
     frames = []
     if sources.runs:
-        frames.append(spark.read.parquet(*(str(file) for file, _ in sources.runs)).select(*COLUMNS))
+        frames.append(spark.read.parquet(*(str(file.absolute()) for file, _ in sources.runs)).select(*COLUMNS))
     if sources.live is not None:
         frames += _live_frames(spark, sources.live, scratch)
     events = frames[0]
