@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check format setup swarm chaos chaos-replicated bench-core bench-memory bench-live bench-clients \
+.PHONY: demo test test-long check format setup swarm chaos chaos-replicated bench-core bench-memory bench-live bench-clients \
 	bench-model bench-networks bench-replicated bench-pipeline bench-campaign bench-archive bench-streaming clean
 
 demo: $(READY)  ## a real cluster on this machine: one daemon killed, one cut off, one late; all of it judged
@@ -12,6 +12,10 @@ demo: $(READY)  ## a real cluster on this machine: one daemon killed, one cut of
 test: $(READY)  ## all tests, on all cores; those of Spark share one session, in one of the processes
 	@sh packaging/bring-java.sh
 	$(BIN)/pytest -n auto --dist loadgroup
+
+test-long: $(READY)  ## those that are left out of it: more faults of networks, a Spark cluster, kills through Spark (ORDERCAST_KILLS=N)
+	@sh packaging/bring-java.sh
+	$(BIN)/pytest -n auto --dist loadgroup -m long
 
 check: $(READY)  ## exactly what CI runs
 	$(BIN)/ruff format --check .

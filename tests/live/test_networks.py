@@ -97,9 +97,12 @@ def wait_for_alarms(cluster: LiveCluster, kind: str, times: int = 1) -> None:
 @pytest.mark.parametrize(
     ("style", "fault"),
     [
-        *(("active", fault) for fault in (whole, cannot_send, cannot_receive, subsets, lossy)),
-        *(("passive", fault) for fault in (whole, cannot_send, cannot_receive, subsets, lossy)),
-        *(("active-passive", fault) for fault in (whole, cannot_receive, lossy)),
+        *(("active", fault) for fault in (whole, subsets, lossy)),
+        *(("passive", fault) for fault in (cannot_send, lossy)),
+        ("active-passive", cannot_receive),
+        *(pytest.param("active", fault, marks=pytest.mark.long) for fault in (cannot_send, cannot_receive)),
+        *(pytest.param("passive", fault, marks=pytest.mark.long) for fault in (whole, cannot_receive, subsets)),
+        *(pytest.param("active-passive", fault, marks=pytest.mark.long) for fault in (whole, lossy)),
     ],
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
@@ -117,13 +120,18 @@ def test_a_network_fails_and_is_repaired(tmp_path: Path, style: str, fault: Faul
 @pytest.mark.parametrize(
     ("fault", "conclusion"),
     [
-        (whole, "nobody hears anybody there: the network as a whole is down"),
+        pytest.param(whole, "nobody hears anybody there: the network as a whole is down", marks=pytest.mark.long),
         (cannot_send, "nobody hears n3 there, and the others hear each other: it cannot send"),
-        (cannot_receive, "n3 hears nobody there, and the others hear each other: it cannot receive"),
-        (
+        pytest.param(
+            cannot_receive,
+            "n3 hears nobody there, and the others hear each other: it cannot receive",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
             subsets,
             "some do not reach some others there: n1 does not hear n3, n4; n2 does not hear n3, n4; "
             "n3 does not hear n1, n2; n4 does not hear n1, n2",
+            marks=pytest.mark.long,
         ),
     ],
     ids=["whole", "cannot send", "cannot receive", "subsets"],
@@ -141,13 +149,16 @@ def test_the_records_tell_what_broke(tmp_path: Path, fault: Fault, conclusion: s
 
 
 @needs_switch
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize(
+    "style", [style if style == "passive" else pytest.param(style, marks=pytest.mark.long) for style in STYLES]
+)
 def test_a_slow_network_beside_a_fast_one(tmp_path: Path, style: str) -> None:
     with live(tmp_path, style, switch=True) as cluster:
         cluster.hosts.disturb(Link(delay_ms=3), network=BAD)
         cluster.wait_for_more(400)
 
 
+@pytest.mark.long
 def test_a_network_that_flaps(tmp_path: Path) -> None:
     with live(tmp_path, "active") as cluster:
         for times in (1, 2):

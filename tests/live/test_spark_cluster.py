@@ -19,7 +19,7 @@ from ordercast.pipeline.session import missing_for_spark
 from ordercast.trace.parquet import RunInfo, write_run
 from tests.unit.checker.histories import Story, without_delivery
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 PATIENCE_S = 120  # for one line of Spark's
 

@@ -20,7 +20,7 @@ from ordercast.model.events import Message
 from ordercast.pipeline.session import missing_for_spark
 from tests.runtime.cluster import Cluster
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(1500)]
 ROOT = Path(__file__).parents[2]
 KILLS = int(os.environ.get("ORDERCAST_KILLS", "2"))
 ROWS = int(os.environ.get("ORDERCAST_ROWS", "4000"))
