@@ -55,7 +55,7 @@ def campaign(
 
 def _run(plan: Campaign, folder: Path, master: str | None, rerun_failed: bool) -> tuple[Outcome, float]:
     """And how long the simulations took, Spark's start not counted."""
-    wanted = len(plan.cells) * len(plan.seeds)
+    wanted = plan.runs
     meter = Meter("campaign", wanted, shown_after_s=0)
     with meter:
         meter.show(0, "starting Spark")

@@ -69,9 +69,8 @@ def run_campaign(
     results = Results(folder)
     with results.locked():
         jobs = jobs_of(campaign, results.done(failed_too=not rerun_failed))
-        wanted = len(campaign.cells) * len(campaign.seeds)
         progress = Progress(len(jobs))
-        results.describe(campaign, wanted - len(jobs))
+        results.describe(campaign, campaign.runs - len(jobs))
 
         def keep(table: pa.Table) -> None:
             results.append(table)

@@ -60,7 +60,7 @@ def page_of(campaign: Campaign, rows: Sequence[Row]) -> Page:
     for row in rows:
         total.add(row)
     failures = failures_of(rows)
-    wanted = len(campaign.cells) * len(campaign.seeds)
+    wanted = campaign.runs
     sections = [_failure_section(campaign, failures)] if failures else []
     sections += [comparison_section(campaign, comparison, rows) for comparison in campaign.comparisons]
     sections.append(_cell_section(campaign, rows))

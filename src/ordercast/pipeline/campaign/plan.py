@@ -96,6 +96,11 @@ class Campaign:
     def name(self) -> str:
         return self.path.stem
 
+    @property
+    def runs(self) -> int:
+        """Cells that run the same, such as where two grids cross, are run once."""
+        return len({cell.key for cell in self.cells}) * len(self.seeds)
+
     def cell(self, name: str) -> Cell:
         found = next((cell for cell in self.cells if cell.name == name), None)
         if found is None:

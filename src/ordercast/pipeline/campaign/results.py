@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ordercast.model.errors import UsageError
-from ordercast.pipeline.campaign.plan import Campaign, Cell
+from ordercast.pipeline.campaign.plan import Campaign
 from ordercast.pipeline.campaign.trial import SCHEMA, VALID
 
 PARTS = "results"
@@ -104,7 +104,7 @@ class Results:
             "file": str(campaign.path),
             "seeds": [campaign.seeds[0], campaign.seeds[-1]],
             "cells": [cell.name for cell in campaign.cells],
-            "runs": len(campaign.cells) * len(campaign.seeds),
+            "runs": campaign.runs,
             "done": done,
         }
         unfinished = self.folder / f".{ABOUT}.unfinished"
@@ -114,9 +114,5 @@ class Results:
 
 def jobs_of(campaign: Campaign, done: set[tuple[str, int]]) -> list[Job]:
     """What is still to be run."""
-    keys = [cell.key for cell in campaign.cells]
-    return [(place, seed) for seed in campaign.seeds for place, key in enumerate(keys) if (key, seed) not in done]
-
-
-def cells_named(campaign: Campaign) -> dict[str, Cell]:
-    return {cell.key: cell for cell in campaign.cells}
+    places = {cell.key: place for place, cell in enumerate(campaign.cells)}  # those who run the same have one
+    return [(place, seed) for seed in campaign.seeds for key, place in places.items() if (key, seed) not in done]

@@ -53,6 +53,13 @@ def test_what_is_done_is_not_a_job(tmp_path: Path) -> None:
     assert len(more) == 11
 
 
+def test_cells_that_run_the_same_are_run_once(tmp_path: Path) -> None:
+    campaign = small_campaign(tmp_path)
+    crossing = replace(campaign, cells=[*campaign.cells, replace(campaign.cells[0], name="again")])
+    assert crossing.runs == campaign.runs == 8
+    assert len(jobs_of(crossing, set())) == 8
+
+
 def test_failed_runs_are_done_unless_they_are_to_be_run_again_and_the_later_row_counts(tmp_path: Path) -> None:
     campaign, results = small_campaign(tmp_path), Results(tmp_path / "out")
     row = trial(campaign.cells[0], 1)
