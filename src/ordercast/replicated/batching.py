@@ -145,14 +145,13 @@ class Batches:
                 future.set_result(make(Answer, (position, result)))
         return self._settled(batch)
 
-    def refuse(self, number: int, error: Exception) -> list[bytes]:
-        """Those that nobody waits for: they are to be submitted again."""
+    def refuse(self, number: int, error: Exception) -> tuple[list[bytes], bool]:
+        """Those that nobody waits for: they are to be submitted again. And whether there is something to be flushed."""
         batch = self.underway.pop(number, None)
         if batch is None:
-            return []
+            return [], False
         batch.fail(error)
-        self._settled(batch)
-        return batch.posted
+        return batch.posted, self._settled(batch)
 
     def _settled(self, batch: Batch) -> bool:
         """There is room for others."""

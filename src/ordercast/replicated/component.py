@@ -42,7 +42,7 @@ class Component:
 
     @property
     def may_be_forced(self) -> bool:
-        return self.refuses and bool(self.holders) and not self.is_signalled
+        return self.refuses and bool(self.holders)
 
     @property
     def is_live(self) -> bool:
@@ -60,9 +60,12 @@ class Component:
         return self.life(sender) == Life(sender, loaded.life, loaded.stint)
 
     def admits_united(self, sender: str, united: United) -> bool:
-        """It is the uniter's word on this view's sides, and the view has not begun to end."""
+        """It is the uniter's word on this view's sides. When the view is ending nothing is united any more; but if one
+        side is enough, others may have gone on with it before the signal, so its members must."""
         sides = () if self.decision is None else self.decision.sides
-        if not sides or self.is_signalled or united.view != self.view.id or sender != uniter_of(sides):
+        if not sides or united.view != self.view.id or sender != uniter_of(sides):
+            return False
+        if self.is_signalled and len(united.numbers) > 1:
             return False
         if not united.numbers or not {side.number for side in sides}.issuperset(united.numbers):
             return False

@@ -239,9 +239,10 @@ class Core(Facts):
     def _on_force(self, component: Component, effects: list[Effect]) -> None:
         """It is another sequence from here on: whoever comes with more of the old one has something else."""
         component.is_primary = True
+        component.step += 1
         track = self._track(component)
         if track is not None:
-            track.lineage = Lineage(component.view.id)
+            track.lineage = Lineage(component.view.id, 1)  # 0 is a beginning, which may turn out to have failed
         self._form(component)
         effects.append(self._changed(Reason.FORCED))
         self._catch_up(component, effects)

@@ -82,9 +82,8 @@ def decide_united(view: ViewId, states: States, sides: Sequence[Side], uniter: s
 
 
 def _decide_primary(view: ViewId, states: States, rule: Rule) -> Decision:
-    knowledge, refuted = _known(states)
-    lineages = {state.rank.lineage for state in states.values() if state.rank is not None}
-    forgotten = frozenset(lineages.intersection(Lineage(attempt.point.view) for attempt in refuted))
+    knowledge = _known(states)
+    forgotten = _forgotten(states, knowledge)
     point = Point(view, 0)
     ranks = {
         name: state.rank
@@ -130,8 +129,8 @@ def _others(states: States, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(states.keys() - set(names)))
 
 
-def _known(states: States) -> tuple[Knowledge, list[Electorate]]:
-    """Of all together; and the attempts that turn out to have failed."""
+def _known(states: States) -> Knowledge:
+    """Of all together, without the attempts that turn out to have failed."""
     formed = max((state.formed for state in states.values() if state.formed is not None), default=None)
     attempts = {
         attempt
@@ -139,8 +138,8 @@ def _known(states: States) -> tuple[Knowledge, list[Electorate]]:
         for attempt in state.attempts
         if formed is None or attempt.point > formed.point
     }
-    refuted = sorted(attempt for attempt in attempts if _is_refuted(attempt, states))
-    return Knowledge(formed, tuple(sorted(attempts.difference(refuted)))), refuted
+    refuted = {attempt for attempt in attempts if _is_refuted(attempt, states)}
+    return Knowledge(formed, tuple(sorted(attempts.difference(refuted))))
 
 
 def _votes(best: Rank, states: States, knowledge: Knowledge) -> dict[str, tuple[Life, ...]]:
@@ -156,6 +155,14 @@ def _votes(best: Rank, states: States, knowledge: Knowledge) -> dict[str, tuple[
         for life in sorted(needed):
             votes[life.name] = (*votes.get(life.name, ()), life)
     return votes
+
+
+def _forgotten(states: States, knowledge: Knowledge) -> frozenset[Lineage]:
+    """Beginnings that failed: nothing that may have been decided is known of them, nor of what came after. (One that an
+    operator forced is none, whatever came of it.)"""
+    begun = {state.rank.lineage for state in states.values() if state.rank is not None and not state.rank.lineage.side}
+    last = max((electorate.point.view for electorate in knowledge.electorates()), default=None)
+    return frozenset(lineage for lineage in begun if last is None or lineage.view > last)
 
 
 def _is_refuted(attempt: Electorate, states: States) -> bool:

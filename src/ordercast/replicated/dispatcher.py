@@ -18,6 +18,9 @@ from ordercast.stream.pieces import size_of
 TURN_SIZE = 256 << 10  # bytes that are handed over before the event loop has its turn
 
 
+Told = Batch | View | Transition | Left | Reconnected  # what listeners are told of
+
+
 class Listener(Protocol):
     """A replica of one group."""
 
@@ -29,6 +32,9 @@ class Listener(Protocol):
 
     def on_ended(self, error: BaseException) -> None:
         """Nothing will come any more."""
+
+    def on_failed(self, error: Exception) -> None:
+        """It has raised this itself; others of the member go on."""
 
 
 class Dispatcher:
@@ -78,23 +84,33 @@ class Dispatcher:
             listener.on_ended(error)
 
     def _hand_over(self, piece: Piece) -> None:
-        if isinstance(piece, Batch):
-            for group in piece.groups:
-                if (listener := self._listeners.get(group)) is not None:
-                    listener.on_messages(piece)
-        elif isinstance(piece, Reconnected):
-            for listener in list(self._listeners.values()):
-                listener.on_cut_off(piece.name)
-        elif isinstance(piece, Dropped):
+        if isinstance(piece, Dropped):
             raise UsageError('messages were dropped, and a replica needs them all: connect with slow="wait"')
-        elif (listener := self._listeners.get(piece.group)) is not None:
-            if isinstance(piece, View):
-                listener.on_view(piece)
-            elif isinstance(piece, Transition):
-                listener.on_transition(piece)
-            else:
-                assert isinstance(piece, Left)
-                listener.on_cut_off(None)
+        for listener in self._concerned(piece):
+            try:
+                _tell(listener, piece)
+            except Exception as error:
+                listener.on_failed(error)
+
+    def _concerned(self, piece: Told) -> list[Listener]:
+        if isinstance(piece, Reconnected):
+            return list(self._listeners.values())
+        groups = piece.groups if isinstance(piece, Batch) else (piece.group,)
+        return [listener for group in groups if (listener := self._listeners.get(group)) is not None]
+
+
+def _tell(listener: Listener, piece: Told) -> None:
+    match piece:
+        case Batch():
+            listener.on_messages(piece)
+        case Reconnected():
+            listener.on_cut_off(piece.name)
+        case View():
+            listener.on_view(piece)
+        case Transition():
+            listener.on_transition(piece)
+        case Left():
+            listener.on_cut_off(None)
 
 
 _DISPATCHERS: WeakKeyDictionary[Member, Dispatcher] = WeakKeyDictionary()

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
-from ordercast.model.errors import UsageError
+from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Batch, Transition, View
 from ordercast.replicated.arrival import Arrival, Arrivals, Served, address_of, key_of
 from ordercast.replicated.batching import Answer, Batches, Waiting, encode_batch
@@ -108,6 +108,7 @@ class Replica(Generic[FrontT]):
         self._syncs: dict[int, asyncio.Future[None]] = {}
         self._again: list[bytes] = []  # that nobody waits for and that were refused
         self._ended: BaseException | None = None
+        self._leaving: asyncio.Task[None] | None = None  # after a failure
 
     # Beginning and end
 
@@ -140,12 +141,17 @@ class Replica(Generic[FrontT]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._ended is None:
-            with suppress(Exception):
-                async with asyncio.timeout(LEAVE_S):
-                    await self._member.leave(self.group)
-                    await self._left.wait()
+        if self._leaving is not None:
+            await self._leaving
+        elif self._ended is None:
+            await self._leave()
         await self._stop(ReplicaEnded(f"the replica of {self.group} was closed"))
+
+    async def _leave(self) -> None:
+        with suppress(Exception):
+            async with asyncio.timeout(LEAVE_S):
+                await self._member.leave(self.group)
+                await self._left.wait()
 
     async def _stop(self, error: BaseException) -> None:
         self._end(error)
@@ -242,14 +248,18 @@ class Replica(Generic[FrontT]):
     # What the dispatcher hands over
 
     def on_view(self, view: View) -> None:
-        self._carry_out(self._core.on_view(view))
-        self._look()
+        if self._ended is None:
+            self._carry_out(self._core.on_view(view))
+            self._look()
 
     def on_transition(self, transition: Transition) -> None:
-        self._carry_out(self._core.on_transition(transition))
-        self._look()
+        if self._ended is None:
+            self._carry_out(self._core.on_transition(transition))
+            self._look()
 
     def on_messages(self, batch: Batch) -> None:
+        if self._ended is not None:
+            return
         before = (self._machine.count, self._machine.loads, self.status)
         self._carry_out(self._core.on_messages(batch.sender, batch.data))
         if before != (self._machine.count, self._machine.loads, self.status):
@@ -258,6 +268,8 @@ class Replica(Generic[FrontT]):
     def on_cut_off(self, name: str | None) -> None:
         """Left or reconnected, perhaps under another name: nothing that was not sent yet is of use."""
         self._left.set()
+        if self._ended is not None:
+            return
         self._outbox.clear()
         self._carry_out(self._core.cut_off(name or self._core.me.name))
         if name is not None:
@@ -266,6 +278,13 @@ class Replica(Generic[FrontT]):
 
     def on_ended(self, error: BaseException) -> None:
         self._end(ReplicaEnded(f"the replica of {self.group} has ended: {error}"))
+
+    def on_failed(self, error: Exception) -> None:
+        """Of the application's code, or its disk: the copy here may not be what the others have. It leaves the group,
+        so that nobody waits for it."""
+        if self._ended is None:
+            self._end(ReplicaEnded(f"the replica of {self.group} has failed: {error!r}"))
+            self._leaving = asyncio.get_running_loop().create_task(self._leave())
 
     def _cannot_send(self, error: Exception) -> None:
         self._end(ReplicaEnded(f"the replica of {self.group} cannot send: {error}"))
@@ -320,8 +339,11 @@ class Replica(Generic[FrontT]):
     def _go_on(self) -> None:
         """The network has had its turn."""
         if self._ended is None:
-            self._carry_out(self._core.go_on())
-            self._look()
+            try:
+                self._carry_out(self._core.go_on())
+                self._look()
+            except Exception as error:
+                self.on_failed(error)
 
     def _confirmed(self, confirm: Confirm) -> None:
         future = self._syncs.get(confirm.request)
@@ -333,7 +355,10 @@ class Replica(Generic[FrontT]):
 
     def _refused(self, refuse: Refuse) -> None:
         error = self._refusal(refuse.why)
-        self._again += self._batches.refuse(refuse.request, error)
+        posted, has_more = self._batches.refuse(refuse.request, error)
+        self._again += posted
+        if has_more:
+            asyncio.get_running_loop().call_soon(self._flush)
         future = self._syncs.get(refuse.request)
         if future is not None and not future.done():
             future.set_exception(error)
@@ -351,8 +376,17 @@ class Replica(Generic[FrontT]):
 
     def _load(self, arrival: Arrival) -> list[Effect]:
         assert arrival.preface is not None
-        return self._core.loaded(arrival.point, arrival.preface, arrival.filling)
+        try:
+            return self._core.loaded(arrival.point, arrival.preface, arrival.filling)
+        except WireError:
+            raise  # another picture: it is fetched again
+        except Exception as error:
+            self.on_failed(error)
+            return []
 
     def _loaded(self, effects: list[Effect]) -> None:
-        self._carry_out(effects)
-        self._look()
+        try:
+            self._carry_out(effects)
+            self._look()
+        except Exception as error:
+            self.on_failed(error)

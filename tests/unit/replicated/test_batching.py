@@ -95,7 +95,7 @@ def test_each_gets_its_own_answer_and_what_nobody_waits_for_is_given_back() -> N
         answers = [await future for future in futures[:2]]
         assert answers == [(7, b"x"), (9, b"z")] and all(isinstance(answer, Answer) for answer in answers)
         batches.underway = {2: Batch([b"c", b"posted"], [futures[2], None])}
-        assert batches.refuse(2, ValueError("no")) == [b"posted"]
+        assert batches.refuse(2, ValueError("no")) == ([b"posted"], False)
         with pytest.raises(ValueError, match="no"):
             await futures[2]
 

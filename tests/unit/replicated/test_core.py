@@ -408,3 +408,56 @@ def test_what_was_to_be_forced_in_another_view_is_not() -> None:
     stage.queue.extend(late)
     stage.settle(*ALL)
     assert stage.last("a").reason is Reason.NO_QUORUM
+
+
+@pytest.mark.parametrize("rule", [EQUAL, LastMajority(frozenset(ALL))])
+def test_a_beginning_on_which_a_later_component_stood_is_not_forgotten(rule: Rule) -> None:
+    """It was attempted, and the next view made something of it before one came who had never heard of it."""
+    stage = Stage(*ALL, rule=rule)
+    stage.view(1, *ALL)
+    stage.signal(1, *ALL)
+    stage.deliver("a", "b")  # both attempt the beginning, and c hears nothing
+    stage.view(2, "a", "b")
+    said = list(stage.queue)
+    stage.deliver("b")
+    stage.submit("b", b"one")
+    said += stage.queue
+    stage.deliver("b")
+    assert stage.confirmed("b") == [(1, 1)]
+    stage.signal(2, "a")
+    stage.queue.extend(said)
+    stage.deliver("a")
+    stage.view(3, "a", "c")
+    stage.settle("a", "c")
+    assert stage.cores["a"].held + len(stage.words("a")[0]) == 1  # what was confirmed is still there
+    stage.view(4, *ALL)
+    stage.settle(*ALL)
+    for name in ALL:
+        if stage.fetches(name) and not stage.cores[name].is_primary:
+            stage.transfer(name)
+            stage.settle(*ALL)
+    assert stage.cores["b"].is_primary and stage.words("a", "b") == [[b"one"]] * 2
+
+
+def test_who_hears_of_the_force_after_the_signal_holds_what_follows() -> None:
+    stage = begun()
+    for name in ("b", "c"):
+        stage.start(name, founding=False)
+    stage.view(2, *ALL)
+    stage.settle(*ALL)
+    stage.transfer("b")
+    stage.settle(*ALL)
+    stage.carry_out("a", stage.cores["a"].force())
+    request = stage.submit("a", b"two") if not stage.refused("a") else 0
+    said = list(stage.queue)
+    stage.deliver("a")
+    stage.submit("a", b"three")
+    said += stage.queue
+    stage.deliver("a")
+    assert request == 0 or stage.confirmed("a")
+    stage.signal(2, "b")
+    stage.queue.extend(said)
+    stage.deliver("b")
+    stage.view(3, "a", "b")
+    stage.settle("a", "b")
+    assert stage.words("b") == stage.words("a") and stage.words("b")[0][-1] == b"three"

@@ -285,3 +285,32 @@ def test_too_many_united_sessions_are_forgotten_and_counted() -> None:
     more = Sessions({life: Session(1) for life in range(SESSIONS_MAX, SESSIONS_MAX + 7)})
     both = united_sessions([many, more])
     assert (len(both.by_life), both.forgotten) == (SESSIONS_MAX, 7)
+
+
+def test_who_hears_after_the_signal_that_one_side_is_enough_goes_on_with_it() -> None:
+    stage = begun()
+    stage.view(2, "a", "b")
+    stage.settle("a", "b")
+    stage.view(20, "c")
+    stage.settle("c")
+    stage.submit("a", b"two")
+    stage.settle("a", "b")
+    stage.view(30, *ALL)
+    stage.deliver(*ALL)
+    stage.transfer("a")
+    said = list(stage.queue)
+    stage.deliver("a")
+    stage.submit("a", b"three")
+    said += stage.queue
+    stage.deliver("a")
+    assert stage.words("a")[0][-1] == b"three"  # and confirmed
+    stage.signal(30, "b", "c")
+    stage.queue.extend(said)
+    stage.deliver("b", "c")
+    stage.view(40, "b", "c")  # a has died
+    stage.settle("b", "c")
+    stage.transfer("b")
+    stage.settle("b", "c")
+    stage.transfer("c")
+    stage.settle("b", "c")
+    assert stage.words("b", "c") == [[b"base", b"two", b"three"]] * 2
