@@ -6,8 +6,10 @@ READY := .venv/.ready
 .PHONY: demo test test-long check format setup swarm chaos chaos-replicated bench-core bench-memory bench-live bench-clients \
 	bench-model bench-networks bench-replicated bench-pipeline bench-campaign bench-archive bench-streaming clean
 
-demo: $(READY)  ## a real cluster on this machine: one daemon killed, one cut off, one late; all of it judged
-	@$(BIN)/ordercast demo
+demo: $(READY)  ## a real cluster on this machine: one daemon killed, one cut off, one late; all of it judged, and a report
+	@sh packaging/bring-java.sh
+	@rm -rf build/demo
+	@$(BIN)/ordercast demo --keep build/demo
 
 test: $(READY)  ## all tests, on all cores; those of Spark share one session, in one of the processes
 	@sh packaging/bring-java.sh

@@ -24,6 +24,7 @@ from ordercast.cli.demo.script import Script
 from ordercast.cli.demo.stage import Stage
 from ordercast.cli.demo.story import perform
 from ordercast.cli.main import run
+from ordercast.pipeline.session import missing_for_spark
 from ordercast.trace.client_records import GotMessage
 from ordercast.trace.replica_records import Returned
 
@@ -71,6 +72,7 @@ def eventually(is_so: Callable[[], bool]) -> None:
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [*COMMAND, *arguments],
+        cwd=folder.parent,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -88,7 +90,7 @@ def until(process: subprocess.Popen[str], words: str) -> str:
 
 def test_the_demo_tells_its_story_and_is_valid(folder: Path, tmp_path: Path) -> None:
     keep = tmp_path / "kept"
-    process = start(folder, "--keep", str(keep))
+    process = start(folder, "--keep", keep.name)
     out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, err) == (0, ""), out[-3000:]
     assert "\x1b[" not in out
@@ -105,13 +107,35 @@ def test_the_demo_tells_its_story_and_is_valid(folder: Path, tmp_path: Path) -> 
     ):  # fmt: skip
         assert words in told, words
     assert any(line.startswith(" VALID   46 of 46 promises kept") for line in lines)
-    assert f"  ordercast check {keep}/traces" in lines
+    assert "  ordercast check kept/traces" in lines
+    check_spark(lines, keep)
     assert (list(folder.iterdir()), processes_of(folder)) == ([], [])
     check_document(json.loads((keep / "result.json").read_text()), len(story))
     assert judge(keep / "traces").is_valid
     for page in PAGES:
         missing = shown_by(page.read_text(encoding="utf-8").splitlines()) - {masked(line) for line in story}
         assert not missing, f"{page.name} shows what the demo did not say; paste a real log"
+
+
+def check_spark(lines: list[str], keep: Path) -> None:
+    if (missing := missing_for_spark()) is not None:
+        assert f"No verdict of Spark and no report: {missing}." in lines
+        return
+    assert any(line.startswith(" VALID   15 of 15 promises of order and views, judged by Spark") for line in lines)
+    assert "Its report, a page for a browser: kept/report/report.html" in lines
+    assert "Who was in which view" in (keep / "report" / "report.html").read_text(encoding="utf-8")
+
+
+def test_without_spark_the_demo_says_so_and_is_valid(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(demo, "Script", lambda: SMALL)
+    monkeypatch.setattr("ordercast.cli.demo.on_spark.missing_for_spark", lambda: "Spark needs Java: install it")
+    assert run(["demo", "--keep", str(tmp_path / "kept")]) == 0
+    assert "No verdict of Spark and no report: Spark needs Java: install it." in capsys.readouterr().out
+    assert json.loads((tmp_path / "kept" / "result.json").read_text())["spark"] == {
+        "missing": "Spark needs Java: install it", "verdicts": [], "report": None,
+    }  # fmt: skip
 
 
 def shown_by(lines: list[str]) -> set[str]:

@@ -5,7 +5,8 @@ crew               the clients of a daemon: in groups, and with a replica of a d
 stage              all that runs, and what is seen of it
 story              what happens, chapter by chapter; `bursts` and `settling` are two of them
 log, display       what is told of it
-judging, result    the verdicts of the checkers, and the end
+judging, on_spark  the verdicts of the checkers, and of Spark on traces that are kept
+result             the end
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -27,8 +29,9 @@ from ordercast.cli.demo.display import Display, Teller
 from ordercast.cli.demo.evidence import Evidence
 from ordercast.cli.demo.judging import judge_all
 from ordercast.cli.demo.log import Log
+from ordercast.cli.demo.on_spark import judge_on_spark
 from ordercast.cli.demo.rates import Reached
-from ordercast.cli.demo.result import Result, draw_result, draw_ways_on
+from ordercast.cli.demo.result import Result, draw_on_spark, draw_result, draw_ways_on
 from ordercast.cli.demo.script import Script
 from ordercast.cli.demo.stage import Stage
 from ordercast.cli.demo.story import perform
@@ -41,21 +44,23 @@ from ordercast.replicated.replica import ReplicaEnded
 EXAMPLE = "Example: ordercast demo --keep demo"
 TRACES = "traces"
 RESULT = "result.json"
+REPORT = "report"
 REASON_S = 2.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def demo(
     keep: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep the daemons' traces and the result in this new folder.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep traces and result in this new folder; Spark judges and draws them."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
 ) -> int:
     """Watch a real cluster on this machine: three daemons with clients in groups and a replicated dictionary.
 
     One daemon is killed with kill -9, one is cut off and healed, one joins late. Then checkers judge everything that
-    was recorded. It takes about half a minute, needs no configuration and no root, and leaves nothing behind.
-    Exit status 1 unless all is VALID.
+    was recorded. It takes about half a minute, needs no configuration and no root, and leaves nothing behind but
+    what --keep asks for. Exit status 1 unless all is VALID.
     """
     if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
         raise UsageError(f"{keep} is not an empty folder: give --keep a new one")
@@ -73,20 +78,29 @@ def show(console: Console, keep: Path | None, script: Script) -> Result:
         traces = (keep or folder) / TRACES
         traces.mkdir(parents=True)
         result = _play_and_judge(console, folder, traces, keep, script)
-        if keep is not None:
-            text = json.dumps(result.document(), indent=2, ensure_ascii=False)
-            (keep / RESULT).write_text(text + "\n", encoding="utf-8")
-            draw_ways_on(console, traces)
-        return result
+        return result if keep is None else _kept(console, keep, result)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _kept(console: Console, keep: Path, result: Result) -> Result:
+    traces = keep / TRACES
+    if result.error is None:
+        console.print()
+        with _interruptible(), console.status("Spark …") as status:
+            result = replace(result, on_spark=judge_on_spark(traces, keep / REPORT, status.update))
+        draw_on_spark(console, result.on_spark)
+    text = json.dumps(result.document(), indent=2, ensure_ascii=False)
+    (keep / RESULT).write_text(text + "\n", encoding="utf-8")
+    draw_ways_on(console, traces)
+    return result
 
 
 def _play_and_judge(console: Console, folder: Path, traces: Path, keep: Path | None, script: Script) -> Result:
     kept = None if keep is None else traces
     log = Log(Teller(console).tell)
     try:
-        played = asyncio.run(_play(console, Stage(folder, traces, log, News()), script))
+        played = asyncio.run(_play(console, Stage(folder, traces.absolute(), log, News()), script))
     except NotSettled as error:
         complain(str(error))
         return Result(log.entries, log.seconds, error=str(error), traces=kept)

@@ -13,6 +13,7 @@ from rich.text import Text
 from ordercast.checker import Outcome, combined
 from ordercast.cli.demo.judging import Panel
 from ordercast.cli.demo.log import Entry
+from ordercast.cli.demo.on_spark import OnSpark
 from ordercast.cli.demo.rates import Reached
 from ordercast.cli.documents import verdict_document, verdict_documents
 from ordercast.cli.drawing import closing_line, draw_witnesses, outcome_text
@@ -28,10 +29,12 @@ class Result:
     digests: dict[str, str] | None = None  # by replica
     error: str | None = None  # why it ended before its time
     traces: Path | None = None  # where they were kept
+    on_spark: OnSpark | str | None = None  # a sentence says why there is no Spark
 
     @property
     def is_valid(self) -> bool:
-        return self.error is None and bool(self.panels) and all(panel.is_valid for panel in self.panels)
+        agrees = not isinstance(self.on_spark, OnSpark) or self.on_spark.outcome is Outcome.VALID
+        return agrees and self.error is None and bool(self.panels) and all(panel.is_valid for panel in self.panels)
 
     def document(self) -> dict[str, Any]:
         return {
@@ -54,7 +57,16 @@ class Result:
                 for entry in self.entries
             ],
             "traces": None if self.traces is None else str(self.traces),
+            "spark": _spark_document(self.on_spark),
         }
+
+
+def _spark_document(on_spark: OnSpark | str | None) -> dict[str, Any] | None:
+    if on_spark is None:
+        return None
+    if isinstance(on_spark, str):
+        return {"missing": on_spark, "verdicts": [], "report": None}
+    return {"missing": None, "verdicts": verdict_documents(on_spark.verdicts), "report": str(on_spark.page)}
 
 
 def draw_result(console: Console, result: Result) -> None:
@@ -79,6 +91,18 @@ def _facts(result: Result) -> list[str]:
         if reached.command_ms is not None:
             facts.append(f"a command in {reached.command_ms:.2f} ms")
     return [*facts, f"{result.seconds:.0f} s"]
+
+
+def draw_on_spark(console: Console, on_spark: OnSpark | str | None) -> None:
+    if isinstance(on_spark, str):
+        console.print(Text(f"No verdict of Spark and no report: {on_spark}."), soft_wrap=True)
+    elif on_spark is not None:
+        draw_witnesses(console, on_spark.verdicts)
+        valid = sum(verdict.outcome is Outcome.VALID for verdict in on_spark.verdicts)
+        sentence = f"{valid} of {len(on_spark.verdicts)} promises of order and views, judged by Spark"
+        facts = [f"{on_spark.events:,} events", f"{on_spark.seconds:.0f} s"]
+        console.print(closing_line(on_spark.outcome, sentence, facts), soft_wrap=True)
+        console.print(Text(f"Its report, a page for a browser: {on_spark.page}"), soft_wrap=True)
 
 
 def draw_ways_on(console: Console, traces: Path) -> None:

@@ -240,13 +240,15 @@ def _level(value: int | None, name: str, largest: float) -> list[Mark]:
 
 
 def _visit_plot(tables: Tables, visit_max: int | None) -> Plot:
-    bars = [(row["sent"] - 0.5, row["sent"] + 0.5, float(row["visits"])) for row in tables.visit_sizes.to_pylist()]
+    """Most visits send a packet or two and a few very many: both axes are bent, that all are seen."""
+    bars = [(row["sent"] - 0.49, row["sent"] + 0.51, float(row["visits"])) for row in tables.visit_sizes.to_pylist()]
     notes = [f"{row['sent']} packets in {row['visits']:,} visits" for row in tables.visit_sizes.to_pylist()]
     largest = max(bar[1] for bar in bars)
     marks = [Mark(visit_max, f"visit_max {visit_max}")] if visit_max is not None and largest * 4 >= visit_max else []
-    x = Axis("packets sent in a visit", low=0.5, high=max([largest, *(mark.at + 0.5 for mark in marks)]))
+    x = Axis("packets sent in a visit", is_log=True, low=0.51, high=max([largest, *(mark.at + 0.5 for mark in marks)]))
     series = [Series("", bars, Shape.BARS, 2, notes=notes)]
-    return Plot("How much a visit sends", x, Axis("visits", low=0, is_whole=True), series, marks, width=560, height=280)
+    y = Axis("visits", is_log=True, low=0.5)  # a bar of one visit is one to be seen
+    return Plot("How much a visit sends", x, y, series, marks, width=560, height=280)
 
 
 def _flow_table(total: Row, window: int | None, visit_max: int | None) -> Table:
