@@ -335,7 +335,7 @@ def _majority_of_weights_present(patch: pytest.MonkeyPatch) -> None:
 
 
 def _begins_without_all(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Majority, "may_begin", lambda self, fresh: True)
+    patch.setattr(Majority, "beginners", lambda self, fresh: fresh.keys())
 
 
 def _never_released(patch: pytest.MonkeyPatch) -> None:

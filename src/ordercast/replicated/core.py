@@ -319,7 +319,7 @@ class Core(Facts):
         self._knowledge = decision.knowledge
         if self._copy.track is not None and self._copy.track.lineage in decision.forgotten:
             self._copy.forget()
-        if decision.reason is Reason.BOOTSTRAP and decision.best is not None:
+        if decision.reason is Reason.BOOTSTRAP and decision.best is not None and self.me.name in decision.holders:
             self._copy.begin(Track(decision.best.lineage, decision.best.term))
         self._take_up(component, decision, effects)
 
