@@ -30,6 +30,7 @@ from ordercast.replicated.effects import (
     Refuse,
     Release,
     Send,
+    Spoilt,
     StopFetching,
 )
 from ordercast.replicated.machine import Frozen, Origin, SideState
@@ -261,6 +262,8 @@ class Schedule:
                     replica.waiting.pop(effect.request)
                 case GoOn():
                     replica.is_behind = True
+                case Spoilt():
+                    raise effect.error
         replica.core.check_invariants()
         replica.check_memory()
 

@@ -69,7 +69,7 @@ def test_who_need_not_be_there_for_a_beginning_must_not_begin(seed: int, monkeyp
         return fresh.keys() if right(self, fresh) else ()
 
     monkeypatch.setattr(LastMajority, "beginners", all_of_them)
-    with pytest.raises(Broken, match="two primary|replaced"):
+    with pytest.raises(Broken, match=r"two primary|replaced"):
         run("one founder", seed)
 
 
