@@ -190,8 +190,8 @@ class BoundByAttempt(DecidedByOne):
 
 @dataclass
 class StoodOnBeginning(DecidedByOne):
-    """The third gets nothing of what is said at the first view of all, so the two others only attempt a beginning. It is
-    on this that they decide, one of them before the signal; the other one meets the third, who knows of no beginning."""
+    """The third gets nothing of what is said at the first view of all, so the two others only attempt a beginning. On
+    this they decide, one of them before the signal; the other one meets the third, who knows of no beginning."""
 
     def set_up(self) -> None:
         ReplicaScene.set_up(self)
@@ -204,7 +204,10 @@ class StoodOnBeginning(DecidedByOne):
         if is_view(event, 3) and self.happens("view of all"):
             self.links = self.muted
             self.soon(self.begin, 6)
-        super().on_replica(event, node)
+        elif is_view(event, 3) and "begun" in self.steps and self.first < 0:
+            self.happens("missed")  # with another seed it will
+        if "missed" not in self.steps:
+            super().on_replica(event, node)
 
     def rule(self, source: int, target: int, packet: bytes) -> bool:
         """Tokens are passed on, for some time: so everybody says what it has to say."""
