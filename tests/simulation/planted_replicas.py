@@ -14,6 +14,7 @@ import pytest
 
 from ordercast.model.events import View, ViewId
 from ordercast.model.ids import MILLISECOND
+from ordercast.model.lineage import Lineage
 from ordercast.model.promises import ReplicaPromise as Promise
 from ordercast.model.service import Service
 from ordercast.replicated import core as core_module
@@ -51,6 +52,7 @@ from .replica_scenes import (
     FailedBeginning,
     LongerMinority,
     ReplicaScene,
+    StoodOnBeginning,
 )
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -230,6 +232,19 @@ def _beginning_never_fails(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(decision_module, "_is_refuted", lambda attempt, states: False)
 
 
+def _beginning_forgotten_too_soon(patch: pytest.MonkeyPatch) -> None:
+    """One who does not know of the beginning is enough, whatever was decided on it since."""
+
+    def wrong(states: Mapping[str, State], knowledge: Knowledge) -> frozenset[Lineage]:
+        attempts = {attempt for state in states.values() for attempt in state.attempts}
+        if knowledge.formed is not None:
+            attempts = {attempt for attempt in attempts if attempt.point > knowledge.formed.point}
+        refuted = {attempt for attempt in attempts if decision_module._is_refuted(attempt, states)}
+        return frozenset(Lineage(attempt.point.view) for attempt in refuted)
+
+    patch.setattr(decision_module, "_forgotten", wrong)
+
+
 def _gone_is_not_told(patch: pytest.MonkeyPatch) -> None:
     """Every copy lets go of what its owner had, when it sees it leave, instead of all at one place in the order."""
     right = Replica._tell_gone
@@ -335,7 +350,7 @@ def _majority_of_weights_present(patch: pytest.MonkeyPatch) -> None:
 
 
 def _begins_without_all(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Majority, "may_begin", lambda self, fresh: True)
+    patch.setattr(Majority, "beginners", lambda self, fresh: fresh.keys())
 
 
 def _never_released(patch: pytest.MonkeyPatch) -> None:
@@ -379,6 +394,14 @@ PLANTED = (
     PlantedFault("attempts have no term", _attempts_have_no_term, LOST, scene=LongerMinority),
     PlantedFault("a gap costs no vote", _vote_kept_over_a_gap, LOST, scene=CutOffOfConfirmed),
     PlantedFault("a beginning never fails", _beginning_never_fails, LIVE, scene=FailedBeginning),
+    PlantedFault(
+        "a beginning is forgotten too soon",
+        _beginning_forgotten_too_soon,
+        LIVE,
+        scene=StoodOnBeginning,
+        first=1,
+        runs=3,
+    ),
     PlantedFault("each drops what the gone had when it sees them go", _gone_is_not_told, READ, locks),
     PlantedFault("the results of a batch come backwards", _batch_backwards, READ, queues),
     PlantedFault("a picture is counted when it is sent", _counted_at_the_end, SAME),

@@ -189,6 +189,32 @@ class BoundByAttempt(DecidedByOne):
 
 
 @dataclass
+class StoodOnBeginning(DecidedByOne):
+    """The third gets nothing of what is said at the first view of all, so the two others only attempt a beginning. On
+    this they decide, one of them before the signal; the other one meets the third, who knows of no beginning."""
+
+    def set_up(self) -> None:
+        ReplicaScene.set_up(self)
+
+    @property
+    def muted(self) -> set[tuple[int, int]]:
+        return {(node, self.third) for node in self.pair}
+
+    def on_replica(self, event: ReplicaEvent, node: int) -> None:
+        if is_view(event, 3) and self.happens("view of all"):
+            self.links = self.muted
+            self.soon(self.begin, 6)
+        elif is_view(event, 3) and "begun" in self.steps and self.first < 0:
+            self.happens("missed")  # with another seed it will
+        if "missed" not in self.steps:
+            super().on_replica(event, node)
+
+    def rule(self, source: int, target: int, packet: bytes) -> bool:
+        """Tokens are passed on, for some time: so everybody says what it has to say."""
+        return super().rule(source, target, packet) or (self.links == self.muted and not is_data(packet))
+
+
+@dataclass
 class CutOffOfConfirmed(ReplicaScene):
     """A command is confirmed at the first; just then the connections of the two others to their daemons break, before
     they have got it. They come back, and are two of three."""

@@ -30,6 +30,7 @@ from ordercast.replicated.effects import (
     Refuse,
     Release,
     Send,
+    Spoilt,
     StopFetching,
 )
 from ordercast.replicated.machine import Frozen, Origin, SideState
@@ -126,6 +127,7 @@ class Schedule:
         self.rule = rule
         self.names = tuple(names)
         self.crashes = self.rng.choice((0.0, 0.003, 0.01))  # the chance of one in a step
+        self.is_begun = seed % 2 == 0  # before anything else happens
         self.alive: dict[str, Replica] = {}
         self.known: set[str] = set()
         self.rooms: list[Room] = []
@@ -260,6 +262,8 @@ class Schedule:
                     replica.waiting.pop(effect.request)
                 case GoOn():
                     replica.is_behind = True
+                case Spoilt():
+                    raise effect.error
         replica.core.check_invariants()
         replica.check_memory()
 
@@ -284,8 +288,16 @@ class Schedule:
 
     def _changed(self, replica: Replica, changed: Changed) -> None:
         self.counts[changed.reason.name] = self.counts.get(changed.reason.name, 0) + 1
-        if changed.is_primary and not self.rule.goes_on and changed.reason in (Reason.QUORUM, Reason.LOADED):
-            self._check_primary(replica, changed)
+        if changed.is_primary and not self.rule.goes_on:
+            self._check_alone(replica)
+            if changed.reason in (Reason.QUORUM, Reason.LOADED):
+                self._check_primary(replica, changed)
+
+    def _check_alone(self, replica: Replica) -> None:
+        """The network changes for all at once here, so no two rooms are ever primary at a time."""
+        for other in self.alive.values():
+            if other.core.is_primary and other.room is not replica.room:
+                raise Broken(f"two primary components at a time, of {replica.name} and of {other.name}")
 
     def _check_primary(self, replica: Replica, changed: Changed) -> None:
         if replica.name not in changed.holders or changed.term is None:
@@ -301,7 +313,8 @@ class Schedule:
         for name in self.names:
             self.start(name)
         self.regroup([self.names])
-        self.settle()
+        if self.is_begun:
+            self.settle()
         for _ in range(steps):
             self._step()
         self.heal()

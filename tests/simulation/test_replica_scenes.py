@@ -13,6 +13,7 @@ from .replica_scenes import (
     DecidedByOne,
     FailedBeginning,
     LongerMinority,
+    StoodOnBeginning,
 )
 
 
@@ -33,6 +34,17 @@ def test_one_decides_before_the_signal_and_the_other_after_it(kind: type[Decided
     assert result.is_valid, result.verdict.sentence
     assert scene.steps[-2:] == ["attempted", "alone"]
     assert result.counts[Row.ATTEMPT.value] >= 1
+
+
+@pytest.mark.parametrize("seed", range(1, 4))
+def test_a_beginning_on_which_another_stood_is_not_forgotten(seed: int) -> None:
+    scene = StoodOnBeginning(seed=seed)
+    result = scene.run()
+    assert result.is_valid, result.verdict.sentence
+    assert scene.steps[-2:] == ["attempted", "alone"]
+    assert result.counts[Row.ATTEMPTED_BEGINNING.value] == 2
+    assert result.counts[Row.FORGOTTEN.value] == 0
+    assert result.counts[Row.ENDED_PRIMARY.value] == 1
 
 
 @pytest.mark.parametrize("seed", range(1, 4))

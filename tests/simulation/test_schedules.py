@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import pytest
@@ -26,6 +26,7 @@ SETTINGS = {
     "weights": Setting(Majority({"a": 2, "b": 1, "c": 1, "d": 1}), "abcd"),
     "voiceless": Setting(Majority(dict.fromkeys("abc", 1)), "abcd"),
     "last majority": Setting(LastMajority(frozenset("abc")), "abcd"),
+    "one founder": Setting(LastMajority(frozenset("b")), "abcd"),
     "every side": Setting(EverySide(lambda sides: sides[0].state), "abcd"),
 }
 REGRESSIONS = [("majority", 1286)]  # votes that came back made a primary component of one
@@ -57,6 +58,19 @@ def test_without_a_quorum_promises_are_broken(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(Broken):
         for seed in range(50):
             run("majority", seed)
+
+
+@pytest.mark.parametrize("seed", [145, 437])  # two primary components at a time; a state that was lost
+def test_who_need_not_be_there_for_a_beginning_must_not_begin(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("one founder", seed)
+    right = LastMajority.beginners
+
+    def all_of_them(self: LastMajority, fresh: Mapping[str, bool]) -> Collection[str]:
+        return fresh.keys() if right(self, fresh) else ()
+
+    monkeypatch.setattr(LastMajority, "beginners", all_of_them)
+    with pytest.raises(Broken, match=r"two primary|replaced"):
+        run("one founder", seed)
 
 
 def test_a_side_that_is_passed_over_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,7 @@ class Copy:
     applied_digest: bytes = b""  # of the track without what is held
     is_voter: bool = False
     is_kept: bool = False  # it was a voter, and has missed nothing but what came after it was cut off
+    is_spoilt: bool = False  # the application raised while it changed it: there is no state here, and never will be
 
     @property
     def is_behind(self) -> bool:
@@ -107,6 +108,11 @@ class Copy:
         """The beginning failed: nothing was ever applied."""
         assert self.track is None or not self.track.applied
         self.track, self.is_voter, self.is_kept = None, False, False
+
+    def spoil(self) -> None:
+        if self.track is not None:
+            self.track.held.close()
+        self.track, self.is_voter, self.is_kept, self.is_spoilt = None, False, False, True
 
     def load(self, arriving: Arriving, preface: bytes, pieces: Iterable[bytes]) -> None:
         """WireError when this is not the picture that was asked for: then nothing has changed."""

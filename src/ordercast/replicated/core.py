@@ -16,6 +16,9 @@ At every view all members say what they have. When all have been heard, everybod
 
 A command is applied in a decided primary view before its signal, and confirmed only when it is applied: whoever was a
 member then has it in its track, applied or held, and a later quorum has one of them who has forgotten nothing.
+
+When the application raises while it changes the copy here, the copy counts as none from there on: nothing is applied
+to it or confirmed from it, nobody gets it, and others hear at every view that there is neither a state nor a vote.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from ordercast.model.events import Transition, View
 from ordercast.model.lineage import Lineage
 from ordercast.replicated.component import Component
 from ordercast.replicated.decision import Decision, Knowledge, decide
-from ordercast.replicated.effects import Effect, GoOn, Point, Reason, Refuse, Send, Why
+from ordercast.replicated.effects import Effect, GoOn, Point, Reason, Refuse, Send, Spoilt, Why
 from ordercast.replicated.exchange import Arrived
 from ordercast.replicated.facts import Facts
 from ordercast.replicated.machine import StateMachine, Unites
@@ -88,7 +91,8 @@ class Core(Facts):
         self._exchange.on_view()
         self._component = Component(view)
         self._requests.state_is_sent()
-        state = self._state(view, founding=self._founding, address=self._address)
+        founding = self._founding and not self._copy.is_spoilt
+        state = self._state(view, founding=founding, address=self._address)
         return [*effects, Send((encode_state(state),)), self._changed(Reason.VIEW)]
 
     def on_transition(self, transition: Transition) -> list[Effect]:
@@ -154,7 +158,7 @@ class Core(Facts):
 
     def _submit(self, command: bytes, *, is_noop: bool) -> tuple[int, list[Effect]]:
         component = self._component
-        if component is not None and component.refuses:
+        if self._copy.is_spoilt or (component is not None and component.refuses):
             number = self._requests.skip()
             return number, [Refuse(number, Why.NOT_PRIMARY)]
         if self._requests.is_full:
@@ -214,7 +218,7 @@ class Core(Facts):
             case Loaded() if component.admits(sender, message):
                 self._on_loaded(component, sender, effects)
             case United() if component.admits_united(sender, message):
-                self._take_up(component, self._uniter.on_united(component, message), effects)
+                self._on_united(component, message, effects)
             case Force() if component.may_be_forced and message.view == component.view.id:
                 self._on_force(component, effects)
             case _:
@@ -235,6 +239,14 @@ class Core(Facts):
         self._exchange.on_loaded(component.life(sender), effects)
         is_new = component.is_primary and not was_primary
         effects.append(self._changed(Reason.LOADED if is_new else Reason.JOINED))
+
+    def _on_united(self, component: Component, united: United, effects: list[Effect]) -> None:
+        try:
+            decision = self._uniter.on_united(component, united)
+        except Exception as error:
+            self._spoil(error, effects)
+        else:
+            self._take_up(component, decision, effects)
 
     def _on_force(self, component: Component, effects: list[Effect]) -> None:
         """It is another sequence from here on: whoever comes with more of the old one has something else."""
@@ -286,9 +298,19 @@ class Core(Facts):
             effects.append(GoOn())
 
     def _apply_some(self, size_max: int, count_max: int | None, effects: list[Effect]) -> None:
-        for life, request, outcome in self._copy.apply_held(size_max, count_max):
-            if life == self.me.life:
-                self._requests.confirm(request, outcome, effects)
+        try:
+            for life, request, outcome in self._copy.apply_held(size_max, count_max):
+                if life == self.me.life:
+                    self._requests.confirm(request, outcome, effects)
+        except Exception as error:
+            self._spoil(error, effects)
+
+    def _spoil(self, error: Exception, effects: list[Effect]) -> None:
+        self._copy.spoil()
+        self._exchange.cut_off(effects)
+        if self._component is not None:
+            self._component.has_best = False
+        effects.append(Spoilt(error))
 
     def _track(self, component: Component) -> Track | None:
         """The component's sequence: that of the state here, or of the one that is on its way."""
@@ -300,7 +322,7 @@ class Core(Facts):
             return
         if component.is_live:
             self._apply(effects)
-            if self._copy.is_behind:
+            if self._copy.is_behind or self._copy.is_spoilt:
                 return  # what became of the requests may be in there
         payloads = []
         for number in list(self._requests.unheard()):
@@ -319,13 +341,16 @@ class Core(Facts):
         self._knowledge = decision.knowledge
         if self._copy.track is not None and self._copy.track.lineage in decision.forgotten:
             self._copy.forget()
-        if decision.reason is Reason.BOOTSTRAP and decision.best is not None:
+        if decision.reason is Reason.BOOTSTRAP and decision.best is not None and self._holds(decision):
             self._copy.begin(Track(decision.best.lineage, decision.best.term))
         self._take_up(component, decision, effects)
 
+    def _holds(self, decision: Decision) -> bool:
+        return self.me.name in decision.holders and not self._copy.is_spoilt
+
     def _take_up(self, component: Component, decision: Decision, effects: list[Effect]) -> None:
         component.settle(decision)
-        component.has_best = self.me.name in decision.holders
+        component.has_best = self._holds(decision)
         self._exchange.aim(self.me.name, component, decision, effects)
         if component.is_primary:
             self._form(component)
@@ -351,7 +376,7 @@ class Core(Facts):
         if not self._rule.goes_on:
             is_attempt, electorate = component.is_signalled, component.electorate()
             self._knowledge = self._knowledge.with_attempt(electorate) if is_attempt else Knowledge(electorate)
-        if self.me.name in component.holders:
+        if self.me.name in component.holders and not self._copy.is_spoilt:
             self._copy.is_voter = self._copy.is_kept = True
 
     def _meet(self, component: Component, decision: Decision, effects: list[Effect]) -> None:
@@ -361,7 +386,8 @@ class Core(Facts):
             return
         self._copy.track.lineage = Lineage(component.view.id, mine.number)
         self._apply_some(sys.maxsize, None, effects)
-        self._uniter.meet(self.me, component, mine, effects)
+        if not self._copy.is_spoilt:
+            self._uniter.meet(self.me, component, mine, effects)
 
     def _take_arrived(self, component: Component, effects: list[Effect]) -> None:
         """A picture that came during the round."""
@@ -379,5 +405,5 @@ class Core(Facts):
         self._exchange.load(preface, pieces)
         component.has_best = True
         self._catch_up(component, effects)
-        if not component.is_signalled:
+        if not component.is_signalled and not self._copy.is_spoilt:
             effects.append(Send((encode_loaded(Loaded(component.view.id, self.me.life, self.me.stint)),)))

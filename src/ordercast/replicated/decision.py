@@ -106,10 +106,11 @@ def _decide_primary(view: ViewId, states: States, rule: Rule) -> Decision:
 def _beginning(
     point: Point, states: States, rule: Rule, knowledge: Knowledge, forgotten: frozenset[Lineage]
 ) -> Decision:
-    if not rule.may_begin({name: state.founding for name, state in states.items()}):
+    holders = tuple(sorted(rule.beginners({name: state.founding for name, state in states.items()})))
+    if not holders:
         return Decision(point, Reason.NO_STATE, None, (), False, {}, knowledge, forgotten)
-    best = Rank(Lineage(point.view), point.view, 0, EMPTY)
-    return Decision(point, Reason.BOOTSTRAP, best, tuple(sorted(states)), True, {}, knowledge, forgotten)
+    best, lacking = Rank(Lineage(point.view), point.view, 0, EMPTY), _others(states, holders)
+    return Decision(point, Reason.BOOTSTRAP, best, holders, True, {}, knowledge, forgotten, lacking=lacking)
 
 
 def _continuing(best: Rank, holders: Sequence[str], states: States) -> dict[str, Point]:

@@ -134,4 +134,12 @@ class GoOn:
     """Call `Core.go_on` when others have had their turn: there is more to apply than should be applied at once."""
 
 
-Effect = Send | Confirm | Refuse | Fetch | StopFetching | Freeze | Release | Changed | GoOn
+@dataclass(frozen=True, slots=True)
+class Spoilt:
+    """The application raised this while it changed the copy, which may be anything now: it counts as none, for good.
+    Leave the group. What waits has no answer, and may have been applied by others."""
+
+    error: Exception
+
+
+Effect = Send | Confirm | Refuse | Fetch | StopFetching | Freeze | Release | Changed | GoOn | Spoilt

@@ -79,7 +79,8 @@ class Exchange:
                 effects.append(_fetch(decision.continuing[me], me, component, decision))
             return
         self.arrived = None
-        if best is not None and me in decision.lacking and not component.is_signalled:
+        is_lacking = me in decision.lacking and not self._copy.is_spoilt
+        if best is not None and is_lacking and not component.is_signalled:
             if self._arriving is not None:
                 self._arriving[1].track.held.close()
             track = Track(best.lineage, best.term, best.length, best.digest, self._tails())
@@ -116,7 +117,7 @@ class Exchange:
         for point in self._pictures.points:
             readers = (name for name, other in decision.continuing.items() if other == point)
             self._pictures.keep(point, map(component.life, readers))
-        is_donor = me in donors_of(decision.point, decision, component.states)
+        is_donor = component.has_best and me in donors_of(decision.point, decision, component.states)
         if is_donor and decision.lacking and not component.is_signalled:
             track = self._copy.track
             assert track is not None

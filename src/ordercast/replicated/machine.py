@@ -31,7 +31,7 @@ class Frozen(Protocol):
 class StateMachine(Protocol):
     def apply(self, command: bytes, origin: Origin) -> bytes:
         """Change the state; the result is given to who submitted it. A command that cannot be done says so in its
-        result: an exception here is a fault of the program, and the end of the replica."""
+        result: an exception here is a fault of the program, and the end of the replica (`effects.Spoilt`)."""
         ...
 
     def freeze(self) -> Frozen: ...

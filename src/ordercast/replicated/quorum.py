@@ -1,8 +1,8 @@
 """Which side of a partition may go on: pure rules, the same answer at everybody who asks the same.
 
 A voter is a life of a replica that has been a holder in a primary view: it has forgotten nothing that it knew. Only
-voters among those who have the best state count. A rule answers two questions: are these voters a quorum, and may these
-replicas, none of which has a state, begin.
+voters among those who have the best state count. A rule answers two questions: are these voters a quorum, and who of
+these replicas, none of which has a state, begins.
 
 `Majority` counts configured weights. `LastMajority` counts those who held the state in the last primary component
 (dynamic linear voting: Jajodia and Mutchler, with the attempts of Yeger Lotem, Keidar and Dolev): a component that was
@@ -51,9 +51,11 @@ class Rule(Protocol):
         """`electorates`: of the last primary component that is known, and of those that may have been decided since."""
         ...
 
-    def may_begin(self, fresh: Mapping[str, bool]) -> bool:
-        """May the members of a view begin with the empty state, when none of them has one? Of each, whether it is
-        founding: in the first life that it ever had."""
+    def beginners(self, fresh: Mapping[str, bool]) -> Collection[str]:
+        """Who of the members of a view, none of which has a state, begins with the empty one: all who must be here for
+        that, and nobody if one of them is not. Of each member, whether it is founding: in the first life that it ever
+        had. Others fetch it like any other state: were they to begin, too, a beginning could come to count, or to be
+        remembered, by those alone who need not be here when another one is made."""
         ...
 
     def weight(self, name: str) -> int:
@@ -80,8 +82,9 @@ class Majority:
         names = {life.name for life in voters}
         return 2 * sum(self.weight(name) for name in sorted(names)) > sum(self.weights.values())
 
-    def may_begin(self, fresh: Mapping[str, bool]) -> bool:
-        return all(name in fresh for name, weight in self.weights.items() if weight)
+    def beginners(self, fresh: Mapping[str, bool]) -> Collection[str]:
+        voices = {name for name, weight in self.weights.items() if weight}
+        return voices if voices <= fresh.keys() else ()
 
     def weight(self, name: str) -> int:
         return self.weights.get(name, 0)
@@ -105,8 +108,8 @@ class LastMajority:
     def is_quorum(self, voters: Collection[Life], electorates: Sequence[Electorate]) -> bool:
         return bool(electorates) and all(electorate.is_won_by(voters) for electorate in electorates)
 
-    def may_begin(self, fresh: Mapping[str, bool]) -> bool:
-        return all(fresh.get(name, False) for name in self.founders)
+    def beginners(self, fresh: Mapping[str, bool]) -> Collection[str]:
+        return self.founders if all(fresh.get(name, False) for name in self.founders) else ()
 
     def weight(self, name: str) -> int:
         return 1
@@ -140,8 +143,8 @@ class EverySide:
     def is_quorum(self, voters: Collection[Life], electorates: Sequence[Electorate]) -> bool:
         return True
 
-    def may_begin(self, fresh: Mapping[str, bool]) -> bool:
-        return True
+    def beginners(self, fresh: Mapping[str, bool]) -> Collection[str]:
+        return fresh.keys()
 
     def weight(self, name: str) -> int:
         return 1

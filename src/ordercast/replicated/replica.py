@@ -38,6 +38,7 @@ from ordercast.replicated.effects import (
     Refuse,
     Release,
     Send,
+    Spoilt,
     Standing,
     StopFetching,
     Why,
@@ -335,6 +336,8 @@ class Replica(Generic[FrontT]):
                     self._watchers.tell(effect)
                 case GoOn():
                     asyncio.get_running_loop().call_soon(self._go_on)
+                case Spoilt():
+                    self.on_failed(effect.error)
 
     def _go_on(self) -> None:
         """The network has had its turn."""

@@ -28,6 +28,7 @@ from ordercast.replicated.effects import (
     Refuse,
     Release,
     Send,
+    Spoilt,
     Standing,
     StopFetching,
     Why,
@@ -304,6 +305,8 @@ class Replica:
                 case GoOn():
                     self.count(Row.SLICED)
                     self.replicas.schedule(self.replicas.rng.randrange(GO_ON_MAX_NS), self._go_on)
+                case Spoilt():
+                    raise effect.error  # no simulated application may
                 case _:
                     assert_never(effect)
         self.core.check_invariants()

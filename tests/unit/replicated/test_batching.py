@@ -137,3 +137,17 @@ def test_the_end_is_told_to_all_who_wait() -> None:
                 await future
 
     asyncio.run(work())
+
+
+def test_a_refusal_makes_room_for_what_waits() -> None:
+    async def run() -> None:
+        batches = Batches(1)
+        futures = [asyncio.get_running_loop().create_future() for _ in range(2)]
+        assert [batches.add(b"x", future) for future in futures] == [True, False]
+        batches.underway[1] = next(batches.take())
+        assert batches.refuse(1, ValueError("no")) == ([], True)
+        assert [batch.waiting for batch in batches.take()] == [futures[1:]]
+        with pytest.raises(ValueError, match="no"):
+            await futures[0]
+
+    asyncio.run(run())

@@ -461,3 +461,31 @@ def test_who_hears_of_the_force_after_the_signal_holds_what_follows() -> None:
     stage.view(3, "a", "b")
     stage.settle("a", "b")
     assert stage.words("b") == stage.words("a") and stage.words("b")[0][-1] == b"three"
+
+
+def test_who_need_not_be_there_for_a_beginning_does_not_begin() -> None:
+    """Three of four hear the whole round, and not the one founder, who begins by itself."""
+    stage = Stage("a", "b", "c", "d", rule=LastMajority(frozenset({"a"})))
+    stage.view(1, "a", "b", "c", "d")
+    stage.signal(1, "b", "c", "d")
+    stage.deliver("b", "c", "d")
+    stage.view(2, "b", "c", "d")
+    stage.settle("b", "c", "d")
+    assert stage.last("b").reason is Reason.NO_STATE
+    stage.view(3, "a")
+    stage.settle("a")
+    assert [name for name, core in stage.cores.items() if core.is_primary] == ["a"]
+
+
+@pytest.mark.parametrize("rule", [EQUAL, LastMajority(frozenset(ALL))])
+def test_others_fetch_the_empty_state_of_a_beginning(rule: Rule) -> None:
+    stage = Stage(*ALL, "d", rule=rule)
+    stage.view(1, *ALL, "d")
+    stage.settle(*ALL, "d")
+    assert stage.last("d").holders == ALL and stage.cores["d"].standing is Standing.FRESH
+    stage.submit("d", b"one")
+    stage.settle(*ALL, "d")
+    stage.transfer("d")
+    stage.settle(*ALL, "d")
+    assert stage.words("a", "d") == [[b"one"]] * 2 and stage.last("a").holders == (*ALL, "d")
+    assert stage.confirmed("d") == [(1, 1)] and not stage.pictures

@@ -28,8 +28,8 @@ def test_more_than_half_of_the_weights() -> None:
 
 def test_with_weights_all_who_have_one_must_be_there_to_begin() -> None:
     rule = Majority({"a": 1, "b": 1, "c": 0})
-    assert rule.may_begin({"a": False, "b": True, "x": False})
-    assert not rule.may_begin({"a": True, "c": True})
+    assert set(rule.beginners({"a": False, "b": True, "x": False})) == {"a", "b"}
+    assert not rule.beginners({"a": True, "c": True})
 
 
 @pytest.mark.parametrize("weights", [{}, {"a": 0}, {"a": 2, "b": -1}])
@@ -55,7 +55,7 @@ def test_what_may_have_been_decided_since_must_agree() -> None:
 
 def test_founders_begin_in_their_first_lives() -> None:
     rule = LastMajority(frozenset({"a", "b"}))
-    assert rule.may_begin({"a": True, "b": True, "c": False})
-    assert not rule.may_begin({"a": True, "b": False}) and not rule.may_begin({"a": True})
+    assert set(rule.beginners({"a": True, "b": True, "c": False})) == {"a", "b"}
+    assert not rule.beginners({"a": True, "b": False}) and not rule.beginners({"a": True})
     with pytest.raises(UsageError):
         LastMajority(frozenset())

@@ -127,7 +127,10 @@ class ReplicaHistory:
             self.decisions.append((event, others))
 
     def _has_state(self, life: ReplicaLife, lineage: Lineage | None) -> None:
-        """What it remembers of another sequence counts for nothing."""
+        """What it remembers of another sequence counts for nothing. But a beginning of which somebody made something is
+        not to be forgotten: whoever does is held to it."""
+        if lineage is None and life.lineage in self._begun:
+            return
         if lineage != life.lineage:
             life.lineage, life.remembers = lineage, False
 

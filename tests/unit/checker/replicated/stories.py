@@ -104,6 +104,10 @@ class Story:
     def cut(self, name: str) -> None:
         self.events.append(StreamCut(self._at(), self.lives[name]))
 
+    def forget(self, name: str) -> None:
+        """It says from now on that it has no state."""
+        self._begun.discard(name)
+
     def primary(self, number: int, *names: str) -> None:
         """A view of these, which is a primary component by their decision."""
         self.view(number, *names)

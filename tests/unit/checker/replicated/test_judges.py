@@ -181,6 +181,19 @@ def test_without_a_quorum_nothing_is_owed() -> None:
     assert outcome(ReplicaPromise.LIVENESS, story.finished()) is Outcome.VALID
 
 
+@pytest.mark.parametrize(("is_formed", "wanted"), [(True, Outcome.INVALID), (False, Outcome.VALID)])
+def test_a_beginning_of_which_somebody_made_something_is_not_forgotten(is_formed: bool, wanted: Outcome) -> None:
+    story = Story(*ALL)
+    story.view(1, *ALL)
+    story.decide(1, "a", "b", members=ALL, is_attempt=True)
+    story.view(2, "a", "b")
+    story.decide(2, "b", members=("a", "b"), is_attempt=not is_formed)
+    story.decide(2, "a", members=("a", "b"), is_attempt=True)
+    story.forget("a")
+    story.view(3, "a", "c")
+    assert outcome(ReplicaPromise.LIVENESS, story.finished()) is wanted
+
+
 def test_all_are_there_and_nobody_begins() -> None:
     assert outcome(ReplicaPromise.LIVENESS, Story(*ALL).finished()) is Outcome.INVALID
     assert outcome(ReplicaPromise.LIVENESS, Story(*ALL, weighted=False).finished()) is Outcome.INVALID

@@ -1,0 +1,95 @@
+"""Members of groups without a network: one order for all, in one event loop. Sides are made by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from itertools import count
+from typing import Any
+
+from ordercast.model.events import Batch, Left, Piece, Reason, Transition, View, ViewId
+from ordercast.model.ids import Position, ProcessId, RingId, Seq
+from ordercast.model.service import Service
+from ordercast.stream.member import Member
+
+
+class Hub:
+    def __init__(self) -> None:
+        self.groups: dict[str, list[tuple[HubMember, ...]]] = {}  # the sides of each
+        self.left: asyncio.Queue[tuple[str, str]] = asyncio.Queue()  # which group, and who
+        self._views = count(1)
+
+    def members(self, group: str) -> set[str]:
+        return {member.name for side in self.groups.get(group, []) for member in side}
+
+    def join(self, group: str, member: HubMember) -> None:
+        first, *others = self.groups.get(group) or [()]
+        self.groups[group] = [(*first, member), *others]
+        self._view(group, self.groups[group][0])
+
+    def leave(self, group: str, member: HubMember) -> None:
+        member.stream.put_nowait(Left(group))
+        self.groups[group] = [tuple(each for each in side if each is not member) for side in self.groups[group]]
+        for side in self.groups[group]:
+            self._view(group, side)
+        self.left.put_nowait((group, member.name))
+
+    def part(self, group: str, *sides: Iterable[HubMember]) -> None:
+        """Or meet: whoever is with whom from now on."""
+        self.groups[group] = [tuple(side) for side in sides]
+        for side in self.groups[group]:
+            self._view(group, side)
+
+    def send(self, group: str, sender: HubMember, data: list[bytes]) -> None:
+        place = RingId(0, ProcessId(1)), Seq(1), 1, 0
+        batch = Batch((group,), sender.name, data, [0] * len(data), place)
+        for side in self.groups.get(group, []):
+            if sender in side:
+                for member in side:
+                    member.stream.put_nowait(batch)
+
+    def _view(self, group: str, side: tuple[HubMember, ...]) -> None:
+        view = ViewId(RingId(next(self._views), ProcessId(1)), Seq(0), 0)
+        names = tuple(sorted(member.name for member in side))
+        for member in side:
+            member.stream.put_nowait(Transition(group, names, view))
+            member.stream.put_nowait(View(group, names, names, Reason.NETWORK, (), view))
+
+
+class HubMember(Member):
+    def __init__(self, hub: Hub, name: str) -> None:
+        super().__init__()
+        self.hub = hub
+        self.stream: asyncio.Queue[Piece] = asyncio.Queue()
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def _stream(self) -> AsyncIterator[Piece]:
+        while True:
+            yield await self.stream.get()
+
+    def batches(self) -> Any:
+        return self._stream()
+
+    async def groups(self) -> dict[str, int]:
+        return {group: len(self.hub.members(group)) for group in self.hub.groups}
+
+    async def members(self, group: str) -> tuple[str, ...]:
+        return tuple(sorted(self.hub.members(group)))
+
+    def _check_usable(self) -> None:
+        pass
+
+    async def _ask(self, groups: tuple[str, ...], *, joins: bool) -> None:
+        for group in groups:
+            (self.hub.join if joins else self.hub.leave)(group, self)
+
+    async def _send(
+        self, groups: tuple[str, ...], data: list[bytes], service: Service, *, confirm: bool, self_discard: bool
+    ) -> Position | None:
+        for group in groups:
+            self.hub.send(group, self, data)
+        return None
