@@ -51,8 +51,11 @@ class Finding:
     @property
     def within_text(self) -> str:
         within = self.within
-        if len(within) == len(self.found):
+        outside = [x for x in self.found if x not in within]
+        if not outside:
             return "everywhere" if within else "–"
+        if len(outside) < len(within):
+            return f"all but {', '.join(map(number_text, outside))}"
         return ", ".join(map(number_text, within)) or "nowhere"
 
     def _value(self, x: float) -> str:

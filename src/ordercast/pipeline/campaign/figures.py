@@ -18,8 +18,8 @@ from ordercast.pipeline.page.scales import Axis, number_text
 
 Row = dict[str, Any]
 OURS, PREDICTED, PAPER = "ours, simulated", "predicted by the model", "measured in the paper"
-SHORT = "predicted"
-AGAINST = "against it"
+AGAINST = "ours against it"
+BESIDE = "± model"  # the same, where there are many columns
 CLAIM, FOUND, WITHIN = "what the paper says", "ours, least … most", "within it at"
 Predictions = Mapping[str, Mapping[float, float]]  # by curve and place on the axis
 
@@ -144,12 +144,13 @@ def _table(comparison: Comparison, curves: Sequence[Curve], predicted: Predictio
     places = sorted({*paper, *all_predicted, *(x for curve in curves for x in curve.values)})
     columns, rows = [comparison.x_label], [[number_text(x)] for x in places]
     for curve in curves:
-        foretold = predicted.get(curve.name, {})
-        columns += [curve.name, *([PREDICTED if len(curves) == 1 else SHORT, AGAINST] if foretold else [])]
+        foretold, means = predicted.get(curve.name, {}), curve.means()
+        is_alone = len(curves) == 1
+        columns += [curve.name, *(([PREDICTED, AGAINST] if is_alone else [BESIDE]) if foretold else [])]
         for x, row in zip(places, rows, strict=True):
-            ours = curve.means().get(x)
-            row.append(_number(ours))
-            row += [_number(foretold.get(x)), _difference(ours, foretold.get(x))] if foretold else []
+            row.append(_number(means.get(x)))
+            row += [_number(foretold.get(x))] if foretold and is_alone else []
+            row += [_difference(means.get(x), foretold.get(x))] if foretold else []
     if paper:
         columns.append(PAPER)
         for x, row in zip(places, rows, strict=True):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ordercast.pipeline.campaign.claims import claim_from, finding_of
-from ordercast.pipeline.campaign.figures import comparison_section
+from ordercast.pipeline.campaign.figures import BESIDE, comparison_section
 from ordercast.pipeline.campaign.plan import Campaign, campaign_from
 from ordercast.pipeline.page.html import Figure, Table
 from ordercast.pipeline.page.plot import Shape, svg_of
@@ -51,6 +51,13 @@ def test_a_difference_is_found_where_both_curves_are() -> None:
     assert finding.within == [100.0]
     assert finding.range_text == "+100 at 200 … +250 at 100"
     assert finding.within_text == "100"
+
+
+def test_the_shorter_list_of_places_is_told() -> None:
+    plain = {float(x): 1000.0 for x in (1, 2, 3)}
+    for fast, words in (((1250, 1250, 1000), "all but 3"), ((0, 0, 0), "nowhere"), ((1250, 0, 0), "1")):
+        curve = dict(zip(plain, map(float, fast), strict=True))
+        assert finding_of(claim_from(CLAIM), {"fast": curve, "plain": plain}).within_text == words
 
 
 def test_a_ratio() -> None:
@@ -97,4 +104,5 @@ def test_each_curve_has_its_own_prediction_and_claims_are_bands(campaign: Campai
     assert "here" in drawn and "capacity" in drawn and "the paper: up to 900 fewer" in drawn
     assert claims.rows == [["up to 900 fewer", "-100 at 100 … +100 at 400", "100"]]
     assert [row[0] for row in table.rows] == ["100", "400"]
+    assert table.columns == ["bytes", "one", BESIDE, "two", BESIDE]
     assert [row[1] for row in table.rows] == ["1,000", "500"]
