@@ -30,6 +30,7 @@ from ordercast.model.view import View, ViewKind
 from ordercast.order.engine import Engine
 from ordercast.sim.faults import FaultKind
 from ordercast.sim.group_tally import GroupTally
+from ordercast.sim.processor import Processor
 from ordercast.sim.station import Station, station_name
 from ordercast.trace.client_records import End
 from ordercast.trace.records import (
@@ -63,6 +64,7 @@ class Life:
     engine: Engine
     process: ProcessId
     inbox: dict[Lane, list[deque[bytes]]]  # what came, by lane and network
+    processor: Processor
     counters: dict[int, int] = field(default_factory=dict)  # messages submitted, by sender
     view: View | None = None  # the last regular view
     wake_at: int | None = None  # the earliest scheduled wake
@@ -96,9 +98,11 @@ class Host:
         self.lives += 1
         engine = self.make_engine(NodeId(self.node))
         process = process_id_from(NodeId(self.node), Incarnation(self.lives))
-        count = self.world.options.networks.count
+        options = self.world.options
+        count = options.networks.count
         inbox: dict[Lane, list[deque[bytes]]] = {lane: [deque() for _ in range(count)] for lane in Lane}
-        self.life = Life(engine, process, inbox, station=self._station(process))
+        processor = Processor(options, self.slowness)
+        self.life = Life(engine, process, inbox, processor, station=self._station(process))
         self.world.record(Started(self._at(), process, engine.promises, kept_storage))
         self._carry_out(engine.start(dict(self.disk), Incarnation(self.lives), self.local_now()))
         if self.world.replicas is not None:
@@ -207,7 +211,7 @@ class Host:
         first = life.engine.first_lane()
         second = Lane.TOKEN if first is Lane.DATA else Lane.DATA
         packets = [packet for lane in (first, second) for packet in self._drain(life, lane)]
-        cost = int(self._cost(packets) * self.slowness)
+        cost = life.processor.receiving_ns(packets)
         life.busy_until = self.world.now + cost
         if self.world.witness is not None:
             self.world.witness.received(life.process, packets, self.world.now)
@@ -224,13 +228,6 @@ class Host:
                 taken = [inbox.popleft() for _ in range(READ_MAX)]
             packets += [Packet(data, len(data), lane, network=network) for data in taken]
         return packets
-
-    def _cost(self, packets: list[Packet]) -> int:
-        options = self.world.options
-        cost = 0
-        for _, size, lane, _, _ in packets:
-            cost += options.token_ns if lane is Lane.TOKEN else options.packet_ns + options.byte_ns * size
-        return cost
 
     def wake(self, life: Life, at: int) -> None:
         if life is not self.life or life.wake_at != at:
@@ -257,10 +254,10 @@ class Host:
         send_ns, departure = self.world.options.send_ns, self.world.now + delay
         for effect in effects:
             if send_ns and isinstance(effect, Broadcast):
-                departure = self._send_slowly(life, effect, departure, int(send_ns * self.slowness))
+                departure = self._send_slowly(life, effect, departure)
                 continue
             if send_ns and isinstance(effect, SendTo):
-                departure += int(send_ns * len(effect.networks) * self.slowness)
+                departure += life.processor.sending_ns(len(effect.networks))
             self._carry_out_one(life, effect, departure)
             if life is not self.life:
                 return
@@ -269,9 +266,9 @@ class Host:
         if deadline is not None:
             self._arm(life, max(self.world.now, self._global(deadline)))
 
-    def _send_slowly(self, life: Life, effect: Broadcast, departure: int, send_ns: int) -> int:
+    def _send_slowly(self, life: Life, effect: Broadcast, departure: int) -> int:
         """One packet after the other, each on one network after the other."""
-        world = self.world
+        world, send_ns = self.world, life.processor.sending_ns()
         if world.witness is not None:
             world.witness.effect(life.process, effect, world.now)
         for packet in effect.packets:

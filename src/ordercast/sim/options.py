@@ -110,10 +110,11 @@ class SimOptions:
     is_one_whole: bool = False  # faults leave one network whole: the view must not change, nor delivery wait for long
 
     # The hosts
-    packet_ns: int = 2 * MICROSECOND  # processing of a data packet
+    packet_ns: int = 2 * MICROSECOND  # processing of a data packet, once for all its copies
     byte_ns: int = 0  # more for each of its bytes
+    token_ns: int = 10 * MICROSECOND  # processing of a token, once for all its copies, or of another control message
     send_ns: int = 0  # handing a packet to a network, for each copy of it
-    token_ns: int = 10 * MICROSECOND  # processing of a token or another control message
+    receive_ns: int = 0  # taking one from a network, for each copy of it
     slow_hosts: tuple[tuple[int, float], ...] = ()  # (node, how many times longer its processing takes)
     disk_ns: int = 300 * MICROSECOND  # a write to stable storage, up to twice this
     clock_drift: float = 0.0  # clocks run up to this fraction fast or slow

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ordercast.model.errors import UsageError
+from ordercast.pipeline.campaign.claims import Claim, check_claims, claim_from
 from ordercast.pipeline.campaign.model import PREDICTIONS
+from ordercast.pipeline.page.plot import Mark
 
 if TYPE_CHECKING:
     from ordercast.pipeline.campaign.plan import Cell
@@ -34,6 +36,9 @@ _KEYS = (
     "where",
     "prediction",
     "paper",
+    "claims",
+    "marks",
+    "log",
 )
 
 
@@ -58,6 +63,9 @@ class Comparison:
     where: Mapping[str, Any]  # places on other axes
     prediction: str  # empty: there is none
     paper: Sequence[PaperPoint]
+    claims: Sequence[Claim]  # what the paper says of curves beside each other
+    marks: Sequence[Mark]  # lines across
+    log: Sequence[str]  # axes that are logarithmic: x, y
 
     def cells(self, cells: Sequence[Cell]) -> list[Cell]:
         """Those that it is about."""
@@ -74,6 +82,8 @@ class Comparison:
         for axis in (self.x, *([self.series] if self.series else [])):
             if axis not in mine[0].axes:
                 raise UsageError(f"comparison {self.title!r}: grid {self.grid!r} has no axis {axis!r}")
+        names = {str(cell.axes[self.series]) for cell in mine} if self.series else set[str]()
+        check_claims(self.claims, names, self.title)
 
 
 def comparison_from(table: Mapping[str, Any]) -> Comparison:
@@ -98,4 +108,19 @@ def comparison_from(table: Mapping[str, Any]) -> Comparison:
         where=dict(table.get("where", {})),
         prediction=prediction,
         paper=[PaperPoint(float(p["x"]), float(p["y"]), str(p.get("note", ""))) for p in table.get("paper", [])],
+        claims=[claim_from(claim) for claim in table.get("claims", [])],
+        marks=[_mark(mark) for mark in table.get("marks", [])],
+        log=_log(table.get("log", [])),
     )
+
+
+def _mark(table: Mapping[str, Any]) -> Mark:
+    if ("x" in table) == ("y" in table):
+        raise UsageError("a mark is at one place: write { x = …, name = … } or { y = …, name = … }")
+    return Mark(float(table["y" if "y" in table else "x"]), str(table.get("name", "")), is_level="y" in table)
+
+
+def _log(axes: Any) -> list[str]:
+    if not isinstance(axes, list) or any(axis not in ("x", "y") for axis in axes):
+        raise UsageError(f'log = {axes!r} cannot be used: write log = ["x"], ["y"] or ["x", "y"]')
+    return axes

@@ -4,21 +4,33 @@
     throughput at saturation = M / (N b + M p)
 
 N members; λ messages offered per second; M packets that a rotation may order; b the time that one member adds to a
-rotation without messages: propagation, transmission and processing of the token; p the time that a message occupies the
+rotation without messages: propagation, transmission and processing of the token; p the time that a packet occupies the
 ring: the larger of its transmission and its processing by a receiver, which is r a in the paper; λ p is its r ρ.
+
+Two things are ours. Where K copies of everything go over N networks, a network has K / N of the transmission, and hosts
+have K calls for every packet. At saturation a packet holds as many messages as fit, or one part of a large one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ordercast.model.ids import SECOND
+from ordercast.networks.config import Replication
 from ordercast.pipeline.campaign.settings import LATE_SHARE
 from ordercast.sim.options import SimOptions
-from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE
+from ordercast.wire.header import COUNT_MAX, DESCRIPTOR_SIZE, HEADER_SIZE
 
 TOKEN_SIZE = HEADER_SIZE + 33
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Something that a packet occupies: for how long, and how much longer for each byte of its messages."""
+
+    packet_ns: float
+    byte_ns: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,27 +38,47 @@ class Model:
     """b and p. A campaign gives them when it knows them better than the options of the simulated hosts tell."""
 
     member_ns: float
-    packet_ns: float
-    byte_ns: float  # of p, for each byte of a message
+    limits: Sequence[Limit]
 
-    def message_ns(self, size: int) -> float:
-        return self.packet_ns + self.byte_ns * size
+    def packet_ns(self, size: float) -> float:
+        """p of a packet with so many bytes of messages: whatever takes longest."""
+        return max(limit.packet_ns + limit.byte_ns * size for limit in self.limits)
 
 
 def model_of(options: SimOptions) -> Model:
-    """What the options say: a message occupies its receiver or the network, whichever takes longer."""
+    """What the options say: a packet occupies the networks, its sender and its receivers."""
+    copies = _copies(options)
+    frame = HEADER_SIZE + DESCRIPTOR_SIZE
+    bit_ns = SECOND / options.bandwidth if options.bandwidth else 0.0
+    wire_ns = 8 * bit_ns * copies / options.networks.count  # of a byte
+    received = options.packet_ns + copies * options.receive_ns
     delay = (options.delay_min_ns + options.delay_max_ns) / 2
-    member = delay + options.token_ns + _transmission_ns(options, TOKEN_SIZE)
-    size = HEADER_SIZE + DESCRIPTOR_SIZE
-    processed = options.packet_ns + options.byte_ns * (size + options.size_max)
-    sent = _transmission_ns(options, size + options.size_max)
-    if processed >= sent:
-        return Model(member, options.packet_ns + options.byte_ns * size, options.byte_ns)
-    return Model(member, _transmission_ns(options, size), _transmission_ns(options, 1))
+    calls = copies * (options.send_ns + options.receive_ns)
+    return Model(
+        delay + options.token_ns + calls + 8 * bit_ns * TOKEN_SIZE,
+        (
+            Limit(wire_ns * frame, wire_ns),
+            Limit(copies * options.send_ns, 0),
+            Limit(received + options.byte_ns * frame, options.byte_ns),
+        ),
+    )
 
 
-def _transmission_ns(options: SimOptions, size: int) -> float:
-    return size * 8 * SECOND / options.bandwidth if options.bandwidth else 0.0
+def _copies(options: SimOptions) -> int:
+    """Of every packet (K)."""
+    networks = options.networks
+    known = {Replication.ACTIVE: networks.count, Replication.PASSIVE: 1, Replication.ACTIVE_PASSIVE: networks.copies}
+    return known[networks.replication] if networks.count > 1 else 1
+
+
+def filling(options: SimOptions) -> tuple[float, float]:
+    """How many of the largest messages a packet has at saturation, and how many bytes they take; parts on average."""
+    size, ring = options.size_max, options.ring
+    count = min(ring.body_size_max // (size + DESCRIPTOR_SIZE), COUNT_MAX)
+    if count:
+        return count, count * (size + DESCRIPTOR_SIZE) - DESCRIPTOR_SIZE
+    parts = -(-size // ring.whole_size_max)
+    return 1 / parts, size / parts
 
 
 def offered_per_s(options: SimOptions) -> float:
@@ -56,7 +88,7 @@ def offered_per_s(options: SimOptions) -> float:
 
 def rotation_us(options: SimOptions, model: Model) -> float | None:
     """T; None where the model has none: more is offered than the ring can carry."""
-    free = 1 - offered_per_s(options) * model.message_ns(options.size_max) / SECOND
+    free = 1 - offered_per_s(options) * model.packet_ns(options.size_max) / SECOND
     return options.nodes * model.member_ns / free / 1e3 if free > 0 else None
 
 
@@ -71,9 +103,14 @@ def safe_us(options: SimOptions, model: Model) -> float | None:
 
 
 def messages_per_s(options: SimOptions, model: Model) -> float:
-    """With one message in a packet."""
+    """At saturation."""
+    messages, size = filling(options)
     packets = min(options.ring.window, options.nodes * options.ring.visit_max)
-    return packets * SECOND / (options.nodes * model.member_ns + packets * model.message_ns(options.size_max))
+    return messages * packets * SECOND / (options.nodes * model.member_ns + packets * model.packet_ns(size))
+
+
+def bytes_per_s(options: SimOptions, model: Model) -> float:
+    return messages_per_s(options, model) * options.size_max
 
 
 PREDICTIONS: Mapping[str, Callable[[SimOptions, Model], float | None]] = {
@@ -81,4 +118,5 @@ PREDICTIONS: Mapping[str, Callable[[SimOptions, Model], float | None]] = {
     "agreed_us": agreed_us,
     "safe_us": safe_us,
     "messages_per_s": messages_per_s,
+    "bytes_per_s": bytes_per_s,
 }

@@ -69,7 +69,11 @@ def page_of(campaign: Campaign, rows: Sequence[Row]) -> Page:
     facts = [
         Fact(f"{total.valid:,} of {total.runs:,}", "runs VALID", mood="bad" if failures else "good"),
         Fact(f"{total.runs / wanted:.0%}", "of the campaign done", f"{wanted:,} runs in all"),
-        Fact(number_text(len(campaign.cells)), "cells", f"{len(campaign.seeds):,} seeds each"),
+        Fact(
+            number_text(len(campaign.cells)),
+            "cells",
+            f"{len(campaign.seeds):,} seed{'s' * (len(campaign.seeds) != 1)} each",
+        ),
         Fact(number_text(total.inputs), "inputs of engines"),
         Fact(time_text(total.virtual_ns), "virtual time"),
         Fact(time_text(total.seconds * 1e9), "of running, all runs"),

@@ -23,7 +23,7 @@ from ordercast.model.errors import UsageError
 from ordercast.model.quantities import duration_from
 from ordercast.pipeline.campaign.comparison import Comparison, comparison_from
 from ordercast.pipeline.campaign.gauge import Measure
-from ordercast.pipeline.campaign.model import Model
+from ordercast.pipeline.campaign.model import Limit, Model
 from ordercast.pipeline.campaign.settings import flat, is_setting, options_from
 from ordercast.sim.fault_text import fault_from
 from ordercast.sim.faults import Fault
@@ -156,7 +156,7 @@ def _model(table: Any) -> Model | None:
     if table is None:
         return None
     _known(table, ("member_ns", "packet_ns", "byte_ns"), "model")
-    return Model(float(table["member_ns"]), float(table["packet_ns"]), float(table["byte_ns"]))
+    return Model(float(table["member_ns"]), (Limit(float(table["packet_ns"]), float(table["byte_ns"])),))
 
 
 def _cells(document: Mapping[str, Any]) -> Iterator[Cell]:

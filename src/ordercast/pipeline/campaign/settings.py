@@ -1,7 +1,7 @@
 """From what a campaign's file says to the options of a run. Pure.
 
-A setting is named as in `SimOptions`, or `ring.NAME` as in `RingConfig`. What is a time is written with its unit and
-without `_ns`: `fault_time = "3s"`. Four names stand for several options at once:
+A setting is named as in `SimOptions`, or `ring.NAME` as in `RingConfig`, or `networks.NAME` as in `NetworksConfig`. A
+time is written with its unit and without `_ns`: `fault_time = "3s"`. Four names stand for several options at once:
 
     size      bytes of every message
     service   the only service asked for
@@ -19,26 +19,29 @@ from ordercast.model.errors import UsageError
 from ordercast.model.ids import SECOND
 from ordercast.model.quantities import duration_from, size_from
 from ordercast.model.service import Service
+from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.order.ring.config import RingConfig
-from ordercast.sim.options import Delays, Link, SimOptions
+from ordercast.sim.options import Delays, Line, Link, SimOptions
 from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE, ORIGIN_SIZE
 
 Settings = Mapping[str, Any]
 DERIVED = ("size", "service", "load", "packing")
 LATE_SHARE = 0.1  # of the messages, which the simulator submits after the network has healed
 SMALLEST_BODY = 64 + DESCRIPTOR_SIZE  # that a packet may have
-_RING = frozenset(field.name for field in fields(RingConfig))
-_OPTIONS = frozenset(field.name for field in fields(SimOptions)) - {"ring", "faults"}
+_PARTS: Mapping[str, type[Any]] = {"ring": RingConfig, "networks": NetworksConfig}  # that have settings of their own
+_OPTIONS = frozenset(field.name for field in fields(SimOptions)) - {*_PARTS, "faults"}
+_OF_PART = {part: frozenset(field.name for field in fields(config)) for part, config in _PARTS.items()}
 
 
 def flat(table: Mapping[str, Any]) -> dict[str, Any]:
     """`{ring: {window: 70}}` as `{ring.window: 70}`."""
-    ring = table.get("ring", {})
-    if not isinstance(ring, Mapping):
-        raise UsageError("ring is a table of settings: write [options.ring], or ring.window = 70")
-    return {key: value for key, value in table.items() if key != "ring"} | {
-        f"ring.{key}": value for key, value in ring.items()
-    }
+    result = {key: value for key, value in table.items() if key not in _PARTS}
+    for part in _PARTS:
+        settings = table.get(part, {})
+        if not isinstance(settings, Mapping):
+            raise UsageError(f"{part} is a table of settings: write [options.{part}], or {part}.NAME = VALUE")
+        result |= {f"{part}.{key}": value for key, value in settings.items()}
+    return result
 
 
 def is_setting(name: str) -> bool:
@@ -47,32 +50,43 @@ def is_setting(name: str) -> bool:
 
 def _field_of(name: str) -> str | None:
     """The field that a setting names, times with their unit's suffix."""
-    known = _RING if name.startswith("ring.") else _OPTIONS
-    plain = name.removeprefix("ring.")
+    part, plain = _parted(name)
+    known = _OF_PART[part] if part else _OPTIONS
     return next((field for field in (plain, f"{plain}_ns") if field in known), None)
+
+
+def _parted(name: str) -> tuple[str, str]:
+    """`ring.window` as ring and window; a setting of the run itself has no part."""
+    part, dot, plain = name.partition(".")
+    return (part, plain) if dot and part in _PARTS else ("", name)
 
 
 def options_from(settings: Settings, base: SimOptions) -> SimOptions:
     """The base with these settings. UsageError names the setting that cannot be, and why."""
     for name in settings:
         if not is_setting(name):
-            raise UsageError(f"there is no setting {name!r}: see SimOptions and RingConfig in configuration.md")
-    of_ring = {name: value for name, value in settings.items() if name.startswith("ring.")}
-    ring = replace(base.ring, **_values(of_ring, base.ring))
-    plain = {name: value for name, value in settings.items() if name not in DERIVED and name not in of_ring}
-    options = replace(base, ring=ring, **_values(plain, base))
+            raise UsageError(
+                f"there is no setting {name!r}: see SimOptions, RingConfig and NetworksConfig in configuration.md"
+            )
+    parts = {part: replace(usual, **_values(settings, part, usual)) for part, usual in _parts_of(base)}
+    options = replace(base, **parts, **_values(settings, "", base))
     for name in DERIVED:  # in this order: what comes later looks at what came before
         if name in settings:
             options = _DERIVE[name](options, settings[name])
     return options
 
 
-def _values(settings: Settings, base: object) -> dict[str, Any]:
+def _parts_of(base: SimOptions) -> list[tuple[str, Any]]:
+    return [(part, getattr(base, part)) for part in _PARTS]
+
+
+def _values(settings: Settings, part: str, usual: object) -> dict[str, Any]:
+    """Of the settings of this part, by field."""
     result = {}
     for name, value in settings.items():
         field = _field_of(name)
-        assert field is not None
-        result[field] = _value(name, field, value, getattr(base, field))
+        if field is not None and _parted(name)[0] == part and name not in DERIVED:
+            result[field] = _value(name, field, value, getattr(usual, field))
     return result
 
 
@@ -86,9 +100,13 @@ def _value(name: str, field: str, value: Any, usual: Any) -> Any:
         return tuple(_service(word) for word in value)
     if field == "delays":
         return _choice(name, value, {kind.value: kind for kind in Delays})
+    if field == "replication":
+        return _choice(name, value, {style.value: style for style in Replication})
     if field == "links":
         return tuple(Link(**link) for link in value)
-    if field in ("slow_hosts", "replica_weights"):
+    if field == "lines":
+        return tuple(Line(**line) for line in value)
+    if field in ("slow_hosts", "replica_weights", "names"):
         return tuple(tuple(item) if isinstance(item, list) else item for item in value)
     if isinstance(usual, float) and type(value) is int:
         return float(value)

@@ -82,6 +82,7 @@ def svg_of(plot: Plot) -> str:
     y = scale_over(plot.y, _ys(plot), height - _BOTTOM, top, 5)
     parts = [legend, _grid(plot, x, y), *(_mark(mark, x, y) for mark in plot.marks)]
     parts += [_drawn(series, x, y) for series in sorted(plot.series, key=lambda one: one.shape is not Shape.BAND)]
+    parts += [_mark_name(mark, x, y) for mark in plot.marks]  # last: nothing is drawn over words
     body = "".join(parts)
     return (
         f'<svg viewBox="0 0 {plot.width} {height}" role="img" aria-label="{escape(plot.title)}">'
@@ -178,14 +179,23 @@ def _mark(mark: Mark, x: Scale, y: Scale) -> str:
     at = scale.place(mark.at)
     if mark.is_level:
         line = f'x1="{x.start:.1f}" x2="{x.end:.1f}" y1="{at:.1f}" y2="{at:.1f}"'
-        text = f'x="{x.end - 4:.1f}" y="{at - 5:.1f}" text-anchor="end"'
     else:
         line = f'x1="{at:.1f}" x2="{at:.1f}" y1="{y.start:.1f}" y2="{y.end:.1f}"'
+    return f'<line class="mark" {line}>{_told(mark.note)}</line>'
+
+
+def _mark_name(mark: Mark, x: Scale, y: Scale) -> str:
+    scale = y if mark.is_level else x
+    if not mark.name or not scale.holds(mark.at):
+        return ""
+    at = scale.place(mark.at)
+    if mark.is_level:
+        place = f'x="{x.end - 4:.1f}" y="{at - 5:.1f}" text-anchor="end"'
+    else:
         is_late = at > x.end - _LETTER * len(mark.name)  # it would leave the picture
         side = f'x="{at - 4:.1f}" text-anchor="end"' if is_late else f'x="{at + 4:.1f}"'
-        text = f'{side} y="{y.end + 10:.1f}"'
-    label = f'<text class="marked" {text}>{escape(mark.name)}</text>' if mark.name else ""
-    return f'<line class="mark" {line}>{_told(mark.note)}</line>{label}'
+        place = f'{side} y="{y.end + 10:.1f}"'
+    return f'<text class="marked" {place}>{escape(mark.name)}</text>'
 
 
 # The data

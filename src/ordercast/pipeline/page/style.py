@@ -41,7 +41,9 @@ pre{background:var(--sheet);border:1px solid var(--rule);border-radius:8px;paddi
 white-space:pre-wrap;overflow-wrap:anywhere;font-size:13px}
 footer{margin-top:32px;color:var(--soft);font-size:13px}
 svg text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;fill:var(--ink)}
-svg .tick,svg .marked{fill:var(--soft);font-size:11px}svg .label{fill:var(--soft);font-size:12px}
+svg .tick,svg .marked{fill:var(--soft);font-size:11px}
+svg .marked{paint-order:stroke;stroke:var(--sheet);stroke-width:4px;stroke-linejoin:round}
+svg .label{fill:var(--soft);font-size:12px}
 svg .row{font-weight:600}
 svg .inside{fill:#fff;font-size:11px}@media (prefers-color-scheme:dark){svg .inside{fill:#15181c}}
 .grid{stroke:var(--grid)}.axis,.tickmark{stroke:var(--soft);stroke-opacity:.6}

@@ -7,10 +7,31 @@ from pathlib import Path
 
 import pytest
 
-from ordercast.model.ids import MILLISECOND, Incarnation, Instant, NodeId, ProcessId, RingId, process_id_from
+from ordercast.model.ids import (
+    MICROSECOND,
+    MILLISECOND,
+    SECOND,
+    Incarnation,
+    Instant,
+    NodeId,
+    ProcessId,
+    RingId,
+    process_id_from,
+)
 from ordercast.model.notes import Visited
+from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.pipeline.campaign.gauge import Gauge, Measure
-from ordercast.pipeline.campaign.model import Model, agreed_us, messages_per_s, model_of, rotation_us, safe_us
+from ordercast.pipeline.campaign.model import (
+    Limit,
+    Model,
+    agreed_us,
+    bytes_per_s,
+    filling,
+    messages_per_s,
+    model_of,
+    rotation_us,
+    safe_us,
+)
 from ordercast.pipeline.campaign.plan import campaign_from
 from ordercast.sim.options import SimOptions
 from ordercast.trace.records import (
@@ -101,17 +122,19 @@ def test_nothing_is_measured_where_nothing_happened() -> None:
 
 def test_the_formulas() -> None:
     options = replace(SimOptions(), nodes=5, messages=1000, fault_time_ns=900 * MILLISECOND, size_max=1000)
-    model = Model(member_ns=1e6, packet_ns=0, byte_ns=500)  # p = 0.5 ms, 1,000 messages/s: half of the ring is used
+    model = Model(1e6, [Limit(packet_ns=0, byte_ns=500)])  # p = 0.5 ms, 1,000 messages/s: half of the ring is used
     assert rotation_us(options, model) == pytest.approx(10_000)
     assert agreed_us(options, model) == pytest.approx(5_000)
     assert safe_us(options, model) == pytest.approx(20_000)
     ring = replace(options.ring, window=70, visit_max=14)
-    assert messages_per_s(replace(options, ring=ring), model) == pytest.approx(70 / (0.005 + 70 * 0.0005))
+    one_each = replace(options, ring=replace(ring, packet_size_max=72 + 24 + 7 + 1000))
+    assert messages_per_s(one_each, model) == pytest.approx(70 / (0.005 + 70 * 0.0005))
+    assert bytes_per_s(one_each, model) == pytest.approx(70_000 / (0.005 + 70 * 0.0005))
 
 
 def test_the_model_has_no_rotation_time_beyond_the_capacity() -> None:
     options = replace(SimOptions(), messages=3000, fault_time_ns=900 * MILLISECOND, size_max=1000)
-    assert rotation_us(options, Model(1e6, 0, 500)) is None
+    assert rotation_us(options, Model(1e6, [Limit(0, 500)])) is None
 
 
 def test_the_constants_that_ship_give_the_papers_figures_of_throughput() -> None:
@@ -119,11 +142,50 @@ def test_the_constants_that_ship_give_the_papers_figures_of_throughput() -> None
     options = campaign.cells[0].options(1)
     assert campaign.model is not None
     for size, paper in ((4, 1130), (1024, 810)):
-        assert messages_per_s(replace(options, size_max=size), campaign.model) == pytest.approx(paper, rel=0.005)
+        in_a_rotation = options.ring.window
+        rotation_ns = options.nodes * campaign.model.member_ns + in_a_rotation * campaign.model.packet_ns(size)
+        assert in_a_rotation * SECOND / rotation_ns == pytest.approx(paper, rel=0.005)
 
 
 def test_options_tell_whether_the_network_or_the_receiver_is_the_limit() -> None:
     slow_network = replace(SimOptions(), bandwidth=10_000_000, packet_ns=1000, size_max=1000)
     slow_host = replace(slow_network, packet_ns=2_000_000)
-    assert model_of(slow_network).message_ns(1000) == pytest.approx((72 + 7 + 1000) * 800)
-    assert model_of(slow_host).message_ns(1000) == pytest.approx(2_000_000)
+    assert model_of(slow_network).packet_ns(1000) == pytest.approx((72 + 7 + 1000) * 800)
+    assert model_of(slow_host).packet_ns(1000) == pytest.approx(2_000_000)
+
+
+@pytest.mark.parametrize(
+    ("networks", "wire", "host"),
+    [
+        (NetworksConfig(), 1.0, 100 + 10),
+        (NetworksConfig(count=2), 1.0, 100 + 2 * 10),
+        (NetworksConfig(count=2, replication=Replication.PASSIVE), 0.5, 100 + 10),
+        (NetworksConfig(count=3, replication=Replication.ACTIVE_PASSIVE), 2 / 3, 100 + 2 * 10),
+    ],
+)
+def test_copies_occupy_their_share_of_the_networks_and_a_call_each(
+    networks: NetworksConfig, wire: float, host: int
+) -> None:
+    options = replace(SimOptions(), networks=networks, bandwidth=8_000_000, size_max=1000, receive_ns=10 * MICROSECOND)
+    slow_network = replace(options, packet_ns=1000)
+    slow_host = replace(options, bandwidth=0, packet_ns=100 * MICROSECOND)
+    assert model_of(slow_network).packet_ns(1000) == pytest.approx((72 + 7 + 1000) * 1000 * wire)
+    assert model_of(slow_host).packet_ns(1000) == pytest.approx(host * MICROSECOND)
+
+
+def test_a_slow_sender_is_a_limit_too() -> None:
+    options = replace(SimOptions(), networks=NetworksConfig(count=2), send_ns=50 * MICROSECOND)
+    assert model_of(options).packet_ns(1000) == pytest.approx(100 * MICROSECOND)
+
+
+def test_packets_are_filled_with_whole_messages_or_with_a_part_of_one() -> None:
+    ring = replace(SimOptions().ring, packet_size_max=72 + 24 + 7 + 1424)
+    options = replace(SimOptions(), ring=ring)
+    found = {size: filling(replace(options, size_max=size)) for size in (700, 720, 1424, 1425, 4272)}
+    assert found == {
+        700: (2, 2 * 700 + 7),
+        720: (1, 720),
+        1424: (1, 1424),
+        1425: (1 / 2, 1425 / 2),
+        4272: (1 / 3, 1424),
+    }

@@ -9,11 +9,12 @@ import pytest
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND, SECOND
 from ordercast.model.service import Service
+from ordercast.networks.config import Replication
 from ordercast.pipeline.campaign.gauge import Measure
 from ordercast.pipeline.campaign.plan import Campaign, campaign_from
 from ordercast.pipeline.campaign.settings import options_from
 from ordercast.sim.faults import FaultKind
-from ordercast.sim.options import SimOptions
+from ordercast.sim.options import Line, SimOptions
 from ordercast.sim.swarm import hostile_group_options, hostile_options
 
 SHIPPED = sorted((Path(__file__).parents[4] / "campaigns").glob("*.toml"))
@@ -88,6 +89,21 @@ def test_load_is_offered_within_the_time_before_the_healing() -> None:
     assert options.fault_time_ns == 2 * SECOND
 
 
+def test_settings_of_the_networks(tmp_path: Path) -> None:
+    head = 'title = "n"\nseeds = "1..2"\n'
+    axes = '[axes]\n"networks.replication" = ["passive", "active-passive"]\n'
+    networks = '[options.networks]\ncount = 3\ntoken_hold = "2ms"\nnames = ["red", "blue"]\n'
+    lines = "[options]\nlines = [{ loss = 0.1 }]\n"
+    cells = _campaign(tmp_path, head + lines + networks + axes).cells
+    options = [cell.options(1) for cell in cells]
+    assert [one.networks.replication for one in options] == [Replication.PASSIVE, Replication.ACTIVE_PASSIVE]
+    assert {(one.networks.count, one.networks.token_hold_ns, one.networks.names) for one in options} == {
+        (3, 2 * MILLISECOND, ("red", "blue"))
+    }
+    assert options[0].lines == (Line(loss=0.1),)
+    assert options[0].ring == SimOptions().ring
+
+
 def test_without_packing_a_packet_holds_one_message() -> None:
     for size in (32, 100, 1024):
         ring = options_from({"size": size, "packing": False}, SimOptions()).ring
@@ -104,6 +120,10 @@ def test_without_packing_a_packet_holds_one_message() -> None:
         ('title = "t"\nseeds = "1..2"\ncolour = 1', "no key 'colour'"),
         ('title = "t"\nseeds = "1..2"\n[options]\nnods = 3', "no setting 'nods'"),
         ('title = "t"\nseeds = "1..2"\n[options]\nnodes = "many"', "many"),
+        ('title = "t"\nseeds = "1..2"\n[options]\nnetworks = 2', "networks is a table of settings"),
+        ('title = "t"\nseeds = "1..2"\n[options.networks]\nnumber = 2', "no setting 'networks.number'"),
+        ('title = "t"\nseeds = "1..2"\n[options.networks]\nreplication = "twice"', "choose among active, passive"),
+        ('title = "t"\nseeds = "1..2"\n[options.networks]\ncount = 9', "1 to 8 networks"),
         ('title = "t"\nseeds = "1..2"\n[options]\nnodes = 99', "nodes must be within"),
         ('title = "t"\nseeds = "1..2"\n[axes]\nvariant = [1]', "is no setting"),
         ('title = "t"\nseeds = "1..2"\n[axes]\nloss = []', "has no values"),
@@ -138,6 +158,25 @@ def test_a_comparison_is_about_cells_that_there_are(tmp_path: Path) -> None:
         _campaign(tmp_path, FULL + wanted.format("rotation_us").replace('grid = "g"', 'grid = "h"'))
 
 
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ('claims = [{ note = "n", curve = "small", over = "tiny", low = 1, high = 2 }]', "there is no curve 'tiny'"),
+        ('claims = [{ note = "n", curve = "small", over = "large", low = 2, high = 1 }]', "is above high"),
+        ('claims = [{ note = "n", curve = "small", over = "large", low = 1, high = 2, as = "sum" }]', "choose among"),
+        ('claims = [{ note = "n", curve = "small", over = "large", low = 1, heigh = 2 }]', "has no key 'heigh'"),
+        ('marks = [{ name = "nowhere" }]', "a mark is at one place"),
+        ('log = ["z"]', 'write log = ["x"]'),
+    ],
+)
+def test_what_a_comparison_cannot_draw_is_refused(tmp_path: Path, more: str, sentence: str) -> None:
+    comparison = 'title = "c"\ngrid = "g"\nx = "size"\nx_label = "x"\ny_label = "y"\nmeasure = "rotation_us"\n'
+    text = FULL + "size = [40, 50]\n[[comparisons]]\n" + comparison + 'series = "variant"\n' + more
+    with pytest.raises(UsageError) as raised:
+        _campaign(tmp_path, text)
+    assert sentence in str(raised.value)
+
+
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_campaigns_that_ship_are_sound(path: Path) -> None:
     campaign = campaign_from(path)
@@ -146,7 +185,7 @@ def test_campaigns_that_ship_are_sound(path: Path) -> None:
         cell.options(campaign.seeds[-1]).validate()
 
 
-def test_throughput_and_rotation_ship_and_compare_with_the_paper() -> None:
+def test_campaigns_that_ship_compare_with_the_papers() -> None:
     campaigns = {path.stem: campaign_from(path) for path in SHIPPED}
-    for name in ("throughput", "rotation"):
+    for name in ("throughput", "rotation", "redundant"):
         assert any(comparison.prediction and comparison.paper for comparison in campaigns[name].comparisons)

@@ -1,0 +1,55 @@
+"""What packets cost a host in time: taking each from its network, and processing it.
+
+Copies that come on several networks are taken one by one, and each of them costs that. Only the first is ordered and
+delivered: the others are known by their numbers and dropped, which costs nothing more. With one network there are no
+copies, and nothing is remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ordercast.model.inputs import Lane, Packet
+from ordercast.networks.gate import NUMBER_AT, NUMBER_END, PREFIX_SIZE
+from ordercast.sim.options import SimOptions
+from ordercast.wire.header import FIXED_SIZE, KIND_AT, MessageKind
+
+_SEQ_AT, _SEQ_END = FIXED_SIZE, FIXED_SIZE + 8
+# Where packets that travel as copies have the number that is theirs alone on their ring.
+_NUMBERS: dict[int, slice] = {
+    MessageKind.DATA: slice(_SEQ_AT, _SEQ_END),
+    MessageKind.TOKEN: slice(NUMBER_AT, NUMBER_END),
+}
+
+
+class Processor:
+    __slots__ = ("_options", "_processed", "_remembers", "_slowness")
+
+    def __init__(self, options: SimOptions, slowness: float) -> None:
+        self._options = options
+        self._slowness = slowness
+        self._remembers = options.networks.count > 1
+        self._processed: set[bytes] = set()
+
+    def receiving_ns(self, packets: Sequence[Packet]) -> int:
+        options = self._options
+        cost = options.receive_ns * len(packets)
+        for data, size, lane, _, _ in packets:
+            if self._remembers and self._is_copy(data):
+                continue
+            cost += options.token_ns if lane is Lane.TOKEN else options.packet_ns + options.byte_ns * size
+        return int(cost * self._slowness)
+
+    def sending_ns(self, copies: int = 1) -> int:
+        return int(self._options.send_ns * copies * self._slowness)
+
+    def _is_copy(self, data: bytes | memoryview) -> bool:
+        """Of one that was here before. From now on there was one."""
+        number = _NUMBERS.get(data[KIND_AT])
+        if number is None:
+            return False
+        name = bytes(data[:PREFIX_SIZE]) + bytes(data[number])
+        if name in self._processed:
+            return True
+        self._processed.add(name)
+        return False
