@@ -2,11 +2,12 @@
 
     python -m bench.streaming [--rows N] [--seconds S] [--json FILE]
 
-`source` streams an archive of so many rows into nothing, in batches of a fifth; `parquet` does the same with Spark's
-own source over the same columns, as a yardstick. The first batch, in which Spark warms up, is not counted. `sink`
-streams a table, in batches of a fifth too, to a group of a live daemon, and an archiver confirms each batch. `age` sends
-a row every few milliseconds to an archived group, and takes the time from its send until a query's batch function has
-it, and until a live member has what the query has sent on through the sink.
+`source` streams an archive of so many rows into nothing, in batches of a fifth; `columns` only their numbers and
+payloads; `parquet` does the same as `source` with Spark's own source over the same rows, as a yardstick. `sink` streams
+a table, in batches of a fifth too, to a group of a live daemon, and an archiver confirms each batch. The first batch of
+each, in which Spark warms up, is not counted. `age` sends a row every few milliseconds to an archived group, and takes
+the time from its send until a query's batch function has it, and until a live member has what the query has sent on
+through the sink.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from ordercast.archive.reader import Archive
 from ordercast.archive.rows import Receiver
 from ordercast.client.connect import connect
 from ordercast.model.events import Message
+from ordercast.pipeline.format import SCHEMA
 from ordercast.pipeline.session import open_session
 
 if TYPE_CHECKING:
@@ -52,17 +54,16 @@ def rate(writer: DataStreamWriter, size: int) -> dict[str, Any]:
     return {"size": size, "rows": rows, "rows_s": rows / seconds, "mb_s": rows * size / seconds / 1e6}
 
 
-def bench_source(spark: SparkSession, folder: Path, size: int, rows: int) -> dict[str, Any]:
-    archive = str(folder / f"archive-{size}")
-    count = write_files(Path(archive), size, rows * size)
-    options = {"startingPlace": "earliest", "maxRowsPerTrigger": str(count // BATCHES), "minPartitions": "4"}
-    stream = spark.readStream.format("ordercast").options(**options).load(archive)
-    return rate(stream.writeStream.format("noop").option("checkpointLocation", f"{archive}.checkpoint"), size)
+def bench_source(spark: SparkSession, archive: Path, size: int, rows: int, columns: str = SCHEMA) -> dict[str, Any]:
+    options = {"startingPlace": "earliest", "maxRowsPerTrigger": str(rows // BATCHES), "minPartitions": "4"}
+    stream = spark.readStream.format("ordercast").schema(columns).options(**options).load(str(archive))
+    checkpoint = f"{archive}.{len(columns)}.checkpoint"
+    return rate(stream.writeStream.format("noop").option("checkpointLocation", checkpoint), size)
 
 
-def bench_parquet(spark: SparkSession, folder: Path, size: int) -> dict[str, Any]:
-    table = spark.read.format("ordercast").load(str(folder / f"archive-{size}"))
-    copy = str(folder / f"parquet-{size}")
+def bench_parquet(spark: SparkSession, archive: Path, size: int) -> dict[str, Any]:
+    table = spark.read.format("ordercast").load(str(archive))
+    copy = f"{archive}.parquet"
     table.repartition(4 * BATCHES).write.parquet(copy)
     stream = spark.readStream.schema(table.schema).option("maxFilesPerTrigger", 4).parquet(copy)
     return rate(stream.writeStream.format("noop").option("checkpointLocation", f"{copy}.checkpoint"), size)
@@ -147,12 +148,15 @@ def run(spark: SparkSession, folder: Path, rows: int, seconds: float, results: d
 
     say(f"{'':8}{'bytes':>7}{'rows':>12}{'rows/s':>14}{'MB/s':>10}")
     for size in SIZES:
-        note("source", bench_source(spark, folder, size, rows * 100 // size))
-        note("parquet", bench_parquet(spark, folder, size))
+        archive = folder / f"archive-{size}"
+        count = write_files(archive, size, rows * 100)
+        note("source", bench_source(spark, archive, size, count))
+        note("columns", bench_source(spark, archive, size, count, "number BIGINT, data BINARY"))
+        note("parquet", bench_parquet(spark, archive, size))
     ring = Ring(folder)
     try:
-        archive = Archive(folder / "archive")
-        _until(lambda: _tip(archive) is not None, "the archiver does not begin")
+        live = Archive(folder / "archive")
+        _until(lambda: _tip(live) is not None, "the archiver does not begin")
         for size in SIZES:
             note("sink", bench_sink(spark, ring, size, rows * 50 // size))
         for what, bench in (("in a query", bench_age), ("through the sink", bench_age_through)):

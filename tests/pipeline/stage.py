@@ -149,13 +149,19 @@ class Listener:
     """A member of `out` who reads it live. It needs a daemon that is not killed."""
 
     def __init__(self, at: str) -> None:
-        self._at = at
         self._rows: list[bytes] = []
         self._connecting = connect(at)
+        self._thread = threading.Thread(target=self._read)
+
+    def __enter__(self) -> Listener:
         self._client = self._connecting.__enter__()
         self._client.join("out", END)
-        self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
+        return self
+
+    def __exit__(self, *how: object) -> None:
+        self._end()
+        self._connecting.__exit__(None, None, None)
 
     def _read(self) -> None:
         receiver = Receiver()
@@ -168,9 +174,12 @@ class Listener:
             assert sink is not None
             self._rows += receiver.take(sink, event.data)
 
+    def _end(self) -> None:
+        if self._thread.is_alive():
+            self._client.send(END, b"")
+            self._thread.join()
+
     def rows(self) -> list[bytes]:
-        """All that were sent before now."""
-        self._client.send(END, b"")
-        self._thread.join()
-        self._connecting.__exit__(None, None, None)
+        """All that were sent before now. Nothing is read any more."""
+        self._end()
         return self._rows

@@ -5,6 +5,7 @@ archiver and of the daemon. What the archive and a live member of the group have
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
@@ -54,30 +55,28 @@ CASES = [(victim, point) for victim in (WORKER, "archiver", "daemon") for point 
 )
 def test_a_kill_below_the_query(spark: SparkSession, stage: Stage, victim: str, point: str) -> None:
     stage.feed(BATCHES * ROWS)
-    listener = Listener(stage.at) if victim != "daemon" else None
-    pid = victim if victim == WORKER else stage.pid(victim)
-    crash = Crash(point, 1, pid, str(stage.folder / "crash"))
+    crash = Crash(point, 1, victim if victim == WORKER else stage.pid(victim), str(stage.folder / "crash"))
     failures: list[str] = []
-    while why := copied(spark, stage, crash):
-        failures += [] if NO_WORKER in why else [why]
-        assert len(failures) < TRIES, failures
-    assert crash.has_happened
-    assert stage.rows("out") == stage.truth
-    if listener is not None:
-        assert listener.rows() == stage.truth
+    with Listener(stage.at) if victim != "daemon" else nullcontext() as listener:
+        while why := copied(spark, stage, crash):
+            failures += [] if NO_WORKER in why else [why]
+            assert len(failures) < TRIES, failures
+        assert crash.has_happened
+        assert stage.rows("out") == stage.truth
+        assert listener is None or listener.rows() == stage.truth
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("point", POINTS)
 def test_a_kill_of_the_whole_query(stage: Stage, point: str) -> None:
     stage.feed(BATCHES * ROWS)
-    listener = Listener(stage.at)
     crash = Crash(point, 1, QUERY, str(stage.folder / "crash"))
     options = json.dumps({"rows": ROWS, "crash": crash.text})
-    assert stage.start_query(options).wait() == -9, stage.log("query")
-    assert crash.has_happened
-    assert (stage.folder / "checkpoint/offsets/1").exists()
-    assert not (stage.folder / "checkpoint/commits/1").exists()
-    assert stage.start_query(options).wait() == 0, stage.log("query")
-    assert stage.rows("out") == stage.truth
-    assert listener.rows() == stage.truth
+    with Listener(stage.at) as listener:
+        assert stage.start_query(options).wait() == -9, stage.log("query")
+        assert crash.has_happened
+        assert (stage.folder / "checkpoint/offsets/1").exists()
+        assert not (stage.folder / "checkpoint/commits/1").exists()
+        assert stage.start_query(options).wait() == 0, stage.log("query")
+        assert stage.rows("out") == stage.truth
+        assert listener.rows() == stage.truth
