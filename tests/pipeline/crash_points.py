@@ -48,6 +48,7 @@ class Crash:
     batch: int
     victim: str | int  # a number: the process of an archiver or a daemon
     flag: str  # path of the file that is there once it has happened
+    dies_too: bool = False  # the process that is at the point, once the victim lives again
 
     @property
     def text(self) -> str:
@@ -76,6 +77,8 @@ class Crash:
         while not self.back.exists():
             assert time.monotonic() < end, "nobody brings the victim back"
             time.sleep(0.02)
+        if self.dies_too:
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 class WatchedClient(AbstractContextManager["WatchedClient"]):

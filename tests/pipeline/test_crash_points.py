@@ -18,7 +18,7 @@ if (problem := missing_for_spark()) is not None:
 from pyspark.errors import StreamingQueryException
 
 from tests.pipeline.copy_query import NO_WORKER, start_copy
-from tests.pipeline.crash_points import MID_WRITE, POINTS, QUERY, WORKER, WRITTEN, Crash
+from tests.pipeline.crash_points import COMMITTED, MID_WRITE, POINTS, QUERY, WORKER, WRITTEN, Crash
 from tests.pipeline.stage import Listener, Stage, until
 
 if TYPE_CHECKING:
@@ -54,16 +54,31 @@ CASES = [(victim, point) for victim in (WORKER, "archiver", "daemon") for point 
     [pytest.param(*case, marks=() if case in QUICK else pytest.mark.long) for case in CASES],
 )
 def test_a_kill_below_the_query(spark: SparkSession, stage: Stage, victim: str, point: str) -> None:
+    pid = victim if victim == WORKER else stage.pid(victim)
+    survives(spark, stage, Crash(point, 1, pid, str(stage.folder / "crash")), is_heard=victim != "daemon")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("victim", ["archiver", "daemon"])
+def test_what_was_committed_is_known_after_a_restart(spark: SparkSession, stage: Stage, victim: str) -> None:
+    """The archiver has said so, is started again or comes back to a new daemon, and gets the same batch once more."""
+    crash = Crash(COMMITTED, 1, stage.pid(victim), str(stage.folder / "crash"), dies_too=True)
+    failures = survives(spark, stage, crash, is_heard=victim != "daemon")
+    assert any("crashed" in why for why in failures)
+
+
+def survives(spark: SparkSession, stage: Stage, crash: Crash, *, is_heard: bool) -> list[str]:
+    """Nothing is lost or doubled; why the query had to be started again. A daemon's death ends those who listen."""
     stage.feed(BATCHES * ROWS)
-    crash = Crash(point, 1, victim if victim == WORKER else stage.pid(victim), str(stage.folder / "crash"))
     failures: list[str] = []
-    with Listener(stage.at) if victim != "daemon" else nullcontext() as listener:
+    with Listener(stage.at) if is_heard else nullcontext() as listener:
         while why := copied(spark, stage, crash):
             failures += [] if NO_WORKER in why else [why]
             assert len(failures) < TRIES, failures
         assert crash.has_happened
         assert stage.rows("out") == stage.truth
         assert listener is None or listener.rows() == stage.truth
+    return failures
 
 
 @pytest.mark.long
