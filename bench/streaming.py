@@ -1,6 +1,6 @@
 """Spark and groups: rows a second through the source and through the sink, and how old a row is at the other end.
 
-    python -m bench.streaming [--rows N] [--seconds S] [--json FILE]
+    python -m bench.streaming [--rows N] [--seconds S] [--parts source sink age] [--json FILE]
 
 `source` streams an archive of so many rows into nothing, in batches of a fifth; `columns` only their numbers and
 payloads; `parquet` does the same as `source` with Spark's own source over the same rows, as a yardstick. `sink` streams
@@ -46,12 +46,29 @@ OUT, SINK = "bench-out", "bench"
 
 def rate(writer: DataStreamWriter, size: int) -> dict[str, Any]:
     """Of a query over what is there, without its first batch."""
-    query = writer.trigger(availableNow=True).start()
-    query.awaitTermination()
+    query = ended(writer.trigger(availableNow=True).start)
     warm = [progress for progress in query.recentProgress if progress.numInputRows][1:]
     seconds = sum(progress.durationMs["triggerExecution"] for progress in warm) / 1000
     rows = sum(progress.numInputRows for progress in warm)
     return {"size": size, "rows": rows, "rows_s": rows / seconds, "mb_s": rows * size / seconds / 1e6}
+
+
+def ended(start: Callable[[], StreamingQuery]) -> StreamingQuery:
+    """When it has come to its end."""
+    while True:
+        query = start()
+        try:
+            query.awaitTermination()
+            return query
+        except Exception as error:
+            check_again(error)
+
+
+def check_again(error: object) -> None:
+    """Spark gives its own Python process ten seconds to start, and a busy machine may need more."""
+    if "failed to connect back" not in str(error):
+        raise SystemExit(f"bench: the query has failed: {error}")
+    say("the machine is so busy that Spark has not found its own Python process: once more")
 
 
 def bench_source(spark: SparkSession, archive: Path, size: int, rows: int, columns: str = SCHEMA) -> dict[str, Any]:
@@ -116,40 +133,43 @@ def _listen(member: BlockingClient, ages: list[float]) -> None:
 
 def aged(ring: Ring, start: Callable[[], StreamingQuery], ages: list[float], seconds: float) -> dict[str, Any]:
     """Of rows that are sent evenly, from when the query has warmed up."""
-    query = start()
-    try:
-        with connect(ring.at) as me:
-            _send_until(me, query, lambda: len(ages) > 100)
-            ages.clear()
-            end = time.monotonic() + seconds
-            _send_until(me, query, lambda: time.monotonic() > end)
+    with connect(ring.at) as me:
+        query = start()
+        while not _send_while(me, query, lambda: len(ages) <= 100):
+            check_again(query.exception())
+            query = start()
+        ages.clear()
+        end = time.monotonic() + seconds
+        if not _send_while(me, query, lambda: time.monotonic() < end or not ages):
+            raise SystemExit(f"bench: the query has ended: {query.exception()}")
         found = sorted(ages)
-    finally:
         query.stop()
     return {"rows": len(found), "p50_s": found[len(found) // 2], "p99_s": found[len(found) * 99 // 100]}
 
 
-def _send_until(me: BlockingClient, query: StreamingQuery, is_over: Callable[[], bool]) -> None:
-    while not is_over():
+def _send_while(me: BlockingClient, query: StreamingQuery, is_so: Callable[[], bool]) -> bool:
+    """Whether the query lives on."""
+    while is_so():
         if not query.isActive:
-            raise SystemExit(f"bench: the query has ended: {query.exception()}")
+            return False
         me.send("bench", repr(time.time()).encode())
         time.sleep(PAUSE_S)
+    return True
 
 
 def say(text: str) -> None:
     print(text, flush=True)
 
 
-def run(spark: SparkSession, folder: Path, rows: int, seconds: float, results: dict[str, Any]) -> None:
+def run(spark: SparkSession, folder: Path, options: argparse.Namespace, results: dict[str, Any]) -> None:
     def note(what: str, row: dict[str, Any]) -> None:
         results.setdefault(what, []).append(row)
         say(f"{what:8}{row['size']:7}{row['rows']:12,}{row['rows_s']:14,.0f}{row['mb_s']:10.1f}")
 
     say(f"{'':8}{'bytes':>7}{'rows':>12}{'rows/s':>14}{'MB/s':>10}")
-    for size in SIZES:
+    for size in SIZES if "source" in options.parts else ():
         archive = folder / f"archive-{size}"
-        count = write_files(archive, size, rows * 100)
+        count = write_files(archive, size, options.rows * 100)
         note("source", bench_source(spark, archive, size, count))
         note("columns", bench_source(spark, archive, size, count, "number BIGINT, data BINARY"))
         note("parquet", bench_parquet(spark, archive, size))
@@ -157,14 +177,18 @@ def run(spark: SparkSession, folder: Path, rows: int, seconds: float, results: d
     try:
         live = Archive(folder / "archive")
         _until(lambda: _tip(live) is not None, "the archiver does not begin")
-        for size in SIZES:
-            note("sink", bench_sink(spark, ring, size, rows * 50 // size))
-        for what, bench in (("in a query", bench_age), ("through the sink", bench_age_through)):
-            row = bench(spark, ring, seconds)
+        for size in SIZES if "sink" in options.parts else ():
+            note("sink", bench_sink(spark, ring, size, options.rows * 50 // size))
+        for what, bench in AGES.items() if "age" in options.parts else ():
+            row = bench(spark, ring, options.seconds)
             results.setdefault("age", {})[what] = row
             say(f"age of a row {what}: median {row['p50_s']:.2f} s, p99 {row['p99_s']:.2f} s ({row['rows']} rows)")
     finally:
         ring.end()
+
+
+AGES = {"in a query": bench_age, "through the sink": bench_age_through}
+PARTS = ("source", "sink", "age")
 
 
 def main() -> None:
@@ -173,12 +197,13 @@ def main() -> None:
         "--rows", type=int, default=2_000_000, help="of 100 bytes; fewer of larger ones, and half to the sink"
     )
     parser.add_argument("--seconds", type=float, default=15.0, help="for which the ages of rows are taken")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     results: dict[str, Any] = {"load": os.getloadavg()[0]}
     say(f"load average {results['load']:.1f} on {os.cpu_count()} cores; Spark starts")
     with open_session("bench", "local[2]") as spark, tempfile.TemporaryDirectory(prefix="ordercast-bench-") as name:
-        run(spark, Path(name), options.rows, options.seconds, results)
+        run(spark, Path(name), options, results)
     if options.json:
         options.json.write_text(json.dumps(results, indent=2))
 
