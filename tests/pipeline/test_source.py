@@ -130,6 +130,29 @@ def test_a_stream_goes_on_where_it_was(spark: SparkSession, grown: Grown, tmp_pa
         grown.grow()
 
 
+def test_a_stream_from_the_latest_place_begins_there_whatever_comes_meanwhile(grown: Grown) -> None:
+    """Without Java: Spark asks for the beginning again before it plans the first batch, and in another life."""
+    from pyspark.sql.streaming.datasource import ReadAllAvailable
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    from ordercast.pipeline.source import ArchiveStreamReader
+
+    def reader() -> ArchiveStreamReader:
+        return ArchiveStreamReader({"path": str(grown.folder)}, StructType([StructField("data", BinaryType())]))
+
+    first = reader()
+    begin = first.initialOffset()
+    grown.grow()
+    noted = first.latestOffset(first.initialOffset(), ReadAllAvailable())
+    assert first.initialOffset() == noted == begin
+    assert first.partitions(first.initialOffset(), noted) == []
+    second = reader()  # the first batch was not done
+    assert second.initialOffset() != begin
+    assert second.partitions(second.initialOffset(), noted) == []
+    end = second.latestOffset(noted, ReadAllAvailable())
+    assert sum(one.stretch.last - one.stretch.first + 1 for one in second.partitions(noted, end)) == COUNT + 1
+
+
 def test_wrong_options_are_one_sentence(grown: Grown, tmp_path: Path) -> None:
     from pyspark.sql.types import StringType, StructField, StructType
 
