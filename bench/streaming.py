@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 SIZES = (100, 1024)
 BATCHES = 5
 PAUSE_S = 0.02  # between two rows whose age is taken
+WARM_BATCHES = 12
 OUT, SINK = "bench-out", "bench"
 
 
@@ -135,21 +136,26 @@ def aged(ring: Ring, start: Callable[[], StreamingQuery], ages: list[float], sec
     """Of rows that are sent evenly, from when the query has warmed up."""
     with connect(ring.at) as me:
         query = start()
-        while not _send_while(me, query, lambda: len(ages) <= 100):
+        while not _send_while(me, query, lambda query: not ages or not _is_warm(query)):
             check_again(query.exception())
             query = start()
         ages.clear()
         end = time.monotonic() + seconds
-        if not _send_while(me, query, lambda: time.monotonic() < end or not ages):
+        if not _send_while(me, query, lambda query: time.monotonic() < end or not ages):
             raise SystemExit(f"bench: the query has ended: {query.exception()}")
         found = sorted(ages)
         query.stop()
     return {"rows": len(found), "p50_s": found[len(found) // 2], "p99_s": found[len(found) * 99 // 100]}
 
 
-def _send_while(me: BlockingClient, query: StreamingQuery, is_so: Callable[[], bool]) -> bool:
+def _is_warm(query: StreamingQuery) -> bool:
+    progress = query.lastProgress
+    return progress is not None and progress.batchId >= WARM_BATCHES
+
+
+def _send_while(me: BlockingClient, query: StreamingQuery, is_so: Callable[[StreamingQuery], bool]) -> bool:
     """Whether the query lives on."""
-    while is_so():
+    while is_so(query):
         if not query.isActive:
             return False
         me.send("bench", repr(time.time()).encode())
