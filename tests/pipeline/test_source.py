@@ -73,6 +73,17 @@ def test_an_archive_is_a_table(spark: SparkSession, grown: Grown) -> None:
     assert read(spark, grown, startingPlace=f"{ROOT.name}:900").count() == COUNT + 1 - 900
 
 
+def test_a_query_names_the_columns_that_it_needs(spark: SparkSession, grown: Grown) -> None:
+    some = spark.read.format("ordercast").schema("data BINARY, number BIGINT").load(str(grown.folder))
+    assert some.columns == ["data", "number"]
+    assert sorted((row.number, bytes(row.data)) for row in some.collect()) == sorted(
+        (row.number, bytes(row.data)) for row in read(spark, grown).collect()
+    )
+    places = "position STRUCT<ring: BIGINT, process: BIGINT, seq: BIGINT, slot: INT>, groups ARRAY<STRING>"
+    row = spark.read.format("ordercast").schema(places).load(str(grown.folder)).first()
+    assert row is not None and (row.position.seq, row.groups) == (2, ["orders"])
+
+
 def test_several_groups_at_once(spark: SparkSession, grown: Grown) -> None:
     Grown(grown.folder, "prices").grow(100)
     counts = {row.group: row["count"] for row in read(spark, grown).groupBy("group").count().collect()}
@@ -119,8 +130,33 @@ def test_a_stream_goes_on_where_it_was(spark: SparkSession, grown: Grown, tmp_pa
         grown.grow()
 
 
+def test_a_stream_from_the_latest_place_begins_there_whatever_comes_meanwhile(grown: Grown) -> None:
+    """Without Java: Spark asks for the beginning again before it plans the first batch, and in another life."""
+    from pyspark.sql.streaming.datasource import ReadAllAvailable
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    from ordercast.pipeline.source import ArchiveStreamReader
+
+    def reader() -> ArchiveStreamReader:
+        return ArchiveStreamReader({"path": str(grown.folder)}, StructType([StructField("data", BinaryType())]))
+
+    first = reader()
+    begin = first.initialOffset()
+    grown.grow()
+    noted = first.latestOffset(first.initialOffset(), ReadAllAvailable())
+    assert first.initialOffset() == noted == begin
+    assert first.partitions(first.initialOffset(), noted) == []
+    second = reader()  # the first batch was not done
+    assert second.initialOffset() != begin
+    assert second.partitions(second.initialOffset(), noted) == []
+    end = second.latestOffset(noted, ReadAllAvailable())
+    assert sum(one.stretch.last - one.stretch.first + 1 for one in second.partitions(noted, end)) == COUNT + 1
+
+
 def test_wrong_options_are_one_sentence(grown: Grown, tmp_path: Path) -> None:
-    from ordercast.pipeline.source import plan_from
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    from ordercast.pipeline.source import columns_of, plan_from
 
     folder = str(grown.folder)
     for options, sentence in (
@@ -133,3 +169,8 @@ def test_wrong_options_are_one_sentence(grown: Grown, tmp_path: Path) -> None:
     ):
         with pytest.raises(UsageError, match=sentence):
             plan_from(options)
+    for field in (StructField("text", StringType()), StructField("number", StringType())):
+        with pytest.raises(
+            UsageError, match=f"there is no column {field.name} string in an archive: name some of group"
+        ):
+            columns_of(StructType([field]))

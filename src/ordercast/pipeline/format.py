@@ -16,11 +16,22 @@ if TYPE_CHECKING:
     from ordercast.pipeline.sink import GroupBatchWriter, GroupStreamWriter
     from ordercast.pipeline.source import ArchiveBatchReader, ArchiveStreamReader
 
-SCHEMA = (
-    "group string, branch string, number bigint, kind string, groups array<string>, "
-    "position struct<ring: bigint, process: bigint, seq: bigint, slot: int>, sender string, service string, "
-    "data binary, view string, time timestamp, members array<string>, reason string"
-)
+COLUMNS = {
+    "group": "string",
+    "branch": "string",
+    "number": "bigint",
+    "kind": "string",
+    "groups": "array<string>",
+    "position": "struct<ring:bigint,process:bigint,seq:bigint,slot:int>",
+    "sender": "string",
+    "service": "string",
+    "data": "binary",
+    "view": "string",
+    "time": "timestamp",
+    "members": "array<string>",
+    "reason": "string",
+}
+SCHEMA = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
 
 
 class OrdercastSource(DataSource):
@@ -34,12 +45,12 @@ class OrdercastSource(DataSource):
     def reader(self, schema: StructType) -> ArchiveBatchReader:
         from ordercast.pipeline.source import ArchiveBatchReader
 
-        return ArchiveBatchReader(dict(self.options))
+        return ArchiveBatchReader(dict(self.options), schema)
 
     def streamReader(self, schema: StructType) -> ArchiveStreamReader:
         from ordercast.pipeline.source import ArchiveStreamReader
 
-        return ArchiveStreamReader(dict(self.options))
+        return ArchiveStreamReader(dict(self.options), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> GroupBatchWriter:
         from ordercast.pipeline.sink import GroupBatchWriter

@@ -9,10 +9,10 @@ and how often, so a batch that is run again has the same rows.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
@@ -22,6 +22,10 @@ from ordercast.archive.places import Place, place_from
 from ordercast.archive.reader import EARLIEST, LATEST, Archive
 from ordercast.archive.reading import GroupReader, Lost
 from ordercast.model.errors import UsageError
+from ordercast.pipeline.format import COLUMNS
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 NOTHING = ""  # an offset before everything, in an archive that is empty
 OPTIONS = (
@@ -52,6 +56,7 @@ class Plan:
     records_max: int
     fails_on_loss: bool
     with_views: bool
+    columns: list[str]
 
     def partitions(self, start: Mapping[str, str], end: Mapping[str, str]) -> list[ArchivePartition]:
         stretches = [(group, one) for group in self.groups for one in self.stretches(group, start, end)]
@@ -82,7 +87,8 @@ class Plan:
 
         assert isinstance(partition, ArchivePartition)
         reader = GroupReader(self.archive.folder, partition.group)
-        yield from batches_of(reader, reader.frames(partition.stretch), with_views=self.with_views)
+        frames = reader.frames(partition.stretch)
+        yield from batches_of(reader, frames, with_views=self.with_views, columns=self.columns)
 
 
 def _behind(stretch: Stretch, place: Place) -> Stretch | None:
@@ -90,7 +96,7 @@ def _behind(stretch: Stretch, place: Place) -> Stretch | None:
     return Stretch(stretch.branch, first, stretch.last) if first <= stretch.last else None
 
 
-def plan_from(options: Mapping[str, str]) -> Plan:
+def plan_from(options: Mapping[str, str], columns: Iterable[str] = COLUMNS) -> Plan:
     given = {name.lower(): value for name, value in options.items()}
     for name in given:
         if name not in OPTIONS:
@@ -113,7 +119,18 @@ def plan_from(options: Mapping[str, str]) -> Plan:
         _count(given, "maxrecordsperpartition") or 250_000,
         _yes(given, "failondataloss", True),
         _yes(given, "includeviews", False),
+        list(columns),
     )
+
+
+def columns_of(schema: StructType) -> list[str]:
+    """Those that a query asks for: all, or what it has named with `.schema()`."""
+    for field in schema.fields:
+        name, kind = field.name, field.dataType.simpleString()
+        if COLUMNS.get(name) != kind:
+            there = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+            raise UsageError(f"there is no column {name} {kind} in an archive: name some of {there}")
+    return schema.names
 
 
 def _each(text: str, groups: list[str]) -> dict[str, str]:
@@ -143,8 +160,8 @@ def _yes(given: Mapping[str, str], name: str, default: bool) -> bool:
 class ArchiveBatchReader(DataSourceReader):
     """Everything from `startingPlace` (earliest) to `endingPlace` (what is there now)."""
 
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self._plan = plan_from(options)
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        self._plan = plan_from(options, columns_of(schema))
 
     def partitions(self) -> list[ArchivePartition]:
         plan = self._plan
@@ -157,15 +174,24 @@ class ArchiveBatchReader(DataSourceReader):
 
 
 class ArchiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """From `startingPlace` (latest) on."""
+    """From `startingPlace` (latest) on.
 
-    def __init__(self, options: Mapping[str, str]) -> None:
-        self._plan = plan_from(options)
+    Spark asks more than once where a stream begins, also when it runs the first batch again after a crash, and writes
+    down only where batches end. So the first batch of a stream from the latest place is empty: it writes that down.
+    """
+
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        self._plan = plan_from(options, columns_of(schema))
         self._cap: Offsets | None = None
+        self._initial: Offsets | None = None
+        self._is_noted = all(self._plan.starts.get(group, LATEST) != LATEST for group in self._plan.groups)
 
     def initialOffset(self) -> Offsets:
-        plan = self._plan
-        return {group: _text(plan.archive.place(group, plan.starts.get(group, LATEST))) for group in plan.groups}
+        if self._initial is None:
+            plan = self._plan
+            places = {group: plan.archive.place(group, plan.starts.get(group, LATEST)) for group in plan.groups}
+            self._initial = {group: _text(place) for group, place in places.items()}
+        return self._initial
 
     def getDefaultReadLimit(self) -> ReadLimit:
         rows = self._plan.rows_max
@@ -178,6 +204,10 @@ class ArchiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {group: _text(self._plan.archive.tip(group)) for group in self._plan.groups}
 
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
+        if not self._is_noted:
+            self._is_noted = True
+            if start == self._initial:
+                return start
         tips = self._cap or self._tips()
         if not isinstance(limit, ReadMaxRows):
             return tips
@@ -197,6 +227,8 @@ class ArchiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return tips[group]
 
     def partitions(self, start: Offsets, end: Offsets) -> list[ArchivePartition]:
+        if not self._is_noted and start == self._initial:
+            return []  # the first batch once more, in another life: the latest place is a later one now
         return self._plan.partitions(start, end)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:

@@ -55,20 +55,22 @@ class _Words:
 
     def column(self, numbers: Sequence[Ints]) -> pa.Array:
         values = [list(value) if isinstance(value, tuple) else value for value in self._numbers]
+        if values == [None]:
+            return pa.nulls(sum(map(len, numbers)), self._kind)
         return pa.array(values, self._kind).take(pa.array(_joined(numbers)))
 
 
 class Rows:
-    """Gathers rows of one group and branch."""
+    """Gathers rows of one group and branch, and makes the columns that are wanted of them."""
 
-    def __init__(self, group: str, branch: str) -> None:
-        self._group, self._branch = group, branch
+    def __init__(self, group: str, branch: str, wanted: Sequence[str]) -> None:
+        self.group, self._branch = group, branch
         self.count = 0
         self.size = 0
-        self._words = {name: _Words(ARROW_SCHEMA.field(name).type) for name in _WORDS}
-        self._numbers: dict[str, list[Ints]] = {name: [] for name in (*_WORDS, *_NUMBERS)}
+        self._schema = pa.schema([ARROW_SCHEMA.field(name) for name in wanted])
+        self._words = {name: _Words(ARROW_SCHEMA.field(name).type) for name in _WORDS if name in wanted}
+        self._numbers: dict[str, list[Ints]] = {name: [] for name in (*self._words, *_NUMBERS)}
         self._data: list[bytes | memoryview] = []
-        self._is_null: list[npt.NDArray[np.bool_]] = []
 
     def add(
         self,
@@ -82,9 +84,8 @@ class Rows:
         time_us: int,
     ) -> None:
         count = len(numbers)
-        for name in _WORDS:
-            code = self._words[name].number(words.get(name))
-            self._numbers[name].append(np.full(count, code, np.int64))
+        for name, known in self._words.items():
+            self._numbers[name].append(np.full(count, known.number(words.get(name)), np.int64))
         ring, process, seqs, slots = position
         values = {
             "number": numbers,
@@ -99,38 +100,48 @@ class Rows:
         }
         for name, column in values.items():
             self._numbers[name].append(column)
-        self._is_null.append(np.full(count, kind != 0, np.bool_))
         self._data += data
         self.count += count
         self.size += int(lengths.sum())
 
     def batch(self) -> pa.RecordBatch:
-        columns = {name: _joined(self._numbers[name]) for name in _NUMBERS}
+        return pa.RecordBatch.from_arrays([self._column(name) for name in self._schema.names], schema=self._schema)
+
+    def _column(self, name: str) -> pa.Array:
+        match name:
+            case "group":
+                return pa.repeat(self.group, self.count)
+            case "branch":
+                return pa.repeat(self._branch, self.count)
+            case "kind":
+                return _KINDS.take(pa.array(self._joined("kind")))
+            case "position":
+                return self._positions()
+            case "service":
+                return _SERVICES.take(pa.array(self._joined("service"), pa.int64(), mask=self._joined("kind") != 0))
+            case "data":
+                return self._payloads()
+            case "time":
+                return pa.array(self._joined("time"), pa.int64()).cast(_TIME)
+            case "number":
+                return pa.array(self._joined("number"), pa.int64())
+            case _:
+                return self._words[name].column(self._numbers[name])
+
+    def _joined(self, name: str) -> Ints:
+        return _joined(self._numbers[name])
+
+    def _positions(self) -> pa.Array:
+        arrays = [pa.array(self._joined(field.name).astype(field.type.to_pandas_dtype())) for field in _POSITION]
+        return pa.StructArray.from_arrays(arrays, fields=list(_POSITION))
+
+    def _payloads(self) -> pa.Array:
+        """Only messages have one."""
         offsets = np.zeros(self.count + 1, np.int32)
-        np.cumsum(columns["length"], out=offsets[1:])
-        is_null = np.concatenate(self._is_null)
-        bitmap = pa.py_buffer(np.packbits(~is_null, bitorder="little").tobytes())
+        np.cumsum(self._joined("length"), out=offsets[1:])
+        bitmap = pa.py_buffer(np.packbits(self._joined("kind") == 0, bitorder="little").tobytes())
         payload = pa.py_buffer(b"".join(self._data))
-        data = pa.Array.from_buffers(pa.binary(), self.count, [bitmap, pa.py_buffer(offsets.tobytes()), payload])
-        position = pa.StructArray.from_arrays(
-            [pa.array(columns[name], kind) for name, kind in (("ring", pa.int64()), ("process", pa.int64()))]
-            + [pa.array(columns["seq"], pa.int64()), pa.array(columns["slot"].astype(np.int32), pa.int32())],
-            fields=list(_POSITION),
-        )
-        words = {name: self._words[name].column(self._numbers[name]) for name in _WORDS}
-        service = _SERVICES.take(pa.array(columns["service"], pa.int64(), mask=is_null))
-        arrays = {
-            "group": pa.repeat(self._group, self.count),
-            "branch": pa.repeat(self._branch, self.count),
-            "number": pa.array(columns["number"], pa.int64()),
-            "kind": _KINDS.take(pa.array(columns["kind"])),
-            "position": position,
-            "service": service,
-            "data": data,
-            "time": pa.array(columns["time"], pa.int64()).cast(_TIME),
-            **words,
-        }
-        return pa.RecordBatch.from_arrays([arrays[name] for name in ARROW_SCHEMA.names], schema=ARROW_SCHEMA)
+        return pa.Array.from_buffers(pa.binary(), self.count, [bitmap, pa.py_buffer(offsets.tobytes()), payload])
 
 
 _WORDS = ("groups", "sender", "view", "members", "reason")
@@ -141,12 +152,14 @@ def _joined(columns: Sequence[Ints]) -> Ints:
     return np.concatenate(columns) if len(columns) != 1 else columns[0]
 
 
-def batches_of(reader: GroupReader, frames: Iterator[Frame], *, with_views: bool) -> Iterator[pa.RecordBatch]:
+def batches_of(
+    reader: GroupReader, frames: Iterator[Frame], *, with_views: bool, columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
     """Of one branch."""
     rows: Rows | None = None
     for frame in frames:
         if rows is None:
-            rows = Rows(reader.group, frame.branch)
+            rows = Rows(reader.group, frame.branch, columns)
         for run in frame.runs():
             add_run(rows, reader, frame, run, with_views)
         if rows.count >= ROWS or rows.size >= SIZE:
@@ -216,7 +229,7 @@ def _add_committed(rows: Rows, reader: GroupReader, frame: Frame, run: Run, item
 
 def _add_news(rows: Rows, frame: Frame, run: Run) -> None:
     news = run.item
-    words: dict[str, object] = {"groups": (rows._group,)}
+    words: dict[str, object] = {"groups": (rows.group,)}
     kind, place = 3, (0, 0, 0, 0)
     if isinstance(news, View):
         kind = 1
