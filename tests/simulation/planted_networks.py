@@ -20,6 +20,7 @@ from ordercast.networks import layer, probing
 from ordercast.networks.active import Active
 from ordercast.networks.config import Replication
 from ordercast.networks.gate import Arrival, Gate
+from ordercast.networks.judgement import Judgement
 from ordercast.networks.layer import Networks
 from ordercast.networks.marks import Marks
 from ordercast.networks.monitors import Counts, Problems
@@ -70,6 +71,7 @@ def _all_are_marked(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Marks, "is_last", lambda self, network: False)
     patch.setattr(Marks, "mark", lambda self, network, now: self._turn(network, NetworkState.FAULTY))
     patch.setattr(Networks, "check_invariants", lambda self, thorough=True: None)
+    patch.setattr(Judgement, "_weigh_need", lambda self, now, effects: None)
 
 
 def _older_tokens_go_up(patch: pytest.MonkeyPatch) -> None:

@@ -184,9 +184,15 @@ class Stage:
         whole: bool = True,
         skip: int = 0,
         ring: RingId = RING,
+        elsewhere: bool = True,
+        in_need: bool = False,
     ) -> list[Effect]:
+        """On one network; who probes one probes the others too, and thinks well of them."""
+        for other in range(self.config.count if elsewhere else 0):
+            if other != network:
+                self.probe(other, sender, NetworkState.GOOD, ring=ring, elsewhere=False)
         number = self.numbers[sender, network] = self.numbers.get((sender, network), 0) + 1 + skip
-        return self.give(network, encode_probe(CLUSTER, Probe(ring, sender, number, network, state, whole)))
+        return self.give(network, encode_probe(CLUSTER, Probe(ring, sender, number, network, state, whole, in_need)))
 
     def send(self, *effects: Effect) -> list[Effect]:
         """The engine wants this."""
