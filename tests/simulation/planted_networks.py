@@ -151,7 +151,7 @@ def _resends_on_the_same_network(patch: pytest.MonkeyPatch) -> None:
 
 def _largest_of_itself(patch: pytest.MonkeyPatch) -> None:
     """Figure 5: the maximum is taken over the one network that is looked at."""
-    patch.setattr(Counts, "_look", lambda self: [])
+    patch.setattr(Counts, "look", lambda self: [])
 
 
 def _tokens_counted_when_held(patch: pytest.MonkeyPatch) -> None:

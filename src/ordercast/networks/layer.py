@@ -21,7 +21,7 @@ from ordercast.model.view import View, ViewKind
 from ordercast.networks.active import Active
 from ordercast.networks.active_passive import ActivePassive
 from ordercast.networks.config import NetworksConfig, Replication
-from ordercast.networks.gate import NUMBER_END, Arrival, Gate
+from ordercast.networks.gate import NUMBER_END, RING, Arrival, Gate
 from ordercast.networks.judgement import Judgement
 from ordercast.networks.marks import Marks
 from ordercast.networks.monitors import Counts
@@ -34,9 +34,10 @@ from ordercast.order.ring.config import RingConfig
 from ordercast.wire.codec import cluster_id_from
 from ordercast.wire.header import KIND_AT, MAGIC, VERSION, MessageKind
 
-HEAD_SIZE = 12  # magic, version, kind and cluster
-TRANSMITTER_AT, TRANSMITTER_END = 32, 40
-DATA, TOKEN = int(MessageKind.DATA), int(MessageKind.TOKEN)
+HEAD = slice(0, 12)  # magic, version, kind and cluster
+TRANSMITTER = slice(32, 40)
+TELLING = (KIND_AT, 32, 33, 39)  # bytes that tell one member's data packets from all else: kind, node, incarnation
+DATA, TOKEN, COMMIT = int(MessageKind.DATA), int(MessageKind.TOKEN), int(MessageKind.COMMIT)
 
 
 def style_of(config: NetworksConfig, marks: Marks) -> Style:
@@ -67,7 +68,7 @@ class Networks:
         self._data_head = MAGIC + bytes((VERSION, DATA)) + cluster
         self.marks = Marks(config)
         self._style = style_of(config, self.marks)
-        self._gate = Gate()
+        self._gate = Gate(cluster)
         self._watch = Watch(config, self.marks, config.message_lag(ring))
         self._me = ProcessId(0)
         self.stats = NetworksStats([0] * config.count)
@@ -140,16 +141,22 @@ class Networks:
         """Data packets, which are nearly all, are counted and passed as they are; what is left is sorted out."""
         effects: list[Effect] = []
         head, members, passed = self._data_head, self._watch.members, 0
-        for packet in packets:
-            data, size, _, _, network = packet
-            if type(data) is not bytes or not data.startswith(head):
+        for data, size, _, _, network in packets:
+            if type(data) is not bytes or data[HEAD] != head:
                 break
-            passed += 1
-            member = members.get(data[TRANSMITTER_AT:TRANSMITTER_END])
+            count = 1
             if len(data) > size:
-                self._count_run(data, size, network, now, effects)
-            elif member is not None and (behind := member.messages.add(network)):
-                self._blame(behind, Evidence.MESSAGES, member, member.messages, now, effects)
+                if not _is_uniform(data, size):
+                    break
+                count = -(-len(data) // size)
+            member = members.get(data[TRANSMITTER])
+            if member is not None:
+                messages = member.messages
+                messages.counts[network] += count  # what `Counts.add` does, less the price of a call
+                messages.left -= count
+                if messages.left <= 0:
+                    self._blame(messages.look(), Evidence.MESSAGES, member, messages, now, effects)
+            passed += 1
         up, is_first = packets, False
         if passed < len(packets):
             up = list(packets[:passed])
@@ -167,35 +174,39 @@ class Networks:
         at all."""
         is_first = False
         for packet in packets:
-            data, size = bytes(packet.data), packet.segment_size
-            kind = self._kinds.get(data[:HEAD_SIZE])
-            if kind == DATA:
-                self._count_run(data, size, packet.network, now, effects)
-                up.append(packet)
-            elif kind is None or len(data) > size:
-                up.append(packet)
-            elif kind == TOKEN:
+            data = bytes(packet.data)
+            if len(data) > packet.segment_size and not _is_uniform(data, packet.segment_size):
+                is_first |= self._sort_out(_singles(packet, data), up, now, effects)
+                continue
+            kind = self._kinds.get(data[HEAD])
+            if kind == TOKEN:
                 is_first |= self._take_token(packet, data, up, now, effects)
+            elif kind == MessageKind.PROBE:
+                self._judgement.take_probe(packet.network, data, now, effects)
             else:
-                self._take_control(kind, packet, data, up, now, effects)
+                up.append(packet)
+                if kind is not None:
+                    self._count(kind, packet, data, now, effects)
         return is_first
 
-    def _count_run(self, data: bytes, size: int, network: int, now: Instant, effects: list[Effect]) -> None:
-        """All packets of one read; mostly they are one member's."""
-        members = self._watch.members
-        step = len(data) if _is_uniform(data, size) else size
-        for at in range(0, len(data), step):
-            member = members.get(data[at + TRANSMITTER_AT : at + TRANSMITTER_END])
-            if member is not None:
-                behind = member.messages.add(network, -(-step // size))
-                self._blame(behind, Evidence.MESSAGES, member, member.messages, now, effects)
+    def _count(self, kind: int, packet: Packet, data: bytes, now: Instant, effects: list[Effect]) -> None:
+        """Data packets, or an announcement."""
+        member = self._watch.members.get(data[TRANSMITTER])
+        if member is None:
+            return
+        if kind == DATA:
+            behind = member.messages.add(packet.network, -(-len(data) // packet.segment_size))
+            self._blame(behind, Evidence.MESSAGES, member, member.messages, now, effects)
+        else:
+            behind = member.announcements.add(packet.network)
+            self._blame(behind, Evidence.ANNOUNCEMENTS, member, member.announcements, now, effects)
 
     def _take_token(self, packet: Packet, data: bytes, up: list[Packet], now: Instant, effects: list[Effect]) -> bool:
         """True when it is a new one."""
         if len(data) < NUMBER_END:
             up.append(packet)  # cut short: the engine says so
             return False
-        member = self._watch.members.get(data[TRANSMITTER_AT:TRANSMITTER_END])
+        member = self._watch.members.get(data[TRANSMITTER])
         arrival = self._gate.take(packet, data, Instant(now + self._config.token_hold_ns))
         if arrival is Arrival.FOREIGN:
             up.append(packet)
@@ -205,18 +216,6 @@ class Networks:
         if arrival is Arrival.LATE:
             self.stats.late_copies += 1
         return arrival is Arrival.NEW
-
-    def _take_control(
-        self, kind: int, packet: Packet, data: bytes, up: list[Packet], now: Instant, effects: list[Effect]
-    ) -> None:
-        if kind == MessageKind.PROBE:
-            self._judgement.take_probe(packet.network, data, now, effects)
-            return
-        member = self._watch.members.get(data[TRANSMITTER_AT:TRANSMITTER_END])
-        if member is not None:
-            behind = member.announcements.add(packet.network)
-            self._blame(behind, Evidence.ANNOUNCEMENTS, member, member.announcements, now, effects)
-        up.append(packet)
 
     def _blame(
         self,
@@ -276,9 +275,11 @@ class Networks:
                     effect.networks = self.marks.used
                     outward.append(effect)
             elif type(effect) is SendTo:
-                is_token = effect.packet[KIND_AT] == TOKEN
-                effect.networks = self._style.token_networks() if is_token else self.marks.used
+                kind = effect.packet[KIND_AT]
+                effect.networks = self._style.token_networks() if kind == TOKEN else self.marks.used
                 outward.append(effect)
+                if kind == COMMIT:
+                    self._gate.expect(RingId(*RING.unpack_from(effect.packet)))
             else:
                 outward.append(effect)
                 if type(effect) is InstallView and effect.view.kind is ViewKind.REGULAR:
@@ -287,15 +288,20 @@ class Networks:
 
     def _begin(self, view: View, now: Instant, effects: list[Effect]) -> None:
         others = tuple(process for process in view.members if process != self._me)
-        self._gate.forget(view.id)
+        self._gate.expect(view.id)
         self._judgement.begin(view.id, self._me, others, now, effects)
 
 
 def _is_uniform(data: bytes, size: int) -> bool:
-    """Whether all packets of a read have the transmitter of the first. Bytes of node and incarnation are compared, all
-    packets at a time."""
-    for at in (TRANSMITTER_AT, TRANSMITTER_AT + 1, TRANSMITTER_END - 1):
+    """Whether all packets of a read are one member's data. A few bytes are compared, all packets at a time. Reads of
+    other packets, which are rare, are taken apart: the kernel joins whatever one sender sends in a row."""
+    for at in TELLING:
         column = data[at::size]
         if column.count(column[:1]) != len(column):
             return False
-    return True
+    return data[KIND_AT] == DATA
+
+
+def _singles(packet: Packet, data: bytes) -> list[Packet]:
+    size = packet.segment_size
+    return [packet._replace(data=data[at : at + size]) for at in range(0, len(data), size)]

@@ -22,6 +22,7 @@ from tests.unit.networks.stage import (
     Stage,
     alarms,
     burst,
+    commit_out,
     data_packet,
     probes,
     sends,
@@ -254,10 +255,25 @@ def test_a_new_ring_forgets_the_token_that_waits_and_all_counts() -> None:
 def test_the_token_of_a_ring_that_is_being_formed_waits_as_any_other() -> None:
     stage = Stage()
     new = RingId(12, ME)
+    stage.send(commit_out(new))
     stage.token(3, 0, ring=new)
     assert stage.tokens_up == []
     stage.token(3, 1, ring=new)
     assert stage.tokens_up == [3]
+
+
+def test_a_token_of_a_ring_that_this_process_has_not_agreed_to_passes_and_changes_nothing() -> None:
+    """One of a cluster that lost its memory, or of a stranger: it must neither push out the token that waits nor make
+    our own ring's tokens look old."""
+    stage = Stage()
+    stage.token(4, 0)
+    stage.token(900, 0, 1, ring=RingId(4000, TWO))
+    assert stage.tokens_up == [900, 900]
+    stage.token(4, 1)
+    stage.token(8, 0)
+    assert stage.tokens_up == [900, 900, 4], "each waits for its copies"
+    stage.token(8, 1)
+    assert stage.tokens_up == [900, 900, 4, 8]
 
 
 def test_probes_of_another_ring_or_of_strangers_or_late_ones_say_nothing() -> None:
