@@ -140,7 +140,7 @@ class Networks:
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
         """Data packets, which are nearly all, are counted and passed as they are; what is left is sorted out."""
         effects: list[Effect] = []
-        head, members, passed = self._data_head, self._watch.members, 0
+        head, counted, passed = self._data_head, self._watch.messages, 0
         for data, size, _, _, network in packets:
             if type(data) is not bytes or data[HEAD] != head:
                 break
@@ -149,13 +149,13 @@ class Networks:
                 if not _is_uniform(data, size):
                     break
                 count = -(-len(data) // size)
-            member = members.get(data[TRANSMITTER])
-            if member is not None:
-                messages = member.messages
-                messages.counts[network] += count  # what `Counts.add` does, less the price of a call
-                messages.left -= count
-                if messages.left <= 0:
-                    self._blame(messages.look(), Evidence.MESSAGES, member, messages, now, effects)
+            counts = counted.get(data[TRANSMITTER])
+            if counts is not None:
+                counts.counts[network] += count  # what `Counts.add` does, less the price of a call
+                counts.left -= count
+                if counts.left <= 0:
+                    member = self._watch.members[data[TRANSMITTER]]
+                    self._blame(counts.look(), Evidence.MESSAGES, member, counts, now, effects)
             passed += 1
         up, is_first = packets, False
         if passed < len(packets):
