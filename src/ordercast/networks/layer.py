@@ -141,7 +141,8 @@ class Networks:
         """Data packets, which are nearly all, are counted and passed as they are; what is left is sorted out."""
         effects: list[Effect] = []
         head, counted, passed = self._data_head, self._watch.messages, 0
-        for data, size, _, _, network in packets:
+        for packet in packets:
+            data, size, network = packet[0], packet[1], packet[4]  # costs less than names, or than taking it apart
             if type(data) is not bytes or data[HEAD] != head:
                 break
             count = 1
@@ -153,9 +154,9 @@ class Networks:
             if counts is not None:
                 counts.counts[network] += count  # what `Counts.add` does, less the price of a call
                 counts.left -= count
-                if counts.left <= 0:
+                if counts.left <= 0 and (behind := counts.look()):
                     member = self._watch.members[data[TRANSMITTER]]
-                    self._blame(counts.look(), Evidence.MESSAGES, member, counts, now, effects)
+                    self._blame(behind, Evidence.MESSAGES, member, counts, now, effects)
             passed += 1
         up, is_first = packets, False
         if passed < len(packets):

@@ -82,23 +82,21 @@ class Counts:
         if len(judged) < 2:
             self.left = self._span = NOBODY_TO_COMPARE
             return []
+        most = max([counts[network] for network in judged])
+        lead = most - min([counts[network] for network in judged])
         self._due -= self._span - self.left
         if self._due <= 0:
-            self._forgive()
-        compared = [counts[network] for network in judged]
-        most = max(compared)
-        lead = most - min(compared)
+            lead = self._forgive(most, lead)
         self.left = self._span = min(self._due, max(1, self._threshold - lead + 1))
         if lead <= self._threshold:
             return []
         return [network for network in judged if most - counts[network] > self._threshold]
 
-    def _forgive(self) -> None:
-        """Slowly raise what is behind, so that losses over a long time do not add up."""
+    def _forgive(self, most: int, lead: int) -> int:
+        """Slowly raise what is behind, so that losses over a long time do not add up. Returns the lead that is left."""
         steps = 1 + -self._due // self._catch_up
         self._due += steps * self._catch_up
-        counts = self.counts
-        most = max([counts[network] for network in self.judged])
-        for network in self.judged:
-            if counts[network] < most:
-                counts[network] = min(most, counts[network] + steps)
+        if lead:
+            for network in self.judged:
+                self.counts[network] = min(most, self.counts[network] + steps)
+        return max(0, lead - steps)
