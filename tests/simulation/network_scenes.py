@@ -45,6 +45,10 @@ PAIRS = {
     "two neighbours cannot send": (mute(0, 0, BEGIN), mute(1, 1, LATER)),
     "one cannot send, another not receive": (mute(0, 0, BEGIN), deaf(2, 1, LATER)),
     "two cannot receive": (deaf(0, 0, BEGIN), deaf(2, 1, LATER)),
+    "who answers first is not heard": (
+        Fault(BEGIN, FaultKind.CUT, links=((1, 0),), network=0),
+        Fault(BEGIN, FaultKind.CUT, links=((0, 2), (1, 2), (2, 1), (3, 2)), network=1),
+    ),
     "one sends on one and receives on the other": (mute(1, 0, BEGIN), deaf(1, 1, LATER)),
 }
 KINDS = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, Record
 from ordercast.model.errors import WireError
-from ordercast.model.ids import Instant, ProcessId, RingId, process_text
+from ordercast.model.ids import Instant, ProcessId, RingId, Seq, process_text
 from ordercast.model.notes import Dropped, Evidence, NetworkState, NetworkTurned
 from ordercast.networks.config import HOLD_OFF_LEVEL_MAX, NetworksConfig
 from ordercast.networks.marks import Marks
@@ -115,6 +115,13 @@ class Judgement:
         effects.append(alarm)
         self._turned(network, evidence, process, sentence, effects)
         self._try_all(now, effects)
+        for used in self._marks.used:  # others must know soon
+            self._probe(used, now, effects)
+
+    def miss(self, seq: Seq, now: Instant, effects: list[Effect]) -> None:
+        """A packet was asked for many times and did not come on any good network."""
+        text = f"no good network brings a packet up to {seq} that was asked for again and again: all are used now"
+        self._need(self._marks.good[0], Evidence.MISSING, None, text, now, effects)
 
     def _try_all(self, now: Instant, effects: list[Effect]) -> None:
         for network, state in enumerate(self._marks.states):

@@ -37,6 +37,7 @@ from ordercast.wire.header import KIND_AT, MAGIC, VERSION, MessageKind
 HEAD = slice(0, 12)  # magic, version, kind and cluster
 TRANSMITTER = slice(32, 40)
 TELLING = (KIND_AT, 32, 33, 39)  # bytes that tell one member's data packets from all else: kind, node, incarnation
+VISITS_MAX = 20  # that a packet may be missing while networks are marked; a fifth of what expels a member
 DATA, TOKEN, COMMIT = int(MessageKind.DATA), int(MessageKind.TOKEN), int(MessageKind.COMMIT)
 
 
@@ -71,6 +72,8 @@ class Networks:
         self._gate = Gate(cluster)
         self._watch = Watch(config, self.marks, config.message_lag(ring))
         self._me = ProcessId(0)
+        self._awaited = RingId(0, ProcessId(0)), Seq(0)  # the engine should soon hold everything up to here
+        self._visits = 0  # how often it did not when the token came
         self.stats = NetworksStats([0] * config.count)
         self._judgement = Judgement(config, cluster, self.marks, self._watch, self.stats)
 
@@ -262,7 +265,21 @@ class Networks:
         if self._verbose:
             note = TokenReleased(gate.ring, gate.token_seq, gate.seq, cause, gate.brought)
             effects.append(Record(note))
+        if len(self.marks.good) < self._config.count:
+            self._notice_missing(now, effects)
         effects += self._outward(self._engine.receive([gate.release()], now), now)
+
+    def _notice_missing(self, now: Instant, effects: list[Effect]) -> None:
+        """While networks are marked: a packet that is asked for at visit after visit and does not come is brought by no
+        good network, for whoever answers first may be the one that is not heard. Long before the engine is expelled for
+        it, every network is used."""
+        gate = self._gate
+        if self._engine.holds(*self._awaited):
+            self._awaited, self._visits = (gate.ring, gate.before), 0
+            return
+        self._visits += 1
+        if self._visits % VISITS_MAX == 0:
+            self._judgement.miss(self._awaited[1], now, effects)
 
     # What goes out, and what the engine's effects tell
 

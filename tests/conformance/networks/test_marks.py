@@ -373,3 +373,27 @@ def test_a_member_whose_last_word_was_lost_is_measured_again() -> None:
     for seq in range(1, 600):
         stage.give(0, data_packet(seq))
     assert stage.state(1) is FAULTY
+
+
+@pytest.mark.parametrize("style", [Replication.ACTIVE, Replication.PASSIVE])
+def test_a_packet_that_never_comes_while_a_network_is_marked_is_need(style: Replication) -> None:
+    stage = Stage(style)
+    stage.mark(1)
+    stage.engine.aru = 5
+    for number in range(4, 4 * 23, 4):
+        assert not alarms(stage.log, AlarmKind.NO_GOOD_NETWORK)
+        stage.token(number, 0, seq=9)
+        stage.wait(stage.config.token_hold_ns)
+    assert stage.state(1) is TRIAL
+    (alarm,) = alarms(stage.log, AlarmKind.NO_GOOD_NETWORK)
+    assert (alarm.network, alarm.evidence, alarm.process) == (0, Evidence.MISSING, None)
+    assert {network for network, probe in probes(stage.log) if probe.is_in_need} == {0, 1}
+
+
+def test_packets_that_are_lost_one_after_the_other_are_no_need() -> None:
+    stage = Stage()
+    stage.mark(1)
+    for number in range(4, 400, 4):
+        stage.engine.aru = number - 4
+        stage.token(number, 0, seq=number)
+    assert stage.state(1) is FAULTY and not alarms(stage.log, AlarmKind.NO_GOOD_NETWORK)
