@@ -114,9 +114,10 @@ class Judgement:
         alarm = Alarm(AlarmKind.NO_GOOD_NETWORK, sentence, process, network=network, evidence=evidence)
         effects.append(alarm)
         self._turned(network, evidence, process, sentence, effects)
+        used = self._marks.used
         self._try_all(now, effects)
-        for used in self._marks.used:  # others must know soon
-            self._probe(used, now, effects)
+        for other in used:  # all must know soon, on whatever reaches them
+            self._probe(other, now, effects)
 
     def miss(self, seq: Seq, now: Instant, effects: list[Effect]) -> None:
         """A packet was asked for many times and did not come on any good network."""
