@@ -163,7 +163,7 @@ def _tokens_counted_when_held(patch: pytest.MonkeyPatch) -> None:
         return right(self, packet, data, up, now, effects)
 
     patch.setattr(Networks, "_take_token", wrong)
-    patch.setattr(layer.Networks, "_take_control", lambda self, kind, packet, data, up, now, effects: up.append(packet))
+    patch.setattr(layer.Networks, "_count", lambda self, kind, packet, data, now, effects: None)
 
 
 def _no_decay(patch: pytest.MonkeyPatch) -> None:
