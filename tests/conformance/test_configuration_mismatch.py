@@ -28,6 +28,14 @@ def test_the_alarm_names_the_key_and_the_process(key: str) -> None:
     assert f" {key} " in alarm.text and "n1" in alarm.text
 
 
+def test_members_with_other_networks_are_told_once() -> None:
+    solo = Solo().to_ring_of_one()
+    digests = SMALL.digests("2 networks, active")
+    (alarm,) = alarms(solo.give(*(solo.join_of(ONE, TRIO, digests=digests) for _ in range(3))))
+    assert alarm.kind is AlarmKind.CONFIGURATION_MISMATCH and alarm.process == ONE
+    assert alarm.text == "n1 has another value of networks, replication or copies than this process: make them equal"
+
+
 def test_every_key_is_told_once_per_node() -> None:
     solo = Solo().to_ring_of_one()
     digests = replace(SMALL, window=9, join_ns=1).digests()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import threading
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
 import pytest
 
-from ordercast import Node
+from ordercast import Node, ThreadedNode
 from ordercast.daemon.advice import advised
 from ordercast.daemon.config import NetworkConfig, NodeConfig
 from ordercast.daemon.status import status_of
@@ -64,3 +65,27 @@ async def test_a_network_that_two_nodes_do_not_share_is_found_and_the_applicatio
         await nodes[1].send("room", b"still here")
         assert [message.data for message in await messages_of(nodes[0], 1)] == [b"still here"]
         assert any("blue is faulty" in warning for warning in advised(status_of(one.host)).warnings)
+
+
+@live
+async def test_a_node_with_a_thread_of_its_own_tells_alarms_on_the_loop_that_started_it() -> None:
+    """One node has a second network, the other has not: each is told once that the other is set up differently, and the
+    one with two finds that nobody is on the second."""
+    told: list[tuple[Alarm, threading.Thread]] = []
+    alone = replace(config(Replication.ACTIVE), more_networks=(), redundancy=NetworksConfig())
+    heard: list[Alarm] = []
+    async with AsyncExitStack() as stack:
+        one = ThreadedNode(
+            config(Replication.ACTIVE),
+            name="a",
+            on_alarm=lambda alarm: told.append((alarm, threading.current_thread())),
+        )
+        other = Node(alone, name="b", on_alarm=heard.append)
+        for node in (one, other):
+            await stack.enter_async_context(node)
+        await eventually(lambda: any(alarm.kind is AlarmKind.NETWORK_FAULTY for alarm, _ in told))
+        await eventually(lambda: bool(heard))
+    differences = [alarm for alarm, _ in told if alarm.kind is AlarmKind.CONFIGURATION_MISMATCH]
+    assert len(differences) == 1 and "networks, replication or copies" in differences[0].text
+    assert [alarm.kind for alarm in heard] == [AlarmKind.CONFIGURATION_MISMATCH]
+    assert {thread for _, thread in told} == {threading.current_thread()}

@@ -198,6 +198,7 @@ def test_a_network_is_marked_by_a_members_word_and_put_on_trial_by_a_new_need() 
           < * network 1 good: a member sends nothing but probes on it
           < * network 0 on trial: no other network is without faults
           < probe 2 on trial on 0
+          < probe 1 good on 1
         > send 1
           < data 1..1 on 0 1
         """,

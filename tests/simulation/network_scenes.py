@@ -23,6 +23,34 @@ NO_RECEIVE = Fault(BEGIN, FaultKind.CUT, links=((0, 2), (1, 2), (3, 2)), network
 APART = Fault(BEGIN, FaultKind.CUT, links=((0, 2),), network=NETWORK)  # n2 is not the successor of n0
 SUBSETS = Fault(BEGIN, FaultKind.PARTITION, groups=((0, 1), (2, 3)), network=NETWORK)
 LOSSY = Fault(BEGIN, FaultKind.LOSSY, chance=0.2, network=NETWORK)
+# Two faults of both networks; between any two hosts one network works, or a third host that answers requests.
+LATER = BEGIN + 3 * SECOND
+
+
+def mute(node: int, network: int, at: int) -> Fault:
+    return Fault(
+        at, FaultKind.CUT, links=tuple((node, other) for other in range(NODES) if other != node), network=network
+    )
+
+
+def deaf(node: int, network: int, at: int) -> Fault:
+    return Fault(
+        at, FaultKind.CUT, links=tuple((other, node) for other in range(NODES) if other != node), network=network
+    )
+
+
+PAIRS = {
+    "two cannot send, at once": (mute(0, 0, BEGIN), mute(2, 1, BEGIN)),
+    "two cannot send, one after the other": (mute(0, 0, BEGIN), mute(2, 1, LATER)),
+    "two neighbours cannot send": (mute(0, 0, BEGIN), mute(1, 1, LATER)),
+    "one cannot send, another not receive": (mute(0, 0, BEGIN), deaf(2, 1, LATER)),
+    "two cannot receive": (deaf(0, 0, BEGIN), deaf(2, 1, LATER)),
+    "who answers first is not heard": (
+        Fault(BEGIN, FaultKind.CUT, links=((1, 0),), network=0),
+        Fault(BEGIN, FaultKind.CUT, links=((0, 2), (1, 2), (2, 1), (3, 2)), network=1),
+    ),
+    "one sends on one and receives on the other": (mute(1, 0, BEGIN), deaf(1, 1, LATER)),
+}
 KINDS = {
     "whole": WHOLE,
     "one cannot send": NO_SEND,

@@ -20,6 +20,7 @@ from ordercast.networks import layer, probing
 from ordercast.networks.active import Active
 from ordercast.networks.config import Replication
 from ordercast.networks.gate import Arrival, Gate
+from ordercast.networks.judgement import Judgement
 from ordercast.networks.layer import Networks
 from ordercast.networks.marks import Marks
 from ordercast.networks.monitors import Counts, Problems
@@ -70,6 +71,7 @@ def _all_are_marked(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Marks, "is_last", lambda self, network: False)
     patch.setattr(Marks, "mark", lambda self, network, now: self._turn(network, NetworkState.FAULTY))
     patch.setattr(Networks, "check_invariants", lambda self, thorough=True: None)
+    patch.setattr(Judgement, "_weigh_need", lambda self, now, effects: None)
 
 
 def _older_tokens_go_up(patch: pytest.MonkeyPatch) -> None:
@@ -149,7 +151,7 @@ def _resends_on_the_same_network(patch: pytest.MonkeyPatch) -> None:
 
 def _largest_of_itself(patch: pytest.MonkeyPatch) -> None:
     """Figure 5: the maximum is taken over the one network that is looked at."""
-    patch.setattr(Counts, "_look", lambda self: [])
+    patch.setattr(Counts, "look", lambda self: [])
 
 
 def _tokens_counted_when_held(patch: pytest.MonkeyPatch) -> None:
@@ -161,7 +163,7 @@ def _tokens_counted_when_held(patch: pytest.MonkeyPatch) -> None:
         return right(self, packet, data, up, now, effects)
 
     patch.setattr(Networks, "_take_token", wrong)
-    patch.setattr(layer.Networks, "_take_control", lambda self, kind, packet, data, up, now, effects: up.append(packet))
+    patch.setattr(layer.Networks, "_count", lambda self, kind, packet, data, now, effects: None)
 
 
 def _no_decay(patch: pytest.MonkeyPatch) -> None:

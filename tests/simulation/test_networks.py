@@ -20,7 +20,7 @@ from ordercast.sim.options import SimOptions
 from ordercast.sim.run import engine_of, simulate
 from ordercast.sim.swarm import hostile_options, options_of
 
-from .network_scenes import BEGIN, KINDS, MENDED, NETWORK, NODES, WHOLE, options, told
+from .network_scenes import BEGIN, KINDS, MENDED, NETWORK, NODES, PAIRS, WHOLE, options, told
 
 FOUND_NS = 3 * SECOND  # from the fault to the last alarm: the slowest is a passive ring that loses tokens
 REPAIRED_NS = 2 * SECOND  # from the repair to its use
@@ -44,6 +44,18 @@ def test_r25_a_fault_is_found_by_everybody_and_changes_no_view(style: Replicatio
     assert max(story.found.values()) - BEGIN < FOUND_NS
     assert sorted(story.repaired) == list(range(NODES))
     assert max(story.repaired.values()) - MENDED < REPAIRED_NS
+
+
+@pytest.mark.parametrize("messages", [300, 0])
+@pytest.mark.parametrize("kind", PAIRS)
+@pytest.mark.parametrize("style", [Replication.ACTIVE, Replication.PASSIVE])
+def test_r25_faults_of_all_networks_change_no_view_while_every_neighbour_is_reached(
+    style: Replication, kind: str, messages: int
+) -> None:
+    story = told(style, *PAIRS[kind], messages=messages)
+    assert story.result.is_valid, story.result.verdict.sentence
+    assert story.views == 0
+    assert any(alarm.kind is AlarmKind.NO_GOOD_NETWORK for _, _, alarm in story.result.alarms)
 
 
 @pytest.mark.parametrize("style", Replication)

@@ -105,10 +105,10 @@ class Participant(ABC):
             self._recording = self._open_recording()
             if self._recording is not None:
                 undo.callback(self._recording.close)
-            self.engine = RingNode(self.config.node, self._ring_config(), verbose=self._is_stamping)
+            ring, layer, is_full = self._ring_config(), self.config.layer, self._is_stamping
+            self.engine = RingNode(self.config.node, ring, verbose=is_full, beneath=layer.in_words)
             if len(self.networks) > 1:
-                ring, is_full = self._ring_config(), self._is_stamping
-                self.layer = Networks(self.engine, self.config.node, self.config.layer, ring, verbose=is_full)
+                self.layer = Networks(self.engine, self.config.node, layer, ring, verbose=is_full)
             self._driver = Driver(self.layer or self.engine, self.networks, self._storage, self, self.counters)
             undo.callback(self._forget, self._driver)
             self._opened()

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from ordercast.daemon.config import NodeConfig
 from ordercast.daemon.node import DEFAULT_NAME, Node
+from ordercast.model.effects import Alarm
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Piece
 from ordercast.model.ids import Position
@@ -28,9 +30,17 @@ CROSSING_SIZE_MAX = 1 << 20  # bytes on their way from one thread to the other; 
 
 
 class ThreadedNode(Member):
-    def __init__(self, config: NodeConfig | None = None, *, name: str = DEFAULT_NAME) -> None:
+    def __init__(
+        self,
+        config: NodeConfig | None = None,
+        *,
+        name: str = DEFAULT_NAME,
+        on_alarm: Callable[[Alarm], None] | None = None,
+    ) -> None:
+        """`on_alarm` is told of what a person should know, on the event loop that started this node."""
         super().__init__()
-        self.node = Node(config, name=name)  # for its status; call its methods from here only
+        told = None if on_alarm is None else partial(self._post, on_alarm)
+        self.node = Node(config, name=name, on_alarm=told)  # for its status; call its methods from here only
         self.inbox = GroupInbox(events_of, rest_of, CROSSING_SIZE_MAX, None, self._on_taken)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="ordercast node", daemon=True)
@@ -121,7 +131,7 @@ class ThreadedNode(Member):
             failure = error
         self._post(self.inbox.close, failure)
 
-    def _post(self, what: Any, *arguments: Piece | int | BaseException | None) -> None:
+    def _post(self, what: Any, *arguments: Piece | Alarm | int | BaseException | None) -> None:
         assert self._home is not None
         if not self._home.is_closed():
             self._home.call_soon_threadsafe(what, *arguments)

@@ -103,6 +103,7 @@ class Evidence(Enum):
     UNHEARD = "a member was not heard on it"
     NEW_RING = "a new ring gives every network another chance"
     NEED = "no other network is without faults"
+    MISSING = "a message that was asked for again and again did not come"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from enum import Enum
 
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND, SECOND
-from ordercast.order.ring.config import RingConfig
+from ordercast.order.ring.config import ONE_NETWORK, RingConfig
 
 NETWORKS_MAX = 8
 HOLD_OFF_LEVEL_MAX = 6  # each level doubles what a network has to prove
@@ -45,6 +45,14 @@ class NetworksConfig:
 
     def name(self, network: int) -> str:
         return self.names[network] if network < len(self.names) else f"network {network}"
+
+    @property
+    def in_words(self) -> str:
+        """What all members have to agree on. Engines compare it, and do not know what it means."""
+        if self.count == 1:
+            return ONE_NETWORK
+        copies = f", {self.copies} copies" if self.replication is Replication.ACTIVE_PASSIVE else ""
+        return f"{self.count} networks, {self.replication.value}{copies}"
 
     @property
     def unheard_ns(self) -> int:

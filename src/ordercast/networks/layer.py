@@ -12,32 +12,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, InstallView, Record, SendTo
-from ordercast.model.errors import WireError
-from ordercast.model.ids import Incarnation, Instant, NodeId, ProcessId, RingId, Seq, process_id_from, process_text
+from ordercast.model.effects import Broadcast, Effect, InstallView, Record, SendTo
+from ordercast.model.ids import Incarnation, Instant, NodeId, ProcessId, RingId, Seq, process_id_from
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
-from ordercast.model.notes import Dropped, Evidence, NetworkState, NetworkTurned, Note, Release, TokenReleased
+from ordercast.model.notes import Evidence, Release, TokenReleased
 from ordercast.model.promises import Promises
 from ordercast.model.view import View, ViewKind
 from ordercast.networks.active import Active
 from ordercast.networks.active_passive import ActivePassive
 from ordercast.networks.config import NetworksConfig, Replication
-from ordercast.networks.gate import NUMBER_END, Arrival, Gate
+from ordercast.networks.gate import NUMBER_END, RING, Arrival, Gate
+from ordercast.networks.judgement import Judgement
 from ordercast.networks.marks import Marks
+from ordercast.networks.monitors import Counts
 from ordercast.networks.passive import Passive
-from ordercast.networks.probing import Probing
 from ordercast.networks.stats import NetworksStats
 from ordercast.networks.styles import Style
-from ordercast.networks.watch import Suspicion, Watch, suspicions
+from ordercast.networks.watch import Member, Watch, suspicions
 from ordercast.order.engine import Engine
 from ordercast.order.ring.config import RingConfig
-from ordercast.wire.codec import cluster_id_from, decode_probe, encode_probe
+from ordercast.wire.codec import cluster_id_from
 from ordercast.wire.header import KIND_AT, MAGIC, VERSION, MessageKind
-from ordercast.wire.messages import Probe
 
-HEAD_SIZE = 12  # magic, version, kind and cluster
-TRANSMITTER_AT, TRANSMITTER_END = 32, 40
-DATA, TOKEN = int(MessageKind.DATA), int(MessageKind.TOKEN)
+HEAD = slice(0, 12)  # magic, version, kind and cluster
+TRANSMITTER = slice(32, 40)
+TELLING = (KIND_AT, 32, 33, 39)  # bytes that tell one member's data packets from all else: kind, node, incarnation
+VISITS_MAX = 20  # that a packet may be missing while networks are marked; a fifth of what expels a member
+DATA, TOKEN, COMMIT = int(MessageKind.DATA), int(MessageKind.TOKEN), int(MessageKind.COMMIT)
 
 
 def style_of(config: NetworksConfig, marks: Marks) -> Style:
@@ -60,22 +61,21 @@ class Networks:
         self._node = node
         self._config = config
         self._verbose = verbose
-        self._cluster = cluster_id_from(ring.cluster)
+        cluster = cluster_id_from(ring.cluster)
         self._kinds = {
-            MAGIC + bytes((VERSION, kind)) + self._cluster: int(kind)
+            MAGIC + bytes((VERSION, kind)) + cluster: int(kind)
             for kind in (MessageKind.DATA, MessageKind.TOKEN, MessageKind.ANNOUNCEMENT, MessageKind.PROBE)
         }
-        self._data_head = MAGIC + bytes((VERSION, DATA)) + self._cluster
+        self._data_head = MAGIC + bytes((VERSION, DATA)) + cluster
         self.marks = Marks(config)
         self._style = style_of(config, self.marks)
-        self._gate = Gate()
+        self._gate = Gate(cluster)
         self._watch = Watch(config, self.marks, config.message_lag(ring))
-        self._probing = [Probing(config) for _ in range(config.count)]
-        self._probe_at: Instant | None = None
         self._me = ProcessId(0)
-        self._ring = RingId(0, ProcessId(0))  # the ring that is installed
-        self._in_need = False  # even the last good network has faults: everything is used
+        self._awaited = RingId(0, ProcessId(0)), Seq(0)  # the engine should soon hold everything up to here
+        self._visits = 0  # how often it did not when the token came
         self.stats = NetworksStats([0] * config.count)
+        self._judgement = Judgement(config, cluster, self.marks, self._watch, self.stats)
 
     # What a driver asks
 
@@ -84,8 +84,8 @@ class Networks:
         return self._engine.promises
 
     def next_deadline(self) -> Instant | None:
-        deadlines = [d for d in (self._engine.next_deadline(), self._gate.deadline, self._probe_at) if d is not None]
-        return min(deadlines, default=None)
+        deadlines = (self._engine.next_deadline(), self._gate.deadline, self._judgement.probe_at)
+        return min((deadline for deadline in deadlines if deadline is not None), default=None)
 
     def room(self) -> int:
         return self._engine.room()
@@ -132,8 +132,9 @@ class Networks:
         effects: list[Effect] = []
         if self._gate.deadline is not None and self._gate.deadline <= now:
             self._expire(now, effects)
-        if self._probe_at is not None and self._probe_at <= now:
-            self._probe_all(now, effects)
+        probe_at = self._judgement.probe_at
+        if probe_at is not None and probe_at <= now:
+            self._judgement.probe_all(now, effects)
         due = self._engine.next_deadline()
         if due is not None and due <= now:
             effects += self._outward(self._engine.wake(now), now)
@@ -142,17 +143,24 @@ class Networks:
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
         """Data packets, which are nearly all, are counted and passed as they are; what is left is sorted out."""
         effects: list[Effect] = []
-        head, members, passed = self._data_head, self._watch.members, 0
+        head, counted, passed = self._data_head, self._watch.messages, 0
         for packet in packets:
-            data, size, _, _, network = packet
-            if type(data) is not bytes or not data.startswith(head):
+            data, size, network = packet[0], packet[1], packet[4]  # costs less than names, or than taking it apart
+            if type(data) is not bytes or data[HEAD] != head:
                 break
-            passed += 1
-            member = members.get(data[TRANSMITTER_AT:TRANSMITTER_END])
+            count = 1
             if len(data) > size:
-                self._count_run(data, size, network, now, effects)
-            elif member is not None and (behind := member.messages.add(network)):
-                self._suspect(suspicions(behind, Evidence.MESSAGES, member, member.messages), now, effects)
+                if not _is_uniform(data, size):
+                    break
+                count = -(-len(data) // size)
+            counts = counted.get(data[TRANSMITTER])
+            if counts is not None:
+                counts.counts[network] += count  # what `Counts.add` does, less the price of a call
+                counts.left -= count
+                if counts.left <= 0 and (behind := counts.look()):
+                    member = self._watch.members[data[TRANSMITTER]]
+                    self._blame(behind, Evidence.MESSAGES, member, counts, now, effects)
+            passed += 1
         up, is_first = packets, False
         if passed < len(packets):
             up = list(packets[:passed])
@@ -170,57 +178,61 @@ class Networks:
         at all."""
         is_first = False
         for packet in packets:
-            data, size = bytes(packet.data), packet.segment_size
-            kind = self._kinds.get(data[:HEAD_SIZE])
-            if kind == DATA:
-                self._count_run(data, size, packet.network, now, effects)
-                up.append(packet)
-            elif kind is None or len(data) > size:
-                up.append(packet)
-            elif kind == TOKEN:
+            data = bytes(packet.data)
+            if len(data) > packet.segment_size and not _is_uniform(data, packet.segment_size):
+                is_first |= self._sort_out(_singles(packet, data), up, now, effects)
+                continue
+            kind = self._kinds.get(data[HEAD])
+            if kind == TOKEN:
                 is_first |= self._take_token(packet, data, up, now, effects)
+            elif kind == MessageKind.PROBE:
+                self._judgement.take_probe(packet.network, data, now, effects)
             else:
-                self._take_control(kind, packet, data, up, now, effects)
+                up.append(packet)
+                if kind is not None:
+                    self._count(kind, packet, data, now, effects)
         return is_first
 
-    def _count_run(self, data: bytes, size: int, network: int, now: Instant, effects: list[Effect]) -> None:
-        """All packets of one read; mostly they are one member's."""
-        members = self._watch.members
-        step = len(data) if _is_uniform(data, size) else size
-        for at in range(0, len(data), step):
-            member = members.get(data[at + TRANSMITTER_AT : at + TRANSMITTER_END])
-            if member is not None:
-                behind = member.messages.add(network, -(-step // size))
-                if behind:
-                    self._suspect(suspicions(behind, Evidence.MESSAGES, member, member.messages), now, effects)
+    def _count(self, kind: int, packet: Packet, data: bytes, now: Instant, effects: list[Effect]) -> None:
+        """Data packets, or an announcement."""
+        member = self._watch.members.get(data[TRANSMITTER])
+        if member is None:
+            return
+        if kind == DATA:
+            behind = member.messages.add(packet.network, -(-len(data) // packet.segment_size))
+            self._blame(behind, Evidence.MESSAGES, member, member.messages, now, effects)
+        else:
+            behind = member.announcements.add(packet.network)
+            self._blame(behind, Evidence.ANNOUNCEMENTS, member, member.announcements, now, effects)
 
     def _take_token(self, packet: Packet, data: bytes, up: list[Packet], now: Instant, effects: list[Effect]) -> bool:
         """True when it is a new one."""
         if len(data) < NUMBER_END:
             up.append(packet)  # cut short: the engine says so
             return False
-        member = self._watch.members.get(data[TRANSMITTER_AT:TRANSMITTER_END])
+        member = self._watch.members.get(data[TRANSMITTER])
         arrival = self._gate.take(packet, data, Instant(now + self._config.token_hold_ns))
         if arrival is Arrival.FOREIGN:
             up.append(packet)
         elif member is not None and self._style.counts_tokens:
             behind = member.tokens.add(packet.network)
-            self._suspect(suspicions(behind, Evidence.TOKENS, member, member.tokens), now, effects)
+            self._blame(behind, Evidence.TOKENS, member, member.tokens, now, effects)
         if arrival is Arrival.LATE:
             self.stats.late_copies += 1
         return arrival is Arrival.NEW
 
-    def _take_control(
-        self, kind: int, packet: Packet, data: bytes, up: list[Packet], now: Instant, effects: list[Effect]
+    def _blame(
+        self,
+        behind: Sequence[int],
+        evidence: Evidence,
+        member: Member,
+        counts: Counts,
+        now: Instant,
+        effects: list[Effect],
     ) -> None:
-        if kind == MessageKind.PROBE:
-            self._take_probe(packet.network, data, now, effects)
-            return
-        member = self._watch.members.get(data[TRANSMITTER_AT:TRANSMITTER_END])
-        if member is not None:
-            behind = member.announcements.add(packet.network)
-            self._suspect(suspicions(behind, Evidence.ANNOUNCEMENTS, member, member.announcements), now, effects)
-        up.append(packet)
+        """These networks bring too little of a member's packets; mostly there are none."""
+        if behind:
+            self._judgement.suspect(suspicions(behind, evidence, member, counts), now, effects)
 
     # The token that waits
 
@@ -245,7 +257,7 @@ class Networks:
         assert gate.deadline is not None
         self.stats.expired += 1
         if self._style.blames_expiry and now - gate.deadline <= self._config.token_hold_ns:
-            self._suspect(self._watch.expired(gate.brought, now), now, effects)
+            self._judgement.suspect(self._watch.expired(gate.brought, now), now, effects)
         self._pass_up(Release.TIMER, now, effects)
 
     def _pass_up(self, cause: Release, now: Instant, effects: list[Effect]) -> None:
@@ -253,7 +265,21 @@ class Networks:
         if self._verbose:
             note = TokenReleased(gate.ring, gate.token_seq, gate.seq, cause, gate.brought)
             effects.append(Record(note))
+        if len(self.marks.good) < self._config.count:
+            self._notice_missing(now, effects)
         effects += self._outward(self._engine.receive([gate.release()], now), now)
+
+    def _notice_missing(self, now: Instant, effects: list[Effect]) -> None:
+        """While networks are marked: a packet that is asked for at visit after visit and does not come is brought by no
+        good network, for whoever answers first may be the one that is not heard. Long before the engine is expelled for
+        it, every network is used."""
+        gate = self._gate
+        if self._engine.holds(*self._awaited):
+            self._awaited, self._visits = (gate.ring, gate.before), 0
+            return
+        self._visits += 1
+        if self._visits % VISITS_MAX == 0:
+            self._judgement.miss(self._awaited[1], now, effects)
 
     # What goes out, and what the engine's effects tell
 
@@ -267,9 +293,11 @@ class Networks:
                     effect.networks = self.marks.used
                     outward.append(effect)
             elif type(effect) is SendTo:
-                is_token = effect.packet[KIND_AT] == TOKEN
-                effect.networks = self._style.token_networks() if is_token else self.marks.used
+                kind = effect.packet[KIND_AT]
+                effect.networks = self._style.token_networks() if kind == TOKEN else self.marks.used
                 outward.append(effect)
+                if kind == COMMIT:
+                    self._gate.expect(RingId(*RING.unpack_from(effect.packet)))
             else:
                 outward.append(effect)
                 if type(effect) is InstallView and effect.view.kind is ViewKind.REGULAR:
@@ -277,175 +305,21 @@ class Networks:
         return outward
 
     def _begin(self, view: View, now: Instant, effects: list[Effect]) -> None:
-        """A new ring: nothing that was counted among others holds, and every network gets another chance."""
         others = tuple(process for process in view.members if process != self._me)
-        self._ring = view.id
-        self._in_need = False
-        self._gate.forget(view.id)
-        for probing in self._probing:
-            probing.begin(others, now)
-        self._watch.begin(others)
-        for network, state in enumerate(self.marks.states):
-            if state is NetworkState.FAULTY:
-                self._try_again(network, Evidence.NEW_RING, now, effects)
-
-    # Marks
-
-    def _suspect(self, found: list[Suspicion], now: Instant, effects: list[Effect]) -> None:
-        for network, evidence, process, text in found:
-            if self.marks[network] is not NetworkState.GOOD:
-                continue
-            if self.marks.is_last(network):
-                self._keep_last(network, evidence, process, text, now, effects)
-            else:
-                self._mark(network, evidence, process, text, now, effects)
-
-    def _mark(
-        self,
-        network: int,
-        evidence: Evidence,
-        process: ProcessId | None,
-        text: str,
-        now: Instant,
-        effects: list[Effect],
-    ) -> None:
-        self.marks.mark(network, now)
-        self._probing[network].restart(now)
-        self._watch.reset()
-        self.stats.alarms[network] += 1
-        about = "" if process is None else f" ({process_text(process)})"
-        sentence = f"{self._config.name(network)} is faulty and no longer used: {evidence.value}{about}, {text}"
-        alarm = Alarm(AlarmKind.NETWORK_FAULTY, sentence, process, network=network, evidence=evidence)
-        effects.append(alarm)
-        self._turned(network, evidence, process, sentence, effects)
-        self._probe(network, now, effects)
-
-    def _keep_last(
-        self,
-        network: int,
-        evidence: Evidence,
-        process: ProcessId | None,
-        text: str,
-        now: Instant,
-        effects: list[Effect],
-    ) -> None:
-        """It is blamed too, but there is no other: use everything, rely on what comes."""
-        self._watch.reset()
-        if self._in_need:
-            return
-        self._in_need = True
-        about = "" if process is None else f" ({process_text(process)})"
-        name = self._config.name(network)
-        sentence = f"{name} is the last good network and has faults too: {evidence.value}{about}, {text}"
-        alarm = Alarm(AlarmKind.NO_GOOD_NETWORK, sentence, process, network=network, evidence=evidence)
-        effects.append(alarm)
-        self._turned(network, evidence, process, sentence, effects)
-        for other, state in enumerate(self.marks.states):
-            if state is NetworkState.FAULTY:
-                self._try_again(other, Evidence.NEED, now, effects)
-
-    def _try_again(self, network: int, evidence: Evidence, now: Instant, effects: list[Effect]) -> None:
-        self.marks.try_again(network)
-        self._probing[network].tried_at = now
-        sentence = f"{self._config.name(network)} is on trial: {evidence.value}"
-        self._turned(network, evidence, None, sentence, effects)
-        self._probe(network, now, effects)
-
-    def _take_back(self, network: int, now: Instant, effects: list[Effect]) -> None:
-        self.marks.take_back(network, now)
-        self._in_need = False
-        self._watch.reset()
-        sentence = f"{self._config.name(network)} is used again: {Evidence.HEARD.value}"
-        effects.append(Alarm(AlarmKind.NETWORK_REPAIRED, sentence, network=network, evidence=Evidence.HEARD))
-        self._turned(network, Evidence.HEARD, None, sentence, effects)
-        self._probe(network, now, effects)
-
-    def _give_up(self, network: int, process: ProcessId, now: Instant, effects: list[Effect]) -> None:
-        self.marks.give_up(network)
-        self._probing[network].restart(now)
-        sentence = f"{self._config.name(network)} failed its trial: {process_text(process)} was not heard there"
-        self._turned(network, Evidence.UNHEARD, process, sentence, effects)
-
-    def _turned(
-        self, network: int, evidence: Evidence, process: ProcessId | None, text: str, effects: list[Effect]
-    ) -> None:
-        self._note(NetworkTurned(network, self.marks[network], evidence, process, text), effects)
-
-    def _note(self, note: Note, effects: list[Effect]) -> None:
-        effects.append(Record(note))
-
-    # Probes
-
-    def _take_probe(self, network: int, data: bytes, now: Instant, effects: list[Effect]) -> None:
-        try:
-            probe = decode_probe(data, self._cluster)
-        except WireError as error:
-            self._note(Dropped(str(error)), effects)
-            return
-        if probe.network != network:
-            names = self._config.name(probe.network), self._config.name(network)
-            self._note(Dropped(f"a probe of {names[0]} came on {names[1]}: are they connected?"), effects)
-            return
-        probing = self._probing[network]
-        if probe.ring != self._ring or probe.sender not in probing.members or not probing.hear(probe, now):
-            return
-        excused = [n for n, other in enumerate(self._probing) if other.state_at(probe.sender) is not NetworkState.GOOD]
-        self._watch.excuse(probe.sender, frozenset(excused))
-        if self.marks[network] is NetworkState.GOOD:
-            if probe.state is NetworkState.FAULTY:
-                self._suspect([Suspicion(network, Evidence.REFUSAL, probe.sender, "it says so")], now, effects)
-            if self._probe_at is None and probing.is_probed(now):
-                self._probe(network, now, effects)
-        else:
-            self._judge(network, now, effects)
-
-    def _judge(self, network: int, now: Instant, effects: list[Effect]) -> None:
-        """A network that is not good, after a probe came or time has passed."""
-        probing, state = self._probing[network], self.marks[network]
-        if not probing.members:
-            return  # alone, nothing can be learnt
-        if state is NetworkState.FAULTY and probing.is_proved(self.marks.levels[network], now):
-            self._try_again(network, Evidence.PROVED, now, effects)
-        elif state is NetworkState.ON_TRIAL:
-            if probing.is_used_by_all(now):
-                self._take_back(network, now, effects)
-            elif not self._in_need and (silent := probing.unheard(now)) is not None:
-                self._give_up(network, silent, now, effects)
-
-    def _probe_all(self, now: Instant, effects: list[Effect]) -> None:
-        self._probe_at = None
-        for network, state in enumerate(self.marks.states):
-            if state is not NetworkState.GOOD:
-                self._judge(network, now, effects)
-                self._tell_silence(network, now, effects)
-            if self.marks[network] is not NetworkState.GOOD or self._probing[network].is_probed(now):
-                self._probe(network, now, effects)
-
-    def _tell_silence(self, network: int, now: Instant, effects: list[Effect]) -> None:
-        """Once after each mark, when everybody has had time to probe: whom we do not hear there. Who reads the records
-        of all members sees from it what broke (`diagnosis.py`)."""
-        if self.marks[network] is NetworkState.FAULTY:
-            for member in self._probing[network].silent(now):
-                sentence = f"{process_text(member)} is not heard on {self._config.name(network)}"
-                self._turned(network, Evidence.UNHEARD, member, sentence, effects)
-
-    def _probe(self, network: int, now: Instant, effects: list[Effect]) -> None:
-        """Say on a network what we think of it; and again, until all think well of it."""
-        probing = self._probing[network]
-        probing.number += 1
-        whole = probing.hears_all(now)
-        probe = Probe(self._ring, self._me, probing.number, network, self.marks[network], whole)
-        packet = encode_probe(self._cluster, probe)
-        effects.append(Broadcast([(packet, len(packet))], networks=(network,)))
-        if self._probe_at is None:
-            self._probe_at = Instant(now + self._config.probe_ns)
+        self._gate.expect(view.id)
+        self._judgement.begin(view.id, self._me, others, now, effects)
 
 
 def _is_uniform(data: bytes, size: int) -> bool:
-    """Whether all packets of a read have the transmitter of the first. Bytes of node and incarnation are compared, all
-    packets at a time."""
-    for at in (TRANSMITTER_AT, TRANSMITTER_AT + 1, TRANSMITTER_END - 1):
+    """Whether all packets of a read are one member's data. A few bytes are compared, all packets at a time. Reads of
+    other packets, which are rare, are taken apart: the kernel joins whatever one sender sends in a row."""
+    for at in TELLING:
         column = data[at::size]
         if column.count(column[:1]) != len(column):
             return False
-    return True
+    return data[KIND_AT] == DATA
+
+
+def _singles(packet: Packet, data: bytes) -> list[Packet]:
+    size = packet.segment_size
+    return [packet._replace(data=data[at : at + size]) for at in range(0, len(data), size)]

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 
 from ordercast.model.ids import Instant
 
+NOBODY_TO_COMPARE = 1 << 62  # packets, before the next look
+
 
 class Problems:
     """One counter per network: it rises when the token timer ran out without a copy from there, and falls with time and
@@ -53,7 +55,7 @@ class Problems:
 class Counts:
     """Packets of one kind from one member, by network. Only networks in `judged` are compared. (Figure 5)"""
 
-    __slots__ = ("_catch_up", "_due", "_limit", "_threshold", "_total", "counts", "judged")
+    __slots__ = ("_catch_up", "_due", "_span", "_threshold", "counts", "judged", "left")
 
     def __init__(self, networks: int, threshold: int, catch_up: int, judged: tuple[int, ...]) -> None:
         self._threshold = threshold
@@ -64,34 +66,37 @@ class Counts:
     def reset(self, judged: tuple[int, ...]) -> None:
         self.judged = judged
         self.counts = [0] * len(self.counts)
-        self._limit = self._threshold  # beyond it somebody may be too far behind
-        self._total = 0
-        self._due = self._catch_up
+        self._due = self._catch_up  # when so many have come, something is forgiven
+        self.left = self._span = 0  # how many may still come before a look is worth while, and might after the last
+        self.look()
 
     def add(self, network: int, count: int = 1) -> Sequence[int]:
         """So many came. Returns the networks that are too far behind; mostly none, and at little cost."""
-        here = self.counts[network] = self.counts[network] + count
-        total = self._total = self._total + count
-        if total < self._due and here <= self._limit:
-            return ()
-        if total >= self._due:
-            self._forgive()
-        return self._look()
+        self.counts[network] += count
+        self.left -= count
+        return () if self.left > 0 else self.look()
 
-    def _forgive(self) -> None:
-        """Slowly raise what is behind, so that losses over a long time do not add up."""
-        steps = 1 + (self._total - self._due) // self._catch_up
-        self._due += steps * self._catch_up
-        most = max((self.counts[network] for network in self.judged), default=0)
-        for network in self.judged:
-            self.counts[network] = min(most, self.counts[network] + steps)
-
-    def _look(self) -> list[int]:
+    def look(self) -> list[int]:
+        """Whoever is behind can be too far behind only after as many more have come as are `left`."""
         judged, counts = self.judged, self.counts
         if len(judged) < 2:
+            self.left = self._span = NOBODY_TO_COMPARE
             return []
-        most, least = max(counts[j] for j in judged), min(counts[j] for j in judged)
-        self._limit = least + self._threshold
-        if most <= self._limit:
+        most = max([counts[network] for network in judged])
+        lead = most - min([counts[network] for network in judged])
+        self._due -= self._span - self.left
+        if self._due <= 0:
+            lead = self._forgive(most, lead)
+        self.left = self._span = min(self._due, max(1, self._threshold - lead + 1))
+        if lead <= self._threshold:
             return []
         return [network for network in judged if most - counts[network] > self._threshold]
+
+    def _forgive(self, most: int, lead: int) -> int:
+        """Slowly raise what is behind, so that losses over a long time do not add up. Returns the lead that is left."""
+        steps = 1 + -self._due // self._catch_up
+        self._due += steps * self._catch_up
+        if lead:
+            for network in self.judged:
+                self.counts[network] = min(most, self.counts[network] + steps)
+        return max(0, lead - steps)

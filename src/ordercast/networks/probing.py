@@ -22,9 +22,11 @@ class Word:
     """The last probe of one member on one network."""
 
     number: int
+    since: Instant  # from then on it was never unheard
     at: Instant
     state: NetworkState
     is_whole: bool
+    is_in_need: bool
     row: int  # how many came in a row, each whole and none missing
 
 
@@ -49,8 +51,12 @@ class Probing:
         self.tried_at = now
 
     def restart(self, now: Instant) -> None:
-        """The network was marked: what was proved before counts no more."""
+        """The network was marked."""
         self.marked_at = now
+        self.doubt()
+
+    def doubt(self) -> None:
+        """What was proved before counts no more."""
         for word in self._words.values():
             word.row = 0
 
@@ -65,18 +71,20 @@ class Probing:
     def hear(self, probe: Probe, now: Instant) -> bool:
         """Note a member's probe; False when a newer one came before it."""
         before = self._words.get(probe.sender)
-        row = 1
+        row, since = 1, now
         if before is not None:
             if probe.number <= before.number:
                 return False
             row = before.row + 1 if probe.number == before.number + 1 else 1
+            since = before.since if now - before.at < self._config.unheard_ns else now
         if not probe.is_whole:
             row = 0
-        self._words[probe.sender] = Word(probe.number, now, probe.state, probe.is_whole, row)
+        word = Word(probe.number, since, now, probe.state, probe.is_whole, probe.is_in_need, row)
+        self._words[probe.sender] = word
         return True
 
     def hears_all(self, now: Instant) -> bool:
-        return all(self._is_heard(member, now) for member in self.members)
+        return all(self.is_heard(member, now) for member in self.members)
 
     def is_proved(self, level: int, now: Instant) -> bool:
         wanted = self._config.proof << level
@@ -93,7 +101,7 @@ class Probing:
         """A member that was not heard here since the trial began, or for too long."""
         if now - self.tried_at < self._config.unheard_ns:
             return None
-        return next((member for member in self.members if not self._is_heard(member, now)), None)
+        return next((member for member in self.members if not self.is_heard(member, now)), None)
 
     def is_probed(self, now: Instant) -> bool:
         """Somebody else thinks it less than good, and wants to know what we think."""
@@ -102,11 +110,18 @@ class Probing:
             for word in self._words.values()
         )
 
-    def state_at(self, member: ProcessId) -> NetworkState:
-        """What a member last said; who says nothing has nothing against it."""
-        word = self._words.get(member)
-        return NetworkState.GOOD if word is None else word.state
+    def is_needed(self, now: Instant) -> bool:
+        """Somebody has no network on which it hears everybody."""
+        return any(word.is_in_need and now - word.at < self._config.unheard_ns for word in self._words.values())
 
-    def _is_heard(self, member: ProcessId, now: Instant) -> bool:
+    def state_at(self, member: ProcessId, now: Instant) -> NetworkState:
+        """What a member says; who says nothing, or no longer, has nothing against it."""
+        return self._words[member].state if self.is_heard(member, now) else NetworkState.GOOD
+
+    def is_heard(self, member: ProcessId, now: Instant) -> bool:
         word = self._words.get(member)
         return word is not None and now - word.at < self._config.unheard_ns
+
+    def is_heard_for_long(self, member: ProcessId, now: Instant) -> bool:
+        """So long that it would have been heard on every network that brings its packets."""
+        return self.is_heard(member, now) and now - self._words[member].since >= self._config.unheard_ns

@@ -44,7 +44,7 @@ class Member:
 
 
 class Watch:
-    __slots__ = ("_config", "_lag", "_marks", "members", "problems")
+    __slots__ = ("_config", "_lag", "_marks", "members", "messages", "problems")
 
     def __init__(self, config: NetworksConfig, marks: Marks, message_lag: int) -> None:
         self._config = config
@@ -52,6 +52,7 @@ class Watch:
         self._lag = message_lag
         self.problems = Problems(config.count, config.problem_threshold, config.decay_ns, config.decay_tokens)
         self.members: dict[bytes, Member] = {}  # by process, as it stands in a packet
+        self.messages: dict[bytes, Counts] = {}  # of each of them
 
     def begin(self, members: tuple[ProcessId, ...]) -> None:
         """A new ring of me and these: everything starts anew."""
@@ -59,6 +60,7 @@ class Watch:
             process.to_bytes(8, "big"): Member(process, self._config.count, self._config, self._lag)
             for process in members
         }
+        self.messages = {process: member.messages for process, member in self.members.items()}
         self.reset()
 
     def reset(self) -> None:

@@ -125,7 +125,7 @@ _FIELDS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
 
 def engine_of(options: SimOptions, verbose: bool, node: NodeId) -> Engine:
     """A ring, with several networks under it where there are several."""
-    ring = RingNode(node, options.ring, verbose=verbose)
+    ring = RingNode(node, options.ring, verbose=verbose, beneath=options.networks.in_words)
     if options.networks.count == 1:
         return ring
     return Networks(ring, node, options.networks, options.ring, verbose=verbose)

@@ -48,12 +48,13 @@ COMMIT = struct.Struct(">QBHH")  # token_seq, reason, members, extension size
 MEMBER = struct.Struct(">QBQQQQ")  # process, flags, old ring seq, old ring representative, old_aru, high_delivered
 JOIN = struct.Struct(">QQIBQHHB")  # number, ring_seq, forwards, reason, blamed, candidates, failed, digests
 ANNOUNCEMENT = struct.Struct(">HH")  # members, heard
-PROBE = struct.Struct(">QBBB")  # number, network, state, is_whole
+PROBE = struct.Struct(">QBBB")  # number, network, state, flags
 assert (TOKEN.size, RUN.size, COMMIT.size, MEMBER.size, JOIN.size, ANNOUNCEMENT.size) == (43, 10, 13, 41, 34, 4)
 
 NUMBER_MAX = (1 << 62) - 1  # no counter gets there; one that does is damaged, and must not overflow further on
 FILLED = 1
 RECEIVED = 2
+WHOLE, IN_NEED = 1, 2  # flags of a probe
 _STATES = (NetworkState.GOOD, NetworkState.ON_TRIAL, NetworkState.FAULTY)  # by number, append only
 _KINDS = {int(kind): kind for kind in MessageKind}
 _REASONS = {int(reason): reason for reason in ChangeReason}
@@ -305,7 +306,8 @@ def _decode_announcement(ring: RingId, sender: ProcessId, body: _Reader) -> Anno
 
 
 def encode_probe(cluster: bytes, probe: Probe) -> bytes:
-    body = PROBE.pack(probe.number, probe.network, _STATES.index(probe.state), probe.is_whole)
+    flags = WHOLE * probe.is_whole | IN_NEED * probe.is_in_need
+    body = PROBE.pack(probe.number, probe.network, _STATES.index(probe.state), flags)
     return _frame(cluster, MessageKind.PROBE, probe.ring, probe.sender, body)
 
 
@@ -316,12 +318,12 @@ def decode_probe(data: bytes, cluster: bytes) -> Probe:
         raise WireError("another packet where a probe was expected")
     sender, *_ = _checked(data, ring)
     body = _Reader(data[HEADER_SIZE:])
-    number, network, state, is_whole = body.unpack(PROBE)
+    number, network, state, flags = body.unpack(PROBE)
     body.end()
     _sane(number)
-    if state >= len(_STATES) or is_whole > 1:
+    if state >= len(_STATES) or flags > WHOLE | IN_NEED:
         raise WireError("the probe says something that does not exist")
-    return Probe(ring, sender, number, network, _STATES[state], bool(is_whole))
+    return Probe(ring, sender, number, network, _STATES[state], bool(flags & WHOLE), bool(flags & IN_NEED))
 
 
 def encode(cluster: bytes, message: Message) -> bytes:

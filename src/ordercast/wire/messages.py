@@ -114,6 +114,7 @@ class Probe:
     network: int  # which network it was sent on: crossed cables are seen
     state: NetworkState
     is_whole: bool  # the sender hears every other member of its ring there
+    is_in_need: bool = False  # the sender has no network on which it hears everybody: others should use all they have
 
 
 Message = Token | CommitToken | Join | Announcement | Wake | Leave

@@ -22,6 +22,7 @@ from tests.unit.networks.stage import (
     Stage,
     alarms,
     burst,
+    commit_out,
     data_packet,
     probes,
     sends,
@@ -128,7 +129,7 @@ def test_a_member_that_is_silent_there_keeps_the_network_marked() -> None:
         stage.probe(1, THREE)
         stage.wait(PROBE_NS)
     assert stage.state(1) is FAULTY
-    assert all(not probe.is_whole for _, probe in probes(stage.log))
+    assert all(not probe.is_whole for network, probe in probes(stage.log) if network == 1)
 
 
 @pytest.mark.parametrize("style", Replication)
@@ -254,10 +255,25 @@ def test_a_new_ring_forgets_the_token_that_waits_and_all_counts() -> None:
 def test_the_token_of_a_ring_that_is_being_formed_waits_as_any_other() -> None:
     stage = Stage()
     new = RingId(12, ME)
+    stage.send(commit_out(new))
     stage.token(3, 0, ring=new)
     assert stage.tokens_up == []
     stage.token(3, 1, ring=new)
     assert stage.tokens_up == [3]
+
+
+def test_a_token_of_a_ring_that_this_process_has_not_agreed_to_passes_and_changes_nothing() -> None:
+    """One of a cluster that lost its memory, or of a stranger: it must neither push out the token that waits nor make
+    our own ring's tokens look old."""
+    stage = Stage()
+    stage.token(4, 0)
+    stage.token(900, 0, 1, ring=RingId(4000, TWO))
+    assert stage.tokens_up == [900, 900]
+    stage.token(4, 1)
+    stage.token(8, 0)
+    assert stage.tokens_up == [900, 900, 4], "each waits for its copies"
+    stage.token(8, 1)
+    assert stage.tokens_up == [900, 900, 4, 8]
 
 
 def test_probes_of_another_ring_or_of_strangers_or_late_ones_say_nothing() -> None:
@@ -285,3 +301,99 @@ def test_alone_nothing_can_be_learnt() -> None:
     stage.send(view((ME,), RingId(12, ME)))
     stage.wait(50 * PROBE_NS)
     assert stage.state(1) is TRIAL
+
+
+def torn(stage: Stage, rounds: int) -> None:
+    """The first network does not bring n3, the second, which is marked, does not bring n4."""
+    for _ in range(rounds):
+        stage.probe(1, TWO, stage.state(1))
+        stage.probe(1, THREE, stage.state(1), elsewhere=False)
+        stage.probe(0, FOUR, GOOD, elsewhere=False)
+        stage.wait(PROBE_NS)
+
+
+def test_a_member_that_no_good_network_brings_makes_every_network_useful() -> None:
+    stage = Stage()
+    stage.mark(1)
+    torn(stage, 5)
+    assert (stage.state(0), stage.state(1)) == (GOOD, TRIAL)
+    (alarm,) = alarms(stage.log, AlarmKind.NO_GOOD_NETWORK)
+    assert (alarm.network, alarm.evidence, alarm.process) == (0, Evidence.UNHEARD, THREE)
+    assert alarm.text == "no good network brings n3, which is heard on network 1: all are used now"
+    assert {network for network, probe in probes(stage.log) if probe.is_in_need} == {0, 1}
+
+
+def test_a_member_that_is_heard_nowhere_is_no_fault_of_the_networks() -> None:
+    """It is gone, or does not run: its networks are not to blame."""
+    stage = Stage()
+    stage.mark(1)
+    for _ in range(20):
+        for other in (TWO, FOUR):
+            stage.probe(1, other, FAULTY)
+        stage.wait(PROBE_NS)
+    assert stage.state(1) is FAULTY and not alarms(stage.log, AlarmKind.NO_GOOD_NETWORK)
+
+
+def test_who_hears_that_another_is_in_need_uses_everything_as_long_as_that_lasts() -> None:
+    stage = Stage()
+    stage.mark(1)
+    stage.probe(0, FOUR, GOOD, whole=False, in_need=True, elsewhere=False)
+    assert stage.state(1) is TRIAL
+    for _ in range(10):
+        stage.probe(0, FOUR, GOOD, whole=False, in_need=True, elsewhere=False)
+        stage.wait(PROBE_NS)
+    assert stage.state(1) is TRIAL, "though nobody is heard there"
+    stage.wait(5 * PROBE_NS)
+    assert stage.state(1) is FAULTY and not alarms(stage.log, AlarmKind.NO_GOOD_NETWORK)
+
+
+def test_need_ends_when_a_good_network_has_proved_itself_and_every_time_it_takes_longer() -> None:
+    stage = Stage()
+    stage.mark(1)
+    for times in (1, 2):
+        torn(stage, 5)
+        assert len(alarms(stage.log, AlarmKind.NO_GOOD_NETWORK)) == times
+        for _ in range(PROOF * times):
+            assert len(alarms(stage.log, AlarmKind.NETWORK_REPAIRED)) == times - 1
+            stage.probe(0, THREE, GOOD, elsewhere=False)  # the first network is whole again
+            stage.probe(1, TWO, TRIAL)
+            stage.probe(1, THREE, TRIAL, elsewhere=False)
+            stage.probe(0, FOUR, GOOD, elsewhere=False)
+            stage.wait(PROBE_NS)
+        (*_, alarm) = alarms(stage.log, AlarmKind.NETWORK_REPAIRED)
+        assert (alarm.network, alarm.evidence) == (0, Evidence.PROVED)
+        assert stage.state(1) is FAULTY
+
+
+def test_a_member_whose_last_word_was_lost_is_measured_again() -> None:
+    """It says on trial, then its word that the network is good is lost, and nobody probes any more."""
+    stage = Stage(Replication.PASSIVE, message_lag_max=180)
+    stage.probe(1, TWO, TRIAL)
+    stage.wait(10 * PROBE_NS)
+    for seq in range(1, 600):
+        stage.give(0, data_packet(seq))
+    assert stage.state(1) is FAULTY
+
+
+@pytest.mark.parametrize("style", [Replication.ACTIVE, Replication.PASSIVE])
+def test_a_packet_that_never_comes_while_a_network_is_marked_is_need(style: Replication) -> None:
+    stage = Stage(style)
+    stage.mark(1)
+    stage.engine.aru = 5
+    for number in range(4, 4 * 23, 4):
+        assert not alarms(stage.log, AlarmKind.NO_GOOD_NETWORK)
+        stage.token(number, 0, seq=9)
+        stage.wait(stage.config.token_hold_ns)
+    assert stage.state(1) is TRIAL
+    (alarm,) = alarms(stage.log, AlarmKind.NO_GOOD_NETWORK)
+    assert (alarm.network, alarm.evidence, alarm.process) == (0, Evidence.MISSING, None)
+    assert {network for network, probe in probes(stage.log) if probe.is_in_need} == {0, 1}
+
+
+def test_packets_that_are_lost_one_after_the_other_are_no_need() -> None:
+    stage = Stage()
+    stage.mark(1)
+    for number in range(4, 400, 4):
+        stage.engine.aru = number - 4
+        stage.token(number, 0, seq=number)
+    assert stage.state(1) is FAULTY and not alarms(stage.log, AlarmKind.NO_GOOD_NETWORK)

@@ -29,7 +29,8 @@ from ordercast.order.ring.config import RingConfig
 from ordercast.wire.codec import cluster_id_from, decode, decode_probe, encode, encode_probe
 from ordercast.wire.header import HEADER, MessageKind, prefix_of
 from ordercast.wire.header import retransmitted as sent_again
-from ordercast.wire.messages import Announcement, Join, Probe, Token
+from ordercast.wire.messages import Announcement, CommitToken, Join, Probe, Token
+from ordercast.wire.messages import Member as WireMember
 from ordercast.wire.run import build_data
 
 CLUSTER = cluster_id_from("ordercast")
@@ -184,9 +185,15 @@ class Stage:
         whole: bool = True,
         skip: int = 0,
         ring: RingId = RING,
+        elsewhere: bool = True,
+        in_need: bool = False,
     ) -> list[Effect]:
+        """On one network; who probes one probes the others too, and thinks well of them."""
+        for other in range(self.config.count if elsewhere else 0):
+            if other != network:
+                self.probe(other, sender, NetworkState.GOOD, ring=ring, elsewhere=False)
         number = self.numbers[sender, network] = self.numbers.get((sender, network), 0) + 1 + skip
-        return self.give(network, encode_probe(CLUSTER, Probe(ring, sender, number, network, state, whole)))
+        return self.give(network, encode_probe(CLUSTER, Probe(ring, sender, number, network, state, whole, in_need)))
 
     def send(self, *effects: Effect) -> list[Effect]:
         """The engine wants this."""
@@ -277,6 +284,12 @@ def burst(first: int, count: int = 1) -> Broadcast:
 
 def token_out(number: int = 5) -> SendTo:
     return SendTo(TWO, token_packet(number, sender=ME))
+
+
+def commit_out(ring: RingId) -> SendTo:
+    """This process agrees to a ring."""
+    members = (WireMember(ME), WireMember(TWO))
+    return SendTo(TWO, encode(CLUSTER, CommitToken(ring, ME, TokenSeq(1), ChangeReason.MERGE, members, 0)))
 
 
 def token_networks(effects: Sequence[Effect]) -> list[tuple[int, ...]]:

@@ -43,3 +43,16 @@ def test_what_does_not_go_together_is_said(config: NetworksConfig, nodes: int, w
 def test_networks_have_names_or_numbers() -> None:
     config = NetworksConfig(count=2, names=("red",))
     assert (config.name(0), config.name(1)) == ("red", "network 1")
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (NetworksConfig(), "one network"),
+        (NetworksConfig(count=2), "2 networks, active"),
+        (NetworksConfig(count=2, replication=Replication.PASSIVE, copies=3), "2 networks, passive"),
+        (NetworksConfig(count=3, replication=Replication.ACTIVE_PASSIVE), "3 networks, active-passive, 2 copies"),
+    ],
+)
+def test_what_members_have_to_agree_on_in_words(config: NetworksConfig, words: str) -> None:
+    assert config.in_words == words

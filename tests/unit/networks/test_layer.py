@@ -7,13 +7,16 @@ from collections.abc import Callable
 from ordercast.model.effects import Broadcast, Effect, Room
 from ordercast.model.ids import MILLISECOND, Incarnation, Instant, NodeId, Seq
 from ordercast.model.inputs import Lane, Packet
+from ordercast.model.notes import NetworkState
 from ordercast.networks.config import NetworksConfig
 from ordercast.networks.layer import Networks
 from ordercast.order.engine import Engine
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
+from ordercast.wire.codec import encode_probe
+from ordercast.wire.messages import Probe
 
-from .stage import RING, Stage, data_packet, token_packet
+from .stage import CLUSTER, ME, RING, TWO, Stage, announcement, data_packet, token_packet
 
 
 def test_it_is_an_engine() -> None:
@@ -71,6 +74,36 @@ def test_views_of_memory_are_read_as_bytes_are() -> None:
     run = b"".join(data_packet(seq) for seq in range(1, 4))
     stage.layer.receive([Packet(memoryview(run), len(run) // 3)], stage.now)
     assert len(stage.up) == 2
+
+
+def test_what_the_kernel_joined_to_a_run_of_data_is_found_there() -> None:
+    """A probe or announcement that follows data of the same sender comes in one read with it."""
+    stage = Stage()
+    run = [data_packet(seq) for seq in range(1, 4)]
+    probe = encode_probe(CLUSTER, Probe(RING, TWO, 1, 1, NetworkState.FAULTY, True))
+    assert len(probe) <= len(run[0])
+    stage.give_run(1, [*run, probe])
+    assert stage.state(1) is NetworkState.FAULTY
+    assert stage.up == run
+
+
+def test_probes_that_come_in_one_read_are_all_heard() -> None:
+    stage = Stage(members=(ME, TWO), proof=3)
+    stage.mark(1)
+    numbers = range(2, 5)
+    stage.numbers[TWO, 1] = 5
+    stage.give_run(
+        1, [encode_probe(CLUSTER, Probe(RING, TWO, number, 1, NetworkState.FAULTY, True)) for number in numbers]
+    )
+    assert stage.state(1) is NetworkState.ON_TRIAL and stage.up == []
+
+
+def test_announcements_that_come_with_data_are_counted() -> None:
+    stage = Stage(token_lag_max=3)
+    for seq in range(1, 20, 2):
+        stage.give_run(0, [data_packet(seq) + bytes(100), announcement()])
+        stage.give(1, data_packet(seq) + bytes(100))
+    assert stage.state(1) is NetworkState.FAULTY
 
 
 def test_effects_of_an_engine_without_the_layer_name_one_network() -> None:

@@ -414,7 +414,7 @@ VECTORS = (
         "probe",
         "A probe of a network that its sender has marked",
         PROBE,
-        (*HEADER_GROUPS, (8, "number"), (1, "network"), (1, "state"), (1, "is_whole")),
+        (*HEADER_GROUPS, (8, "number"), (1, "network"), (1, "state"), (1, "flags")),
         lambda: encode_probe(CLUSTER, PROBE),
         lambda packet: decode_probe(packet, CLUSTER),
     ),

@@ -15,7 +15,7 @@ from ordercast.wire.codec import REQUESTS_MAX
 from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE, ORIGIN_SIZE, PACKET_SIZE_MAX
 from ordercast.wire.messages import MEMBERS_MAX
 
-# Keys on which all members should agree; their digests travel in every Join, in this order. Append only.
+# Keys on which all members should agree.
 RING_RELEVANT = (
     "packet_size_max",
     "window",
@@ -28,6 +28,13 @@ RING_RELEVANT = (
     "fail_to_receive_rotations",
     "accelerated",
 )
+
+# Members should agree on what is beneath the engine too; it is known here as a text.
+BENEATH = "networks, replication or copies"
+ONE_NETWORK = "one network"
+
+# What the digests in a Join are of. Append only: the next key of the ring goes behind the last of these.
+COMPARED = (*RING_RELEVANT, BENEATH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +75,9 @@ class RingConfig:
         """The largest message that is not cut into parts."""
         return self.body_size_max - DESCRIPTOR_SIZE
 
-    def digests(self) -> tuple[int, ...]:
-        return tuple(zlib.crc32(repr(getattr(self, key)).encode()) for key in RING_RELEVANT)
+    def digests(self, beneath: str = ONE_NETWORK) -> tuple[int, ...]:
+        values = (beneath if key == BENEATH else repr(getattr(self, key)) for key in COMPARED)
+        return tuple(zlib.crc32(value.encode()) for value in values)
 
     def validate(self) -> None:
         """Every key and every relation; all that is wrong is said at once."""

@@ -29,7 +29,7 @@ from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, S
 from ordercast.model.notes import Dropped, Occurrence
 from ordercast.model.promises import Promise, Promises
 from ordercast.model.service import Service
-from ordercast.order.ring.config import RING_RELEVANT, RingConfig
+from ordercast.order.ring.config import COMPARED, ONE_NETWORK, RingConfig
 from ordercast.order.ring.consensus import Proposal
 from ordercast.order.ring.delivery import Delivery
 from ordercast.order.ring.hearing import Hearing
@@ -66,11 +66,19 @@ _SERVED = tuple(int(service) if service in SERVICES else None for service in Ser
 class RingNode:
     """One process on a Totem ring."""
 
-    def __init__(self, node: NodeId, config: RingConfig | None = None, *, verbose: bool = False) -> None:
+    def __init__(
+        self,
+        node: NodeId,
+        config: RingConfig | None = None,
+        *,
+        verbose: bool = False,
+        beneath: str = ONE_NETWORK,  # what carries the packets, in words, which are compared with other members'
+    ) -> None:
         self._node = node
         self._config = config or RingConfig()
         self._config.validate()
         self._verbose = verbose
+        self._beneath = beneath
         self._facts: Facts | None = None
         self._state: State = Starting()
         self._promises = Promises("ring", frozenset(Promise), SERVICES, self._config.message_size_max)
@@ -156,7 +164,7 @@ class RingNode:
             delivery=Delivery(ring, ring.id),
             timers=Timers(),
             verbose=self._verbose,
-            digests=self._config.digests(),
+            digests=self._config.digests(self._beneath),
         )
         step = Step(now, self._facts)
         self._state = Starting.enter(step)
@@ -348,7 +356,7 @@ class RingNode:
     def _compare_configuration(self, join: Join, step: Step) -> None:
         if join.digests == step.facts.digests:
             return
-        for key, mine, theirs in zip(RING_RELEVANT, step.facts.digests, join.digests, strict=False):
+        for key, mine, theirs in zip(COMPARED, step.facts.digests, join.digests, strict=False):
             if mine != theirs and (node_of(join.sender), key) not in self._mismatches:
                 self._mismatches.add((node_of(join.sender), key))
                 text = f"{process_text(join.sender)} has another value of {key} than this process: make them equal"

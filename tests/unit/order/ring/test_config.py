@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ordercast.model.errors import UsageError
-from ordercast.order.ring.config import RING_RELEVANT, RingConfig
+from ordercast.order.ring.config import COMPARED, RING_RELEVANT, RingConfig
 
 
 def test_the_defaults_are_valid() -> None:
@@ -107,6 +107,13 @@ def test_a_digest_changes_with_its_key_and_with_no_other(place: int) -> None:
     changed = replace(config, **values).digests()
     differing = [at for at, (old, new) in enumerate(zip(config.digests(), changed, strict=True)) if old != new]
     assert differing == [place]
+
+
+def test_what_is_beneath_has_a_digest_of_its_own() -> None:
+    config = RingConfig()
+    *same, one = config.digests()
+    *others, two = config.digests("2 networks, active")
+    assert same == others and one != two and len(COMPARED) == len(config.digests())
 
 
 def test_local_keys_have_no_digest() -> None:
