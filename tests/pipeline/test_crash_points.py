@@ -18,7 +18,7 @@ if (problem := missing_for_spark()) is not None:
 from pyspark.errors import StreamingQueryException
 
 from tests.pipeline.copy_query import NO_WORKER, start_copy
-from tests.pipeline.crash_points import COMMITTED, MID_WRITE, POINTS, QUERY, WORKER, WRITTEN, Crash
+from tests.pipeline.crash_points import COMMITTED, POINTS, QUERY, WORKER, Crash
 from tests.pipeline.stage import Listener, Stage, until
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 ROWS = 100  # of a batch: two tasks, each with five parts
 BATCHES = 3
 TRIES = 5
-QUICK = {(WORKER, MID_WRITE), ("archiver", WRITTEN)}
 
 
 def copied(spark: SparkSession, stage: Stage, crash: Crash) -> str:
@@ -49,10 +48,8 @@ def copied(spark: SparkSession, stage: Stage, crash: Crash) -> str:
 CASES = [(victim, point) for victim in (WORKER, "archiver", "daemon") for point in POINTS]
 
 
-@pytest.mark.parametrize(
-    ("victim", "point"),
-    [pytest.param(*case, marks=() if case in QUICK else pytest.mark.long) for case in CASES],
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("victim", "point"), CASES)
 def test_a_kill_below_the_query(spark: SparkSession, stage: Stage, victim: str, point: str) -> None:
     pid = victim if victim == WORKER else stage.pid(victim)
     survives(spark, stage, Crash(point, 1, pid, str(stage.folder / "crash")), is_heard=victim != "daemon")

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -24,9 +24,11 @@ from ordercast.cli.demo.script import Script
 from ordercast.cli.demo.stage import Stage
 from ordercast.cli.demo.story import perform
 from ordercast.cli.main import run
-from ordercast.pipeline.session import missing_for_spark
 from ordercast.trace.client_records import GotMessage
-from ordercast.trace.replica_records import Returned
+from ordercast.trace.replica_records import Called, Returned
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 PATIENCE_S = 500.0  # a demo takes half a minute, and much longer beside all other tests
 pytestmark = pytest.mark.timeout(600)
@@ -69,14 +71,14 @@ def eventually(is_so: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+def start(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [*COMMAND, *arguments],
         cwd=folder.parent,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "TMPDIR": str(folder)},
+        env={**os.environ, "TMPDIR": str(folder), **environment},
     )
 
 
@@ -90,7 +92,7 @@ def until(process: subprocess.Popen[str], words: str) -> str:
 
 def test_the_demo_tells_its_story_and_is_valid(folder: Path, tmp_path: Path) -> None:
     keep = tmp_path / "kept"
-    process = start(folder, "--keep", keep.name)
+    process = start(folder, "--keep", keep.name, JAVA_HOME=str(tmp_path))
     out, err = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, err) == (0, ""), out[-3000:]
     assert "\x1b[" not in out
@@ -108,34 +110,14 @@ def test_the_demo_tells_its_story_and_is_valid(folder: Path, tmp_path: Path) -> 
         assert words in told, words
     assert any(line.startswith(" VALID   46 of 46 promises kept") for line in lines)
     assert "  ordercast check kept/traces" in lines
-    check_spark(lines, keep)
+    assert any(line.startswith("No verdict of Spark and no report: ") for line in lines)
+    assert not (keep / "report").exists()
     assert (list(folder.iterdir()), processes_of(folder)) == ([], [])
     check_document(json.loads((keep / "result.json").read_text()), len(story))
     assert judge(keep / "traces").is_valid
     for page in PAGES:
         missing = shown_by(page.read_text(encoding="utf-8").splitlines()) - {masked(line) for line in story}
         assert not missing, f"{page.name} shows what the demo did not say; paste a real log"
-
-
-def check_spark(lines: list[str], keep: Path) -> None:
-    if (missing := missing_for_spark()) is not None:
-        assert f"No verdict of Spark and no report: {missing}." in lines
-        return
-    assert any(line.startswith(" VALID   15 of 15 promises of order and views, judged by Spark") for line in lines)
-    assert "Its report, a page for a browser: kept/report/report.html" in lines
-    assert "Who was in which view" in (keep / "report" / "report.html").read_text(encoding="utf-8")
-
-
-def test_without_spark_the_demo_says_so_and_is_valid(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    monkeypatch.setattr(demo, "Script", lambda: SMALL)
-    monkeypatch.setattr("ordercast.cli.demo.on_spark.missing_for_spark", lambda: "Spark needs Java: install it")
-    assert run(["demo", "--keep", str(tmp_path / "kept")]) == 0
-    assert "No verdict of Spark and no report: Spark needs Java: install it." in capsys.readouterr().out
-    assert json.loads((tmp_path / "kept" / "result.json").read_text())["spark"] == {
-        "missing": "Spark needs Java: install it", "verdicts": [], "report": None,
-    }  # fmt: skip
 
 
 def shown_by(lines: list[str]) -> set[str]:
@@ -158,6 +140,22 @@ def check_document(document: dict[str, Any], events: int) -> None:
     assert len(document["digests"]) == 4
     assert sum(event["kind"] != "chapter" for event in document["events"]) == events
     assert min(document["rates"].values()) > 0
+
+
+@pytest.mark.spark
+def test_spark_judges_what_is_kept_and_draws_it(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(demo, "Script", lambda: SMALL)
+    keep = tmp_path / "kept"
+    assert run(["demo", "--keep", str(keep)]) == 0
+    out = capsys.readouterr().out
+    page = keep / "report" / "report.html"
+    assert re.search("^ VALID   15 of 15 promises of order and views, judged by Spark", out, re.MULTILINE)
+    assert f"Its report, a page for a browser: {page}\n" in out
+    assert "Who was in which view" in page.read_text(encoding="utf-8")
+    document = json.loads((keep / "result.json").read_text())["spark"]
+    assert (document["missing"], document["report"], len(document["verdicts"])) == (None, str(page), 15)
 
 
 # What the judges say
@@ -198,7 +196,9 @@ def test_json_is_one_document_and_status_1_when_a_confirmed_command_was_not_appl
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def spoil(evidence: Evidence) -> Evidence:
-        confirmed = [event for event in evidence.replicas if isinstance(event, Returned)]
+        calls = {(event.life, event.request): event for event in evidence.replicas if isinstance(event, Called)}
+        answers = [event for event in evidence.replicas if isinstance(event, Returned)]
+        confirmed = [event for event in answers if calls[event.life, event.request].operation]  # and no read
         lost = replace(confirmed[-1], position=confirmed[-1].position + 1_000)
         changed = [lost if event is confirmed[-1] else event for event in evidence.replicas]
         return replace(evidence, replicas=changed)
