@@ -86,7 +86,7 @@ async def slow_client(client: Client) -> None:
     await view_with(client, client.name, "quick@n1")
 
 
-@pytest.mark.parametrize("policy", ["wait", "drop", "disconnect"])
+@pytest.mark.parametrize("policy", ["wait", "drop", "disconnect", "hold"])
 @live
 async def test_below_the_bound_nothing_is_lost_whatever_the_policy(tmp_path: Path, policy: str) -> None:
     async with busy(tmp_path) as (here, quick), ordercast.connect(here.unix, slow=policy) as slow:
@@ -114,6 +114,45 @@ async def test_above_the_bound_the_client_is_disconnected_with_the_reason(tmp_pa
         got = numbers_of(seen)
         assert got == list(range(len(got))) != []  # the beginning, without a hole
         await quick.send(100)
+
+
+@live
+async def test_all_wait_for_one_who_holds_and_nothing_is_lost(tmp_path: Path) -> None:
+    """It reads nothing until the ring is held; then it gets three times what would have cut it off."""
+    async with busy(tmp_path) as (here, quick), ordercast.connect(here.unix, slow="hold") as slow:
+        await slow_client(slow)
+        sending = asyncio.create_task(quick.send(3000))
+        await eventually(lambda: here.host.is_behind)
+        seen = await until(slow, lambda event: numbers_of([event]) == [2999])
+        assert numbers_of(seen) == list(range(3000))
+        await sending
+        await eventually(lambda: not here.host.is_behind)
+        assert here.host.counters.clients.too_slow == 0
+
+
+@live
+async def test_one_who_holds_and_takes_nothing_is_waited_for_no_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ordercast.daemon.clients.HOLD_S", 0.1)
+    async with busy(tmp_path) as (here, quick), ordercast.connect(here.unix, slow="hold") as slow:
+        await slow_client(slow)
+        await quick.send(3000)
+        view = await quick.view(Reason.DISCONNECT)
+        assert view.who == (slow.name,)
+        assert not here.host.is_behind
+        await quick.send(100)
+
+
+@live
+async def test_one_who_holds_and_is_gone_is_waited_for_no_longer(tmp_path: Path) -> None:
+    async with busy(tmp_path) as (here, quick):
+        async with ordercast.connect(here.unix, slow="hold") as slow:
+            await slow_client(slow)
+            sending = asyncio.create_task(quick.send(3000))
+            await eventually(lambda: here.host.is_behind)
+        await sending
+        assert not here.host.is_behind
 
 
 @live

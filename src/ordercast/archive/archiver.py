@@ -94,7 +94,9 @@ class Archiver:
             self._keepers[group] = Keeper(group, self.folder, self.journal, self.options.segment_size, self._tell)
         self._stack.push_async_callback(self._close)
         donor = await self._stack.enter_async_context(Donor(*self.options.serve, self._found))
-        connecting = connect(self.options.at, name=self.options.name, reconnect=True, on_lost=self._on_lost)
+        connecting = connect(
+            self.options.at, name=self.options.name, slow="hold", reconnect=True, on_lost=self._on_lost
+        )
         self._client: Client = await self._stack.enter_async_context(connecting)
         self.name = self._client.name
         for keeper in self._keepers.values():

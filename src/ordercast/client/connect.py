@@ -32,7 +32,8 @@ def connect(
     this machine. Several, separated by blanks, are tried in order.
     `name`: of this client at its daemon; the daemon finds one for those who give none.
     `slow`: what the daemon does when this client reads too slowly: `wait` (keep 64 MiB for it, then disconnect it),
-    `drop` (keep 8 MiB, then drop the oldest messages, with a `Dropped` in their place) or `disconnect` (at 8 MiB).
+    `drop` (keep 8 MiB, then drop the oldest messages, with a `Dropped` in their place), `disconnect` (at 8 MiB) or
+    `hold` (as `wait`, and from 16 MiB on nobody in the cluster sends, as long as this client takes something).
     `reconnect`: when the connection breaks, find a daemon again, join the same groups again, and put a `Reconnected`
     into the stream that says what may have been missed. Otherwise the stream ends with `ConnectionLost`.
     `on_lost`: called on the client's event loop with the reason as soon as the connection breaks.
@@ -97,4 +98,4 @@ def _policy(slow: SlowPolicy | str) -> SlowPolicy:
     try:
         return SlowPolicy[slow.upper()]
     except KeyError:
-        raise UsageError(f"slow={slow!r} is no policy: it is wait, drop or disconnect") from None
+        raise UsageError(f"slow={slow!r} is no policy: it is wait, drop, disconnect or hold") from None

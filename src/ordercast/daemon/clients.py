@@ -1,8 +1,8 @@
 """Clients of a daemon: listens on a unix socket and, where configured, on TCP; one connection is one session.
 
 What a client sends that is wrong closes its session with a sentence, and nothing else moves. A client that ends, or
-whose connection breaks, is gone from its groups at once. Nobody waits for a client: what it does not take waits within
-the bound of its policy (`session/outbound.py`).
+whose connection breaks, is gone from its groups at once. Nobody waits for a client, unless it has asked for that and
+moves: what it does not take waits within the bound of its policy (`session/outbound.py`).
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ STRANGERS_MAX = 1000  # connections that have not said it, or that are being clo
 LINGER_S = 60.0  # a client that is being closed may take so long to read the reason
 FAREWELL_S = 1.0  # and so long when the daemon ends
 WRITE_SIZE_MAX = 1 << 18  # bytes that the transport holds before the rest waits within the bound of the policy
+HOLD_S = 2.0  # in which a client for which all wait has to take something
 CHANGES_MAX = 100  # joins and leaves of one client that wait to be ordered before no more is read from it
 LOOK_EVERY_S = 5.0
 QUIET_S = 15.0  # a connection over TCP that was silent for so long is asked whether it is alive
@@ -213,6 +214,7 @@ class Connection(asyncio.BufferedProtocol):
         self._changes = 0  # joins and leaves that are not in the engine yet
         self._heard_at = 0.0
         self._lingering: asyncio.TimerHandle | None = None
+        self._holding: asyncio.TimerHandle | None = None  # all wait for it, and this looks after it
 
     # What the transport tells
 
@@ -316,6 +318,23 @@ class Connection(asyncio.BufferedProtocol):
             counters.too_slow += 1
             _log.warning("client %s is disconnected: %s", self.half.name, why)
             self.close(why)
+        elif outbound.is_holding and self._holding is None:
+            self._hold()
+
+    def _hold(self) -> None:
+        outbound, loop = self.half.outbound, asyncio.get_running_loop()
+        if self._holding is None:
+            self._host.hold(self._number, True)
+        else:
+            outbound.look()
+        self._holding = loop.call_later(HOLD_S, self._hold)
+        self._release()
+
+    def _release(self) -> None:
+        if self._holding is not None and not self.half.outbound.is_holding:
+            self._holding.cancel()
+            self._holding = None
+            self._host.hold(self._number, False)
 
     @property
     def waiting_size(self) -> int:
@@ -334,6 +353,8 @@ class Connection(asyncio.BufferedProtocol):
         frames = self.half.take()
         if frames:
             self._transport.write(frames[0] if len(frames) == 1 else b"".join(frames))
+            if self._holding is not None:
+                self._release()
 
     # The end
 
@@ -378,6 +399,9 @@ class Connection(asyncio.BufferedProtocol):
     def _end(self) -> None:
         """Gone from its groups."""
         self._is_closing = True
+        if self._holding is not None:
+            self._holding.cancel()
+            self._holding = None
         if self._number:
             self._host.close_session(self._number, self.half.name)
             self._number = 0

@@ -91,6 +91,7 @@ class GroupHost(Participant):
         self._is_carrying_out = False
         self._encoder = NewsEncoder()
         self._touched: dict[Session, None] = {}  # have something to write
+        self._holding: set[int] = set()  # sessions for which all wait
 
     # Sessions
 
@@ -108,8 +109,20 @@ class GroupHost(Participant):
 
     def close_session(self, number: int, full: str) -> None:
         """It is gone: what it has sent is still sent, and then everybody is told."""
+        self.hold(number, False)
         if self.sessions.pop(number, None) is not None and self.is_running:
             self.request(number, (disconnect_payload(full),))
+
+    def hold(self, number: int, is_holding: bool) -> None:
+        """All wait for this session, or no longer."""
+        was_behind = self.is_behind
+        (self._holding.add if is_holding else self._holding.discard)(number)
+        if self.is_behind != was_behind:
+            self._tell_behind()
+
+    @property
+    def is_behind(self) -> bool:
+        return self.inbox.is_behind or bool(self._holding)
 
     def request(
         self,

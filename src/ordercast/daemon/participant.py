@@ -363,8 +363,16 @@ class Participant(ABC):
 
     def _on_behind(self, is_behind: bool) -> None:
         self._behind_since = (self.now(), self.inbox.taken) if is_behind else None
+        self._tell_behind()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whoever takes deliveries here is so far behind that all wait."""
+        return self.inbox.is_behind
+
+    def _tell_behind(self) -> None:
         if self._driver is not None and not self._ended.is_set() and not self._is_leaving:
-            self._driver.behind(is_behind)
+            self._driver.behind(self.is_behind)
 
     def _look_after(self) -> None:
         """A few times a second."""

@@ -71,12 +71,13 @@ class ObservedSockets(Protocol):
 class ObservedInbox(Protocol):
     @property
     def size(self) -> int: ...
-    @property
-    def is_behind(self) -> bool: ...
 
 
 class ObservedNode(Protocol):
     """The part of `Node` that a status is made of."""
+
+    @property
+    def is_behind(self) -> bool: ...
 
     @property
     def config(self) -> NodeConfig: ...
@@ -153,7 +154,7 @@ def status_of(node: ObservedNode, meter: Meter | None = None) -> Status:
             config.ring.queue_size_max - room,
             room,
             node.inbox.size,
-            node.inbox.is_behind,
+            node.is_behind,
         ),
         clients=node.clients_status(),
         sockets=_sockets(node),

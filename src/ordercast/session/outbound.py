@@ -1,7 +1,8 @@
 """What waits for a client: in order, within its credit, and within a bound beyond which its policy decides.
 
 Messages may be dropped, where the client has chosen that; a notice then stands in their place. Views are never dropped:
-who follows them must see them all.
+who follows them must see them all. A client may ask that all wait for it (`is_holding`): long before it would be lost,
+and only as long as it moves (`look`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,13 @@ from ordercast.session.batches import encode_dropped
 from ordercast.session.frames import SlowPolicy
 
 MIB = 1 << 20
-QUEUE_SIZE_MAX = {SlowPolicy.WAIT: 64 * MIB, SlowPolicy.DROP: 8 * MIB, SlowPolicy.DISCONNECT: 8 * MIB}
+QUEUE_SIZE_MAX = {
+    SlowPolicy.WAIT: 64 * MIB,
+    SlowPolicy.DROP: 8 * MIB,
+    SlowPolicy.DISCONNECT: 8 * MIB,
+    SlowPolicy.HOLD: 64 * MIB,
+}
+HOLD_FROM, HOLD_UNTIL = 4, 16  # all wait from a quarter of the bound on, until a sixteenth is left
 
 # A frame and how many messages are in it, none if it must not be dropped; or what was dropped here.
 _Waiting = tuple[bytes, int] | Dropped
@@ -26,6 +33,9 @@ class Outbound:
         self.size = 0  # bytes that wait
         self._kept_size = 0  # of these, what must not be dropped
         self.dropped = Dropped(0, 0)  # in all
+        self.is_holding = False  # all should wait for this client
+        self._may_hold = policy is SlowPolicy.HOLD
+        self._taken = 0  # frames, since it holds
         self._credit = credit
         self._waiting: deque[_Waiting] = deque()
 
@@ -34,6 +44,8 @@ class Outbound:
         self._waiting.append((frame, messages))
         self.size += len(frame)
         self._kept_size += 0 if messages else len(frame)
+        if self._may_hold and self.size > self.size_max // HOLD_FROM:
+            self.is_holding = True
         if self.policy is SlowPolicy.DROP:
             if self.size > self.size_max:
                 self._drop()
@@ -55,7 +67,17 @@ class Outbound:
                     self._kept_size -= len(frame)
             self._credit -= len(frame)
             frames.append(frame)
+        self._taken += len(frames)
+        if self.size <= self.size_max // HOLD_UNTIL:
+            self.is_holding, self._may_hold = False, self.policy is SlowPolicy.HOLD
         return frames
+
+    def look(self) -> None:
+        """Now and then, while it holds. Nobody waits for a client that has taken nothing since the last time; it may
+        hold again when it has caught up."""
+        if not self._taken:
+            self.is_holding = self._may_hold = False
+        self._taken = 0
 
     def add_credit(self, size: int) -> None:
         self._credit += size

@@ -37,7 +37,6 @@ class FakeSockets:
 @dataclass
 class FakeInbox:
     size: int = 0
-    is_behind: bool = False
 
 
 class FakeNode:
@@ -50,6 +49,7 @@ class FakeNode:
         self.networks = [self.sockets]
         self.layer: Networks | None = None
         self.inbox = FakeInbox()
+        self.is_behind = False
         self.started_at = Instant(0)
         self.clock = 100 * SECOND
         self.loop_lag_ns = 3 * MILLISECOND

@@ -35,7 +35,7 @@ def test_a_stranger_is_told_that_it_is_one() -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [HELLO[:-6], b"", HELLO[:6] + b"\x03" + HELLO[7:], HELLO + "é".encode()],
+    [HELLO[:-6], b"", HELLO[:6] + b"\x04" + HELLO[7:], HELLO + "é".encode()],
     ids=["cut off", "empty", "no such policy", "name is not ASCII"],
 )
 def test_a_greeting_that_cannot_be_read_is_refused(body: bytes) -> None:
@@ -85,4 +85,4 @@ def test_nothing_may_follow_and_nothing_may_be_missing(decode: Callable[[bytes],
 
 
 def test_policies_have_their_numbers_for_ever() -> None:
-    assert {policy.name: policy.value for policy in SlowPolicy} == {"WAIT": 0, "DROP": 1, "DISCONNECT": 2}
+    assert {policy.name: policy.value for policy in SlowPolicy} == {"WAIT": 0, "DROP": 1, "DISCONNECT": 2, "HOLD": 3}

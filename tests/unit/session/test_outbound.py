@@ -80,12 +80,17 @@ def test_a_notice_costs_credit_as_any_frame() -> None:
 
 
 def test_those_who_wait_are_kept_more_for_than_the_others() -> None:
-    assert QUEUE_SIZE_MAX == {SlowPolicy.WAIT: 64 * MIB, SlowPolicy.DROP: 8 * MIB, SlowPolicy.DISCONNECT: 8 * MIB}
+    assert QUEUE_SIZE_MAX == {
+        SlowPolicy.WAIT: 64 * MIB,
+        SlowPolicy.DROP: 8 * MIB,
+        SlowPolicy.DISCONNECT: 8 * MIB,
+        SlowPolicy.HOLD: 64 * MIB,
+    }
     for policy, size_max in QUEUE_SIZE_MAX.items():
         assert Outbound(policy, 0).size_max == size_max
 
 
-@pytest.mark.parametrize("policy", [SlowPolicy.WAIT, SlowPolicy.DISCONNECT])
+@pytest.mark.parametrize("policy", [SlowPolicy.WAIT, SlowPolicy.DISCONNECT, SlowPolicy.HOLD])
 def test_whoever_does_not_drop_is_disconnected_beyond_the_bound_with_a_sentence(policy: SlowPolicy) -> None:
     outbound = Outbound(policy, 0, 1000)
     assert outbound.put(_message(1, 1000), 1) is None
@@ -94,6 +99,41 @@ def test_whoever_does_not_drop_is_disconnected_beyond_the_bound_with_a_sentence(
     )
     assert outbound.dropped == Dropped(0, 0)
     assert _waiting(outbound) == [_message(1, 1000), _message(2, 1)]
+
+
+def _holds(outbound: Outbound) -> bool:
+    return outbound.is_holding
+
+
+@pytest.mark.parametrize("policy", SlowPolicy)
+def test_one_who_may_hold_does_so_from_a_quarter_of_the_bound_until_a_sixteenth(policy: SlowPolicy) -> None:
+    outbound = Outbound(policy, 0, 1600)
+    for number in range(4):
+        outbound.put(_message(number, 100), 1)
+    assert not _holds(outbound)
+    outbound.put(_message(4, 100), 1)
+    assert _holds(outbound) == (policy is SlowPolicy.HOLD)
+    outbound.add_credit(301)
+    assert len(outbound.take()) == 4
+    assert not _holds(outbound)
+
+
+def test_one_who_holds_and_takes_nothing_holds_no_longer_until_it_has_caught_up() -> None:
+    outbound = Outbound(SlowPolicy.HOLD, 100, 1600)
+    for number in range(8):
+        outbound.put(_message(number, 100), 1)
+    assert len(outbound.take()) == 1
+    outbound.look()
+    assert _holds(outbound)  # it has moved
+    outbound.look()
+    assert not _holds(outbound)
+    outbound.put(_message(8, 100), 1)
+    assert not _holds(outbound)
+    outbound.add_credit(PLENTY)
+    outbound.take()
+    for number in range(5):
+        outbound.put(_message(number, 100), 1)
+    assert _holds(outbound)
 
 
 def test_what_was_taken_does_not_count() -> None:
