@@ -385,7 +385,7 @@ async def test_where_no_daemon_is_it_is_said_what_was_tried(tmp_path: Path) -> N
     for address, sentence in wrong.items():
         with pytest.raises(UsageError, match=sentence):
             await ordercast.connect(address).__aenter__()
-    with pytest.raises(UsageError, match="it is wait, drop or disconnect"):
+    with pytest.raises(UsageError, match="it is wait, drop, disconnect or hold"):
         ordercast.connect(slow="never")
     silent.close()
     await silent.wait_closed()
