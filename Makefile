@@ -15,7 +15,7 @@ test: $(READY)  ## all tests, on all cores; those of Spark share one session, in
 	@sh packaging/bring-java.sh
 	$(BIN)/pytest -n auto --dist loadgroup
 
-test-long: $(READY)  ## those that are left out of it: more faults of networks, a Spark cluster, kills through Spark (ORDERCAST_KILLS=N)
+test-long: $(READY)  ## those that are left out of it: more faults on real hosts, a Spark cluster, kills through Spark (ORDERCAST_KILLS=N)
 	@sh packaging/bring-java.sh
 	$(BIN)/pytest -n auto --dist loadgroup -m long
 

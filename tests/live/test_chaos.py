@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
 SEEDS = {False: 11, True: 12}
 
 
-@pytest.mark.parametrize("switch", [False, True], ids=["bridge", "switch"])
+@pytest.mark.parametrize("switch", [False, pytest.param(True, marks=pytest.mark.long)], ids=["bridge", "switch"])
 def test_every_promise_is_kept(tmp_path: Path, switch: bool) -> None:
     if switch and why_not(switch=True) is not None:
         pytest.skip(why_not(switch=True) or "")

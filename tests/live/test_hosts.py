@@ -93,6 +93,7 @@ def test_who_is_not_heard_is_left_out_while_it_hears_the_others(tmp_path: Path) 
         cluster.wait_for_view(hosts)
 
 
+@pytest.mark.long
 def test_a_narrow_link_slows_everybody_down_and_expels_nobody(tmp_path: Path) -> None:
     with live(tmp_path, ring=USUAL) as cluster:
         cluster.hosts.segmentation(False)
@@ -113,6 +114,7 @@ def test_delay_reordering_and_duplicates(tmp_path: Path) -> None:
 
 
 @needs_switch
+@pytest.mark.long
 def test_damaged_packets(tmp_path: Path) -> None:
     """UDP's checksum notices them, so that they are lost."""
     with live(tmp_path, switch=True) as cluster:
@@ -121,6 +123,7 @@ def test_damaged_packets(tmp_path: Path) -> None:
         assert cluster.hosts.counters()["corrupted"]
 
 
+@pytest.mark.long
 def test_ipv6_multicast(tmp_path: Path) -> None:
     with live(tmp_path, ipv6=True, group="ff15::4f02") as cluster:
         cluster.wait_for_more(100, cluster.hosts[0])
@@ -135,6 +138,7 @@ def test_unicast(tmp_path: Path) -> None:
         cluster.wait_for_view(hosts)
 
 
+@pytest.mark.long
 def test_all_who_have_much_to_send_get_their_share(tmp_path: Path) -> None:
     with live(tmp_path, ring=USUAL) as cluster:
         cluster.send(rate=None, sizes=(8000,))
@@ -151,7 +155,9 @@ def test_all_who_have_much_to_send_get_their_share(tmp_path: Path) -> None:
 # The processes
 
 
-@pytest.mark.parametrize("forget", [False, True], ids=["storage kept", "storage lost"])
+@pytest.mark.parametrize(
+    "forget", [False, pytest.param(True, marks=pytest.mark.long)], ids=["storage kept", "storage lost"]
+)
 def test_kill_and_restart(tmp_path: Path, forget: bool) -> None:
     with live(tmp_path) as cluster:
         hosts = cluster.hosts
@@ -170,6 +176,7 @@ def test_kill_and_restart(tmp_path: Path, forget: bool) -> None:
         assert first.process < second.process
 
 
+@pytest.mark.long
 def test_a_restart_that_nobody_notices_in_time(tmp_path: Path) -> None:
     """Down and up again before the token is missed: a new process, with nothing of the old one's."""
     with live(tmp_path, ring=USUAL) as cluster:

@@ -172,6 +172,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Evidence], Evidence]
     monkeypatch.setattr(demo, "perform", spoiled)
 
 
+@pytest.mark.long
 def test_what_is_invalid_is_status_1_and_has_witnesses(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
@@ -218,7 +219,7 @@ def test_json_is_one_document_and_status_1_when_a_confirmed_command_was_not_appl
 # How it ends
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_a_signal_ends_everything_that_was_started(folder: Path, number: signal.Signals) -> None:
     process = start(folder)
     until(process, "chat: alice@n1")

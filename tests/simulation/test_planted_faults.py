@@ -40,6 +40,7 @@ def test_the_checkers_catch(fault: PlantedFault, monkeypatch: pytest.MonkeyPatch
     assert_agreement(caught)  # and the judges of the pipeline catch it in the same way
 
 
+@pytest.mark.long
 def test_without_a_planted_fault_the_same_runs_are_valid() -> None:
     for fault in PLANTED:
         if fault.scene is not None:

@@ -57,6 +57,7 @@ def test_every_planted_fault_is_caught(fault: PlantedFault, monkeypatch: pytest.
         assert not _is_as_it_should_be(fault, _story(fault))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", STORIES, ids=lambda fault: fault.name)
 def test_without_it_the_story_is_as_it_should_be(fault: PlantedFault) -> None:
     assert _is_as_it_should_be(fault, _story(fault))
