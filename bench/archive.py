@@ -119,7 +119,7 @@ class Ring:
         )
         self.at = f"unix://{folder}/n1.sock"
         self.daemon = self._start("daemon", "--config", str(file), "--name", "n1")
-        _until((folder / "n1.sock").exists, "the daemon does not start")
+        until((folder / "n1.sock").exists, "the daemon does not start")
         self.archiver = self.archive()
 
     def archive(self) -> subprocess.Popen[bytes]:
@@ -135,7 +135,7 @@ class Ring:
             process.wait()
 
 
-def _until(is_so: Callable[[], bool], what: str) -> float:
+def until(is_so: Callable[[], bool], what: str) -> float:
     began = time.perf_counter()
     while not is_so():
         if time.perf_counter() - began > PATIENCE_S:
@@ -155,7 +155,7 @@ def bench_ring(size: int, seconds: float) -> dict[str, Any]:
         ring = Ring(Path(name))
         try:
             archive = Archive(ring.folder / "archive")
-            _until(lambda: _tip(archive) is not None, "the archiver does not begin")
+            until(lambda: tip_of(archive) is not None, "the archiver does not begin")
             start = _number(archive)
             with connect(ring.at, name="load") as me:
                 payloads = [os.urandom(size)] * max(1, min(1000, (1 << 19) // size))
@@ -165,7 +165,7 @@ def bench_ring(size: int, seconds: float) -> dict[str, Any]:
                     sent += len(payloads)
                 me.send("bench", b"last", confirm=True)
                 ordered = time.perf_counter() - began
-                _until(lambda: _number(archive) >= start + sent + 1, "the archiver does not come along")
+                until(lambda: _number(archive) >= start + sent + 1, "the archiver does not come along")
                 safe = time.perf_counter() - began
             used = _cpu(ring.archiver) - cpu
         finally:
@@ -180,7 +180,7 @@ def bench_ring(size: int, seconds: float) -> dict[str, Any]:
     }
 
 
-def _tip(archive: Archive) -> Place | None:
+def tip_of(archive: Archive) -> Place | None:
     try:
         return archive.tip("bench")
     except Exception:
@@ -188,7 +188,7 @@ def _tip(archive: Archive) -> Place | None:
 
 
 def _number(archive: Archive) -> int:
-    tip = _tip(archive)
+    tip = tip_of(archive)
     return 0 if tip is None else tip.number
 
 
@@ -197,7 +197,7 @@ def bench_recovery(total: int) -> dict[str, Any]:
         ring = Ring(Path(name))
         try:
             archive = Archive(ring.folder / "archive")
-            _until(lambda: _tip(archive) is not None, "the archiver does not begin")
+            until(lambda: tip_of(archive) is not None, "the archiver does not begin")
             with connect(ring.at, name="load") as me:
                 payloads = [os.urandom(8192)] * 64
                 for _ in range(total // (8192 * 64)):
@@ -211,7 +211,7 @@ def bench_recovery(total: int) -> dict[str, Any]:
             before = _number(archive)
             began = time.perf_counter()
             ring.archiver = ring.archive()
-            _until(lambda: _number(archive) > before, "the archiver does not come back")
+            until(lambda: _number(archive) > before, "the archiver does not come back")
             back = time.perf_counter() - began
         finally:
             ring.end()

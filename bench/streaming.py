@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bench.archive import Ring, _tip, _until, write_files
+from bench.archive import Ring, tip_of, until, write_files
 from ordercast.archive.places import sink_of
 from ordercast.archive.reader import Archive
 from ordercast.archive.rows import Receiver
@@ -182,7 +182,7 @@ def run(spark: SparkSession, folder: Path, options: argparse.Namespace, results:
     ring = Ring(folder)
     try:
         live = Archive(folder / "archive")
-        _until(lambda: _tip(live) is not None, "the archiver does not begin")
+        until(lambda: tip_of(live) is not None, "the archiver does not begin")
         for size in SIZES if "sink" in options.parts else ():
             note("sink", bench_sink(spark, ring, size, options.rows * 50 // size))
         for what, bench in AGES.items() if "age" in options.parts else ():

@@ -322,16 +322,19 @@ class Connection(asyncio.BufferedProtocol):
             self._hold()
 
     def _hold(self) -> None:
-        outbound, loop = self.half.outbound, asyncio.get_running_loop()
-        if self._holding is None:
-            self._host.hold(self._number, True)
-        else:
-            outbound.look()
-        self._holding = loop.call_later(HOLD_S, self._hold)
-        self._release()
+        """All wait for this client, until it is looked at again."""
+        self._host.hold(self._number, True)
+        self._holding = asyncio.get_running_loop().call_later(HOLD_S, self._look_at_hold)
 
-    def _release(self) -> None:
-        if self._holding is not None and not self.half.outbound.is_holding:
+    def _look_at_hold(self) -> None:
+        self.half.outbound.look()
+        if self.half.outbound.is_holding:
+            self._hold()
+        else:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if self._holding is not None:
             self._holding.cancel()
             self._holding = None
             self._host.hold(self._number, False)
@@ -353,8 +356,8 @@ class Connection(asyncio.BufferedProtocol):
         frames = self.half.take()
         if frames:
             self._transport.write(frames[0] if len(frames) == 1 else b"".join(frames))
-            if self._holding is not None:
-                self._release()
+            if self._holding is not None and not self.half.outbound.is_holding:
+                self._let_go()
 
     # The end
 
@@ -399,9 +402,7 @@ class Connection(asyncio.BufferedProtocol):
     def _end(self) -> None:
         """Gone from its groups."""
         self._is_closing = True
-        if self._holding is not None:
-            self._holding.cancel()
-            self._holding = None
+        self._let_go()
         if self._number:
             self._host.close_session(self._number, self.half.name)
             self._number = 0

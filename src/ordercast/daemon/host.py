@@ -109,7 +109,6 @@ class GroupHost(Participant):
 
     def close_session(self, number: int, full: str) -> None:
         """It is gone: what it has sent is still sent, and then everybody is told."""
-        self.hold(number, False)
         if self.sessions.pop(number, None) is not None and self.is_running:
             self.request(number, (disconnect_payload(full),))
 

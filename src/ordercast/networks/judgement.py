@@ -51,48 +51,32 @@ class Judgement:
     # Marks
 
     def suspect(self, found: list[Suspicion], now: Instant, effects: list[Effect]) -> None:
-        for network, evidence, process, text in found:
-            if self._marks[network] is not NetworkState.GOOD:
+        for suspicion in found:
+            if self._marks[suspicion.network] is not NetworkState.GOOD:
                 continue
-            if self._marks.is_last(network):
-                self._keep_last(network, evidence, process, text, now, effects)
+            if self._marks.is_last(suspicion.network):
+                self._keep_last(suspicion, now, effects)
             else:
-                self._mark(network, evidence, process, text, now, effects)
+                self._mark(suspicion, now, effects)
 
-    def _mark(
-        self,
-        network: int,
-        evidence: Evidence,
-        process: ProcessId | None,
-        text: str,
-        now: Instant,
-        effects: list[Effect],
-    ) -> None:
+    def _mark(self, suspicion: Suspicion, now: Instant, effects: list[Effect]) -> None:
+        network, evidence, process, _ = suspicion
         self._marks.mark(network, now)
         self._probing[network].restart(now)
         self._watch.reset()
         self._stats.alarms[network] += 1
-        about = "" if process is None else f" ({process_text(process)})"
-        sentence = f"{self._config.name(network)} is faulty and no longer used: {evidence.value}{about}, {text}"
+        sentence = f"{self._config.name(network)} is faulty and no longer used: {_in_words(suspicion)}"
         alarm = Alarm(AlarmKind.NETWORK_FAULTY, sentence, process, network=network, evidence=evidence)
         effects.append(alarm)
         self._turned(network, evidence, process, sentence, effects)
         self._probe(network, now, effects)
 
-    def _keep_last(
-        self,
-        network: int,
-        evidence: Evidence,
-        process: ProcessId | None,
-        text: str,
-        now: Instant,
-        effects: list[Effect],
-    ) -> None:
+    def _keep_last(self, suspicion: Suspicion, now: Instant, effects: list[Effect]) -> None:
         """It is blamed too, but there is no other."""
         self._watch.reset()
-        about = "" if process is None else f" ({process_text(process)})"
+        network, evidence, process, _ = suspicion
         name = self._config.name(network)
-        sentence = f"{name} is the last good network and has faults too: {evidence.value}{about}, {text}"
+        sentence = f"{name} is the last good network and has faults too: {_in_words(suspicion)}"
         self._need(network, evidence, process, sentence, now, effects)
 
     def _need(
@@ -260,3 +244,8 @@ class Judgement:
         effects.append(Broadcast([(packet, len(packet))], networks=(network,)))
         if self.probe_at is None:
             self.probe_at = Instant(now + self._config.probe_ns)
+
+
+def _in_words(suspicion: Suspicion) -> str:
+    about = "" if suspicion.process is None else f" ({process_text(suspicion.process)})"
+    return f"{suspicion.evidence.value}{about}, {suspicion.text}"
