@@ -109,7 +109,7 @@ class Recorder:
         if changed.reason is Reason.CUT_OFF:
             self.write(records.StreamCut(now(), self.life))
         count = self.count + sum(map(count_of, self._core.unapplied()))
-        self.write(self._voice.record(now(), self.life, None, changed, count))
+        self.write(self._voice.record(now(), self.life, None, self._core.era, changed, count))
 
     # What is asked
 

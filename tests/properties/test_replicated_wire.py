@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ordercast.model.errors import WireError
 from ordercast.model.events import ViewId
 from ordercast.model.ids import ProcessId, RingId, Seq
-from ordercast.model.lineage import Lineage
+from ordercast.model.lineage import Lineage, Term
 from ordercast.replicated.effects import Point
 from ordercast.replicated.quorum import Electorate, Life
 from ordercast.replicated.sessions import Outcome, Session, Sessions
@@ -38,15 +38,18 @@ u64 = st.integers(0, 2**64 - 1)
 u32 = st.integers(0, 2**32 - 1)
 names = st.text(max_size=30)
 views = st.builds(lambda ring, who, seq, slot: ViewId(RingId(ring, ProcessId(who)), Seq(seq), slot), u64, u64, u64, u32)
-points = st.builds(Point, views, u32)
+terms = st.builds(Term, u32, views)
+points = st.builds(Point, terms, u32)
 ranks = st.builds(
-    Rank, st.builds(Lineage, views, u32), views, u64, st.binary(min_size=DIGEST_SIZE, max_size=DIGEST_SIZE)
+    Rank, st.builds(Lineage, terms, u32), terms, u64, st.binary(min_size=DIGEST_SIZE, max_size=DIGEST_SIZE)
 )
 lives = st.builds(Life, names, u64, u32)
 electorates = st.builds(Electorate, points, st.lists(lives, max_size=4).map(tuple))
 states = st.builds(
     State,
     views,
+    u32,
+    st.booleans(),
     u64,
     u32,
     st.booleans(),

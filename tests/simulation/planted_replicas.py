@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from ordercast.model.events import View, ViewId
+from ordercast.model.events import View
 from ordercast.model.ids import MILLISECOND
-from ordercast.model.lineage import Lineage
+from ordercast.model.lineage import Lineage, Term
 from ordercast.model.promises import ReplicaPromise as Promise
 from ordercast.model.service import Service
 from ordercast.replicated import core as core_module
@@ -149,8 +149,8 @@ def _unloaded_ones_count(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(transfers, "PIECE_MIN_NS", 200 * MILLISECOND)
     patch.setattr(transfers, "PIECE_MAX_NS", 201 * MILLISECOND)
 
-    def wrong(view: ViewId, states: Mapping[str, State], rule: Rule) -> Decision:
-        decision = decide(view, states, rule)
+    def wrong(term: Term, states: Mapping[str, State], rule: Rule) -> Decision:
+        decision = decide(term, states, rule)
         lives = [life_of(name, state) for name, state in states.items()]
         is_quorum = decision.best is not None and rule.is_quorum(lives, decision.knowledge.electorates())
         return replace(decision, is_primary=decision.is_primary or is_quorum)
@@ -240,7 +240,7 @@ def _beginning_forgotten_too_soon(patch: pytest.MonkeyPatch) -> None:
         if knowledge.formed is not None:
             attempts = {attempt for attempt in attempts if attempt.point > knowledge.formed.point}
         refuted = {attempt for attempt in attempts if decision_module._is_refuted(attempt, states)}
-        return frozenset(Lineage(attempt.point.view) for attempt in refuted)
+        return frozenset(Lineage(attempt.point.term) for attempt in refuted)
 
     patch.setattr(decision_module, "_forgotten", wrong)
 

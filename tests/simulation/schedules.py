@@ -2,8 +2,9 @@
 
 The model has what extended virtual synchrony promises and nothing more: one order in each view; who has delivered a
 message before the signal can rely on all members of the view; those who go on together deliver the same after it; who
-is cut off misses what follows. Everything else is drawn: who delivers when, who is with whom, who dies, whose
-connection breaks, and when a picture comes. At the end all is healed, and everybody must have everything.
+is cut off misses what follows. Views rise, but for those of daemons that lost their memory. Everything else is drawn:
+who delivers when, who is with whom, who dies, whose connection breaks, and when a picture comes. At the end all is
+healed, and everybody must have everything.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from random import Random
 from ordercast.model.events import Reason as WhyView
 from ordercast.model.events import Transition, View, ViewId
 from ordercast.model.ids import ProcessId, RingId, Seq
-from ordercast.model.lineage import Lineage
+from ordercast.model.lineage import Lineage, Term
 from ordercast.replicated.core import Core
 from ordercast.replicated.effects import (
     Changed,
@@ -131,10 +132,13 @@ class Schedule:
         self.alive: dict[str, Replica] = {}
         self.known: set[str] = set()
         self.rooms: list[Room] = []
-        self.confirmed: dict[Lineage | None, dict[ViewId, Sequenced]] = {}  # by term, the longest that was
+        self.confirmed: dict[Lineage | None, dict[Term, Sequenced]] = {}  # by term, the longest that was
         self.everything: set[bytes] = set()  # confirmed on any side
         self.counts: dict[str, int] = {}
         self._views, self._lives, self._words = count(1), count(1), count(1)
+        self._memory = Random(f"memory {seed}")  # of its own: where daemons remember, it changes nothing
+        self._forgets = self._memory.choice((0.0, 0.3, 0.9))  # the chance that who is cut off comes to such a daemon
+        self._rings = dict.fromkeys(self.names, 0)  # by replica, the last ring that its daemon knows
 
     # The group
 
@@ -173,7 +177,9 @@ class Schedule:
         members = tuple(sorted(name for name in group if name in self.alive))
         if not members:
             return
-        room = Room(ViewId(RingId(next(self._views), ProcessId(1)), Seq(0), 0), members)
+        ring = max(self._rings[name] for name in members) + 1
+        self._rings.update(dict.fromkeys(members, ring))
+        room = Room(ViewId(RingId(ring, ProcessId(next(self._views))), Seq(0), 0), members)
         self.rooms = [*self.rooms[-20:], room]
         room.order = [(name, payload) for name in members for payload in waiting.get(name, ())]
         self.rng.shuffle(room.order)
@@ -217,6 +223,16 @@ class Schedule:
             replica.room.at.pop(name, None)
             replica.room = None
         self._carry_out(replica, replica.core.cut_off(name))
+        if self._memory.random() < self._forgets:
+            self._rings[name] = 0
+
+    def restart_daemons(self) -> None:
+        """Of some replicas, when all is quiet: they come back with what they had."""
+        self.settle()
+        for name in sorted(self.alive):
+            if self._memory.random() < 0.7:
+                self.cut_off(name)
+        self._regroup_somehow()
 
     def submit(self, replica: Replica) -> None:
         word = b"%d" % next(self._words)
@@ -304,7 +320,7 @@ class Schedule:
             return
         words = replica.machine.words  # it may still have to apply some of them
         for term, (position, sequence) in self.confirmed.get(changed.lineage, {}).items():
-            if term < changed.term and (changed.count < position or not are_one(words, sequence)):
+            if term != changed.term and (changed.count < position or not are_one(words, sequence)):
                 raise Broken(f"{replica.name} is primary with {words}, and {sequence} was confirmed before")
 
     # A whole run
@@ -316,6 +332,8 @@ class Schedule:
         if self.is_begun:
             self.settle()
         for _ in range(steps):
+            if self._forgets and self._memory.random() < 0.02:
+                self.restart_daemons()
             self._step()
         self.heal()
 

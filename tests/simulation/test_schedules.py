@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from ordercast.replicated import uniting
+from ordercast.replicated import core, uniting
 from ordercast.replicated.quorum import Electorate, EverySide, LastMajority, Life, Majority, Rule
 
 from .schedules import Broken, Schedule
@@ -42,7 +42,7 @@ def run(name: str, seed: int) -> Schedule:
 def test_no_schedule_breaks_a_promise(name: str) -> None:
     happened = {what for seed in range(25) for what in run(name, seed).counts}
     must = {"SIDES", "UNITED", "ONE_SIDE"} if name == "every side" else {"QUORUM", "NO_QUORUM", "JOINED"}
-    assert must | {"BOOTSTRAP", "CUT_OFF", "SIGNAL"} <= happened
+    assert must | {"BOOTSTRAP", "ERA", "CUT_OFF", "SIGNAL"} <= happened
 
 
 @pytest.mark.parametrize(("name", "seed"), REGRESSIONS)
@@ -71,6 +71,14 @@ def test_who_need_not_be_there_for_a_beginning_must_not_begin(seed: int, monkeyp
     monkeypatch.setattr(LastMajority, "beginners", all_of_them)
     with pytest.raises(Broken, match=r"two primary|replaced"):
         run("one founder", seed)
+
+
+@pytest.mark.parametrize("name", ["majority", "weights"])
+def test_without_eras_a_state_of_long_ago_is_the_latest(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core, "era_to_take_up", lambda states: None)
+    with pytest.raises(Broken, match=r"replaced|was confirmed before"):
+        for seed in (82, 10):
+            run(name, seed)
 
 
 def test_a_side_that_is_passed_over_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:

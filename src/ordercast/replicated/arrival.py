@@ -134,8 +134,8 @@ class Arrivals:
 
 
 def key_of(point: Point) -> bytes:
-    (ring, seq, slot), step = point
-    return f"{ring.seq}.{ring.representative}.{seq}.{slot}.{step}".encode()
+    (era, (ring, seq, slot)), step = point
+    return f"{era}.{ring.seq}.{ring.representative}.{seq}.{slot}.{step}".encode()
 
 
 def address_of(place: Place) -> bytes:

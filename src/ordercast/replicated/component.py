@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ordercast.model.events import View
+from ordercast.model.lineage import Term
 from ordercast.replicated.decision import Decision, life_of
 from ordercast.replicated.effects import Donor, Point, Reason
 from ordercast.replicated.quorum import Electorate, Life
@@ -16,6 +17,8 @@ from ordercast.replicated.wire import Loaded, State, United
 @dataclass(slots=True)
 class Component:
     view: View
+    era: int = 0
+    is_asked_again: bool = False  # all take up this era, and say once more what they have
     states: dict[str, State] = field(default_factory=dict)
     pending: list[Held] = field(default_factory=list)  # commands that came before the decision
     decision: Decision | None = None
@@ -25,6 +28,11 @@ class Component:
     step: int = 0  # how many were loaded since the decision
     is_signalled: bool = False
     is_uniting: bool = False  # several sides have met, and not all who were on them have the state that unites them
+
+    @property
+    def term(self) -> Term:
+        """Once it is decided."""
+        return Term(self.era, self.view.id)
 
     @property
     def is_complete(self) -> bool:
@@ -50,8 +58,13 @@ class Component:
         return self.is_primary and not self.is_signalled
 
     def add(self, sender: str, state: State) -> None:
-        if sender in self.view.members and state.view == self.view.id:
+        is_late = self.is_asked_again and (state.behind or state.era != self.era)
+        if sender in self.view.members and state.view == self.view.id and not is_late:
             self.states.setdefault(sender, state)
+
+    def ask_again(self, era: int) -> None:
+        self.era, self.is_asked_again = era, True
+        self.states.clear()
 
     def admits(self, sender: str, loaded: Loaded) -> bool:
         """It is news of this view: one who lacked the state has it."""
@@ -80,7 +93,7 @@ class Component:
     def electorate(self) -> Electorate:
         """Those who hold the state at this point."""
         lives = tuple(self.life(name) for name in sorted(self.holders))
-        return Electorate(Point(self.view.id, self.step), lives)
+        return Electorate(Point(self.term, self.step), lives)
 
     def are_all_loaded(self) -> bool:
         """Everybody who came with a state has the component's."""

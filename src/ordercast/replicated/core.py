@@ -4,7 +4,8 @@ Inputs: the events of one group in order (`on_view`, `on_transition`, `on_messag
 (`submit`, `synchronise`), and the transfer (`loaded`). Every method gives effects, to be carried out in order. What may
 be asked about it is in `facts.py`; what goes between replicas to load one is in `exchange.py`.
 
-At every view all members say what they have. When all have been heard, everybody decides alike (`decision.py`):
+At every view all members say what they have (once more if views were numbered anew, `eras.py`). When all have been
+heard, everybody decides alike (`decision.py`):
 
     primary, before the signal    what is held is applied, then what came in this view; commands are applied and
                                   confirmed as they come. Safe delivery: all members get them, or end
@@ -32,6 +33,7 @@ from ordercast.model.lineage import Lineage
 from ordercast.replicated.component import Component
 from ordercast.replicated.decision import Decision, Knowledge, decide
 from ordercast.replicated.effects import Effect, GoOn, Point, Reason, Refuse, Send, Spoilt, Why
+from ordercast.replicated.eras import era_to_take_up
 from ordercast.replicated.exchange import Arrived
 from ordercast.replicated.facts import Facts
 from ordercast.replicated.machine import StateMachine, Unites
@@ -89,11 +91,17 @@ class Core(Facts):
         effects: list[Effect] = []
         self._uniter.stop(effects)
         self._exchange.on_view()
-        self._component = Component(view)
+        is_behind = self._calendar.enter(view.id)
+        self._component = Component(view, self.era)
         self._requests.state_is_sent()
+        self._say_state(view, effects, is_behind=is_behind)
+        effects.append(self._changed(Reason.VIEW))
+        return effects
+
+    def _say_state(self, view: View, effects: list[Effect], *, is_behind: bool) -> None:
         founding = self._founding and not self._copy.is_spoilt
-        state = self._state(view, founding=founding, address=self._address)
-        return [*effects, Send((encode_state(state),)), self._changed(Reason.VIEW)]
+        state = self._state(view, behind=is_behind, founding=founding, address=self._address)
+        effects.append(Send((encode_state(state),)))
 
     def on_transition(self, transition: Transition) -> list[Effect]:
         component = self._component
@@ -214,7 +222,7 @@ class Core(Facts):
             case State() if component.decision is None:
                 component.add(sender, message)
                 if component.is_complete:
-                    self._decide(component, effects)
+                    self._end_round(component, effects)
             case Loaded() if component.admits(sender, message):
                 self._on_loaded(component, sender, effects)
             case United() if component.admits_united(sender, message):
@@ -254,7 +262,7 @@ class Core(Facts):
         component.step += 1
         track = self._track(component)
         if track is not None:
-            track.lineage = Lineage(component.view.id, 1)  # 0 is a beginning, which may turn out to have failed
+            track.lineage = Lineage(component.term, 1)  # 0 is a beginning, which may turn out to have failed
         self._form(component)
         effects.append(self._changed(Reason.FORCED))
         self._catch_up(component, effects)
@@ -336,8 +344,19 @@ class Core(Facts):
 
     # The decision
 
+    def _end_round(self, component: Component, effects: list[Effect]) -> None:
+        era = era_to_take_up(component.states.values())
+        if era is None:
+            self._decide(component, effects)
+            return
+        self._calendar.take_up(era, component.view.id)
+        component.ask_again(era)
+        if not component.is_signalled:
+            self._say_state(component.view, effects, is_behind=False)
+            effects.append(self._changed(Reason.ERA))
+
     def _decide(self, component: Component, effects: list[Effect]) -> None:
-        decision = decide(component.view.id, component.states, self._rule)
+        decision = decide(component.term, component.states, self._rule)
         self._knowledge = decision.knowledge
         if self._copy.track is not None and self._copy.track.lineage in decision.forgotten:
             self._copy.forget()
@@ -370,9 +389,9 @@ class Core(Facts):
         component.is_uniting = False
         track = self._track(component)
         if track is not None:
-            track.term = component.view.id
+            track.term = component.term
             if self._rule.goes_on:
-                track.lineage = Lineage(component.view.id)
+                track.lineage = Lineage(component.term)
         if not self._rule.goes_on:
             is_attempt, electorate = component.is_signalled, component.electorate()
             self._knowledge = self._knowledge.with_attempt(electorate) if is_attempt else Knowledge(electorate)
@@ -384,7 +403,7 @@ class Core(Facts):
         mine = side_of(self.me.name, decision.sides)
         if component.is_signalled or mine is None or self._copy.track is None:
             return
-        self._copy.track.lineage = Lineage(component.view.id, mine.number)
+        self._copy.track.lineage = Lineage(component.term, mine.number)
         self._apply_some(sys.maxsize, None, effects)
         if not self._copy.is_spoilt:
             self._uniter.meet(self.me, component, mine, effects)

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ordercast.model.events import ViewId
-from ordercast.model.lineage import Lineage
+from ordercast.model.lineage import Lineage, Term
 from ordercast.replicated.effects import Point, Reason
 from ordercast.replicated.quorum import Electorate, Life, Rule
 from ordercast.replicated.sides import Side, sides_of, united_rank
@@ -57,34 +56,34 @@ def life_of(name: str, state: State) -> Life:
     return Life(name, state.life, state.stint)
 
 
-def decide(view: ViewId, states: States, rule: Rule) -> Decision:
-    return _decide_sides(view, states) if rule.goes_on else _decide_primary(view, states, rule)
+def decide(term: Term, states: States, rule: Rule) -> Decision:
+    return _decide_sides(term, states) if rule.goes_on else _decide_primary(term, states, rule)
 
 
-def _decide_sides(view: ViewId, states: States) -> Decision:
+def _decide_sides(term: Term, states: States) -> Decision:
     sequences = {name: state.rank.sequence for name, state in states.items() if state.rank is not None}
-    sides, point = sides_of(sequences), Point(view, 0)
+    sides, point = sides_of(sequences), Point(term, 0)
     if not sides:
-        return Decision(point, Reason.BOOTSTRAP, Rank(Lineage(view), view, 0, EMPTY), tuple(sorted(states)), True)
+        return Decision(point, Reason.BOOTSTRAP, Rank(Lineage(term), term, 0, EMPTY), tuple(sorted(states)), True)
     if len(sides) > 1:
         return Decision(point, Reason.SIDES, None, (), False, sides=sides)
-    best, holders = united_rank(view, sides), sides[0].members
+    best, holders = united_rank(term, sides), sides[0].members
     continuing = _continuing(best, holders, states)
     lacking = _others(states, (*holders, *continuing))
     return Decision(point, Reason.ONE_SIDE, best, holders, True, continuing=continuing, lacking=lacking)
 
 
-def decide_united(view: ViewId, states: States, sides: Sequence[Side], uniter: str) -> Decision:
+def decide_united(term: Term, states: States, sides: Sequence[Side], uniter: str) -> Decision:
     """Of several sides these make the state. If it is one, who was on it has it; if not, the uniter alone."""
-    best, is_one = united_rank(view, sides), len(sides) == 1
+    best, is_one = united_rank(term, sides), len(sides) == 1
     holders, reason = (sides[0].members, Reason.ONE_SIDE) if is_one else ((uniter,), Reason.UNITED)
-    return Decision(Point(view, 0), reason, best, holders, is_one, lacking=_others(states, holders))
+    return Decision(Point(term, 0), reason, best, holders, is_one, lacking=_others(states, holders))
 
 
-def _decide_primary(view: ViewId, states: States, rule: Rule) -> Decision:
+def _decide_primary(term: Term, states: States, rule: Rule) -> Decision:
     knowledge = _known(states)
     forgotten = _forgotten(states, knowledge)
-    point = Point(view, 0)
+    point = Point(term, 0)
     ranks = {
         name: state.rank
         for name, state in states.items()
@@ -109,7 +108,7 @@ def _beginning(
     holders = tuple(sorted(rule.beginners({name: state.founding for name, state in states.items()})))
     if not holders:
         return Decision(point, Reason.NO_STATE, None, (), False, {}, knowledge, forgotten)
-    best, lacking = Rank(Lineage(point.view), point.view, 0, EMPTY), _others(states, holders)
+    best, lacking = Rank(Lineage(point.term), point.term, 0, EMPTY), _others(states, holders)
     return Decision(point, Reason.BOOTSTRAP, best, holders, True, {}, knowledge, forgotten, lacking=lacking)
 
 
@@ -162,8 +161,8 @@ def _forgotten(states: States, knowledge: Knowledge) -> frozenset[Lineage]:
     """Beginnings that failed: nothing that may have been decided is known of them, nor of what came after. (One that an
     operator forced is none, whatever came of it.)"""
     begun = {state.rank.lineage for state in states.values() if state.rank is not None and not state.rank.lineage.side}
-    last = max((electorate.point.view for electorate in knowledge.electorates()), default=None)
-    return frozenset(lineage for lineage in begun if last is None or lineage.view > last)
+    last = max((electorate.point.term for electorate in knowledge.electorates()), default=None)
+    return frozenset(lineage for lineage in begun if last is None or lineage.term > last)
 
 
 def _is_refuted(attempt: Electorate, states: States) -> bool:

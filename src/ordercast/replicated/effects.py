@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from ordercast.model.events import ViewId
-from ordercast.model.lineage import Lineage
+from ordercast.model.lineage import Lineage, Term
 from ordercast.replicated.machine import Frozen
 
 
 class Point(NamedTuple):
     """The place of a decision in the order: pictures of the state are taken there."""
 
-    view: ViewId
+    term: Term
     step: int  # 0: the round of the view; else the number of those loaded since, or of a side (`sides.py`)
 
 
@@ -42,6 +41,7 @@ class Reason(Enum):
     """Why what is known of the primary component changed."""
 
     VIEW = "a new view: who has which state is being asked"
+    ERA = "a daemon lost its memory and numbers views anew: who has which state is asked once more"
     BOOTSTRAP = "nobody had a state, and all who must be here were: the empty state is the first"
     QUORUM = "those who have the best state are a quorum"
     LOADED = "a replica was loaded, and with it there is a quorum"
@@ -123,7 +123,7 @@ class Changed:
     standing: Standing
     holders: tuple[str, ...]  # by name, sorted; nobody while it is not known
     members: tuple[str, ...]
-    term: ViewId | None  # the primary view in which the state here was last decided current
+    term: Term | None  # the primary component in which the state here was last decided current
     count: int  # commands applied here, with those that a primary component still has to apply
     reason: Reason
     lineage: Lineage | None  # of the state here

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ordercast.model.events import View, ViewId
-from ordercast.model.lineage import Lineage
+from ordercast.model.events import View
+from ordercast.model.lineage import Lineage, Term
 from ordercast.replicated.component import Component
 from ordercast.replicated.copy import Copy
 from ordercast.replicated.decision import Knowledge
 from ordercast.replicated.effects import Changed, Reason, Standing
+from ordercast.replicated.eras import Calendar
 from ordercast.replicated.exchange import Exchange
 from ordercast.replicated.machine import StateMachine
 from ordercast.replicated.quorum import Life
@@ -28,6 +29,7 @@ class Facts:
         self.malformed = 0  # messages that could not be read
         self._copy = Copy(machine)
         self._knowledge = Knowledge()
+        self._calendar = Calendar()
         self._component: Component | None = None  # None: not in the group
         self._exchange = Exchange(self._copy, tails)
         self._requests = Requests(me.life, outstanding_max)
@@ -56,6 +58,10 @@ class Facts:
         """Commands that came in the round that is open."""
         return 0 if self._component is None else len(self._component.pending)
 
+    @property
+    def era(self) -> int:
+        return self._calendar.era
+
     # The state
 
     @property
@@ -64,7 +70,7 @@ class Facts:
         return 0 if self._copy.track is None else self._copy.track.applied
 
     @property
-    def term(self) -> ViewId | None:
+    def term(self) -> Term | None:
         return None if self._copy.track is None else self._copy.track.term
 
     @property
@@ -102,10 +108,12 @@ class Facts:
 
     # What it says of itself
 
-    def _state(self, view: View, *, founding: bool, address: bytes) -> State:
+    def _state(self, view: View, *, behind: bool, founding: bool, address: bytes) -> State:
         track = self._copy.track
         return State(
             view.id,
+            self._calendar.era,
+            behind,
             self.me.life,
             self.me.stint,
             self._copy.is_voter,
@@ -138,7 +146,7 @@ class Facts:
         assert track is None or 0 <= len(track.held) <= track.count, "more is held than there is"
         if component is not None and component.is_live and component.has_best:
             assert track is not None and (not track.held or self._will_go_on), "a live component, and nobody applies"
-            assert track.term == component.view.id, "the term is not the component's"
+            assert track.term == component.term, "the term is not the component's"
             assert track.held or track.digest == self._copy.applied_digest
         is_fetching = self._exchange.track is not None
         assert not is_fetching or component is None or not component.has_best, "fetching what is here"

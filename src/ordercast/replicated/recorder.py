@@ -190,7 +190,7 @@ class RecordedReplica(Replica[DictionaryFront]):
 
     def _tell_changed(self, changed: Changed) -> None:
         count = self.dictionary.last + sum(map(count_of, self._core.unapplied()))
-        self.recorder.tell(self._voice.record(now(), self.life, None, changed, count))
+        self.recorder.tell(self._voice.record(now(), self.life, None, self._core.era, changed, count))
         if self._on_changed is not None:
             self._on_changed(changed)
 

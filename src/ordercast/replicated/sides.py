@@ -13,8 +13,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ordercast.model.events import ViewId
-from ordercast.model.lineage import Lineage
+from ordercast.model.lineage import Lineage, Term
 from ordercast.replicated.effects import Point
 from ordercast.replicated.sessions import Session, Sessions
 from ordercast.replicated.track import DIGEST_SIZE, Rank, Sequenced
@@ -48,19 +47,19 @@ def uniter_of(sides: Sequence[Side]) -> str:
     return sides[0].members[0]
 
 
-def united_rank(view: ViewId, sides: Sequence[Side]) -> Rank:
-    """Of the state that unites these. A digest that nobody else has: it depends on the view, too."""
+def united_rank(term: Term, sides: Sequence[Side]) -> Rank:
+    """Of the state that unites these. A digest that nobody else has: it depends on the term, too."""
     if len(sides) == 1:
-        return Rank(Lineage(view), view, *sides[0].sequence)
-    digest = hashlib.blake2b(repr(view).encode(), digest_size=DIGEST_SIZE)
+        return Rank(Lineage(term), term, *sides[0].sequence)
+    digest = hashlib.blake2b(repr(term).encode(), digest_size=DIGEST_SIZE)
     for side in sides:
         digest.update(side.sequence.digest)
-    return Rank(Lineage(view), view, max(side.sequence.length for side in sides), digest.digest())
+    return Rank(Lineage(term), term, max(side.sequence.length for side in sides), digest.digest())
 
 
-def picture_point(view: ViewId, side: Side) -> Point:
+def picture_point(term: Term, side: Side) -> Point:
     """Under which the picture of a side is served."""
-    return Point(view, side.number)
+    return Point(term, side.number)
 
 
 def covers(one: Sessions, other: Sessions) -> bool:

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from ordercast.model.events import ViewId
-from ordercast.model.lineage import Lineage
+from ordercast.model.lineage import Lineage, Term
 
 DIGEST_SIZE = 16
 EMPTY = bytes(DIGEST_SIZE)  # of the sequence without commands
@@ -29,7 +28,7 @@ class Rank(NamedTuple):
     """What one says of a track to others. Within a lineage the greater one has everything that anybody confirmed."""
 
     lineage: Lineage
-    term: ViewId  # the primary view in which it was last decided current
+    term: Term  # the primary component in which it was last decided current
     length: int
     digest: bytes
 
@@ -82,7 +81,7 @@ def chained(digest: bytes, held: Held) -> bytes:
 @dataclass(slots=True)
 class Track:
     lineage: Lineage
-    term: ViewId
+    term: Term
     count: int = 0
     digest: bytes = EMPTY
     held: Tail = field(default_factory=MemoryTail)  # the last ones, not applied

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ordercast.model.errors import WireError
-from ordercast.model.events import ViewId
+from ordercast.model.lineage import Term
 from ordercast.replicated.component import Component
 from ordercast.replicated.copy import Copy, Due
 from ordercast.replicated.decision import DONORS_MAX, Decision, decide_united
@@ -38,7 +38,7 @@ class Fetched(NamedTuple):
 class Uniting:
     """What the uniter has of the sides so far: its own, and those that it fetched."""
 
-    view: ViewId
+    term: Term
     sides: Sequence[Side]
     fetched: dict[int, Fetched] = field(default_factory=dict)  # by number
 
@@ -49,7 +49,7 @@ class Uniting:
 
     @property
     def point(self) -> Point | None:
-        return None if self.wanted is None else picture_point(self.view, self.wanted)
+        return None if self.wanted is None else picture_point(self.term, self.wanted)
 
     def have(self, side: Side, sessions: Sessions) -> None:
         """It is the one that is here."""
@@ -95,11 +95,11 @@ class Uniter:
         sides = component.decision.sides
         uniter = uniter_of(sides)
         if me.name == uniter:
-            self._uniting = Uniting(component.view.id, sides)
+            self._uniting = Uniting(component.term, sides)
             self._uniting.have(mine, self._copy.sessions)
             self._fetch(self._uniting, me, component, effects)
         elif uniter not in mine.members and me.name in mine.members[:DONORS_MAX]:
-            due = Due(picture_point(component.view.id, mine), self._copy.track.count, {component.life(uniter)})
+            due = Due(picture_point(component.term, mine), self._copy.track.count, {component.life(uniter)})
             self._exchange.take_picture(due, effects)
 
     def fetched(
@@ -120,14 +120,14 @@ class Uniter:
             effects.append(Send((encode_united(united),)))
             return
         donors = (component.donor(name) for name in side.members[:DONORS_MAX])
-        effects.append(Fetch(picture_point(component.view.id, side), tuple(donors)))
+        effects.append(Fetch(picture_point(component.term, side), tuple(donors)))
 
     def on_united(self, component: Component, united: United) -> Decision:
         """The place in the order at which the sides are one: the uniter has their state, everybody knows it."""
         assert component.decision is not None
         sides = [side for side in component.decision.sides if side.number in united.numbers]
         uniter = uniter_of(component.decision.sides)
-        decision = decide_united(component.view.id, component.states, sides, uniter)
+        decision = decide_united(component.term, component.states, sides, uniter)
         uniting, self._uniting = self._uniting, None
         if uniting is not None and len(sides) > 1:
             assert decision.best is not None and isinstance(self._copy.machine, Unites)

@@ -18,6 +18,7 @@ DECISIONS = (
 )  # of a component that goes on
 _STAGES = {
     Reason.VIEW: Stage.VIEW,
+    Reason.ERA: Stage.VIEW,
     Reason.LOADED: Stage.LOADED,
     Reason.JOINED: Stage.LOADED,
     Reason.SIGNAL: Stage.SIGNAL,
@@ -30,7 +31,9 @@ class ComponentVoice:
     elects: bool = False  # the component is a primary one, or was attempted to be
     is_attempt: bool = False  # the last decision was one after the signal
 
-    def record(self, at: Instant, life: int, view: ViewId | None, changed: Changed, count: int) -> ComponentChanged:
+    def record(
+        self, at: Instant, life: int, view: ViewId | None, era: int, changed: Changed, count: int
+    ) -> ComponentChanged:
         """`count`: commands of applications in its state."""
         decided = changed.reason in DECISIONS
         stage = _STAGES.get(changed.reason, Stage.DECISION)
@@ -53,4 +56,5 @@ class ComponentVoice:
             changed.term,
             count,
             changed.reason.value,
+            era,
         )

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, TypeVar
 from ordercast.model.errors import WireError
 from ordercast.model.events import ViewId
 from ordercast.model.ids import ProcessId, RingId, Seq
-from ordercast.model.lineage import Lineage
+from ordercast.model.lineage import Lineage, Term
 from ordercast.replicated.effects import Point
 from ordercast.replicated.quorum import Electorate, Life
 from ordercast.replicated.sessions import Outcome, Session, Sessions
@@ -39,7 +39,7 @@ class Kind(IntEnum):
 
 
 NOOP: Final = 1  # of COMMAND: no change is wanted, only a place in the order
-VOTER, FOUNDING, HAS_RANK, HAS_FORMED, HAS_LOADING, KEPT = 1, 2, 4, 8, 16, 32  # of STATE
+VOTER, FOUNDING, HAS_RANK, HAS_FORMED, HAS_LOADING, KEPT, BEHIND = 1, 2, 4, 8, 16, 32, 64  # of STATE
 
 COMMAND: Final = struct.Struct("!BBQQQ")
 VIEW: Final = struct.Struct("!QQQI")
@@ -72,6 +72,8 @@ class State(NamedTuple):
     """What one member says at a view."""
 
     view: ViewId
+    era: int
+    behind: bool  # in this era it has been in a view that is not before this one
     life: int
     stint: int
     voter: bool
@@ -135,8 +137,8 @@ def is_command(data: bytes) -> bool:
 def encode_state(state: State) -> bytes:
     flags = VOTER * state.voter | KEPT * state.kept | FOUNDING * state.founding
     flags |= HAS_RANK * (state.rank is not None) | HAS_FORMED * (state.formed is not None)
-    flags |= HAS_LOADING * (state.loading is not None)
-    parts = [bytes((Kind.STATE, flags)), VIEW.pack(*_flat(state.view)), LIFE.pack(state.life, state.stint)]
+    flags |= HAS_LOADING * (state.loading is not None) | BEHIND * state.behind
+    parts = [bytes((Kind.STATE, flags)), _term_bytes(Term(state.era, state.view)), LIFE.pack(state.life, state.stint)]
     if state.rank is not None:
         parts.append(_rank_bytes(state.rank))
     if state.formed is not None:
@@ -188,12 +190,14 @@ def decode(data: bytes) -> Message:
 
 def _decode_state(reader: _Reader) -> State:
     flags = reader.byte()
-    if flags & ~(VOTER | KEPT | FOUNDING | HAS_RANK | HAS_FORMED | HAS_LOADING):
+    if flags & ~(VOTER | KEPT | FOUNDING | HAS_RANK | HAS_FORMED | HAS_LOADING | BEHIND):
         raise WireError(f"a state with flags {flags}")
-    view = reader.view()
+    era, view = reader.term()
     life, stint = reader.take(LIFE)
     return State(
         view,
+        era,
+        bool(flags & BEHIND),
         life,
         stint,
         bool(flags & VOTER),
@@ -281,12 +285,15 @@ class _Reader:
         ring, representative, seq, slot = self.take(VIEW)
         return ViewId(RingId(ring, ProcessId(representative)), Seq(seq), slot)
 
+    def term(self) -> Term:
+        return Term(self.u32(), self.view())
+
     def point(self) -> Point:
-        return Point(self.view(), self.take(STEP)[0])
+        return Point(self.term(), self.take(STEP)[0])
 
     def rank(self) -> Rank:
-        lineage = Lineage(self.view(), self.u32())
-        return Rank(lineage, self.view(), self.u64(), self.bytes_of(DIGEST_SIZE))
+        lineage = Lineage(self.term(), self.u32())
+        return Rank(lineage, self.term(), self.u64(), self.bytes_of(DIGEST_SIZE))
 
     def electorate(self) -> Electorate:
         return Electorate(self.point(), self.many(self._life))
@@ -312,13 +319,17 @@ def _flat(view: ViewId) -> tuple[int, int, int, int]:
     return view.configuration.seq, view.configuration.representative, view.seq, view.slot
 
 
+def _term_bytes(term: Term) -> bytes:
+    return U32.pack(term.era) + VIEW.pack(*_flat(term.view))
+
+
 def _point_bytes(point: Point) -> bytes:
-    return VIEW.pack(*_flat(point.view)) + STEP.pack(point.step)
+    return _term_bytes(point.term) + STEP.pack(point.step)
 
 
 def _rank_bytes(rank: Rank) -> bytes:
-    lineage = VIEW.pack(*_flat(rank.lineage.view)) + U32.pack(rank.lineage.side)
-    return lineage + VIEW.pack(*_flat(rank.term)) + U64.pack(rank.length) + rank.digest
+    lineage = _term_bytes(rank.lineage.term) + U32.pack(rank.lineage.side)
+    return lineage + _term_bytes(rank.term) + U64.pack(rank.length) + rank.digest
 
 
 def _electorate_bytes(electorate: Electorate) -> bytes:

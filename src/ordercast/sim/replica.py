@@ -377,7 +377,7 @@ class Replica:
         if row is not None:
             self.count(row)
         count = self.machine.count + sum(map(count_of, self.core.unapplied()))
-        self.tell(self.voice.record(self._at(), self.life, self.view, changed, count))
+        self.tell(self.voice.record(self._at(), self.life, self.view, self.core.era, changed, count))
         if changed.reason in DECISIONS and not changed.is_primary:
             self.replicas.moment(self, Moment.ATTEMPTED)
 

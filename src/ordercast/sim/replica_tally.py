@@ -33,6 +33,7 @@ class ReplicaOccurrence(Enum):
     PRIMARY_LOADED = "replicas: primary component by a replica that was loaded"
     MINORITY = "replicas: not a quorum"
     NO_STATE = "replicas: nobody has a state"
+    ERA = "replicas: asked once more, for views were numbered anew"
     ABANDONED_ROUND = "replicas: round abandoned"
     PENDING = "replicas: command came before the decision"
     PENDING_LOST = "replicas: round abandoned with commands that came in it"
@@ -87,6 +88,7 @@ NEVER = frozenset({ReplicaOccurrence.WRONG_PICTURE})  # with a core that is righ
 
 def row_of_decision(changed: Changed) -> ReplicaOccurrence | None:
     rows = {
+        Reason.ERA: ReplicaOccurrence.ERA,
         Reason.NO_QUORUM: ReplicaOccurrence.MINORITY,
         Reason.NO_STATE: ReplicaOccurrence.NO_STATE,
         Reason.BOOTSTRAP: ReplicaOccurrence.BOOTSTRAP,

@@ -13,7 +13,7 @@ from enum import Enum
 
 from ordercast.model.events import ViewId
 from ordercast.model.ids import Instant
-from ordercast.model.lineage import Lineage
+from ordercast.model.lineage import Lineage, Term
 from ordercast.trace.client_records import Calm
 from ordercast.trace.records import Ended, Healed
 
@@ -67,7 +67,7 @@ class Applied:
     at: Instant
     life: int
     lineage: Lineage | None
-    term: ViewId | None
+    term: Term | None
     position: int
     caller: int
     request: int
@@ -126,9 +126,10 @@ class ComponentChanged:
     holders: tuple[str, ...]
     members: tuple[str, ...]
     lineage: Lineage | None
-    term: ViewId | None
+    term: Term | None
     count: int  # commands of applications in its state
     why: str
+    era: int = 0  # of the replica
 
 
 @dataclass(frozen=True, slots=True)

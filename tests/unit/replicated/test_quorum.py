@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ordercast.model.errors import UsageError
+from ordercast.model.lineage import Term
 from ordercast.replicated.effects import Point
 from ordercast.replicated.quorum import Electorate, LastMajority, Life, Majority
 
@@ -16,7 +17,7 @@ def lives(*names: str, life: int = 1) -> tuple[Life, ...]:
 
 
 def electorate(*names: str) -> Electorate:
-    return Electorate(Point(view_id(1), 0), lives(*names))
+    return Electorate(Point(Term(0, view_id(1)), 0), lives(*names))
 
 
 def test_more_than_half_of_the_weights() -> None:

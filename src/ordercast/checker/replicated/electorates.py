@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ordercast.model.events import ViewId
+from ordercast.model.lineage import Term
 from ordercast.trace.replica_records import ComponentChanged, Stage
 
 
@@ -24,7 +25,7 @@ class Stint(NamedTuple):
 
 
 class Electorate(NamedTuple):
-    view: ViewId
+    term: Term
     size: int  # of those who hold the state in a view there are ever more
     holders: tuple[Stint, ...]  # by name
 
@@ -70,7 +71,7 @@ class Electorates:
     def _elect(self, event: ComponentChanged, said: Mapping[str, tuple[Stint, Known]]) -> None:
         assert event.view is not None
         holders = tuple(said[holder][0] for holder in sorted(event.holders))
-        electorate = Electorate(event.view, len(holders), holders)
+        electorate = Electorate(Term(event.era, event.view), len(holders), holders)
         known = self.known[event.life]
         attempt = Known(known.last, known.attempts | {electorate})
         self.known[event.life] = Known(electorate) if event.is_primary else attempt

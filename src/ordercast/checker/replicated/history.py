@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ordercast.checker.replicated.electorates import Electorates
-from ordercast.model.events import ViewId
-from ordercast.model.lineage import Lineage
+from ordercast.model.lineage import Lineage, Term
 from ordercast.trace.client_records import Calm
 from ordercast.trace.records import Ended, Healed
 from ordercast.trace.replica_records import (
@@ -52,7 +51,7 @@ class ReplicaHistory:
         self.steps: list[Applied | GotPicture | Returned] = []  # in the order of the history
         self.looks: dict[Place, list[Looked]] = {}
         self.reference: dict[Place, Applied] = {}
-        self.terms: dict[Place, ViewId] = {}  # the first in which anybody applied it
+        self.terms: dict[Place, Term] = {}  # the first in which anybody applied it
         self.calls: dict[Call, Called] = {}
         self.returns: dict[Call, Returned] = {}
         self.refusals: dict[Call, Refused] = {}

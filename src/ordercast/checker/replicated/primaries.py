@@ -11,8 +11,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.replicated.base import ReplicaChecker
 from ordercast.checker.verdict import Witness
-from ordercast.model.events import ViewId
-from ordercast.model.lineage import Lineage
+from ordercast.model.lineage import Lineage, Term
 from ordercast.model.promises import ReplicaPromise
 
 
@@ -50,7 +49,7 @@ class OnePrimary(ReplicaChecker):
     rule = "commands were applied by one primary component after the other"
 
     def violations(self) -> Iterator[Witness]:
-        latest: dict[Lineage | None, tuple[ViewId, int]] = {}
+        latest: dict[Lineage | None, tuple[Term, int]] = {}
         for (lineage, position), term in sorted(self.history.terms.items(), key=lambda item: item[0][1]):
             before, place = latest.get(lineage, (term, position))
             if term < before:

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from ordercast.model.errors import UsageError, WireError
-from ordercast.model.events import ViewId
+from ordercast.model.lineage import Term
 from ordercast.replicated.machine import Frozen, Origin
 from ordercast.replicated.structures.fields import U32, U64, Reader, pieces_from, value_bytes
 
@@ -52,7 +52,7 @@ class Reloaded(NamedTuple):
 class Age(NamedTuple):
     """How old a copy is: the primary component in which it was last known to be current, and its commands so far."""
 
-    term: ViewId | None
+    term: Term | None
     commands: int
     is_current: bool  # it is the state of a primary component, as far as is known here
 

@@ -18,7 +18,7 @@ from ordercast.checker.replicated.sequential_owned import model_of
 from ordercast.checker.verdict import Outcome
 from ordercast.model.events import ViewId
 from ordercast.model.ids import Instant, ProcessId, RingId, Seq
-from ordercast.model.lineage import Lineage
+from ordercast.model.lineage import Lineage, Term
 from ordercast.model.promises import ReplicaPromise
 from ordercast.trace.records import Ended, Healed
 from ordercast.trace.replica_records import (
@@ -56,6 +56,10 @@ def view(number: int) -> ViewId:
     return ViewId(RingId(number, ProcessId(1)), Seq(0), 0)
 
 
+def term(number: int) -> Term:
+    return Term(0, view(number))
+
+
 def _text(value: str) -> bytes:
     return (len(value) << 1 | 1).to_bytes(4, "big") + value.encode()
 
@@ -72,8 +76,8 @@ class Story:
     def __init__(self, *names: str, weighted: bool = True, structure: str = "dictionary") -> None:
         self.events: list[ReplicaEvent] = []
         self.now = 0
-        self.lineage = Lineage(view(1))
-        self.term = view(1)
+        self.lineage = Lineage(term(1))
+        self.term = term(1)
         self.lives: dict[str, int] = {}
         self.copies: dict[str, Copy] = {}
         self.results: dict[int, bytes] = {}
@@ -118,7 +122,7 @@ class Story:
             self._change(name, Stage.VIEW, number, (), names, is_primary=False, elects=False)
 
     def decide(self, number: int, *names: str, members: tuple[str, ...], is_attempt: bool = False) -> None:
-        self.term = view(number)
+        self.term = term(number)
         for name in names:
             self._change(name, Stage.DECISION, number, members, members, is_primary=not is_attempt, elects=True)
 

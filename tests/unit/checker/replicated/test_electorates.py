@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ordercast.checker.replicated.electorates import Electorate, Known, Stint, together
 
-from .stories import view
+from .stories import term
 
 A, B, C, D = (Stint(life, 0) for life in range(1, 5))
-LAST = Electorate(view(1), 4, (A, B, C, D))
-ATTEMPT = Electorate(view(2), 2, (B, C))
+LAST = Electorate(term(1), 4, (A, B, C, D))
+ATTEMPT = Electorate(term(2), 2, (B, C))
 
 
 def test_what_one_knows_all_know() -> None:
@@ -24,7 +24,7 @@ def test_an_attempt_fails_where_one_of_its_holders_does_not_know_of_it() -> None
 
 
 def test_what_was_formed_later_ends_attempts_before_it() -> None:
-    later = Electorate(view(3), 1, (B,))
+    later = Electorate(term(3), 1, (B,))
     words = [(A, Known(LAST, frozenset({ATTEMPT}))), (B, Known(later))]
     assert together(words).all() == [later]
 

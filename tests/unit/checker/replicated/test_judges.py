@@ -9,7 +9,7 @@ from ordercast.checker.verdict import Outcome
 from ordercast.model.lineage import Lineage
 from ordercast.model.promises import ReplicaPromise
 
-from .stories import Story, delete, outcome, put, view
+from .stories import Story, delete, outcome, put, term
 
 ALL = ("a", "b", "c")
 
@@ -133,7 +133,7 @@ def test_a_confirmed_command_is_missing_in_the_next_primary_component() -> None:
 
 def test_beginning_anew_while_somebody_has_the_state() -> None:
     story = good()
-    story.lineage = Lineage(view(9))
+    story.lineage = Lineage(term(9))
     story.primary(9, "c")
     assert outcome(ReplicaPromise.DURABILITY, story.finished()) is Outcome.INVALID
 
@@ -143,7 +143,7 @@ def test_beginning_anew_when_everything_is_lost() -> None:
     for name in ALL:
         story.end(name)
         story.start(name)
-    story.lineage = Lineage(view(9))
+    story.lineage = Lineage(term(9))
     story.primary(9, *ALL)
     assert outcome(ReplicaPromise.DURABILITY, story.finished()) is Outcome.VALID
 
