@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,6 +96,7 @@ def swarm_command(
     harvest = Harvest(groups, replicated, networks, processes=min(processes or os.cpu_count() or 1, len(wanted)))
     if trace is not None:
         _prepare(trace, wanted[0], harvest)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what has been run is told
     _gather(harvest, wanted, processes)
     if trace is not None:
         _write_traces(harvest, trace)

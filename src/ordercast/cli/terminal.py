@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 INTERRUPTED = 130  # exit status
 PIPED_WIDTH = 140  # tables that go to a file or a pipe need not fit a window
 SHOWN_AFTER_S = 1.0  # what takes less needs no progress bar
+LINE_EVERY_S = 60.0  # of progress, in a log
 
 
 def output() -> Console:
@@ -51,7 +52,8 @@ def wipe() -> None:
 
 
 class Meter:
-    """A progress bar on stderr that appears only on a terminal, and only when there is something to wait for."""
+    """How far a long work is, on stderr: a bar on a terminal, when there is something to wait for; elsewhere, as in a
+    log, a line now and then."""
 
     def __init__(self, title: str, total: int, shown_after_s: float = SHOWN_AFTER_S) -> None:
         self._console = Console(stderr=True, highlight=False, emoji=False)
@@ -59,6 +61,7 @@ class Meter:
         self._began = time.monotonic()
         self._bar: Progress | None = None
         self._task = TaskID(0)
+        self._lines = 0
 
     def __enter__(self) -> Self:
         return self
@@ -74,11 +77,21 @@ class Meter:
         return max(time.monotonic() - self._began, 1e-9)
 
     def show(self, done: int, text: str = "") -> None:
-        if not self._console.is_terminal or (self._bar is None and self.seconds < self._shown_after_s):
+        if not self._console.is_terminal:
+            self._write_line(done, text)
+            return
+        if self._bar is None and self.seconds < self._shown_after_s:
             return
         if self._bar is None:
             self._bar = self._new_bar()
         self._bar.update(self._task, completed=min(done, self._total), note=text)
+
+    def _write_line(self, done: int, text: str) -> None:
+        lines = int(self.seconds / LINE_EVERY_S)
+        if lines > self._lines:
+            self._lines = lines
+            share = 100 * done // max(self._total, 1)
+            self._console.print(f"{self._title}: {share} % after {self.seconds:.0f} s  {text}", soft_wrap=True)
 
     def _new_bar(self) -> Progress:
         bar = Progress(
