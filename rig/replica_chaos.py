@@ -123,7 +123,7 @@ class ReplicaFaults(Faults):
         self._cluster.kill(victim)
 
     def _bring_back(self, victim: Host) -> None:
-        self._cluster.start(victim)
+        self._cluster.start(victim, forget=self._rng.random() < 0.5)  # a daemon may have no state folder at all
         self._in_trouble.discard(victim)
 
 
