@@ -17,6 +17,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from ordercast.model.events import ViewId
+from ordercast.model.lineage import Term
 from ordercast.replicated.wire import State
 
 
@@ -37,6 +38,10 @@ class Calendar:
     def take_up(self, era: int, view: ViewId) -> None:
         """The view is in this era, too."""
         self.era, self._last = era, view
+
+    def has_reached(self, term: Term) -> bool:
+        """Must be so of all components that are known here: it was in them, or heard of them in later ones."""
+        return term.era < self.era or (term.era == self.era and self._last is not None and term.view <= self._last)
 
 
 def era_to_take_up(states: Collection[State]) -> int | None:
