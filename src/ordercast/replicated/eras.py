@@ -9,6 +9,9 @@ So components are ordered by era first, then by view. Everybody says its era, an
 era which is not before this one. When all say the same era, and nobody that, the view is decided in it. If not, all
 take up the last era that was said, or the one after it if it was said by one who is behind, and say once more what
 they have: then it is agreed. Who misses that goes on in an era in which this view was never decided.
+
+So era and last view are a logical clock: every component is after the clocks of all its members, and sets them. No two
+components have one term, because no two views have one id: a ring is named after a process, and no process lives twice.
 """
 
 from __future__ import annotations
