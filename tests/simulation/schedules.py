@@ -33,15 +33,14 @@ from ordercast.replicated.effects import (
     Send,
     Spoilt,
     StopFetching,
+    Why,
 )
 from ordercast.replicated.machine import Frozen, Origin, SideState
 from ordercast.replicated.quorum import Rule
 
+from .schedule_ledger import Broken, Ledger
+
 SLICE_SIZE = 1200  # bytes that are applied at once: two words
-
-
-class Broken(AssertionError):
-    """A promise was."""
 
 
 Sequenced = tuple[int, list[bytes]]  # the place of the last word, and all of them
@@ -133,7 +132,8 @@ class Schedule:
         self.known: set[str] = set()
         self.rooms: list[Room] = []
         self.confirmed: dict[Lineage | None, dict[Term, Sequenced]] = {}  # by term, the longest that was
-        self.everything: set[bytes] = set()  # confirmed on any side
+        self.ledger = Ledger(rule.goes_on)
+        self.has_crashed = False
         self.counts: dict[str, int] = {}
         self._views, self._lives, self._words = count(1), count(1), count(1)
         self._memory = Random(f"memory {seed}")  # of its own: where daemons remember, it changes nothing
@@ -154,24 +154,36 @@ class Schedule:
 
     def _close(self, room: Room, parts: dict[str, tuple[str, ...]], waiting: dict[str, list[bytes]]) -> None:
         """All of it that anybody has delivered before the signal, everybody delivers; of the rest those who go on
-        together deliver the same, and what is not delivered its sender says again in the next view."""
+        together deliver the same. What a sender does not deliver itself was never sent: it says it in the next view."""
         certain = room.certain
-        staying = [name for name in room.members if name in room.at]
         together: dict[tuple[str, ...], list[str]] = {}
-        for name in staying:
+        for name in (name for name in room.members if name in room.at):
             together.setdefault(parts.get(name, ()), []).append(name)
+        delivered: list[list[int]] = []  # of each group, places in the order
+        unsent: set[int] = set()
         for group in together.values():
-            rest = [each for each in room.order[certain:] if each[0] in group or self.rng.random() < 0.5]
+            rest = [
+                place
+                for place, (sender, _) in enumerate(room.order[certain:], certain)
+                if sender in group or self.rng.random() < 0.5
+            ]
             cut = self.rng.randrange(len(rest) + 1)
-            for sender, payload in rest[cut:]:
+            delivered.append(rest[:cut])
+            for place in rest[cut:]:
+                sender, payload = room.order[place]
                 if sender in group:
+                    unsent.add(place)
                     waiting.setdefault(sender, []).append(payload)
+        for group, rest in zip(together.values(), delivered, strict=True):
             for name in group:
-                replica, start = self.alive[name], room.at[name]
-                self._carry_out(replica, replica.core.on_transition(Transition("g", tuple(group), room.view)))
-                for sender, payload in (*room.order[start:certain], *rest[:cut]):
-                    self._carry_out(replica, replica.core.on_messages(sender, [payload]))
-                replica.room = None
+                places = (*range(room.at[name], certain), *(place for place in rest if place not in unsent))
+                self._end_room(self.alive[name], room, group, [room.order[place] for place in places])
+
+    def _end_room(self, replica: Replica, room: Room, group: Sequence[str], rest: Sequence[tuple[str, bytes]]) -> None:
+        self._carry_out(replica, replica.core.on_transition(Transition("g", tuple(group), room.view)))
+        for sender, payload in rest:
+            self._carry_out(replica, replica.core.on_messages(sender, [payload]))
+        replica.room = None
 
     def _open(self, group: Sequence[str], waiting: dict[str, list[bytes]]) -> None:
         members = tuple(sorted(name for name in group if name in self.alive))
@@ -212,6 +224,7 @@ class Schedule:
         self.alive[name] = Replica(name, core, machine)
 
     def crash(self, name: str) -> None:
+        self.has_crashed = True
         replica = self.alive.pop(name)
         if replica.room is not None:
             replica.room.at.pop(name, None)
@@ -275,17 +288,18 @@ class Schedule:
                 case Changed():
                     self._changed(replica, effect)
                 case Refuse():
-                    replica.waiting.pop(effect.request)
+                    self._refused(replica, effect)
                 case GoOn():
                     replica.is_behind = True
                 case Spoilt():
                     raise effect.error
         replica.core.check_invariants()
         replica.check_memory()
+        self.ledger.look(replica.core, replica.machine.words)
 
     def _confirmed(self, replica: Replica, confirm: Confirm) -> None:
         word = replica.waiting.pop(confirm.request)
-        self.everything.add(word)
+        self.ledger.confirmed(replica.core, word)
         if self.rule.goes_on:
             if word not in replica.machine.words:
                 raise Broken(f"{replica.name} was told that {word!r} is confirmed, and does not have it")
@@ -302,8 +316,16 @@ class Schedule:
         assert term is not None
         confirmed[term] = max((confirm.position, sequence), confirmed.get(term, (0, [])))
 
+    def _refused(self, replica: Replica, refuse: Refuse) -> None:
+        word = replica.waiting.pop(refuse.request)
+        if refuse.why is Why.NOT_PRIMARY:
+            self.ledger.refused.add(word)
+            for other in self.alive.values():
+                self.ledger.look(other.core, other.machine.words)
+
     def _changed(self, replica: Replica, changed: Changed) -> None:
         self.counts[changed.reason.name] = self.counts.get(changed.reason.name, 0) + 1
+        self.ledger.changed(replica.core, replica.room, changed)
         if changed.is_primary and not self.rule.goes_on:
             self._check_alone(replica)
             if changed.reason in (Reason.QUORUM, Reason.LOADED):
@@ -392,8 +414,15 @@ class Schedule:
                     self.transfer(self.alive[name])
                     self.go_on(self.alive[name])
             if before == self._picture_of_all():
+                self._check_quiet()
                 return
         raise Broken("it never settles")
+
+    def _check_quiet(self) -> None:
+        for name, replica in self.alive.items():
+            room = replica.room
+            if room is not None and len(room.at) == len(room.members) and replica.core.is_deciding:
+                raise Broken(f"{name} waits for a decision, and everybody is there and has said everything")
 
     def _picture_of_all(self) -> list[object]:
         return [
@@ -412,3 +441,5 @@ class Schedule:
                 raise Broken(f"{name} keeps pictures for nobody")
         if len(set(first)) != len(first):
             raise Broken(f"something was applied twice: {first}")
+        if not self.has_crashed:
+            self.ledger.check_end(first)

@@ -11,7 +11,8 @@ import pytest
 from ordercast.replicated import core, uniting
 from ordercast.replicated.quorum import Electorate, EverySide, LastMajority, Life, Majority, Rule
 
-from .schedules import Broken, Schedule
+from .schedule_ledger import Broken, Ledger
+from .schedules import Schedule
 
 STEPS = 150
 
@@ -76,6 +77,10 @@ def test_who_need_not_be_there_for_a_beginning_must_not_begin(seed: int, monkeyp
 @pytest.mark.parametrize("name", ["majority", "weights"])
 def test_without_eras_a_state_of_long_ago_is_the_latest(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core, "era_to_take_up", lambda states: None)
+    with pytest.raises(Broken, match="after a later one"):
+        for seed in (82, 10):
+            run(name, seed)
+    monkeypatch.setattr(Ledger, "changed", lambda self, core, component, changed: None)  # what comes of it
     with pytest.raises(Broken, match=r"replaced|was confirmed before"):
         for seed in (82, 10):
             run(name, seed)

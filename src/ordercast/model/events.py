@@ -27,7 +27,8 @@ class Reason(Enum):
 
 class ViewId(NamedTuple):
     """The configuration of daemons in which the view was installed, and its place in the order there. The same at
-    everybody who installs the view; a later view of a group is greater, at everybody."""
+    everybody who installs the view, and never again that of another. A later view of a group is greater, at everybody
+    whose daemon remembers its rings (for others, `lineage.py`)."""
 
     configuration: RingId
     seq: Seq

@@ -41,7 +41,7 @@ class Reason(Enum):
     """Why what is known of the primary component changed."""
 
     VIEW = "a new view: who has which state is being asked"
-    ERA = "a daemon lost its memory and numbers views anew: who has which state is asked once more"
+    ERA = "not all are in one era, since a daemon lost its memory: who has which state is asked once more"
     BOOTSTRAP = "nobody had a state, and all who must be here were: the empty state is the first"
     QUORUM = "those who have the best state are a quorum"
     LOADED = "a replica was loaded, and with it there is a quorum"

@@ -9,6 +9,9 @@ So components are ordered by era first, then by view. Everybody says its era, an
 era which is not before this one. When all say the same era, and nobody that, the view is decided in it. If not, all
 take up the last era that was said, or the one after it if it was said by one who is behind, and say once more what
 they have: then it is agreed. Who misses that goes on in an era in which this view was never decided.
+
+So era and last view are a logical clock: every component is after the clocks of all its members, and sets them. No two
+components have one term, because no two views have one id: a ring is named after a process, and no process lives twice.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from ordercast.model.events import ViewId
+from ordercast.model.lineage import Term
 from ordercast.replicated.wire import State
 
 
@@ -37,6 +41,10 @@ class Calendar:
     def take_up(self, era: int, view: ViewId) -> None:
         """The view is in this era, too."""
         self.era, self._last = era, view
+
+    def has_reached(self, term: Term) -> bool:
+        """Must be so of all components that are known here: it was in them, or heard of them in later ones."""
+        return term.era < self.era or (term.era == self.era and self._last is not None and term.view <= self._last)
 
 
 def era_to_take_up(states: Collection[State]) -> int | None:

@@ -148,5 +148,8 @@ class Facts:
             assert track is not None and (not track.held or self._will_go_on), "a live component, and nobody applies"
             assert track.term == component.term, "the term is not the component's"
             assert track.held or track.digest == self._copy.applied_digest
+        known = [electorate.point.term for electorate in self._knowledge.electorates()]
+        known += [] if track is None else [track.lineage.term, track.term]
+        assert all(map(self._calendar.has_reached, known)), "a component is known that is after the last view here"
         is_fetching = self._exchange.track is not None
         assert not is_fetching or component is None or not component.has_best, "fetching what is here"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ordercast.model.lineage import Term
+from ordercast.model.lineage import Lineage, Term
 from ordercast.replicated import core as core_module
-from ordercast.replicated.effects import Reason
-from ordercast.replicated.quorum import Majority, Rule
+from ordercast.replicated.effects import Point, Reason
+from ordercast.replicated.quorum import EverySide, Majority, Rule
 
 from .stage import ALL, Stage, view_id
 
@@ -120,3 +120,143 @@ def test_a_round_that_ends_after_the_signal_asks_nobody() -> None:
     stage.view(5, *ALL)
     stage.settle(*ALL)
     assert stage.cores["a"].is_primary and stage.cores["a"].term == Term(1, view_id(5))
+
+
+def test_a_newcomer_takes_up_the_era_of_the_others() -> None:
+    stage = begun_late()
+    renumbered(stage)
+    stage.start("d", founding=False)
+    stage.view(5, *FOUR)
+    stage.settle(*FOUR)
+    stage.transfer("d")
+    stage.settle(*FOUR)
+    assert {core.term for core in stage.cores.values()} == {Term(1, view_id(5))}
+    stage.view(6, *FOUR)
+    stage.deliver(*FOUR)  # it is one of them now: one round is enough
+    assert stage.cores["d"].is_primary and stage.cores["d"].era == 1
+
+
+def test_numbers_that_rise_for_one_and_fall_for_others_begin_an_era() -> None:
+    """All daemons forgot, but a knows no number that tells it so."""
+    stage = Stage(*ALL)
+    stage.view(3, *ALL)
+    stage.settle(*ALL)
+    stage.view(9, "b", "c")
+    stage.settle("b", "c")
+    stage.submit("c", b"one")
+    stage.settle("b", "c")
+    stage.cut_off(*ALL)
+    stage.view(5, *ALL)
+    stage.settle(*ALL)
+    stage.transfer("a")
+    stage.settle(*ALL)
+    assert {core.term for core in stage.cores.values()} == {Term(1, view_id(5))}
+    assert stage.words(*ALL) == [[b"one"]] * 3
+
+
+def test_a_transfer_goes_on_in_the_next_era() -> None:
+    stage = begun_late()
+    stage.view(52, *FOUR)
+    stage.settle(*FOUR)
+    stage.start("d", founding=False)
+    stage.view(53, *FOUR)
+    stage.settle(*FOUR)
+    point = stage.fetches("d")[-1].point
+    stage.cut_off("c")
+    stage.view(60, "c")  # another daemon had higher numbers
+    stage.cut_off("c")
+    stage.view(54, *FOUR)
+    stage.deliver(*FOUR)
+    stage.transfer("d")  # between the rounds
+    stage.settle(*FOUR)
+    assert stage.fetches("d")[-1].point == point == Point(Term(0, view_id(53)), 0)
+    assert {core.term for core in stage.cores.values()} == {Term(1, view_id(54))}
+    assert stage.words("d") == [[b"one"]]
+
+
+def test_what_was_attempted_in_the_second_round_is_refuted_by_who_missed_it() -> None:
+    stage = begun_late()
+    stage.cut_off(*ALL)
+    stage.view(4, *ALL)
+    stage.deliver(*ALL)  # the first words
+    stage.signal(4, *ALL)
+    second = list(stage.queue)
+    stage.deliver("a")
+    assert stage.last("a").reason is Reason.QUORUM and not stage.cores["a"].is_primary
+    assert second and stage.cores["b"].is_deciding
+    stage.view(5, *ALL)
+    stage.settle(*ALL)
+    stage.transfer("b")  # a was to be in a later component than they
+    stage.transfer("c")
+    stage.settle(*ALL)
+    assert {stage.cores[name].term for name in ALL} == {Term(1, view_id(5))}
+    assert all(stage.cores[name].is_primary for name in ALL)
+
+
+def test_no_vote_returns_to_who_was_cut_off_between_the_rounds() -> None:
+    stage = begun_late()
+    stage.cut_off(*ALL)
+    stage.view(4, *ALL)
+    stage.deliver(*ALL)
+    stage.cut_off("a")
+    stage.view(5, *ALL)
+    stage.settle(*ALL)
+    assert stage.last("b").reason is Reason.NO_QUORUM
+
+
+def test_what_is_forced_in_an_era_is_a_sequence_of_that_era() -> None:
+    stage = begun_late()
+    stage.cut_off(*ALL)
+    stage.view(4, "c")
+    stage.settle("c")
+    stage.carry_out("c", stage.cores["c"].force())
+    stage.settle("c")
+    assert stage.cores["c"].lineage == Lineage(Term(1, view_id(4)), 1) and stage.cores["c"].is_primary
+
+
+def test_sides_meet_in_a_new_era() -> None:
+    stage = Stage("a", "b", rule=EverySide(lambda sides: sides[0].state))
+    stage.view(8, "a")
+    stage.settle("a")
+    stage.submit("a", b"left")
+    stage.settle("a")
+    stage.view(9, "b")
+    stage.settle("b")
+    stage.submit("b", b"right")
+    stage.settle("b")
+    stage.cut_off("a", "b")
+    stage.view(3, "a", "b")
+    stage.settle("a", "b")
+    uniter, other = ("a", "b") if stage.fetches("a") else ("b", "a")
+    stage.transfer(uniter)
+    stage.settle("a", "b")
+    stage.transfer(other)
+    stage.settle("a", "b")
+    assert stage.words("a", "b") == [[b"left", b"right"]] * 2
+    assert stage.cores["b"].lineage == Lineage(Term(1, view_id(3)))
+
+
+def test_nothing_is_decided_in_an_era_that_some_did_not_take_up() -> None:
+    """Were it enough that all are heard once, a would take part in a later component than the others ever will."""
+    stage = Stage(*ALL)
+    stage.view(50, *ALL)
+    stage.settle(*ALL)
+    stage.cut_off("a")
+    stage.view(51, "b", "c")
+    stage.view(4, "a")
+    stage.settle("a")
+    stage.view(52, *ALL)
+    stage.signal(52, "a")
+    stage.deliver("a")  # b and c hear nothing
+    assert [stage.cores[name].era for name in ALL] == [1, 0, 0]
+    stage.view(53, "b", "c")
+    stage.settle("b", "c")
+    stage.submit("b", b"one")
+    stage.settle("b", "c")
+    assert stage.confirmed("b") == [(1, 1)]
+    stage.view(60, *ALL)
+    stage.settle(*ALL)
+    stage.transfer("a")
+    stage.settle(*ALL)
+    assert stage.words(*ALL) == [[b"one"]] * 3
+    assert {core.term for core in stage.cores.values()} == {Term(1, view_id(60))}
