@@ -21,7 +21,7 @@ from pathlib import Path
 from bench.long_traces import base_runs, long_run, many_runs, shape_of
 
 MANY, ONE = "many runs", "one run"
-CHECK_ROWS_MAX = 5_000_000  # `check` takes about 25 µs a row, and a gigabyte for a million of one run
+CHECK_ROWS_MAX = 5_500_000  # `check` takes about 25 µs a row, and a gigabyte for a million of one run
 POLL_S = 0.25
 
 
