@@ -47,6 +47,8 @@ class Conduct:
     brought: dict[Key, int] = field(default_factory=dict)  # networks that brought each token, as bits
     first_at: dict[Key, int] = field(default_factory=dict)
     released: dict[RingId, int] = field(default_factory=dict)  # the last token passed up
+    forwarded: Key | None = None  # the last token that it sent
+    again_at: dict[Key, int] = field(default_factory=dict)  # when it last sent a packet again
     spoken: dict[RingId, int] = field(default_factory=dict)  # the highest seq of which it spoke
     held: dict[RingId, set[int]] = field(default_factory=dict)  # data packets that came, or were sent
     known: dict[RingId, int] = field(default_factory=dict)  # up to here nothing is missing
@@ -113,7 +115,7 @@ class NetworkWitness:
     def effect(self, process: ProcessId, effect: Effect, now: int) -> None:
         conduct = self._conduct(process)
         if isinstance(effect, Broadcast):
-            self._broadcast(process, conduct, effect)
+            self._broadcast(process, conduct, effect, now)
         elif isinstance(effect, SendTo):
             self._unicast(process, conduct, effect)
         elif isinstance(effect, InstallView) and effect.view.kind is ViewKind.REGULAR:
@@ -179,7 +181,7 @@ class NetworkWitness:
             case Replication.ACTIVE_PASSIVE:
                 return min(self._config.copies, len(good))
 
-    def _broadcast(self, process: ProcessId, conduct: Conduct, effect: Broadcast) -> None:
+    def _broadcast(self, process: ProcessId, conduct: Conduct, effect: Broadcast, now: int) -> None:
         kind = effect.bursts[0][0][3]
         if kind == MessageKind.PROBE:
             return
@@ -189,13 +191,16 @@ class NetworkWitness:
             for network in effect.networks:
                 conduct.sent[network] += len(packets)
             for packet in packets:
-                self._data(process, conduct, packet)
+                self._data(process, conduct, packet, now)
 
     def _unicast(self, process: ProcessId, conduct: Conduct, effect: SendTo) -> None:
         is_token = effect.packet[3] == MessageKind.TOKEN
-        self._check_networks(process, conduct, effect.networks, is_shared=is_token)
+        ring, _, _, number = parsed(effect.packet)
+        is_again = is_token and conduct.forwarded == (ring, number)
+        self._check_networks(process, conduct, effect.networks, is_shared=is_token and not is_again)
         if not is_token:
             return
+        conduct.forwarded = ring, number
         sent = [conduct.sent[network] for network in conduct.good]
         bound = self._copies(conduct.good)
         if sent and max(sent) - min(sent) > bound:
@@ -229,14 +234,17 @@ class NetworkWitness:
 
     # R4 to R6: nothing is sent again that was not lost
 
-    def _data(self, process: ProcessId, conduct: Conduct, packet: bytes) -> None:
+    def _data(self, process: ProcessId, conduct: Conduct, packet: bytes, now: int) -> None:
+        """What goes out on several networks at a time is sent once."""
         ring, seq, flags, _ = parsed(packet)
         key, node = (ring, seq), node_of(process)
         others = [node_of(member) for member in conduct.members if member != process]
         conduct.held.setdefault(ring, set()).add(seq)
-        if flags & RETRANSMITTED and all(self._arriving[key, n] > 0 or (key, n) in self._owned for n in others):
-            text = f"packet {Seq(seq)} of ring {ring} was sent again though it reaches everybody"
-            self._found(NetworkPromise.NOTHING_TWICE, process, text)
+        if flags & RETRANSMITTED and conduct.again_at.get(key) != now:
+            conduct.again_at[key] = now
+            if all(self._arriving[key, n] > 0 or (key, n) in self._owned for n in others):
+                text = f"packet {Seq(seq)} of ring {ring} was sent again though it reaches everybody"
+                self._found(NetworkPromise.NOTHING_TWICE, process, text)
         self._owned.add((key, node))
 
     # Verdicts
