@@ -1,7 +1,7 @@
 """Conversations with the layer for several networks, as texts: `>` what it is given, `<` what it does and passes up.
 
 token NUMBER seq=S on NETWORK...     data SEQ from nK on NETWORK...     announce nK on NETWORK
-probe nK STATE on NETWORK [not-whole]     send COUNT     pass-on     wait MILLISECONDS     hold SEQ (the engine's aru)
+probe nK STATE on NETWORK [not-whole]   send COUNT   pass-on NUMBER   wait MILLISECONDS   hold SEQ (the engine's aru)
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _give(stage: Stage, words: Sequence[str], seq: list[int]) -> Sequence[Effect
             seq[0] += count
             return stage.send(burst(seq[0] - count, count))
         case "pass-on":
-            return stage.send(token_out())
+            return stage.send(token_out(int(rest[0])))
         case "hold":
             stage.engine.aru = int(rest[0])
             return []
@@ -129,7 +129,7 @@ def test_a_dead_network_costs_a_timer_each_time_until_it_is_marked() -> None:
           < * every good network brought it
         > send 2
           < data 1..2 on 0
-        > pass-on
+        > pass-on 5
           < token on 0
         > data 7 from n3 on 1
           < up data 7
@@ -173,12 +173,16 @@ def test_messages_and_tokens_take_turns() -> None:
           < data 1..2 on 0
           < data 3..4 on 1
           < data 5..5 on 2
-        > pass-on
+        > pass-on 5
           < token on 0
         > send 1
           < data 6..6 on 2
-        > pass-on
+        > pass-on 6
           < token on 1
+        > pass-on 6
+          < token on 0 1 2
+        > pass-on 7
+          < token on 2
         """,
         Replication.PASSIVE,
         3,

@@ -112,8 +112,7 @@ class ClientServer:
         path = socket_path(self._host.config.name, self._config.folder)
         loop = asyncio.get_running_loop()
         try:
-            if not path.parent.exists():
-                path.parent.mkdir(parents=True, mode=0o755 if os.geteuid() == 0 else 0o700)
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o755 if os.geteuid() == 0 else 0o700)
             if path.parent == usual_folder() and not is_trusted(path.parent):
                 raise UsageError(
                     f"{path.parent} belongs to another user, or others may write there: remove it, or set folder in "
