@@ -193,6 +193,7 @@ def test_what_is_invalid_is_status_1_and_has_witnesses(
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.long
 def test_json_is_one_document_and_status_1_when_a_confirmed_command_was_not_applied(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
