@@ -2,7 +2,6 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-WORKERS = $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
 
 .PHONY: demo test test-long check format setup swarm chaos chaos-replicated bench-core bench-memory bench-live bench-clients \
 	bench-model bench-networks bench-replicated bench-pipeline bench-campaign bench-archive bench-streaming clean
@@ -12,10 +11,9 @@ demo: $(READY)  ## a real cluster on this machine: one daemon killed, one cut of
 	@rm -rf build/demo
 	@$(BIN)/ordercast demo --keep build/demo
 
-# One process more than cores: tests of live processes mostly wait. Those of Spark share one session, in one of them.
-test: $(READY)  ## all tests, on all cores
+test: $(READY)  ## all tests, on all cores; those of Spark share one session, in one of the processes
 	@sh packaging/bring-java.sh
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/pytest -n auto --dist loadgroup
 
 test-long: $(READY)  ## those that are left out of it: more faults on real hosts, a Spark cluster, kills through Spark (ORDERCAST_KILLS=N)
 	@sh packaging/bring-java.sh
