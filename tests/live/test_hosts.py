@@ -58,6 +58,7 @@ def views_of(cluster: LiveCluster) -> list[int]:
 # The network
 
 
+@pytest.mark.long
 def test_loss(tmp_path: Path) -> None:
     with live(tmp_path, 4, rate=200) as cluster:
         cluster.hosts.segmentation(False)
@@ -105,6 +106,7 @@ def test_a_narrow_link_slows_everybody_down_and_expels_nobody(tmp_path: Path) ->
 
 
 @needs_switch
+@pytest.mark.long
 def test_delay_reordering_and_duplicates(tmp_path: Path) -> None:
     with live(tmp_path, switch=True) as cluster:
         cluster.hosts.disturb(Link(delay_ms=1, jitter_ms=2, reorder=0.1, duplicate=0.1))
@@ -129,6 +131,7 @@ def test_ipv6_multicast(tmp_path: Path) -> None:
         cluster.wait_for_more(100, cluster.hosts[0])
 
 
+@pytest.mark.long
 def test_unicast(tmp_path: Path) -> None:
     with live(tmp_path, transport="unicast") as cluster:
         hosts = cluster.hosts

@@ -25,7 +25,7 @@ from ordercast.networks.layer import Networks
 from ordercast.networks.marks import Marks
 from ordercast.networks.monitors import Counts, Problems
 from ordercast.networks.passive import Passive
-from ordercast.networks.styles import Lacking, Rotation
+from ordercast.networks.styles import Lacking
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -144,9 +144,9 @@ def _batches_are_not_spread(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Passive, "spread", wrong)
 
 
-def _resends_on_the_same_network(patch: pytest.MonkeyPatch) -> None:
-    """A token that is sent again takes the network that lost it."""
-    patch.setattr(Rotation, "step", lambda self, order, count: None)
+def _resends_on_the_next_network(patch: pytest.MonkeyPatch) -> None:
+    """As in the paper: the next may be dead, too."""
+    patch.setattr(Networks, "_token_networks", lambda self, token: self._style.token_networks())
 
 
 def _largest_of_itself(patch: pytest.MonkeyPatch) -> None:
@@ -196,7 +196,7 @@ PLANTED = (
     PlantedFault("one pointer for both", _one_pointer, NetworkPromise.SENDS, Replication.PASSIVE),
     PlantedFault("batches are not spread", _batches_are_not_spread, NetworkPromise.SENDS, Replication.PASSIVE),
     PlantedFault(
-        "resends on the same network", _resends_on_the_same_network, NetworkPromise.NO_VIEW_CHANGE, Replication.PASSIVE
+        "resends on the next network", _resends_on_the_next_network, NetworkPromise.SENDS, Replication.PASSIVE
     ),
     PlantedFault("Figure 5: the largest of itself", _largest_of_itself, None, Replication.PASSIVE),
     PlantedFault(

@@ -59,7 +59,7 @@ def test_r25_a_fault_is_found_by_everybody_and_changes_no_view(style: Replicatio
 
 @pytest.mark.parametrize("messages", [300, 0])
 @pytest.mark.parametrize("kind", PAIRS)
-@pytest.mark.parametrize("style", [Replication.ACTIVE, Replication.PASSIVE])
+@pytest.mark.parametrize("style", [pytest.param(Replication.ACTIVE, marks=pytest.mark.long), Replication.PASSIVE])
 def test_r25_faults_of_all_networks_change_no_view_while_every_neighbour_is_reached(
     style: Replication, kind: str, messages: int
 ) -> None:

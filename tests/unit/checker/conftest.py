@@ -10,7 +10,7 @@ import pytest
 from ordercast.checker import Checkers
 from ordercast.trace.records import Event
 
-IN_PARTS = 3  # histories of a test that are also judged in parts, which takes a hundred times as long
+IN_PARTS = 2  # histories of a test that are also judged in parts, which takes a hundred times as long
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from tests.simulation.planted import PLANTED, PlantedFault
 
 from .live_traces import outcomes_on, verdicts_on, write_history
 
-SEEDS = (1, 2, 3, 10, SATURATED_FIRST)  # 10 has large messages, the last is saturated
+SEEDS = (1, 10, SATURATED_FIRST)  # 10 has large messages, the last is saturated
 VIEW_PROMISES = (Promise.TRANSITIONAL_SETS, Promise.VIEW_AGREEMENT, Promise.VIEW_MONOTONY)
 
 

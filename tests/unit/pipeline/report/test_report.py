@@ -154,6 +154,7 @@ def test_views_have_their_reasons_and_durations(simulated: Tables, history: list
     assert sum(simulated.view_reasons["count"].to_pylist()) == len(expected)
 
 
+@pytest.mark.long
 def test_live_traces_give_the_same_numbers(
     spark: SparkSession,
     simulated: Tables,
