@@ -1,7 +1,8 @@
 """Conversations with the layer for several networks, as texts: `>` what it is given, `<` what it does and passes up.
 
 token NUMBER seq=S on NETWORK...     data SEQ from nK on NETWORK...     announce nK on NETWORK
-probe nK STATE on NETWORK [not-whole]   send COUNT   pass-on NUMBER   wait MILLISECONDS   hold SEQ (the engine's aru)
+probe nK STATE on NETWORK [not-whole]   send COUNT   pass-on NUMBER [vital]   wait MILLISECONDS
+hold SEQ (the engine's aru)
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def _give(stage: Stage, words: Sequence[str], seq: list[int]) -> Sequence[Effect
             seq[0] += count
             return stage.send(burst(seq[0] - count, count))
         case "pass-on":
-            return stage.send(token_out(int(rest[0])))
+            return stage.send(token_out(int(rest[0]), is_vital="vital" in rest))
         case "hold":
             stage.engine.aru = int(rest[0])
             return []
@@ -179,7 +180,7 @@ def test_messages_and_tokens_take_turns() -> None:
           < data 6..6 on 2
         > pass-on 6
           < token on 1
-        > pass-on 6
+        > pass-on 6 vital
           < token on 0 1 2
         > pass-on 7
           < token on 2

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ordercast.model.effects import Broadcast
+from ordercast.model.effects import Broadcast, SendTo
 from ordercast.model.inputs import Packet
 from ordercast.model.notes import NetworkState, Release
 from ordercast.model.promises import NetworkPromise
@@ -26,6 +26,7 @@ from ordercast.networks.marks import Marks
 from ordercast.networks.monitors import Counts, Problems
 from ordercast.networks.passive import Passive
 from ordercast.networks.styles import Lacking
+from ordercast.order.ring.step import Step
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -38,6 +39,7 @@ class PlantedFault:
     style: Replication | None = None  # the hostile runs of this style alone
     kind: str = "whole"  # of the story
     messages: int = 300  # in the story
+    seeds: Sequence[int] = range(480)  # of the runs, if no story shows it
 
 
 def _late_copies_go_up(patch: pytest.MonkeyPatch) -> None:
@@ -146,7 +148,22 @@ def _batches_are_not_spread(patch: pytest.MonkeyPatch) -> None:
 
 def _resends_on_the_next_network(patch: pytest.MonkeyPatch) -> None:
     """As in the paper: the next may be dead, too."""
-    patch.setattr(Networks, "_token_networks", lambda self, token: self._style.token_networks())
+    patch.setattr(Step, "forward_again", _not_vital(Step.forward_again))
+
+
+def _idle_tokens_take_turns(patch: pytest.MonkeyPatch) -> None:
+    """As in the paper, which knows no rest: a dead network takes the token at every hop of a rotation."""
+    patch.setattr(Step, "forward", _not_vital(Step.forward))
+
+
+def _not_vital(right: Callable[..., None]) -> Callable[..., None]:
+    def wrong(step: Step, *arguments: Any) -> None:
+        right(step, *arguments)
+        for effect in step.effects:
+            if isinstance(effect, SendTo):
+                effect.is_vital = False
+
+    return wrong
 
 
 def _largest_of_itself(patch: pytest.MonkeyPatch) -> None:
@@ -197,6 +214,13 @@ PLANTED = (
     PlantedFault("batches are not spread", _batches_are_not_spread, NetworkPromise.SENDS, Replication.PASSIVE),
     PlantedFault(
         "resends on the next network", _resends_on_the_next_network, NetworkPromise.SENDS, Replication.PASSIVE
+    ),
+    PlantedFault(
+        "idle tokens take turns",
+        _idle_tokens_take_turns,
+        NetworkPromise.NO_VIEW_CHANGE,
+        Replication.PASSIVE,
+        seeds=(17916,),
     ),
     PlantedFault("Figure 5: the largest of itself", _largest_of_itself, None, Replication.PASSIVE),
     PlantedFault(

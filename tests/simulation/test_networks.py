@@ -28,6 +28,7 @@ MEND = Fault(MENDED, FaultKind.MEND, network=NETWORK)
 REGRESSIONS = [
     5224,  # two of three networks died at once: a token that was sent again met a dead one, too, and was lost
     3890,  # the same delayed messages for longer than is allowed
+    17916,  # an idle ring's members wait long before they send a token again; one dead network took it at every hop
     7482,  # the judge took the copy on a network on trial for another retransmission
 ]
 

@@ -53,6 +53,7 @@ class SendTo:
     packet: bytes
     attachment: Attachment = MAIN
     networks: tuple[int, ...] = ONE_NETWORK  # a copy on each, in this order
+    is_vital: bool = False  # it was lost once, or its loss would be noticed late: worth more than one copy
 
 
 @dataclass(slots=True)

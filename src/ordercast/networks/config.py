@@ -97,9 +97,10 @@ class NetworksConfig:
                 "every node may hold the token so long in one rotation",
             ),
             (
-                self.replication is Replication.ACTIVE or 4 * nodes * again <= 3 * loss,
-                f"token_retransmit_ns must be at most three quarters of token_loss_ns divided by the {nodes} nodes, "
-                "since every node may lose the token once in one rotation where it travels on few networks",
+                self.replication is Replication.ACTIVE or 10 * nodes * (hold + again) <= 9 * loss,
+                "token_hold_ns and token_retransmit_ns together must be at most nine tenths of token_loss_ns divided "
+                f"by the {nodes} nodes, since every node may hold the token and lose it once in one rotation where it "
+                "travels on few networks",
             ),
             (self.catch_up > self.count, "catch_up must be more than the number of networks, or no fault is found"),
             (

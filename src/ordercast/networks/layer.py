@@ -74,7 +74,6 @@ class Networks:
         self._me = ProcessId(0)
         self._awaited = RingId(0, ProcessId(0)), Seq(0)  # the engine should soon hold everything up to here
         self._visits = 0  # how often it did not when the token came
-        self._forwarded = b""  # the last token that went out
         self.stats = NetworksStats([0] * config.count)
         self._judgement = Judgement(config, cluster, self.marks, self._watch, self.stats)
 
@@ -295,7 +294,8 @@ class Networks:
                     outward.append(effect)
             elif type(effect) is SendTo:
                 kind = effect.packet[KIND_AT]
-                effect.networks = self._token_networks(effect.packet) if kind == TOKEN else self.marks.used
+                is_shared = kind == TOKEN and not effect.is_vital
+                effect.networks = self._style.token_networks() if is_shared else self.marks.used
                 outward.append(effect)
                 if kind == COMMIT:
                     self._gate.expect(RingId(*RING.unpack_from(effect.packet)))
@@ -304,13 +304,6 @@ class Networks:
                 if type(effect) is InstallView and effect.view.kind is ViewKind.REGULAR:
                     self._begin(effect.view, now, outward)
         return outward
-
-    def _token_networks(self, token: bytes) -> tuple[int, ...]:
-        """A token that is forwarded again goes out on all networks in use: if several are dead and not marked yet, the
-        next in turn may be dead, too, and a rotation with two such waits at every member is longer than token loss."""
-        is_again = token == self._forwarded
-        self._forwarded = token
-        return self.marks.used if is_again else self._style.token_networks()
 
     def _begin(self, view: View, now: Instant, effects: list[Effect]) -> None:
         others = tuple(process for process in view.members if process != self._me)

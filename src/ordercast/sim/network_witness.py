@@ -197,7 +197,9 @@ class NetworkWitness:
         is_token = effect.packet[3] == MessageKind.TOKEN
         ring, _, _, number = parsed(effect.packet)
         is_again = is_token and conduct.forwarded == (ring, number)
-        self._check_networks(process, conduct, effect.networks, is_shared=is_token and not is_again)
+        self._check_networks(
+            process, conduct, effect.networks, is_shared=is_token and not is_again and not effect.is_vital
+        )
         if not is_token:
             return
         conduct.forwarded = ring, number

@@ -104,10 +104,10 @@ def test_data_and_token_in_one_look_are_judged_after_the_data() -> None:
     assert stage.engine.asked[-1] == (RING, 0)
 
 
-def test_a_token_that_is_sent_again_goes_out_on_every_network() -> None:
+def test_a_vital_token_goes_out_on_every_network_and_takes_nobodys_turn() -> None:
     stage = Stage(PASSIVE, count=3)
-    sent = [token_networks(stage.send(token_out(number)))[0] for number in (5, 5, 5, 6)]
-    assert sent == [(0,), (0, 1, 2), (0, 1, 2), (1,)]
+    tokens = token_out(5), token_out(5, is_vital=True), token_out(6, is_vital=True), token_out(7)
+    assert [token_networks(stage.send(token))[0] for token in tokens] == [(0,), (0, 1, 2), (0, 1, 2), (1,)]
 
 
 def test_r22_a_member_that_is_not_heard_on_a_network_is_missed_by_its_messages() -> None:

@@ -282,8 +282,8 @@ def burst(first: int, count: int = 1) -> Broadcast:
     return Broadcast([(b"".join(packets), len(packets[0]))])
 
 
-def token_out(number: int = 5) -> SendTo:
-    return SendTo(TWO, token_packet(number, sender=ME))
+def token_out(number: int = 5, *, is_vital: bool = False) -> SendTo:
+    return SendTo(TWO, token_packet(number, sender=ME), is_vital=is_vital)
 
 
 def commit_out(ring: RingId) -> SendTo:

@@ -14,7 +14,7 @@ TWO = NetworksConfig(count=2)
 
 def test_the_defaults_suit_the_default_ring() -> None:
     for style in Replication:
-        NetworksConfig(count=3, replication=style).validate(RingConfig(), 15)
+        NetworksConfig(count=3, replication=style).validate(RingConfig(), 14)
 
 
 def test_one_network_has_nothing_to_be_wrong() -> None:
@@ -29,7 +29,7 @@ def test_one_network_has_nothing_to_be_wrong() -> None:
         (replace(TWO, count=3, replication=Replication.ACTIVE_PASSIVE, copies=1), 4, "more than one copy"),
         (replace(TWO, token_hold_ns=21 * MILLISECOND), 4, "at most half of token_retransmit_ns"),
         (replace(TWO, token_hold_ns=20 * MILLISECOND), 40, "divided by the 40 nodes"),
-        (replace(TWO, replication=Replication.PASSIVE), 16, "token_retransmit_ns must be at most three quarters"),
+        (replace(TWO, replication=Replication.PASSIVE), 15, "together must be at most nine tenths"),
         (replace(TWO, catch_up=2), 4, "catch_up must be more than the number of networks"),
         (replace(TWO, message_lag_max=100), 4, "at least visit_max = 180"),
         (replace(TWO, proof=0), 4, "proof must be at least 1"),

@@ -120,11 +120,11 @@ class Step:
             facts.timers.arm(Timer.LOOP, self.now)
             return
         ring.memory.copy = encode(facts.cluster, token)
-        self.effects.append(SendTo(ring.successor, ring.memory.copy))
+        self.effects.append(SendTo(ring.successor, ring.memory.copy, is_vital=patience > 0))
         facts.timers.arm(Timer.TOKEN_RETRANSMIT, self.now + facts.config.token_retransmit_ns + patience)
 
     def forward_again(self, ring: Ring) -> None:
-        self.effects.append(SendTo(ring.successor, ring.memory.copy))
+        self.effects.append(SendTo(ring.successor, ring.memory.copy, is_vital=True))
         self.arm(Timer.TOKEN_RETRANSMIT, self.facts.config.token_retransmit_ns)
         self.occurred(Occurrence.TOKEN_RETRANSMITTED)
 
