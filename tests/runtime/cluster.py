@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,17 +14,12 @@ from typing import Any
 
 from ordercast.cli.status import fetch
 from ordercast.model.errors import UsageError
+from tests.runtime.ports import free_ports
 
 NAMES = ("alpha", "beta", "gamma")
 PATIENCE_S = 60.0
 QUICK = 'token_loss = "300ms"\nrest = "40ms"\npause = "100ms"\n'
 CLIENTS = '[clients]\nfolder = "."\n'
-
-
-def free_port(kind: socket.SocketKind) -> int:
-    with socket.socket(socket.AF_INET, kind) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Cluster:
@@ -35,13 +29,13 @@ class Cluster:
         """`more`: further lines of the file."""
         self.folder = folder
         self.file = folder / "cluster.toml"
-        self.status_ports = {name: free_port(socket.SOCK_STREAM) for name in NAMES}
+        port = free_ports()
+        self.status_ports = {name: port + 100 + number for number, name in enumerate(NAMES)}
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         nodes = "".join(
             f'[nodes.{name}]\nid = {number}\naddress = "127.0.0.{number}"\nstatus_port = {self.status_ports[name]}\n'
             for number, name in enumerate(NAMES, 1)
         )
-        port = free_port(socket.SOCK_DGRAM) & ~1
         network = f'[network]\ntransport = "{transport}"\nport = {port}\n'
         self.file.write_text(
             f'cluster = "test"\n{network}[ring]\n{QUICK}[state]\nfolder = "state"\n{CLIENTS}{more}{nodes}',

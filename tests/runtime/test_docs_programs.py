@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -13,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.runtime.ports import free_ports
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -40,13 +41,6 @@ def blocks_below(page: Path, heading: str) -> list[str]:
     assert found, heading
     rest = rest.partition("\n## ")[0]
     return [body for _, body in re.findall(r"^```(\w*)\n(.*?)^```", rest, flags=re.DOTALL | re.MULTILINE)]
-
-
-def free_port() -> int:
-    """For a cluster: below it are no ports that the kernel hands out."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1]) % 8000 + 12_000
 
 
 class Running:
@@ -102,7 +96,7 @@ class Cluster:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        port = free_port()
+        port = free_ports()
         nodes = "".join(
             f'[nodes.{name}]\nid = {number}\naddress = "127.0.0.1"\ntoken_port = {port + 2 * number}\n'
             f"data_port = {port + 2 * number + 1}\n"
@@ -160,7 +154,7 @@ def test_the_programs_print_what_the_pages_say(cluster: Cluster, tmp_path: Path)
     for page, expectations in EXPECTED.items():
         for text, expected in zip(programs(ROOT / page), expectations, strict=True):
             file = tmp_path / "program.py"
-            own_port = OWN_PORT.format(port=free_port()) if "Node(name=" in text else ""
+            own_port = OWN_PORT.format(port=free_ports()) if "Node(name=" in text else ""
             file.write_text(own_port + text, encoding="utf-8")
             program = Running(str(file), *ARGUMENTS.get(page, []), folder=cluster.folder)
             for line in expected:
@@ -198,7 +192,7 @@ def test_the_chat_of_the_tutorial_is_as_the_page_tells_it(tmp_path: Path) -> Non
     page = DOCS / "tutorial" / "first-chat.md"
     (banner,) = blocks_below(page, "2. A cluster on one machine")
     alone, second, third, lines, change, log, back = blocks_below(page, "3. Talk")
-    up = Running("-m", "ordercast.cli.main", "up", "-n", "3", "--port", str(free_port()), folder=tmp_path)
+    up = Running("-m", "ordercast.cli.main", "up", "-n", "3", "--port", str(free_ports()), folder=tmp_path)
     chats: dict[str, Running] = {}
     try:
         printed = up.until("Its log follows")

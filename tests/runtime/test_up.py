@@ -21,20 +21,10 @@ from typing import Any
 
 import pytest
 
-from ordercast.daemon.config import LOCAL_NODES_MAX
+from tests.runtime.ports import free_ports
 
 PATIENCE_S = 60.0
 COMMAND = [sys.executable, "-m", "ordercast.cli.main"]
-
-
-def free_port() -> int:
-    """With room above it for the nodes of a machine."""
-    while True:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = int(probe.getsockname()[1])
-        if port < 65535 - 3 * LOCAL_NODES_MAX:
-            return port
 
 
 def eventually(is_so: Callable[[], bool]) -> None:
@@ -110,7 +100,7 @@ class Stage:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.environment = {**os.environ, "ORDERCAST_FOLDER": str(folder / "run")}
-        self.port = free_port()
+        self.port = free_ports()
         self.programs: list[Program] = []
         self.daemons: dict[str, dict[str, Any]] = {}
 
@@ -158,7 +148,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 def test_three_daemons_serve_clients_and_end_in_order(stage: Stage) -> None:
     cluster = stage.up("-n", "3")
-    assert list(stage.daemons) == ["n1", "n2", "n3"]
+    assert list(stage.daemons) == ["n1", "n2", "n3"], stage.log()
 
     listener = stage.start("listen", "news", "--at", "n3", "--name", "ear", "--count", "5")
     assert listener.line("joined") == "news  ·  this client joined; 1 member: ear@n3"
