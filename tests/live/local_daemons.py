@@ -17,6 +17,7 @@ from ordercast.daemon.config import ClientsConfig, NetworkConfig
 from ordercast.daemon.host import GroupHost
 from ordercast.model.ids import MILLISECOND
 from ordercast.order.ring.config import RingConfig
+from tests.ports import own_ports
 
 PATIENCE_S = 100.0
 _NUMBERS = count(1)
@@ -34,7 +35,7 @@ def live(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
 async def daemons(folder: Path, *names: str) -> AsyncIterator[dict[str, str]]:
     """Addresses by name."""
     ring = RingConfig(cluster=f"daemons {os.getpid()} {next(_NUMBERS)}", consensus_ns=100 * MILLISECOND)
-    network = NetworkConfig(port=20_000 + os.getpid() % 100 * 100)
+    network = NetworkConfig(port=own_ports())
     async with AsyncExitStack() as stack:
         addresses = {}
         for name in names:

@@ -23,6 +23,7 @@ from ordercast.model.events import Event
 from ordercast.model.ids import MILLISECOND
 from ordercast.order.ring.config import RingConfig
 from ordercast.stream.member import Member
+from tests.ports import own_ports
 
 PATIENCE_S = 60.0
 _NUMBERS = count(1)
@@ -51,7 +52,7 @@ def alone(**ring: Any) -> NodeConfig:
 
 def local(ring: RingConfig, **options: Any) -> NodeConfig:
     """Any free place on this machine, away from the usual ports."""
-    return NodeConfig(ring=ring, network=NetworkConfig(port=20_000 + os.getpid() % 100 * 100), **options)
+    return NodeConfig(ring=ring, network=NetworkConfig(port=own_ports()), **options)
 
 
 # Members of groups

@@ -16,15 +16,16 @@ from ordercast.daemon.status import status_of
 from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.networks.config import NetworksConfig, Replication
 from tests.live.stage import eventually, joined, live, messages_of, quick_ring
+from tests.ports import free_ports
 
-PORT = 30_000 + os.getpid() % 100 * 200
+RED, BLUE, GREEN = free_ports(), free_ports(), free_ports()
 
 
-def config(style: Replication, second: int = PORT + 100) -> NodeConfig:
+def config(style: Replication, second: int = BLUE) -> NodeConfig:
     """Whose second network has these ports."""
     return NodeConfig(
         ring=replace(quick_ring(), cluster=f"networks {os.getpid()} {style.value}"),
-        network=NetworkConfig(port=PORT, name="red"),
+        network=NetworkConfig(port=RED, name="red"),
         more_networks=(NetworkConfig(port=second, name="blue"),),
         redundancy=NetworksConfig(replication=style),
     )
@@ -57,7 +58,7 @@ async def test_a_network_that_two_nodes_do_not_share_is_found_and_the_applicatio
     told: list[Alarm] = []
     async with AsyncExitStack() as stack:
         one = Node(config(Replication.ACTIVE), name="a", on_alarm=told.append)
-        other = Node(config(Replication.ACTIVE, PORT + 150), name="b")
+        other = Node(config(Replication.ACTIVE, GREEN), name="b")
         nodes = [await stack.enter_async_context(node) for node in (one, other)]
         await joined(nodes, "room")
         await eventually(lambda: any(alarm.kind is AlarmKind.NETWORK_FAULTY for alarm in told))

@@ -27,6 +27,7 @@ from ordercast.replicated.structures.leader import Leader
 from ordercast.replicated.structures.lock import Lock
 from ordercast.replicated.structures.queue import Queue
 from ordercast.replicated.transfer import Progress
+from tests.ports import own_ports
 
 PATIENCE_S = 60.0
 GROUP = "accounts"
@@ -48,7 +49,7 @@ class Cluster:
     def __init__(self) -> None:
         name = f"replicated {os.getpid()} {next(_NUMBERS)}"
         self.ring = RingConfig(cluster=name, consensus_ns=100 * MILLISECOND)
-        self.network = NetworkConfig(port=20_000 + os.getpid() % 100 * 100)
+        self.network = NetworkConfig(port=own_ports())
         self.stacks: dict[str, AsyncExitStack] = {}
 
     async def node(self, name: str) -> Node:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import pytest
 
 from ordercast.pipeline.session import missing_for_spark
 from ordercast.trace.parquet import RunInfo, write_run
+from tests.ports import free_ports
 from tests.unit.checker.histories import Story, without_delivery
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
@@ -47,13 +47,6 @@ with open_session("test", master, options) as session:
     assert all("ordercast.zip" in each for each in places), places
     sys.exit(run(["verify", folder, "--json"]))
 """
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class _Said:
@@ -111,7 +104,7 @@ def master(tmp_path: Path) -> Iterator[str]:
     problem = missing_for_spark()
     if problem is not None:
         pytest.skip(problem)
-    port = _free_port()
+    port = free_ports()
     url = f"spark://127.0.0.1:{port}"
     with ExitStack() as stack:
         serving = ("--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")

@@ -14,7 +14,7 @@ from typing import Any
 
 from ordercast.cli.status import fetch
 from ordercast.model.errors import UsageError
-from tests.runtime.ports import free_ports
+from tests.ports import free_ports
 
 NAMES = ("alpha", "beta", "gamma")
 PATIENCE_S = 60.0

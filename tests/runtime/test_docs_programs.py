@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.ports import free_ports
+from tests.ports import free_ports
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from tests.runtime.ports import free_ports
+from tests.ports import free_ports
 
 PATIENCE_S = 60.0
 COMMAND = [sys.executable, "-m", "ordercast.cli.main"]

@@ -25,6 +25,12 @@ def free_ports() -> int:
 
 
 @cache
+def own_ports() -> int:
+    """The same at every call: for nodes in this process, whose clusters have names to be told apart by."""
+    return free_ports()
+
+
+@cache
 def _region() -> int:
     for first in random.sample(REGIONS, len(REGIONS)):
         claim = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
