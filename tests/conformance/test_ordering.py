@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -231,7 +232,15 @@ def test_without_a_sign_of_life_the_token_is_sent_again_and_again() -> None:
     solo.submit("busy")
     (first,) = (e for e in solo.pass_token() if isinstance(e, SendTo))
     again = [e for e in solo.wait(2 * KEEP) if isinstance(e, SendTo)]
-    assert again == [first, first]
+    assert again == [replace(first, is_vital=True)] * 2
+
+
+def test_tokens_whose_loss_would_be_noticed_late_are_vital() -> None:
+    """Deviation: on a ring without traffic the token may rest, and nobody sends it again before it can have rested."""
+    solo = Solo().to_operational()
+    solo.submit("busy")
+    busy, idle = ([e for e in solo.pass_token(seq=seq, aru=seq) if isinstance(e, SendTo)] for seq in (0, 1))
+    assert [e.is_vital for e in (*busy, *idle)] == [False, True]
 
 
 def busy() -> Solo:
