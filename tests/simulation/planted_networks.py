@@ -148,20 +148,25 @@ def _batches_are_not_spread(patch: pytest.MonkeyPatch) -> None:
 
 def _resends_on_the_next_network(patch: pytest.MonkeyPatch) -> None:
     """As in the paper: the next may be dead, too."""
-    patch.setattr(Step, "forward_again", _not_vital(Step.forward_again))
+    patch.setattr(Step, "forward_again", _said_to_be(Step.forward_again, is_vital=False))
 
 
 def _idle_tokens_take_turns(patch: pytest.MonkeyPatch) -> None:
     """As in the paper, which knows no rest: a dead network takes the token at every hop of a rotation."""
-    patch.setattr(Step, "forward", _not_vital(Step.forward))
+    patch.setattr(Step, "forward", _said_to_be(Step.forward, is_vital=False))
 
 
-def _not_vital(right: Callable[..., None]) -> Callable[..., None]:
+def _every_token_is_vital(patch: pytest.MonkeyPatch) -> None:
+    """No network is spared: what passive replication is for is lost."""
+    patch.setattr(Step, "forward", _said_to_be(Step.forward, is_vital=True))
+
+
+def _said_to_be(right: Callable[..., None], *, is_vital: bool) -> Callable[..., None]:
     def wrong(step: Step, *arguments: Any) -> None:
         right(step, *arguments)
         for effect in step.effects:
             if isinstance(effect, SendTo):
-                effect.is_vital = False
+                effect.is_vital = is_vital
 
     return wrong
 
@@ -222,6 +227,7 @@ PLANTED = (
         Replication.PASSIVE,
         seeds=(17916,),
     ),
+    PlantedFault("every token is vital", _every_token_is_vital, NetworkPromise.SENDS, Replication.PASSIVE),
     PlantedFault("Figure 5: the largest of itself", _largest_of_itself, None, Replication.PASSIVE),
     PlantedFault(
         "Figure 4: tokens counted when held", _tokens_counted_when_held, None, Replication.PASSIVE, messages=0

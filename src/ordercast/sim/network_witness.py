@@ -20,10 +20,13 @@ from ordercast.networks.config import Replication
 from ordercast.order.ring.states.moves import GATHER, OPERATIONAL
 from ordercast.sim.options import SimOptions
 from ordercast.trace.records import DeliveredBatch, Event, Submitted
+from ordercast.wire.codec import decode
 from ordercast.wire.header import HEADER, PREFIX, RETRANSMITTED, MessageKind
+from ordercast.wire.messages import Token
 
 WITNESSES_MAX = 5
 ROTATIONS_MAX = 8  # in which every message is delivered that is submitted while networks fail
+CLUSTER = slice(4, 12)  # where a packet says whose it is
 HOP_NS = 2 * MILLISECOND  # more than a hop takes when nothing fails
 
 Key = tuple[RingId, int]  # of a packet: its ring and its number there
@@ -34,6 +37,13 @@ def parsed(packet: bytes) -> tuple[RingId, int, int, int]:
     prefix, _, flags, _, _, _, seq, _, _ = HEADER.unpack_from(packet)
     ring = RingId(*PREFIX.unpack(prefix)[4:])
     return ring, seq, flags, int.from_bytes(packet[72:80], "big")
+
+
+def _is_idle(packet: bytes) -> bool:
+    """Whether a token says that nobody misses anything: only then it may rest somewhere."""
+    token = decode(packet, packet[CLUSTER])
+    assert isinstance(token, Token)
+    return token.seq == token.aru and not token.requests
 
 
 @dataclass(slots=True)
@@ -197,11 +207,12 @@ class NetworkWitness:
         is_token = effect.packet[3] == MessageKind.TOKEN
         ring, _, _, number = parsed(effect.packet)
         is_again = is_token and conduct.forwarded == (ring, number)
-        self._check_networks(
-            process, conduct, effect.networks, is_shared=is_token and not is_again and not effect.is_vital
-        )
+        is_shared = is_token and not is_again and not effect.is_vital
+        self._check_networks(process, conduct, effect.networks, is_shared=is_shared)
         if not is_token:
             return
+        if effect.is_vital and not is_again and not _is_idle(effect.packet):
+            self._found(NetworkPromise.SENDS, process, "a token of a busy ring was called vital")
         conduct.forwarded = ring, number
         sent = [conduct.sent[network] for network in conduct.good]
         bound = self._copies(conduct.good)
