@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event as Signal
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -400,3 +401,19 @@ def test_a_file_of_another_format_is_refused(tmp_path: Path, monkeypatch: pytest
     monkeypatch.undo()
     with pytest.raises(TraceError, match="has trace format 2, this Ordercast reads format 1"):
         read_live(tmp_path)
+
+
+def test_a_process_that_does_not_run_between_two_looks_at_the_clocks_is_not_wrong_by_that_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, offset, pauses = [1000], 5_000_000, [0, 7_000_000, 0, 0, 0, 9_000_000]  # before the first readings
+
+    def monotonic() -> int:
+        clock[0] += 10 + (pauses.pop(0) if pauses else 0)
+        return clock[0]
+
+    def wall() -> int:
+        return monotonic() + offset
+
+    monkeypatch.setattr(live, "time", SimpleNamespace(monotonic_ns=monotonic, time_ns=wall))
+    assert live.wall_offset_ns() == offset
