@@ -156,16 +156,17 @@ class Networks:
             counts = counted.get(data[TRANSMITTER])
             if counts is not None:
                 counts.counts[network] += count  # what `Counts.add` does, less the price of a call
-                counts.left -= count
-                if counts.left <= 0 and (behind := counts.look()):
+                left = counts.left = counts.left - count
+                if left <= 0 and (behind := counts.look()):
                     member = self._watch.members[data[TRANSMITTER]]
                     self._blame(behind, Evidence.MESSAGES, member, counts, now, effects)
             passed += 1
-        up, is_first = packets, False
+        is_first = False
         if passed < len(packets):
             up = list(packets[:passed])
             is_first = self._sort_out(packets[passed:], up, now, effects)
-        if up and (inner := self._engine.receive(up, now)):
+            packets = up
+        if packets and (inner := self._engine.receive(packets, now)):
             effects += self._outward(inner, now)
         if self._gate.packet is not None:
             self._release(now, effects, is_first=is_first)
