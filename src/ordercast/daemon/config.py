@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from ipaddress import ip_address
 from pathlib import Path
-from typing import NamedTuple
 
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import SECOND, NodeId
+from ordercast.model.roster import Entry, Place, Roster
 from ordercast.networks.config import NetworksConfig
 from ordercast.order.ring.config import RingConfig
 
@@ -37,14 +37,6 @@ class TraceLevel(Enum):
     FULL = "full"  # every message too: what `ordercast check` needs for a verdict
 
 
-class Place(NamedTuple):
-    """Where a node receives on one of several networks."""
-
-    address: str
-    token_port: int
-    data_port: int
-
-
 @dataclass(frozen=True, slots=True)
 class Peer:
     """Where a node receives."""
@@ -55,6 +47,11 @@ class Peer:
     token_port: int = PORT + 1
     data_port: int = PORT  # used by the unicast transport alone
     more: tuple[Place, ...] = ()  # and on the other networks, where there are several
+
+    @property
+    def entry(self) -> Entry:
+        """The same in a roster."""
+        return Entry(self.node, self.name, (Place(self.address, self.token_port, self.data_port), *self.more))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +97,8 @@ class NodeConfig:
     name: str = ""  # empty: n1, n2, …
     node: NodeId | None = None  # None: the first that is free on this machine
     peers: tuple[Peer, ...] = ()  # everybody, this node too; empty: all on this machine
+    nodes_version: int = 1  # of that list of nodes
+    source: Path | None = None  # the file that says all this; read again by a reload
     ring: RingConfig = field(default_factory=RingConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
     more_networks: tuple[NetworkConfig, ...] = ()  # redundant ones beside it
@@ -127,6 +126,13 @@ class NodeConfig:
             if peer.node == node:
                 return peer
         raise UsageError(f"node {node} is not in the configuration")
+
+    @property
+    def roster(self) -> Roster:
+        """Everybody; on one machine all nodes that it can have."""
+        everybody = self.peers or tuple(local_peer(NodeId(n), self.network.port) for n in range(1, LOCAL_NODES_MAX + 1))
+        entries = tuple(sorted(peer.entry for peer in everybody))
+        return Roster(self.nodes_version if self.peers else 0, entries)
 
     @property
     def networks(self) -> tuple[NetworkConfig, ...]:
@@ -163,6 +169,10 @@ class NodeConfig:
     def _packet_size(self) -> int:
         version = ip_address(self.peers[0].address if self.peers else LOOPBACK).version
         return self.network.mtu - (28 if version == 4 else 48)
+
+
+def peer_from(entry: Entry) -> Peer:
+    return Peer(entry.node, entry.name, *entry.places[0], entry.places[1:])
 
 
 def local_peer(node: NodeId, port: int = PORT) -> Peer:

@@ -22,6 +22,7 @@ from ordercast.daemon.config_keys import (
     NODE,
     NODE_ON_SEVERAL,
     NODES,
+    NODES_VERSION,
     REPLICATION,
     RING,
     TABLES,
@@ -120,6 +121,8 @@ def read_cluster(path: Path) -> ClusterFile:
     peers, status_ports = _peers(tables[NODES], networks, problems)
     config = NodeConfig(
         peers=tuple(peers),
+        nodes_version=_nodes_version(document, problems),
+        source=path,
         ring=RingConfig(cluster=cluster, **values["ring"]),
         network=networks[0],
         more_networks=networks[1:],
@@ -169,13 +172,18 @@ def _table(document: Mapping[str, Any], name: str, problems: list[str]) -> dict[
 
 def _cluster(document: Mapping[str, Any], problems: list[str]) -> str:
     """The one key outside of tables. Strangers on one network must not merge by accident, so it has no default."""
-    known = (CLUSTER.name, REPLICATION.name, COPIES.name, *TABLES, NETWORKS, NODES)
+    known = (CLUSTER.name, NODES_VERSION.name, REPLICATION.name, COPIES.name, *TABLES, NETWORKS, NODES)
     strange = [name for name in document if name not in known]
     problems += [f"{name} is not a key{elsewhere(name, '') or suggestion(name, known)}" for name in strange]
     if CLUSTER.name not in document:
         problems.append('cluster is missing: name the cluster at the top of the file, such as cluster = "shop"')
         return ""
     return str(read_table({CLUSTER.name: document[CLUSTER.name]}, (CLUSTER,), "", problems).get(CLUSTER.field, ""))
+
+
+def _nodes_version(document: Mapping[str, Any], problems: list[str]) -> int:
+    given = {name: value for name, value in document.items() if name == NODES_VERSION.name}
+    return int(read_table(given, (NODES_VERSION,), "", problems).get(NODES_VERSION.field, 1))
 
 
 def _trace(values: dict[str, Any], folder: Path) -> TraceConfig:

@@ -20,6 +20,7 @@ from ordercast.daemon.config import TraceLevel, Transport
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import NODE_MAX
 from ordercast.model.quantities import duration_from, size_from
+from ordercast.model.roster import VERSION_MAX
 from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.order.ring.config import RingConfig
 
@@ -148,6 +149,7 @@ def _ring_key(name: str, kind: object) -> Key:
 
 
 CLUSTER = Key("cluster", "cluster", read_text)  # stands before the first table
+NODES_VERSION = Key("nodes_version", "nodes_version", partial(read_integer, low=1, high=VERSION_MAX))  # likewise
 NETWORK = (
     Key("transport", "transport", partial(read_choice, choices=Transport)),
     Key("group", "group", read_group),

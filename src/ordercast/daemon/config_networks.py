@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ordercast.daemon.config import NetworkConfig, NodeConfig, Place
+from ordercast.daemon.config import NetworkConfig, NodeConfig
 from ordercast.daemon.config_keys import (
     COPIES,
     NAMED_NETWORK,
@@ -18,6 +18,7 @@ from ordercast.daemon.config_keys import (
     shown,
 )
 from ordercast.daemon.rules_text import in_the_words_of_the_file
+from ordercast.model.roster import Place
 from ordercast.networks.config import NETWORKS_MAX, NetworksConfig
 
 

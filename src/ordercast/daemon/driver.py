@@ -19,6 +19,7 @@ from ordercast.model.effects import (
     Broadcast,
     Deliver,
     Effect,
+    Enlisted,
     InstallView,
     Left,
     Persist,
@@ -30,6 +31,7 @@ from ordercast.model.errors import UsageError
 from ordercast.model.ids import SECOND, Instant, node_of
 from ordercast.model.inputs import Lane, Packet, Submission, Submissions
 from ordercast.model.notes import Dropped, Moved, Note, Occurred
+from ordercast.model.roster import Roster
 from ordercast.order.engine import Engine
 
 REASONS_MAX = 100  # for refusing a packet: a stranger must not fill our memory with them
@@ -44,6 +46,7 @@ class Application(Protocol):
     def on_deliver(self, deliver: Deliver, at: Instant) -> None: ...
     def on_view(self, effect: InstallView, at: Instant) -> None: ...
     def on_room(self) -> None: ...
+    def on_enlisted(self, effect: Enlisted) -> None: ...
     def on_alarm(self, alarm: Alarm, at: Instant) -> None: ...
     def on_note(self, note: Note, at: Instant) -> None: ...
     def on_left(self, at: Instant) -> None: ...
@@ -116,6 +119,12 @@ class Driver:
         if not self._is_stopped:
             now = _now()
             self._protected(lambda: self._engine.behind(is_behind, now), now)
+
+    def enlist(self, roster: Roster) -> None:
+        """UsageError when it is not newer than what the engine has. Not from within an effect."""
+        now = _now()
+        effects = self._engine.enlist(roster, now)
+        self._protected(lambda: effects, now)
 
     def leave(self) -> None:
         now = _now()
@@ -208,6 +217,8 @@ class Driver:
                     self._persist(effect)
                 case Room():
                     application.on_room()
+                case Enlisted():
+                    application.on_enlisted(effect)
                 case Alarm():
                     self._raise(effect, now)
                 case Left():

@@ -15,17 +15,18 @@ from time import monotonic_ns
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from ordercast.daemon.config import NodeConfig, TraceLevel
+from ordercast.daemon.config import NodeConfig, TraceLevel, peer_from
 from ordercast.daemon.counters import Counters
 from ordercast.daemon.driver import Driver
 from ordercast.daemon.sockets import Sockets
 from ordercast.daemon.status_parts import ClientsStatus
 from ordercast.daemon.storage import FolderStorage, MemoryStorage, Storage
-from ordercast.model.effects import Alarm, AlarmKind, Deliver, InstallView
+from ordercast.model.effects import Alarm, AlarmKind, Deliver, Enlisted, InstallView
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant, ProcessId, node_of, process_id_from, process_text
 from ordercast.model.inputs import Submissions
 from ordercast.model.notes import Note
+from ordercast.model.roster import Roster
 from ordercast.model.service import Service
 from ordercast.model.view import View
 from ordercast.networks.layer import Networks
@@ -115,8 +116,37 @@ class Participant(ABC):
             self.started_at = self.now()
             self._record(Started(self.started_at, self.process, self.engine.promises, self._storage.kept))
             self._driver.start()
+            self._enlist_at_start(self._driver)
             self._look_after()
             undo.pop_all()
+
+    def _enlist_at_start(self, driver: Driver) -> None:
+        """The file's node list; an earlier life may have stored a newer one, which is told and kept."""
+        try:
+            driver.enlist(self.config.roster)
+        except UsageError as error:
+            text = f"the stored node list is kept, for the file is not newer: {error}"
+            self.counters.alarms.append((self.now(), Alarm(AlarmKind.NODE_LISTS_DIFFER, text, self.process)))
+
+    def enlist(self, roster: Roster) -> None:
+        """Take a newer node list. UsageError, and nothing changed, when it cannot be taken."""
+        if self.config.is_local:
+            raise UsageError("the nodes of one machine without a file have no list: any of them may join")
+        entry = roster.entry(node_of(self.process))
+        if entry is not None and len(entry.places) != len(self.networks):
+            raise UsageError(f"the node list has {len(entry.places)} addresses for each node, not {len(self.networks)}")
+        self.config.layer.validate(self.config.ring, len(roster.entries))
+        self._running().enlist(roster)
+
+    def on_enlisted(self, effect: Enlisted) -> None:
+        if self.config.is_local:
+            return
+        peers = tuple(peer_from(entry) for entry in sorted({*effect.roster.entries, *effect.tolerated}))
+        if all(peer.node != node_of(self.process) for peer in peers):
+            peers = (*peers, self.config.me())  # removed, and still here
+        self.config = replace(self.config, peers=peers, nodes_version=effect.roster.version)
+        for number, sockets in enumerate(self.networks):
+            sockets.reach(self.config.on(number).peers)
 
     def _open_sockets(self, config: NodeConfig) -> NodeConfig:
         """Of every network; on the first one a node without an id finds one."""

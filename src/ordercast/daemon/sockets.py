@@ -13,7 +13,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ordercast.daemon.config import LOCAL_NODES_MAX, NodeConfig, Peer, Transport, local_peer
+from ordercast.daemon.config import LOCAL_NODES_MAX, NodeConfig, Peer, Transport, local_peer, peer_from
 from ordercast.daemon.lanes import LaneSocket
 from ordercast.daemon.sends import SEGMENTS_MAX, segmented, singles
 from ordercast.daemon.udp import (
@@ -56,14 +56,15 @@ class Sockets:
             self.token = LaneSocket(Lane.TOKEN, token, f"{me.address} port {me.token_port}", number)
             self.data = self._open_data(me)
             self._sender = self._open_sender(me)
-            self._targets = self._broadcast_targets()
+            self._token_addresses: dict[NodeId, Address] = {}
+            self._targets: list[Address | None] = []
             for opened in self._opened:
                 ask_for_buffers(opened, config.network.buffer_size)
             self.segmentation = config.network.segmentation and self._find_segmentation()
         except BaseException:
             self.close()
             raise
-        self._token_addresses: dict[NodeId, Address] = {}
+        self.reach([peer_from(entry) for entry in self.config.roster.entries])
 
     def packets_held(self, packet_size: int) -> int:
         """How many packets the receive buffer holds for sure: the kernel counts the memory that it spends on each."""
@@ -87,18 +88,27 @@ class Sockets:
             counters.packets_sent += -(-len(data) // size)
 
     def send_to(self, node: NodeId, packet: bytes) -> None:
-        address = self._token_addresses.get(node)
-        if address is None:
-            peer = self.config.peer(node)
-            address = self._token_addresses[node] = address_of(peer.address, peer.token_port)
+        """To one node. Whatever is in the way is counted: the token is sent again, and a peer that cannot be reached
+        has failed."""
         counters = self.token.counters
+        address = self._token_addresses.get(node)
         try:
+            if address is None:
+                raise OSError(errno.EHOSTUNREACH, f"node {node} is not on the node list")
             self.token.socket.sendto(packet, address)
             counters.packets_sent += 1
             counters.bytes_sent += len(packet)
             counters.sends += 1
-        except OSError:
-            counters.send_failures += 1  # the token is sent again, and a peer that cannot be reached has failed
+        except (OSError, OverflowError, ValueError):
+            counters.send_failures += 1
+
+    def reach(self, peers: Sequence[Peer]) -> None:
+        """These are the nodes now, this one among them."""
+        self.config = replace(self.config, peers=() if self.config.is_local else tuple(peers))
+        self._token_addresses = {peer.node: address_of(peer.address, peer.token_port) for peer in peers}
+        self._targets = self._broadcast_targets()
+        if self.transport is Transport.MULTICAST and not self._is_looping:
+            self._loop_back(self._sender, self.config.me())
 
     def _send(self, pieces: Sequence[bytes | memoryview], size: int, target: Address | None) -> None:
         """Packets of one size in one call; the kernel cuts them apart."""
@@ -137,9 +147,8 @@ class Sockets:
         opened.setblocking(True)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", 0, SEND_PATIENCE_US))
         if self.transport is Transport.MULTICAST:
-            route_multicast(opened, me.address, self.config.network.ttl, loop=self._has_neighbours(me))
-            if self._has_neighbours(me):
-                self.data.drops_echoes = drop_echoes(self.data.socket, opened)
+            self._is_looping = False
+            self._loop_back(opened, me)
             try:
                 opened.connect(address_of(self.config.network.group, self.config.network.port, me.address))
             except OSError as error:
@@ -148,6 +157,13 @@ class Sockets:
                     "add one (ip route add 224.0.0.0/4 dev …) or set transport to unicast"
                 ) from error
         return opened
+
+    def _loop_back(self, sender: socket.socket, me: Peer) -> None:
+        """Multicast comes back to this machine if other nodes run here, and to them alone."""
+        self._is_looping = self._has_neighbours(me)
+        route_multicast(sender, me.address, self.config.network.ttl, loop=self._is_looping)
+        if self._is_looping:
+            self.data.drops_echoes = drop_echoes(self.data.socket, sender)
 
     def _broadcast_targets(self) -> list[Address | None]:
         if self.transport is Transport.MULTICAST:

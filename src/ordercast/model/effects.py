@@ -14,6 +14,7 @@ from itertools import count
 
 from ordercast.model.ids import MAIN, Attachment, Duration, Position, ProcessId, RingId, Seq
 from ordercast.model.notes import Evidence, Note
+from ordercast.model.roster import Entry, Roster
 from ordercast.model.view import View
 
 # The messages of one packet, or of several in a row with equally many: (seq of the first, originator, senders,
@@ -109,6 +110,9 @@ class AlarmKind(Enum):
     NETWORK_FAULTY = "network faulty"
     NETWORK_REPAIRED = "network repaired"
     NO_GOOD_NETWORK = "no good network"
+    UNLISTED_NODE = "unlisted node"
+    NODE_LISTS_DIFFER = "node lists differ"
+    REMOVED = "removed from the cluster"
 
 
 @dataclass(slots=True)
@@ -124,6 +128,14 @@ class Alarm:
 
 
 @dataclass(slots=True)
+class Enlisted:
+    """The roster of this process has changed, or whom it has to reach beside the nodes on it."""
+
+    roster: Roster
+    tolerated: tuple[Entry, ...] = ()  # dropped here, and not yet by all others
+
+
+@dataclass(slots=True)
 class Left:
     """The orderly leave is complete: nothing more will come from this engine."""
 
@@ -135,7 +147,7 @@ class Record:
     note: Note
 
 
-Effect = Broadcast | SendTo | Deliver | InstallView | Persist | Room | Alarm | Left | Record
+Effect = Broadcast | SendTo | Deliver | InstallView | Persist | Room | Alarm | Enlisted | Left | Record
 
 
 def position_of(deliver: Deliver, message: Delivered) -> Position:

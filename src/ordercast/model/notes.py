@@ -73,6 +73,11 @@ class Occurrence(Enum):
     TOKEN_RESTED = "token rested"
     RING_WOKEN = "resting ring woken"
     PAUSE_NOTICED = "own pause noticed"
+    STRANGER_REFUSED = "node refused that is not on the node list"
+    ROSTER_ADOPTED = "node list adopted"
+    ROSTER_LEARNT = "newer node list taken over from another member"
+    NEWCOMER_HELD = "newcomer held back by a differing node list"
+    MEMBER_DROPPED = "member dropped by all other node lists"
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,13 @@ class NetworkPromise(Enum):
     DELAY = "networks: a fault of a network delays for a bounded time"
 
 
-AnyPromise = Promise | GroupPromise | ReplicaPromise | NetworkPromise
+class RosterPromise(Enum):
+    """What node lists guarantee; judged in the simulator, which alone knows the list of every process at any time."""
+
+    ADMISSION = "node lists: nobody is taken in whom a member's list does not name"
+
+
+AnyPromise = Promise | GroupPromise | ReplicaPromise | NetworkPromise | RosterPromise
 
 
 @dataclass(frozen=True, slots=True)

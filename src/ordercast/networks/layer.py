@@ -17,6 +17,7 @@ from ordercast.model.ids import Incarnation, Instant, NodeId, ProcessId, RingId,
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.notes import Evidence, Release, TokenReleased
 from ordercast.model.promises import Promises
+from ordercast.model.roster import Roster
 from ordercast.model.view import View, ViewKind
 from ordercast.networks.active import Active
 from ordercast.networks.active_passive import ActivePassive
@@ -121,6 +122,9 @@ class Networks:
 
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
         return self._outward(self._engine.interest(changes, now), now)
+
+    def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
+        return self._outward(self._engine.enlist(roster, now), now)
 
     def behind(self, is_behind: bool, now: Instant) -> list[Effect]:
         return self._outward(self._engine.behind(is_behind, now), now)

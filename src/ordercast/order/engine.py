@@ -14,6 +14,7 @@ from ordercast.model.effects import Effect
 from ordercast.model.ids import Incarnation, Instant, RingId, Seq
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.promises import Promises
+from ordercast.model.roster import Roster
 
 
 class Engine(Protocol):
@@ -35,6 +36,9 @@ class Engine(Protocol):
 
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
         """Which groups have members where."""
+
+    def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
+        """Take this roster in place of the older one. UsageError, and nothing changed, when it is not newer."""
 
     def wake(self, now: Instant) -> list[Effect]:
         """Time has passed."""

@@ -12,6 +12,7 @@
     0.5s lossy 20% net1
     0.6s slow 3ms net1
     0.7s mend net1
+    0.3s reload n1 2 n0 n1 n2 ordered
 
 First when, counted from the start; then what; then to whom, and for how long where that makes sense. Where there are
 several networks, `net1` names the second of them.
@@ -39,6 +40,7 @@ _EXAMPLES = {
     FaultKind.LOSSY: "0.5s lossy 20% net1",
     FaultKind.SLOW: "0.6s slow 3ms net1",
     FaultKind.MEND: "0.7s mend net1",
+    FaultKind.RELOAD: "0.3s reload n1 2 n0 n1 n2 (version 2 of the node list; may end with ordered, or other)",
 }
 _OF_NETWORKS = (FaultKind.DOWN, FaultKind.LOSSY, FaultKind.SLOW, FaultKind.MEND)
 
@@ -87,6 +89,9 @@ def fault_text(fault: Fault) -> str:
             words.append(duration_text(fault.duration_ns))
         case FaultKind.HEAL | FaultKind.DOWN | FaultKind.MEND:
             pass
+        case FaultKind.RELOAD:
+            words += [f"n{fault.node}", f"{fault.version}", *(f"n{node}" for node in fault.listed)]
+            words += [fault.variant] if fault.variant else []
         case _:
             words.append(f"n{fault.node}")
     return " ".join(words if fault.network is None else [*words, f"net{fault.network}"])
@@ -114,9 +119,20 @@ def _fault_of(kind: FaultKind, at: int, arguments: list[str]) -> Fault:
         case FaultKind.PAUSE | FaultKind.FLOOD:
             _expect(arguments, 2, "needs one node and one duration")
             return Fault(at, kind, node=_node_from(arguments[0]), duration_ns=_positive(arguments[1]))
+        case FaultKind.RELOAD:
+            return _reload_from(at, arguments)
         case _:
             _expect(arguments, 1, "needs one node")
             return Fault(at, kind, node=_node_from(arguments[0]))
+
+
+def _reload_from(at: int, arguments: list[str]) -> Fault:
+    variant = arguments.pop() if arguments[-1:] and arguments[-1] in ("ordered", "other") else ""
+    if len(arguments) < 3 or not arguments[1].isdigit():
+        raise ValueError("needs one node, a version and the nodes of the list")
+    node, version = _node_from(arguments[0]), int(arguments[1])
+    listed = tuple(_node_from(name) for name in arguments[2:])
+    return Fault(at, FaultKind.RELOAD, node=node, version=version, listed=listed, variant=variant)
 
 
 def _expect(arguments: list[str], count: int, words: str) -> None:

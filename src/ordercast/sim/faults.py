@@ -27,6 +27,7 @@ class FaultKind(Enum):
     LOSSY = "lossy"  # `network` loses packets, each with `chance`
     SLOW = "slow"  # `network` takes `duration_ns` longer for every hop
     MEND = "mend"  # `network` works again
+    RELOAD = "reload"  # `node` gets a node list of this `version`, with the hosts `listed`
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +40,18 @@ class Fault:
     duration_ns: int = 0
     network: int | None = None  # None: all of them
     chance: float = 0.0
+    version: int = 0
+    listed: tuple[int, ...] = ()
+    variant: str = ""  # of the node list: ordered, or other than that of the others
 
     def problem(self, nodes: int, networks: int = 1) -> str | None:
         """What makes this fault impossible in a cluster of that size, in words."""
-        named = {self.node, *(n for group in self.groups for n in group), *(n for link in self.links for n in link)}
+        named = {
+            self.node,
+            *self.listed,
+            *(n for group in self.groups for n in group),
+            *(n for link in self.links for n in link),
+        }
         strangers = sorted(n for n in named if not 0 <= n < nodes)
         if strangers:
             return f"fault {self.kind.value!r} names node {strangers[0]}, there are 0..{nodes - 1}"
@@ -71,6 +80,9 @@ class Fault:
                 return f"lose token for {self.duration_ns / 1e6:.0f} ms"
             case FaultKind.PAUSE | FaultKind.FLOOD:
                 return f"{self.kind.value} n{self.node} for {self.duration_ns / 1e6:.0f} ms"
+            case FaultKind.RELOAD:
+                names = " ".join(f"n{node}" for node in self.listed)
+                return f"reload n{self.node}: version {self.version} of {names}{self.variant and ', ' + self.variant}"
             case _:
                 return f"{self.kind.value} n{self.node}"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
@@ -16,6 +17,7 @@ from ordercast.model.effects import (
     Broadcast,
     Deliver,
     Effect,
+    Enlisted,
     InstallView,
     Left,
     Persist,
@@ -23,8 +25,10 @@ from ordercast.model.effects import (
     Room,
     SendTo,
 )
+from ordercast.model.errors import UsageError
 from ordercast.model.ids import Incarnation, Instant, NodeId, ProcessId, node_of, process_id_from
 from ordercast.model.inputs import Lane, Packet, Submission
+from ordercast.model.roster import Roster
 from ordercast.model.service import Service
 from ordercast.model.view import View, ViewKind
 from ordercast.order.engine import Engine
@@ -89,12 +93,15 @@ class Host:
     paused_until: int = 0
     narrow_until: int = 0  # the receive buffer is nearly full until then
     has_left: bool = False
+    roster: Roster | None = None  # what its file says
+    reached: set[int] | None = None  # nodes that packets are sent to; None: everybody
 
     # Beginnings and ends
 
     def start(self) -> None:
         kept_storage = bool(self.disk) or self.lives == 0
         self.has_left = False
+        self.reached = None
         self.lives += 1
         engine = self.make_engine(NodeId(self.node))
         process = process_id_from(NodeId(self.node), Incarnation(self.lives))
@@ -105,8 +112,20 @@ class Host:
         self.life = Life(engine, process, inbox, processor, station=self._station(process))
         self.world.record(Started(self._at(), process, engine.promises, kept_storage))
         self._carry_out(engine.start(dict(self.disk), Incarnation(self.lives), self.local_now()))
+        if self.roster is not None:
+            self.enlist(self.roster)
         if self.world.replicas is not None:
             self.world.replicas.daemon_started(self.node)
+
+    def enlist(self, roster: Roster) -> None:
+        """The file has changed, and is read if the host runs; a list that is not newer is refused."""
+        if self.roster is None or roster.version > self.roster.version:
+            self.roster = roster
+        if self.is_paused:
+            self.world.schedule(self.paused_until, self.enlist, roster)
+        elif self.life is not None and not self.has_left:
+            with suppress(UsageError):
+                self._input(self.life, self.life.engine.enlist(roster, self.local_now()))
 
     def crash(self) -> None:
         if self.life is not None:
@@ -289,9 +308,10 @@ class Host:
                 for number in effect.networks:
                     world.networks[number].broadcast(self.node, others, packets, departure)
             case SendTo():
-                target = world.hosts[node_of(effect.process)]
-                for number in effect.networks:
-                    world.networks[number].unicast(self.node, target.node, effect.packet, departure)
+                target = node_of(effect.process)
+                if target < len(world.hosts) and (self.reached is None or target in self.reached):
+                    for number in effect.networks:
+                        world.networks[number].unicast(self.node, target, effect.packet, departure)
             case Deliver():
                 self._deliver(life, effect)
             case InstallView():
@@ -309,6 +329,10 @@ class Host:
                 self._close(life, End.DAEMON_LEFT)
             case Room():
                 pass
+            case Enlisted():
+                self.reached = {entry.node for entry in (*effect.roster.entries, *effect.tolerated)}
+                if world.roster_witness is not None:
+                    world.roster_witness.enlisted(life.process, effect.roster)
             case _:
                 assert_never(effect)
 

@@ -10,7 +10,7 @@ from ordercast.model.ids import MICROSECOND, MILLISECOND, NODE_MAX, SECOND
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig
 from ordercast.order.ring.config import RingConfig
-from ordercast.sim.faults import Fault
+from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.users import STRUCTURES
 from ordercast.trace.records import STAMP_SIZE
 
@@ -119,6 +119,10 @@ class SimOptions:
     disk_ns: int = 300 * MICROSECOND  # a write to stable storage, up to twice this
     clock_drift: float = 0.0  # clocks run up to this fraction fast or slow
 
+    # Node lists
+    rosters: tuple[tuple[int, ...], ...] = ()  # whom the file of each host names at first, version 1; none: everybody
+    is_unicast: bool = False  # a packet for everybody goes to those on the list alone
+
     # Faults: scripted, then random ones
     faults: tuple[Fault, ...] = ()
     random_faults: int = 0  # how many more, drawn from the seed
@@ -181,6 +185,14 @@ class SimOptions:
                     "a link's delays must be positive and rise",
                 )
                 for link in self.links
+            ),
+            (
+                not self.rosters or len(self.rosters) == self.nodes,
+                "rosters must be given for every host, or for none",
+            ),
+            (
+                bool(self.rosters) or all(fault.kind is not FaultKind.RELOAD for fault in self.faults),
+                "reload is for hosts with node lists: give rosters",
             ),
             (all(factor > 0 for _, factor in self.slow_hosts), "a slow host's factor must be positive"),
             *(

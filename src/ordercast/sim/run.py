@@ -30,6 +30,7 @@ from ordercast.sim.faults import Fault
 from ordercast.sim.network_swarm import release_row, turn_row
 from ordercast.sim.network_witness import NetworkWitness
 from ordercast.sim.options import SimOptions
+from ordercast.sim.rosters import RosterWitness
 from ordercast.sim.world import World
 from ordercast.trace.client_records import ClientEvent
 from ordercast.trace.records import DeliveredBatch, Event, Installed, Noted, Started
@@ -170,6 +171,9 @@ def simulate(
         observers.append(world.witness.observe)
         for network in world.networks:
             network.witness = world.witness.arriving
+    if options.rosters:
+        world.roster_witness = RosterWitness()
+        observers.append(world.roster_witness.observe)
     if script is not None:
         script(world)
     settled = world.run(make_engine or partial(engine_of, options, verbose))
@@ -179,6 +183,8 @@ def simulate(
         verdicts += world.witness.verdicts()
         tally.counts[f"networks: {options.networks.replication.value}"] += 1
         tally.counts.update(f"networks: {fault.kind.value}" for fault in options.faults if fault.network is not None)
+    if world.roster_witness is not None:
+        verdicts += world.roster_witness.verdicts()
     tally.counts.update(world.group_counts)
     return Result(
         seed,

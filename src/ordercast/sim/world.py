@@ -26,6 +26,7 @@ from ordercast.sim.network import Network
 from ordercast.sim.network_witness import NetworkWitness
 from ordercast.sim.options import Line, SimOptions
 from ordercast.sim.replicas import Replicas
+from ordercast.sim.rosters import FIRST, RosterWitness, last_roster, sim_roster
 from ordercast.sim.station import Station
 from ordercast.trace.client_records import Calm, ClientEvent
 from ordercast.trace.records import (
@@ -63,6 +64,7 @@ class World:
     alarms: list[tuple[int, ProcessId, Alarm]] = field(default_factory=list)
     networks: list[Network] = field(default_factory=list)  # several of them, where they are redundant
     witness: NetworkWitness | None = None  # judges what the layer does with several networks
+    roster_witness: RosterWitness | None = None  # judges who was taken in, where there are node lists
     group_counts: Counter[str] = field(default_factory=Counter)  # what happened in the groups
     names: dict[tuple[int, str], ProcessId] = field(default_factory=dict)  # of clients: where each was last used
     rule: Rule | None = None  # a script's own: asked when a packet arrives, False loses it
@@ -126,7 +128,9 @@ class World:
         return None if host.life is None or host.has_left else host.life.station
 
     def others(self, node: int) -> list[int]:
-        return [host.node for host in self.hosts if host.node != node]
+        """Whom a packet for everybody goes to."""
+        reached = self.hosts[node].reached if self.options.is_unicast else None
+        return [host.node for host in self.hosts if host.node != node and (reached is None or host.node in reached)]
 
     # One run
 
@@ -136,6 +140,8 @@ class World:
         for node in range(options.nodes):
             drift = rng.uniform(-options.clock_drift, options.clock_drift)
             host = Host(self, node, make_engine, drift, dict(options.slow_hosts).get(node, 1.0))
+            if options.rosters:
+                host.roster = sim_roster(FIRST, options.rosters[node])
             self.hosts.append(host)
             self.schedule(0 if options.all_at_once else rng.randrange(0, options.fault_time_ns // 4), self._boot, host)
         faults = (*options.faults, *random_faults(options.random_faults, options.nodes, options.fault_time_ns, rng))
@@ -313,6 +319,8 @@ class World:
                 host.paused_until = self.now + fault.duration_ns
             case FaultKind.LEAVE:
                 host.leave()
+            case FaultKind.RELOAD:
+                host.enlist(sim_roster(fault.version, fault.listed, fault.variant))
             case FaultKind.FLOOD:
                 host.narrow_until = self.now + fault.duration_ns
 
@@ -352,6 +360,8 @@ class World:
                 self._restart(host)
             if host.life is not None:
                 host.life.crash_at_write = None
+            if self.options.rosters:
+                host.enlist(last_roster(self.options))
         alive = tuple(host.life.process for host in self.hosts if host.life is not None and not host.has_left)
         healed = Healed(Instant(self.now), alive)
         self.record(healed)

@@ -13,6 +13,7 @@ from typing import assert_never
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ProcessId, RingId, Seq, TokenSeq
 from ordercast.model.notes import NetworkState
+from ordercast.model.roster import Claim
 from ordercast.model.view import ChangeReason
 from ordercast.wire.header import (
     CLUSTER_SIZE,
@@ -34,9 +35,11 @@ from ordercast.wire.messages import (
     Member,
     Message,
     Probe,
+    RosterCopy,
     Token,
     Wake,
 )
+from ordercast.wire.roster import decode_roster, encode_roster
 
 REQUESTS_MAX = 4096
 DIGESTS_MAX = 64
@@ -48,6 +51,7 @@ COMMIT = struct.Struct(">QBHH")  # token_seq, reason, members, extension size
 MEMBER = struct.Struct(">QBQQQQ")  # process, flags, old ring seq, old ring representative, old_aru, high_delivered
 JOIN = struct.Struct(">QQIBQHHB")  # number, ring_seq, forwards, reason, blamed, candidates, failed, digests
 ANNOUNCEMENT = struct.Struct(">HH")  # members, heard
+CLAIM = struct.Struct(">IQ")  # version and digest of the roster, at the end of Joins and announcements
 PROBE = struct.Struct(">QBBB")  # number, network, state, flags
 assert (TOKEN.size, RUN.size, COMMIT.size, MEMBER.size, JOIN.size, ANNOUNCEMENT.size) == (43, 10, 13, 41, 34, 4)
 
@@ -266,7 +270,7 @@ def encode_join(cluster: bytes, join: Join) -> bytes:
         len(join.digests),
     )
     digests = struct.pack(f">{len(join.digests)}I", *join.digests)
-    body = b"".join((fixed, _packed(join.candidates), _packed(join.failed), digests))
+    body = b"".join((fixed, _packed(join.candidates), _packed(join.failed), digests, CLAIM.pack(*join.claim)))
     return _frame(cluster, MessageKind.JOIN, join.ring, join.sender, body)
 
 
@@ -285,6 +289,7 @@ def _decode_join(ring: RingId, sender: ProcessId, body: _Reader) -> Join:
         _reason(reason),
         ProcessId(blamed),
         struct.unpack(f">{digests}I", body.take(4 * digests)),
+        Claim(*body.unpack(CLAIM)),
     )
     if not set(join.failed) <= set(join.candidates) or sender not in join.candidates or sender in join.failed:
         raise WireError("the Join's sets contradict each other")
@@ -293,13 +298,15 @@ def _decode_join(ring: RingId, sender: ProcessId, body: _Reader) -> Join:
 
 def encode_announcement(cluster: bytes, announcement: Announcement) -> bytes:
     fixed = ANNOUNCEMENT.pack(len(announcement.members), len(announcement.heard))
-    body = b"".join((fixed, _packed(announcement.members), _packed(announcement.heard)))
+    claim = CLAIM.pack(*announcement.claim)
+    body = b"".join((fixed, _packed(announcement.members), _packed(announcement.heard), claim))
     return _frame(cluster, MessageKind.ANNOUNCEMENT, announcement.ring, announcement.sender, body)
 
 
 def _decode_announcement(ring: RingId, sender: ProcessId, body: _Reader) -> Announcement:
     members, heard = body.unpack(ANNOUNCEMENT)
-    announcement = Announcement(ring, sender, body.processes(members), body.processes(heard))
+    listed = body.processes(members), body.processes(heard)
+    announcement = Announcement(ring, sender, *listed, Claim(*body.unpack(CLAIM)))
     if sender not in announcement.members:
         raise WireError("the announcer is not on its own ring")
     return announcement
@@ -340,6 +347,8 @@ def encode(cluster: bytes, message: Message) -> bytes:
             return _frame(cluster, MessageKind.WAKE, message.ring, message.sender)
         case Leave():
             return _frame(cluster, MessageKind.LEAVE, message.ring, message.sender)
+        case RosterCopy():
+            return _frame(cluster, MessageKind.ROSTER, message.ring, message.sender, encode_roster(message.roster))
         case _:
             assert_never(message)
 
@@ -390,6 +399,8 @@ def decode(data: bytes, cluster: bytes) -> Message:
             message = Wake(ring, sender)
         case MessageKind.LEAVE:
             message = Leave(ring, sender)
+        case MessageKind.ROSTER:
+            message = RosterCopy(ring, sender, decode_roster(body.take(len(body.data))))
         case MessageKind.DATA:
             raise WireError("a data packet where a control message was expected")
         case MessageKind.PROBE:

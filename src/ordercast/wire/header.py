@@ -42,6 +42,7 @@ class MessageKind(IntEnum):
     WAKE = 6
     LEAVE = 7
     PROBE = 8
+    ROSTER = 9
 
 
 SAFE = 1  # this packet's messages ask for safe delivery

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ordercast.model.ids import NO_RING, NO_SEQ, ProcessId, RingId, Seq, TokenSeq
 from ordercast.model.notes import NetworkState
+from ordercast.model.roster import NO_CLAIM, Claim, Roster
 from ordercast.model.view import ChangeReason
 
 EXTENSION_SIZE_MAX = 512
@@ -76,6 +77,7 @@ class Join:
     reason: ChangeReason  # why the sender gave up its ring
     blamed: ProcessId  # who was expelled for failing to receive; NOBODY otherwise
     digests: tuple[int, ...]  # of the ring-relevant configuration, one per key
+    claim: Claim = NO_CLAIM  # of the sender's roster: rosters that differ are told to a person
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ class Announcement:
     sender: ProcessId
     members: tuple[ProcessId, ...]  # of the sender's ring
     heard: tuple[ProcessId, ...]  # of whom the sender has recently received a packet, sorted
+    claim: Claim = NO_CLAIM  # of the sender's roster: who may be admitted depends on it
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,15 @@ class Leave:
 
 
 @dataclass(frozen=True, slots=True)
+class RosterCopy:
+    """The sender's whole roster, for those who have another."""
+
+    ring: RingId
+    sender: ProcessId
+    roster: Roster
+
+
+@dataclass(frozen=True, slots=True)
 class Probe:
     """What its sender thinks of the one of several networks that brings it. Engines never see one."""
 
@@ -117,4 +129,4 @@ class Probe:
     is_in_need: bool = False  # the sender has no network on which it hears everybody: others should use all they have
 
 
-Message = Token | CommitToken | Join | Announcement | Wake | Leave
+Message = Token | CommitToken | Join | Announcement | Wake | Leave | RosterCopy

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ordercast.model.ids import Instant, ProcessId, RingId
+from ordercast.order.ring.admission import Admission, Around
 from ordercast.order.ring.config import RingConfig
 from ordercast.wire.messages import Announcement, Join
 
@@ -30,11 +32,20 @@ class _HoldDown:
     is_blamed: bool  # for failing to receive: not even its own proposals are accepted
 
 
-class Hearing:
-    __slots__ = ("_config", "_heard", "_held", "_joins", "_lifetime", "_me", "_reports")
+class Mergeable(NamedTuple):
+    """Members of other rings that may join us, and why some were passed over."""
 
-    def __init__(self, me: ProcessId, config: RingConfig) -> None:
+    chosen: tuple[ProcessId, ...]
+    is_held: bool  # some only because of a hold-down
+    is_unlisted: bool  # some because of a roster
+
+
+class Hearing:
+    __slots__ = ("_admission", "_config", "_heard", "_held", "_joins", "_lifetime", "_me", "_reports")
+
+    def __init__(self, me: ProcessId, config: RingConfig, admission: Admission | None = None) -> None:
         self._me = me
+        self._admission = admission or Admission(me)
         self._config = config
         self._lifetime = LIFETIME_ANNOUNCEMENTS * config.announce_ns
         self._heard: dict[ProcessId, Instant] = {}  # when each process was last heard
@@ -90,23 +101,35 @@ class Hearing:
 
     def admits(self, newcomers: Collection[ProcessId], ring: Collection[ProcessId], now: Instant) -> bool:
         """Every newcomer and every member of `ring` hear each other, as far as evidence goes, there is room for all,
-        and none is held down for failing to receive."""
+        none is held down for failing to receive, and their rosters allow it."""
+        return self._can_hear(newcomers, ring, now) and self._are_listed(newcomers, ring, now)
+
+    def _can_hear(self, newcomers: Collection[ProcessId], ring: Collection[ProcessId], now: Instant) -> bool:
         if len(newcomers) + len(ring) > self._config.members_max:
             return False
         if any(self.is_held_down(newcomer, now) and self._held[newcomer].is_blamed for newcomer in newcomers):
             return False
         return all(self._connected(newcomer, member, now) for newcomer in newcomers for member in ring)
 
-    def mergeable(self, ring: tuple[ProcessId, ...], now: Instant) -> tuple[tuple[ProcessId, ...], bool]:
-        """Members of other rings that may join us, and whether some were passed over only because of a hold-down."""
+    def _are_listed(self, newcomers: Collection[ProcessId], ring: Collection[ProcessId], now: Instant) -> bool:
+        heard = self.heard(now)
+        reports = [self._reports[one][0] for one in newcomers if one in self._reports]
+        unheard = {other for report in reports for other in report.heard} - {self._me, *heard}
+        incumbents = [report.sender for report in reports if len(report.members) > 1]
+        return self._admission.admits(newcomers, ring, Around(heard, unheard, incumbents))
+
+    def mergeable(self, ring: tuple[ProcessId, ...], now: Instant) -> Mergeable:
         chosen: list[ProcessId] = []
-        held = False
+        held = unlisted = False
         for members in self._other_rings(ring, now):
             if any(self.is_held_down(process, now) for process in members):
                 held = True
-            elif self.admits(members, [*ring, *chosen], now):
-                chosen.extend(members)
-        return tuple(chosen), held
+            elif self._can_hear(members, [*ring, *chosen], now):
+                if self._are_listed(members, [*ring, *chosen], now):
+                    chosen.extend(members)
+                else:
+                    unlisted = True
+        return Mergeable(tuple(chosen), held, unlisted)
 
     def _other_rings(self, ring: tuple[ProcessId, ...], now: Instant) -> list[tuple[ProcessId, ...]]:
         """Memberships of the rings that announced themselves, as all their members see them, in ring order."""

@@ -28,7 +28,9 @@ from ordercast.model.ids import (
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.notes import Dropped, Occurrence
 from ordercast.model.promises import Promise, Promises
+from ordercast.model.roster import Roster
 from ordercast.model.service import Service
+from ordercast.order.ring.admission import Admission
 from ordercast.order.ring.config import COMPARED, ONE_NETWORK, RingConfig
 from ordercast.order.ring.consensus import Proposal
 from ordercast.order.ring.delivery import Delivery
@@ -36,6 +38,7 @@ from ordercast.order.ring.hearing import Hearing
 from ordercast.order.ring.ordering import QUIET_VISITS
 from ordercast.order.ring.outbox import Lot, Outbox, cost, lots_from
 from ordercast.order.ring.ring import Ring, TokenMemory
+from ordercast.order.ring.rosters import ROSTER_KEY, Rosters
 from ordercast.order.ring.states import moves
 from ordercast.order.ring.states.base import State
 from ordercast.order.ring.states.starting import Starting
@@ -52,7 +55,7 @@ from ordercast.wire.header import (
     TRANSMITTER,
     MessageKind,
 )
-from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Message, Token, Wake
+from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Message, RosterCopy, Token, Wake
 from ordercast.wire.run import Run, parse_data, parse_run
 
 PREFIX_SIZE = PREFIX.size
@@ -151,13 +154,16 @@ class RingNode:
         ring_seq = stored_seq + 4 - stored_seq % 4
         cluster = cluster_id_from(self._config.cluster)
         ring = Ring(RingId(ring_seq, me), (me,), me, cluster, TokenMemory(TokenSeq(0)))
+        admission = Admission(me)
         self._facts = Facts(
             me=me,
             config=self._config,
             cluster=cluster,
             storage=Storage(stored_seq),
             proposal=Proposal(me, {me}),
-            hearing=Hearing(me, self._config),
+            hearing=Hearing(me, self._config, admission),
+            admission=admission,
+            rosters=Rosters(admission),
             outbox=Outbox(self._config.body_size_max),
             ring_seq=ring_seq,
             installed=ring,
@@ -167,6 +173,7 @@ class RingNode:
             digests=self._config.digests(self._beneath),
         )
         step = Step(now, self._facts)
+        self._facts.rosters.start(stored, step)
         self._state = Starting.enter(step)
         return step.effects
 
@@ -193,6 +200,8 @@ class RingNode:
 
     def persisted(self, key: str, now: Instant) -> list[Effect]:
         step = self._begin(now)
+        if key == ROSTER_KEY:
+            return self._end(step)  # nothing waits for it
         if key != RING_SEQ_KEY or not step.facts.storage.requested:
             raise UsageError(f"no write of {key!r} is outstanding")
         step.facts.storage.confirm()
@@ -202,6 +211,13 @@ class RingNode:
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
         """Everybody on a ring receives everything: interest changes nothing here."""
         return []
+
+    def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
+        step = self._begin(now)
+        step.facts.rosters.enlist(roster, step)
+        if step.facts.timers.is_armed(Timer.ANNOUNCE):
+            step.arm(Timer.ANNOUNCE, 0)  # others should know
+        return self._end(step)
 
     def wake(self, now: Instant) -> list[Effect]:
         step = self._begin(now)
@@ -307,7 +323,9 @@ class RingNode:
         """A data packet of another ring shows that its transmitter is alive, and nothing else."""
         kind_of(data, step.facts.cluster)
         transmitter = ProcessId(TRANSMITTER.unpack_from(data)[0])
-        if transmitter and transmitter not in step.facts.installed.members:
+        if not transmitter or transmitter in step.facts.installed.members:
+            return
+        if not step.facts.rosters.is_stranger(transmitter, step):
             self._heard(transmitter, step)
 
     def _heard(self, process: ProcessId, step: Step) -> None:
@@ -321,6 +339,12 @@ class RingNode:
         facts, state = step.facts, self._state
         if message.sender == facts.me and not isinstance(message, Token | CommitToken):
             return  # our own broadcast came back
+        is_stranger = facts.rosters.is_stranger(message.sender, step)
+        if isinstance(message, RosterCopy):
+            facts.rosters.copied(message, step, is_stranger=is_stranger)
+            return
+        if is_stranger:
+            return
         match message:
             case Token():
                 self._lane = Lane.DATA
@@ -330,12 +354,16 @@ class RingNode:
             case Join():
                 self._heard(message.sender, step)
                 self._compare_configuration(message, step)
-                if facts.hearing.is_stale(message):
+                facts.rosters.claimed(message.sender, message.claim, step)
+                if any(facts.rosters.is_stranger(one, step) for one in set(message.candidates) - set(message.failed)):
+                    step.ignored(message, "it proposes a node that is not on this node's list")
+                elif facts.hearing.is_stale(message):
                     step.ignored(message, "an older opinion of its sender")
                 else:
                     self._state = state.on_join(message, step)
             case Announcement():
                 self._heard(message.sender, step)
+                facts.rosters.claimed(message.sender, message.claim, step)
                 facts.hearing.report(message, step.now)
                 self._state = state.on_announcement(message, step)
             case Wake():

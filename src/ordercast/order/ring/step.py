@@ -8,6 +8,7 @@ from ordercast.model.effects import Alarm, Broadcast, Effect, Persist, Record, S
 from ordercast.model.ids import NO_SEQ, NOBODY, Instant, ProcessId, Seq
 from ordercast.model.notes import Ignored, Moved, Note, Occurred, Occurrence
 from ordercast.model.view import ChangeReason
+from ordercast.order.ring.admission import Admission
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.consensus import Proposal
 from ordercast.order.ring.delivery import Delivery
@@ -15,6 +16,7 @@ from ordercast.order.ring.hearing import Hearing
 from ordercast.order.ring.outbox import Outbox
 from ordercast.order.ring.recovery_plan import RecoveryPlan
 from ordercast.order.ring.ring import Ring
+from ordercast.order.ring.rosters import Rosters
 from ordercast.order.ring.states.moves import MOVES
 from ordercast.order.ring.stats import RingStats
 from ordercast.order.ring.timers import Timer, Timers
@@ -55,6 +57,8 @@ class Facts:
     storage: Storage
     proposal: Proposal
     hearing: Hearing
+    admission: Admission
+    rosters: Rosters
     outbox: Outbox
     digests: tuple[int, ...]  # of the configuration, for every Join
     ring_seq: int  # the highest ring seq I have committed to

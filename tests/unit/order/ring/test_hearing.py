@@ -33,14 +33,14 @@ def _all_hear_all() -> Hearing:
 
 
 def test_rings_that_hear_each_other_both_ways_merge() -> None:
-    assert _all_hear_all().mergeable((ONE, TWO), NOW) == ((THREE, FOUR), False)
+    assert _all_hear_all().mergeable((ONE, TWO), NOW)[:2] == ((THREE, FOUR), False)
 
 
 def test_one_link_that_works_one_way_only_prevents_the_merge() -> None:
     for deaf, heard in ((TWO, (ONE, THREE)), (THREE, (TWO, FOUR)), (FOUR, (ONE, THREE))):
         hearing = _all_hear_all()
         _told(hearing, deaf, *heard)
-        assert hearing.mergeable((ONE, TWO), NOW) == ((), False)
+        assert hearing.mergeable((ONE, TWO), NOW)[:2] == ((), False)
 
 
 def test_a_ring_of_which_one_member_is_silent_is_not_merged() -> None:
@@ -48,7 +48,7 @@ def test_a_ring_of_which_one_member_is_silent_is_not_merged() -> None:
     _told(hearing, TWO, ONE, THREE, FOUR)
     _told(hearing, THREE, ONE, TWO, FOUR)
     hearing.hear(FOUR, NOW)
-    assert hearing.mergeable((ONE, TWO), NOW) == ((), False)
+    assert hearing.mergeable((ONE, TWO), NOW)[:2] == ((), False)
 
 
 def test_a_ring_whose_members_disagree_on_it_is_not_merged() -> None:
@@ -61,14 +61,14 @@ def test_a_ring_whose_members_disagree_on_it_is_not_merged() -> None:
 def test_my_own_ring_is_no_other_ring() -> None:
     hearing = Hearing(ONE, CONFIG)
     _told(hearing, TWO, ONE)
-    assert hearing.mergeable((ONE, TWO), NOW) == ((), False)
+    assert hearing.mergeable((ONE, TWO), NOW)[:2] == ((), False)
 
 
 def test_rings_of_strangers_that_do_not_hear_each_other_are_not_both_merged() -> None:
     hearing = Hearing(ONE, CONFIG)
     hearing.report(Announcement(RingId(4, THREE), THREE, (THREE,), (ONE,)), NOW)
     hearing.report(Announcement(RingId(4, FOUR), FOUR, (FOUR,), (ONE,)), NOW)
-    assert hearing.mergeable((ONE,), NOW) == ((THREE,), False)
+    assert hearing.mergeable((ONE,), NOW)[:2] == ((THREE,), False)
 
 
 def test_no_more_are_merged_than_a_ring_may_have() -> None:
@@ -76,14 +76,14 @@ def test_no_more_are_merged_than_a_ring_may_have() -> None:
     _told(hearing, TWO, ONE, THREE, FOUR)
     _told(hearing, THREE, ONE, TWO, FOUR)
     _told(hearing, FOUR, ONE, TWO, THREE)
-    assert hearing.mergeable((ONE, TWO), NOW) == ((), False)
+    assert hearing.mergeable((ONE, TWO), NOW)[:2] == ((), False)
 
 
 def test_evidence_expires() -> None:
     hearing = _all_hear_all()
     assert hearing.admits([THREE, FOUR], [ONE, TWO], Instant(LATER - 1))
     assert not hearing.admits([THREE, FOUR], [ONE, TWO], LATER)
-    assert hearing.mergeable((ONE, TWO), LATER) == ((), False)
+    assert hearing.mergeable((ONE, TWO), LATER)[:2] == ((), False)
     assert hearing.heard(Instant(LATER - 1)) == (TWO, THREE, FOUR)
     assert hearing.heard(LATER) == ()
 
@@ -155,7 +155,7 @@ def test_who_cannot_be_heard_needs_no_hold_down() -> None:
 def test_a_held_down_process_is_not_proposed_but_may_propose() -> None:
     hearing = _all_hear_all()
     hearing.hold_down([FOUR], NOW)
-    assert hearing.mergeable((ONE, TWO), NOW) == ((), True)
+    assert hearing.mergeable((ONE, TWO), NOW)[:2] == ((), True)
     assert hearing.admits([THREE, FOUR], [ONE, TWO], NOW)
 
 

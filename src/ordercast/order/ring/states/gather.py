@@ -73,6 +73,7 @@ class Gather(State):
                 attempt.reason,
                 attempt.blamed,
                 facts.digests,
+                facts.admission.claim,
             )
         )
 

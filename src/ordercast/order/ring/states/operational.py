@@ -38,6 +38,7 @@ class Operational(State):
         step.arm(Timer.ANNOUNCE, 0)
         state = cls(woken=True)  # one rotation of work, for what has waited for this ring
         facts.delivery.advance(facts.installed.memory.safe_seq, step.effects)
+        facts.rosters.installed(step)
         return state._leave_if_done(step)
 
     @classmethod
@@ -201,22 +202,38 @@ class Operational(State):
         elif timer is Timer.WAKE:
             self._wake_holder(step)
         elif timer is Timer.ANNOUNCE:
-            self._announce(step)
+            return self._announce(step)
         elif timer is Timer.MERGE:
             return self._merge(step)
         return self
 
-    def _announce(self, step: Step) -> None:
+    def _announce(self, step: Step) -> State:
         facts = step.facts
         ring = facts.installed
-        step.broadcast(Announcement(ring.id, facts.me, ring.members, facts.hearing.heard(step.now)))
+        heard = facts.hearing.heard(step.now)
+        step.broadcast(Announcement(ring.id, facts.me, ring.members, heard, facts.admission.claim))
+        facts.rosters.announced(step)
         step.arm(Timer.ANNOUNCE, facts.config.announce_ns)
+        return self._drop_removed(step)
+
+    def _drop_removed(self, step: Step) -> State:
+        """The first of the others expels members that the rosters of all others have dropped."""
+        facts = step.facts
+        members = facts.installed.members
+        dropped = facts.admission.dropped(members)
+        if not dropped or facts.me != next(member for member in members if member not in dropped):
+            return self
+        step.occurred(Occurrence.MEMBER_DROPPED, len(dropped))
+        facts.proposal.fail(dropped)
+        return gather.Gather.leave_ring(self, ChangeReason.REMOVED, step)
 
     def _merge(self, step: Step) -> State:
         facts = step.facts
-        newcomers, held = facts.hearing.mergeable(facts.installed.members, step.now)
+        newcomers, held, unlisted = facts.hearing.mergeable(facts.installed.members, step.now)
         if held:
             step.occurred(Occurrence.MERGE_HELD)
+        if unlisted:
+            step.occurred(Occurrence.NEWCOMER_HELD)
         if not newcomers:
             return self
         facts.proposal.candidates.update(newcomers)

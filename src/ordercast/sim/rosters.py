@@ -1,0 +1,119 @@
+"""Node lists in a simulation: lists that differ for a while, drawn from the seed, and a witness of who was admitted.
+
+The witness knows what each host was told its list is, and what was installed. It imports no engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+
+from ordercast.checker.verdict import Outcome, Verdict, Witness
+from ordercast.model.ids import NodeId, ProcessId, RingId, node_of
+from ordercast.model.promises import RosterPromise
+from ordercast.model.roster import Entry, Place, Roster
+from ordercast.model.view import View, ViewKind
+from ordercast.sim.faults import Fault, FaultKind
+from ordercast.sim.options import SimOptions
+from ordercast.trace.records import Event, Installed, Started
+
+FIRST = 1  # the version that hosts begin with
+PORTS = 4701, 4700
+OTHER_PORTS = 4801, 4800  # of one node in a list that contradicts another of its version
+WITNESSES_MAX = 5
+
+
+def sim_roster(version: int, nodes: Sequence[int], variant: str = "") -> Roster:
+    """A list of these hosts. Variants: `ordered`, made by an ordered change; `other`, with another port for one."""
+    entries = [Entry(NodeId(node), f"n{node}", (Place(f"10.0.0.{node + 1}", *PORTS),)) for node in sorted(nodes)]
+    if variant == "other":
+        entries[0] = entries[0]._replace(places=(Place(entries[0].places[0].address, *OTHER_PORTS),))
+    return Roster(version, tuple(entries), variant == "ordered")
+
+
+def with_rosters(options: SimOptions, seed: int) -> SimOptions:
+    """The same with node lists that change host by host, in any order, while the options' own faults strike."""
+    rng = Random(f"rosters swarm {seed}")
+    nodes = tuple(range(options.nodes))
+    late = tuple(sorted(rng.sample(nodes, rng.choice((0, 1, 1, 2)))))  # added to the list while the others run
+    first = tuple(node for node in nodes if node not in late)
+    files = tuple(nodes if node in late else first for node in nodes)
+    versions = [nodes, *(_next(nodes, rng) for _ in range(rng.randrange(0, 3)))]
+    faults: list[Fault] = []
+    for version, listed in enumerate(versions, FIRST + 1):
+        variant = "ordered" if rng.random() < 0.3 else ""
+        told = nodes if variant == "" else rng.sample(nodes, 1)  # the others hear of an ordered one
+        for node in told:
+            at = rng.randrange(0, options.fault_time_ns)
+            its = "other" if variant == "" and rng.random() < 0.05 else variant
+            faults.append(Fault(at, FaultKind.RELOAD, node=node, version=version, listed=listed, variant=its))
+    faults = sorted(faults, key=lambda fault: (fault.at, fault.node))
+    return replace(options, rosters=files, is_unicast=rng.random() < 0.5, faults=(*options.faults, *faults))
+
+
+def _next(nodes: tuple[int, ...], rng: Random) -> tuple[int, ...]:
+    """One or two hosts are taken off the list, or all are on it again."""
+    gone = rng.sample(nodes, rng.choice((0, 1, 1, 2)))
+    return tuple(node for node in nodes if node not in gone)
+
+
+def last_roster(options: SimOptions) -> Roster:
+    """What all hosts have in the end: everybody."""
+    version = max([FIRST + 1, *(fault.version for fault in options.faults if fault.kind is FaultKind.RELOAD)])
+    return sim_roster(version + 1, range(options.nodes))
+
+
+@dataclass(slots=True)
+class RosterWitness:
+    """Judges who was taken in, from what hosts were told and what they installed."""
+
+    _lists: dict[ProcessId, list[Roster]] = field(default_factory=dict)  # that each had since its last ring
+    _before: dict[ProcessId, View] = field(default_factory=dict)  # the last regular view of each
+    _came_with: dict[RingId, dict[ProcessId, tuple[ProcessId, ...]]] = field(default_factory=dict)  # from which ring
+    _had: dict[RingId, dict[ProcessId, list[Roster]]] = field(default_factory=dict)
+    _problems: list[Witness] = field(default_factory=list)
+
+    def enlisted(self, process: ProcessId, roster: Roster) -> None:
+        self._lists.setdefault(process, []).append(roster)
+
+    def observe(self, event: Event) -> None:
+        if isinstance(event, Started):
+            self._lists[event.process] = []
+        elif isinstance(event, Installed) and event.view.kind is ViewKind.REGULAR:
+            self._installed(event.process, event.view)
+
+    def _installed(self, process: ProcessId, view: View) -> None:
+        before = self._before.get(process)
+        self._came_with.setdefault(view.id, {})[process] = () if before is None else before.members
+        self._before[process] = view
+        lists = self._lists.setdefault(process, [])
+        rosters = self._had.setdefault(view.id, {})
+        rosters[process] = list(lists)
+        del lists[:-1]
+        if set(rosters) == set(view.members):
+            self._judge(view, rosters)
+
+    def _judge(self, view: View, rosters: dict[ProcessId, list[Roster]]) -> None:
+        """Who came alone must be on the list of everybody else, who came with others on somebody's. Those who were
+        together before may be together again, whatever their lists say by now: expulsion follows."""
+        came_with = self._came_with[view.id]
+        for member in view.members:
+            others = [other for other in view.members if other != member]
+            if any(member in came_with[other] for other in others):
+                continue
+            naming = [other for other in others if any(node_of(member) in roster for roster in rosters[other])]
+            if others and not naming:
+                self._found(member, view, "is on nobody's list")
+            elif came_with[member] == (member,) and naming != others:
+                nameless = next(other for other in others if other not in naming)
+                self._found(member, view, f"was taken in although it is not on the list of n{node_of(nameless)}")
+
+    def _found(self, member: ProcessId, view: View, what: str) -> None:
+        self._problems.append(Witness(what, member, view=view.id))
+
+    def verdicts(self) -> list[Verdict]:
+        found = self._problems
+        if found:
+            return [Verdict(RosterPromise.ADMISSION, Outcome.INVALID, str(found[0]), tuple(found[:WITNESSES_MAX]))]
+        return [Verdict(RosterPromise.ADMISSION, Outcome.VALID, "")]
