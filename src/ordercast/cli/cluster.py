@@ -1,218 +1,114 @@
-"""Daemons as processes of this one: started together, watched, and ended in order.
-
-They log JSON, which is read here: so their names, and where they serve, are known. Each holds the end of a pipe, and
-ends when this process does, however that comes. They are in process groups of their own: Ctrl-C is for us alone.
-"""
+"""`ordercast cluster list | add | remove`: which nodes belong to the cluster, asked and changed at a running daemon."""
 
 from __future__ import annotations
 
-import asyncio
-import signal
-from asyncio.subprocess import PIPE, Process
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Annotated, Any
 
-from ordercast.cli.event_text import counted, listed, verb
-from ordercast.cli.log_lines import LogLine, LogStream, line_from
-from ordercast.cli.terminal import INTERRUPTED, wipe
+import typer
+from rich.text import Text
 
-RING_S = 5.0  # for which the first view of all is waited for
-LEAVE_S = 10.0  # that a daemon has for an orderly leave
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-LINE_SIZE_MAX = 1 << 20
+from ordercast.cli.client_options import At, checked_at
+from ordercast.cli.event_text import counted
+from ordercast.cli.tables import new_table
+from ordercast.cli.terminal import output, write_json
+from ordercast.client.connect import connect
 
+EXAMPLE = "Example: ordercast cluster add delta 4 10.0.0.4"
 
-@dataclass(slots=True, eq=False)
-class Daemon:
-    number: int
-    process: Process
-    name: str
-    clients: list[str] = field(default_factory=list)  # where it serves them, once it does
-    status: str | None = None
-    members: frozenset[str] = frozenset()  # of its view
-    held: list[LogLine] = field(default_factory=list)  # lines from before it was known to have started
+app = typer.Typer(help="Show or change which nodes belong to the cluster.", epilog=EXAMPLE, no_args_is_help=True)
 
-    @property
-    def has_ended(self) -> bool:
-        return self.process.returncode is not None
-
-    def learn(self, line: LogLine) -> None:
-        self.name = line.fields.get("node") or self.name
-        self.clients = line.fields.get("clients") or self.clients
-        self.status = line.fields.get("status") or self.status
-        if "view" in line.fields:
-            self.members = frozenset(line.fields["members"])
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the node.")]
 
 
-@dataclass(slots=True)
-class Cluster:
-    """`run` returns the exit status."""
+@app.callback()
+def cluster() -> None:
+    """Show or change which nodes belong to the cluster."""
 
-    log: LogStream
-    on_started: Callable[[list[Daemon]], None]  # with those that run
-    on_killed: Callable[[Daemon], None] | None = None
-    daemons: list[Daemon] = field(default_factory=list)
-    _is_started: bool = False
-    _changed: asyncio.Event = field(default_factory=asyncio.Event)
-    _signals: list[signal.Signals] = field(default_factory=list)  # that came
-    _failures: int = 0  # daemons that ended otherwise than in order
 
-    async def run(self, commands: Iterable[Sequence[str]], *, one_by_one: bool = False) -> int:
-        loop = asyncio.get_running_loop()
-        for number in SIGNALS:
-            loop.add_signal_handler(number, self._on_signal, number)
-        tasks = []
-        try:
-            for command in commands:
-                daemon = await self._start(command)
-                tasks.append(asyncio.create_task(self._look_after(daemon)))
-                if one_by_one:
-                    await self._until(self._is_settled)
-            await self._until_started()
-            running = self.running
-            if running and not self._signals:
-                self._is_started = True
-                self.on_started(running)
-                self._release()
-            await self._until(lambda: bool(self._signals) or not self.running)
-            if self.running:
-                await self._end_all()
-        finally:
-            self._kill_all()
-            await asyncio.gather(*tasks)
-            self._release()
-            for number in SIGNALS:
-                loop.remove_signal_handler(number)
-        return self._outcome()
+@app.command("list", epilog="Example: ordercast cluster list --toml")
+def list_nodes(
+    at: At = None,
+    toml: Annotated[bool, typer.Option("--toml", help="Print it as a cluster file has it.")] = False,
+    as_json: Json = False,
+) -> int:
+    """Show the node list of a daemon, and how the lists of other members differ from it."""
+    document = ask(at, {"do": "list"})
+    if toml:
+        _write_toml(document)
+    elif as_json:
+        write_json(document)
+    else:
+        _draw(document)
+    return 0
 
-    @property
-    def running(self) -> list[Daemon]:
-        """By name, n2 before n10."""
-        running = [daemon for daemon in self.daemons if not daemon.has_ended]
-        return sorted(running, key=lambda daemon: (len(daemon.name), daemon.name))
 
-    # One daemon
+@app.command(epilog=EXAMPLE)
+def add(
+    name: Name,
+    node: Annotated[int, typer.Argument(metavar="ID", help="A number that no other node of the cluster has.")],
+    addresses: Annotated[list[str], typer.Argument(metavar="ADDRESS…", help="Where it receives, one per network.")],
+    token_port: Annotated[int | None, typer.Option(min=1, max=65535, help="By default the network's port + 1.")] = None,
+    data_port: Annotated[int | None, typer.Option(min=1, max=65535, help="By default the network's port.")] = None,
+    at: At = None,
+    as_json: Json = False,
+) -> int:
+    """Add a node to the node list of the whole cluster. It is admitted as soon as it runs.
 
-    async def _start(self, command: Sequence[str]) -> Daemon:
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=PIPE, stderr=PIPE, process_group=0, limit=LINE_SIZE_MAX
-        )
-        number = len(self.daemons) + 1
-        daemon = Daemon(number, process, f"#{number}")
-        self.daemons.append(daemon)
-        return daemon
+    The change is ordered: all members take it at the same place, and store it. It outranks older files.
+    """
+    asked = {"do": "add", "name": name, "id": node, "addresses": addresses}
+    asked |= {key: port for key, port in (("token_port", token_port), ("data_port", data_port)) if port is not None}
+    return _changed(ask(at, asked), f"{name} was added", as_json)
 
-    async def _look_after(self, daemon: Daemon) -> None:
-        """Reads its log to the end, then tells how it ended."""
-        assert daemon.process.stderr is not None and daemon.process.stdin is not None
-        async for text in daemon.process.stderr:
-            line = line_from(text)
-            daemon.learn(line)
-            if self._is_started:
-                if not line.is_place:
-                    self.log.write(daemon.name, line)
-            else:
-                daemon.held.append(line)
-            self._changed.set()
-        status = await daemon.process.wait()
-        daemon.process.stdin.close()
-        if not self._signals or status not in (0, -signal.SIGTERM):
-            self._release(daemon)
-            self._tell_end(daemon, status)
-        self._changed.set()
 
-    def _tell_end(self, daemon: Daemon, status: int) -> None:
-        self._failures += 1
-        self._remove_socket(daemon)
-        if status == 0:
-            how = "has left by itself"
-        elif not daemon.clients:
-            how = f"could not start (exit status {status})"
-        elif status > 0:
-            how = f"has failed (exit status {status})"
-        else:
-            how = f"was ended by {signal.Signals(-status).name}"
-            if self.on_killed is not None:
-                self.on_killed(daemon)
-        rest = [other.name for other in self.running]
-        others = "" if self._signals else f"; {listed(rest)} {'goes' if len(rest) == 1 else 'go'} on" if rest else ""
-        self.log.say(f"{daemon.name} {how}{others}", "warning")
+@app.command(epilog="Example: ordercast cluster remove delta")
+def remove(name: Name, at: At = None, as_json: Json = False) -> int:
+    """Remove a node from the node list of the whole cluster. If it runs, it leaves in order.
 
-    def _release(self, one: Daemon | None = None) -> None:
-        """Shows what was held: of a daemon that has started well only what is new to the reader."""
-        held = []
-        for daemon in self.daemons if one is None else (one,):
-            held += [(line, daemon.name) for line in daemon.held if line.is_news or not daemon.clients]
-            daemon.held.clear()
-        for line, name in sorted(held, key=lambda pair: pair[0].at):
-            self.log.write(name, line)
+    The change is ordered: all members take it at the same place, and store it. It outranks older files.
+    """
+    return _changed(ask(at, {"do": "remove", "name": name}), f"{name} was removed", as_json)
 
-    # All of them
 
-    async def _until_started(self) -> None:
-        """All that can start serve clients, and know one another; or a signal came."""
-        await self._until(self._is_settled)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(RING_S):
-                await self._until(self._is_together)
+def ask(at: str | None, document: dict[str, Any]) -> dict[str, Any]:
+    """Put a question to a daemon. UsageError says why it refuses."""
+    with connect(checked_at(at)) as me:
+        return me.manage(document)
 
-    def _is_settled(self) -> bool:
-        return bool(self._signals) or all(daemon.clients or daemon.has_ended for daemon in self.daemons)
 
-    def _is_together(self) -> bool:
-        names = {daemon.name for daemon in self.running}
-        return bool(self._signals) or all(names <= daemon.members for daemon in self.running)
+def _changed(document: dict[str, Any], what: str, as_json: bool) -> int:
+    if as_json:
+        write_json(document)
+    else:
+        names = ", ".join(node["name"] for node in document["nodes"])
+        output().print(Text(f"{what}: the node list has version {document['version']} now, with {names}"))
+    return 0
 
-    async def _until(self, is_so: Callable[[], bool]) -> None:
-        while not is_so():
-            self._changed.clear()
-            await self._changed.wait()
 
-    def _on_signal(self, number: signal.Signals) -> None:
-        if number is signal.SIGINT:
-            wipe()
-        self._signals.append(number)
-        self._changed.set()
-        if len(self._signals) > 1:
-            self._kill_all()
+def _draw(document: dict[str, Any]) -> None:
+    console = output()
+    if not document["nodes"]:
+        console.print(Text("the nodes of one machine without a file have no list: any of them may join"))
+        return
+    table = new_table("node", "id", "address", "ports", "", right=("id",))
+    for node in document["nodes"]:
+        state = "here" if node["is_me"] else "in the ring" if node["is_member"] else "not in the ring"
+        ports = f"{node['token_port']}, {node['data_port']}"
+        table.add_row(Text(node["name"]), str(node["id"]), ", ".join(node["addresses"]), ports, state)
+    console.print(table)
+    origin = "an ordered change" if document["ordered"] else "the file"
+    nodes = counted(len(document["nodes"]), "node")
+    console.print(Text(f"version {document['version']} of the node list of {document['cluster']}, {nodes}: {origin}"))
+    for difference in document["differences"]:
+        console.print(Text(difference, "yellow"))
 
-    async def _end_all(self) -> None:
-        """One after the other, the last first: each tells the others that it leaves."""
-        names = [daemon.name for daemon in self.running]
-        self._is_started = True
-        self._release()
-        leave = f"{listed(names)} {verb(names, 'leaves', 'leave')} in order"
-        self.log.say(f"{self._signals[0].name}: {leave}; once more ends them at once")
-        for daemon in reversed(self.running):
-            await self._end(daemon)
 
-    async def _end(self, daemon: Daemon) -> None:
-        daemon.process.terminate()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(LEAVE_S):
-                await self._until(lambda: daemon.has_ended)
-        if not daemon.has_ended:
-            self.log.say(f"{daemon.name} did not leave within {LEAVE_S:.0f} s and is killed", "warning")
-            daemon.process.kill()
-
-    def _kill_all(self) -> None:
-        for daemon in self.running:
-            with suppress(ProcessLookupError):
-                daemon.process.kill()
-
-    def _remove_socket(self, daemon: Daemon) -> None:
-        """A daemon that is killed cannot do it itself."""
-        for address in daemon.clients:
-            if address.startswith("unix://"):
-                Path(address.removeprefix("unix://")).unlink(missing_ok=True)
-
-    def _outcome(self) -> int:
-        if len(self._signals) > 1:
-            self.log.say("nothing runs any more: all were ended at once", "warning")
-            return INTERRUPTED
-        whole, failures = counted(len(self.daemons), "daemon"), self._failures
-        sentence = f"nothing runs any more: {len(self.daemons) - failures} of {whole} left in order"
-        self.log.say(sentence, "warning" if failures else "info")
-        return 1 if failures else 0
+def _write_toml(document: dict[str, Any]) -> None:
+    lines = [f"nodes_version = {document['version']}  # before the first table"]
+    for node in document["nodes"]:
+        addresses = [f'"{address}"' for address in node["addresses"]]
+        where = f"address = {addresses[0]}" if len(addresses) == 1 else f"addresses = [{', '.join(addresses)}]"
+        lines += ["", f'[nodes."{node["name"]}"]', f"id = {node['id']}", where]
+        lines += [f"token_port = {node['token_port']}", f"data_port = {node['data_port']}"]
+    print("\n".join(lines))

@@ -27,6 +27,8 @@ COMMANDS = {
     "up": ("up", CLUSTER),
     "daemon": ("daemon", CLUSTER),
     "status": ("status", CLUSTER),
+    "cluster": ("app", CLUSTER),
+    "reload": ("reload", CLUSTER),
     "config": ("app", CLUSTER),
     "networks": ("app", CLUSTER),
     "chat": ("chat", CLIENT),

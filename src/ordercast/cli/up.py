@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from ordercast.cli.cluster import Cluster, Daemon
 from ordercast.cli.daemon import PORT_MAX
+from ordercast.cli.daemons import Cluster, Daemon
 from ordercast.cli.event_text import counted, listed, verb
 from ordercast.cli.log_lines import LogStream
 from ordercast.cli.terminal import note, output, write_json

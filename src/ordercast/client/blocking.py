@@ -101,6 +101,9 @@ class BlockingClient:
     def members(self, group: str) -> tuple[str, ...]:
         return self._wait(self._client.members(group))
 
+    def manage(self, document: dict[str, Any]) -> dict[str, Any]:
+        return self._wait(self._client.manage(document))
+
     def receive(self, timeout: float | None = None) -> Event | None:
         """The next event; None at the end of the stream. TimeoutError when nothing came within so many seconds."""
         while True:

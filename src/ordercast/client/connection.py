@@ -27,10 +27,12 @@ from ordercast.session.client_half import (
     ClientHalf,
     Closing,
     Listing,
+    Managed,
     Members,
     News,
 )
-from ordercast.session.frames import SlowPolicy, Welcome
+from ordercast.session.frames import SlowPolicy, Welcome, encode_document
+from ordercast.session.pieces import FrameKind
 from ordercast.stream.addresses import Address, UnixAddress
 from ordercast.stream.member import Member
 from ordercast.stream.payloads import portions
@@ -152,6 +154,15 @@ class Client(Member):
         found: tuple[str, ...] = await self._answer(link, link.half.members_of(checked_group(group)))
         return found
 
+    async def manage(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Ask the daemon for something that an operator wants; see `daemon/management.py`. UsageError when it will
+        not."""
+        link = await self._current()
+        answer: dict[str, Any] = await self._answer(link, encode_document(FrameKind.MANAGE, document))
+        if "error" in answer:
+            raise UsageError(str(answer["error"]))
+        return answer
+
     async def _answer(self, link: Link, question: bytes) -> Any:
         async with self._asking:  # one question after the other: the daemon answers few at once
             future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -215,6 +226,8 @@ class Client(Member):
                 self._answered(news.groups)
             case Members():
                 self._answered(news.names)
+            case Managed():
+                self._answered(news.document)
             case Closing() | Welcome():
                 pass  # the link has seen to it
 

@@ -18,6 +18,7 @@ ADVICE_ON_REFUSALS = {
     Refusal.OTHER_CLUSTER: "give each cluster a multicast group and port of its own",
     Refusal.OTHER_VERSION: "some node runs another version of Ordercast",
     Refusal.STRANGER: "some other program sends to these ports",
+    Refusal.UNLISTED: "bring the node list up to date, here or there (`ordercast cluster list`)",
     Refusal.MALFORMED: "packets are damaged or forged",
 }
 
@@ -44,6 +45,10 @@ def _membership(status: Status) -> Iterator[str]:
         yield f"no ring yet, the state is {ring.state}: messages wait"
     if ring.missing:
         yield f"not in the ring: {', '.join(ring.missing)}"
+    if status.nodes is not None:
+        yield from status.nodes.differences
+        if status.nodes.is_removed:
+            yield "this node was removed from the cluster: stop it, or add it again (`ordercast cluster add`)"
 
 
 def _sockets(status: Status) -> Iterator[str]:

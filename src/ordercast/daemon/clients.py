@@ -16,15 +16,16 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
+from ordercast.daemon import management
 from ordercast.daemon.config import ClientsConfig
 from ordercast.daemon.host import GroupHost, Parcel
 from ordercast.groups.layer import Run, join_payload, leave_payload
 from ordercast.model.errors import UsageError, WireError
 from ordercast.session.batches import Send, encode_confirm, frame_size_max
-from ordercast.session.daemon_half import Bye, DaemonHalf, Join, Leave, ListGroups, ListMembers, Request
-from ordercast.session.frames import Hello, encode_closing, encode_listing, encode_names
+from ordercast.session.daemon_half import Bye, DaemonHalf, Join, Leave, ListGroups, ListMembers, Manage, Request
+from ordercast.session.frames import Hello, encode_closing, encode_document, encode_listing, encode_names
 from ordercast.session.pieces import HEADER, FrameKind, frame
 from ordercast.session.reader import ROOM, FrameReader
 from ordercast.stream.addresses import TcpAddress, UnixAddress, is_trusted, socket_path, usual_folder
@@ -59,6 +60,7 @@ class ClientServer:
         self._are_gone = asyncio.Event()
         self.room = bytearray(ROOM)  # where every connection reads, one after the other
         self.addresses: list[UnixAddress | TcpAddress] = []
+        self.tasks: set[asyncio.Task[None]] = set()  # answers to operators that are being found
 
     async def __aenter__(self) -> Self:
         try:
@@ -81,6 +83,8 @@ class ClientServer:
             server.close()
         if self._look is not None:
             self._look.cancel()
+        for task in self.tasks:
+            task.cancel()
         for connection in list(self.connections):
             connection.close(f"the daemon {self._host.config.name} is being shut down")
         await self._let_go()
@@ -286,8 +290,25 @@ class Connection(asyncio.BufferedProtocol):
                 self._number, name = self._host.open_session(self, request.name)
                 self.half.welcome(name, request, self._server.queue_size_max)
                 self._reader.size_max = frame_size_max(self._host.config.ring.message_size_max)
+            case Manage():
+                self._manage(request.document)
             case Bye():
                 self.close("")
+
+    def _manage(self, document: dict[str, Any]) -> None:
+        """Answers may take a while; what is asked meanwhile is answered in its own time."""
+
+        def reply(answer: dict[str, Any]) -> None:
+            if not self._is_closing:
+                self.half.urge(encode_document(FrameKind.MANAGED, answer))
+                self._host.touch(self)
+
+        if self._is_remote and document.get("do") != "list":
+            reply({"error": "a cluster is changed at the unix socket of a daemon, not over TCP: run this on its host"})
+            return
+        task = asyncio.get_running_loop().create_task(management.answer(self._host, document, reply))
+        self._server.tasks.add(task)
+        task.add_done_callback(self._server.tasks.discard)
 
     def _change(self, payload: bytes) -> None:
         """Messages wait within the credit of the client; joins and leaves within what is read."""

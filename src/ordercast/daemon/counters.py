@@ -6,7 +6,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 
 from ordercast.model.effects import Alarm
-from ordercast.model.ids import Instant
+from ordercast.model.ids import Instant, RingId
 from ordercast.model.view import View
 
 VIEWS_KEPT = 32
@@ -49,4 +49,9 @@ class Counters:
     occurred: Counter[str] = field(default_factory=Counter)  # rare events of the engine
     moves: Counter[str] = field(default_factory=Counter)  # "Operational → Gather", …
     views: deque[tuple[Instant, View]] = field(default_factory=lambda: deque(maxlen=VIEWS_KEPT))
+    remarks: dict[RingId, str] = field(default_factory=dict)  # on some of these views: how node lists differed then
     alarms: deque[tuple[Instant, Alarm]] = field(default_factory=lambda: deque(maxlen=ALARMS_KEPT))
+
+    def remark(self, view: RingId, text: str) -> None:
+        kept = {each.id for _, each in self.views}
+        self.remarks = {each: remark for each, remark in self.remarks.items() if each in kept} | {view: text}

@@ -15,10 +15,12 @@ from typing import NamedTuple, Protocol
 from ordercast.daemon.config import NodeConfig
 from ordercast.daemon.participant import Participant
 from ordercast.daemon.status_parts import ClientsStatus
-from ordercast.groups.layer import Announce, Confirmed, Groups, Output, Run, Warned, disconnect_payload
+from ordercast.groups.layer import Announce, Confirmed, Groups, Output, Relisted, Run, Warned, disconnect_payload
 from ordercast.groups.table import Notice
 from ordercast.model.effects import Alarm, AlarmKind, Deliver
+from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant
+from ordercast.model.roster import Claim, Roster
 from ordercast.model.service import Service
 from ordercast.model.view import View
 from ordercast.session.batches import encode_messages
@@ -83,6 +85,8 @@ class GroupHost(Participant):
         self.sessions: dict[int, Session] = {}
         self._on_configuration = on_configuration
         self._on_alarm = on_alarm
+        self._leaving: asyncio.Task[None] | None = None
+        self.as_loaded: NodeConfig | None = None  # what the file said when this began, to be compared by a reload
         self._numbers = 0  # sessions so far
         self._announcements: deque[bytes] = deque()
         self._requests: dict[int, deque[_Request]] = {}  # that wait, by session
@@ -92,11 +96,14 @@ class GroupHost(Participant):
         self._encoder = NewsEncoder()
         self._touched: dict[Session, None] = {}  # have something to write
         self._holding: set[int] = set()  # sessions for which all wait
+        self._roster_waiters: dict[Claim, Callable[[UsageError | None], None]] = {}
 
     # Sessions
 
     def open_session(self, session: Session, name: str) -> tuple[int, str]:
         """Its number and its full name. UsageError when the name is bad, or in use. Empty: any that is free."""
+        if self.is_removed:
+            raise UsageError(f"{self._removal}: connect to another daemon")
         self._running()
         number = self._numbers + 1
         while not name and self.named.is_connected(f"c{number}@{self.config.name}"):
@@ -198,6 +205,34 @@ class GroupHost(Participant):
             counters.messages_dropped,
         )
 
+    # The node list
+
+    def await_roster(self, claim: Claim, told: Callable[[UsageError | None], None]) -> None:
+        """Tell when this node list has come in order: None when it was taken, else why not."""
+        self._roster_waiters[claim] = told
+
+    def _take_roster(self, roster: Roster) -> None:
+        """An ordered change. All daemons of the configuration have it at this place."""
+        told = self._roster_waiters.pop(roster.claim, None)
+        if not self.is_running:
+            return
+        try:
+            self.enlist(roster)
+        except UsageError as error:
+            if told is not None:
+                told(UsageError(f"the node list was changed by somebody else meanwhile, try again: {error}"))
+            return
+        if told is not None:
+            told(None)
+        if self.config.node not in roster:
+            self._leave_for_good(roster)
+
+    def _leave_for_good(self, roster: Roster) -> None:
+        """The cluster goes on without this node, which takes leave in order and says why."""
+        text = f"version {roster.version} of the node list does not have {self.config.name}: it was removed"
+        self.raise_alarm(Alarm(AlarmKind.REMOVED, f"{text} from the cluster and leaves it", self.process))
+        self._leaving = asyncio.get_running_loop().create_task(self.leave(f"{text} from the cluster"))
+
     # What the engine brings
 
     def _opened(self) -> None:
@@ -241,6 +276,8 @@ class GroupHost(Participant):
                     self.touch(session)
             case Announce():
                 self._announcements.extend(output.payloads)
+            case Relisted():
+                asyncio.get_running_loop().call_soon(self._take_roster, output.roster)
             case Warned():
                 self.counters.alarms.append((self.now(), Alarm(AlarmKind.TWIN_NAMES, output.text)))
 

@@ -159,6 +159,10 @@ class StatusServer:
         engine = self._node.engine
         is_ready = engine.state_name == "Operational"
         text = f"{engine.state_name.lower()}, {len(engine.ring.members)} members\n"
+        roster = engine.roster
+        if roster is not None and self._node.config.node not in roster:
+            is_ready = False
+            text = f"removed from the cluster: version {roster.version} of the node list does not have this node\n"
         return Answer(HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE, text)
 
 

@@ -75,6 +75,7 @@ class Participant(ABC):
         self._has_room = asyncio.Event()
         self._ended = asyncio.Event()
         self._failure: NodeFailed | None = None
+        self._removal = ""  # why it leaves by itself
         self._closing: asyncio.Future[None] | None = None  # files are closed beside the loop: that waits for the disk
         self._look: asyncio.TimerHandle | None = None
         self._behind_since: tuple[Instant, int] | None = None  # and what the application had taken by then
@@ -126,17 +127,31 @@ class Participant(ABC):
             driver.enlist(self.config.roster)
         except UsageError as error:
             text = f"the stored node list is kept, for the file is not newer: {error}"
-            self.counters.alarms.append((self.now(), Alarm(AlarmKind.NODE_LISTS_DIFFER, text, self.process)))
+            self.raise_alarm(Alarm(AlarmKind.NODE_LISTS_DIFFER, text, self.process))
+
+    @property
+    def is_removed(self) -> bool:
+        """This node left because it is not on the node list any more."""
+        return bool(self._removal)
 
     def enlist(self, roster: Roster) -> None:
         """Take a newer node list. UsageError, and nothing changed, when it cannot be taken."""
+        self.check_roster(roster)
+        self._running().enlist(roster)
+
+    def check_roster(self, roster: Roster) -> None:
+        """UsageError when this node cannot work with such a node list."""
         if self.config.is_local:
             raise UsageError("the nodes of one machine without a file have no list: any of them may join")
         entry = roster.entry(node_of(self.process))
         if entry is not None and len(entry.places) != len(self.networks):
             raise UsageError(f"the node list has {len(entry.places)} addresses for each node, not {len(self.networks)}")
         self.config.layer.validate(self.config.ring, len(roster.entries))
-        self._running().enlist(roster)
+
+    def raise_alarm(self, alarm: Alarm) -> None:
+        """What the driver does with an alarm of the engine, for one of the daemon's own."""
+        self.counters.alarms.append((self.now(), alarm))
+        self.on_alarm(alarm, self.now())
 
     def on_enlisted(self, effect: Enlisted) -> None:
         if self.config.is_local:
@@ -199,11 +214,14 @@ class Participant(ABC):
 
         return Recording(self.config.trace, self.config.name, self.process)
 
-    async def leave(self) -> None:
-        """Finish what was submitted, tell the others, close. The others see a leave, not a failure."""
+    async def leave(self, why: str = "") -> None:
+        """Finish what was submitted, tell the others, close. The others see a leave, not a failure. `why` is for a node
+        that leaves by itself."""
         if self._driver is None:
             await self._files_closed()
             return
+        if why:
+            self._removal = why
         try:
             if not self._ended.is_set() and not self._is_leaving:
                 self._is_leaving = True
@@ -214,6 +232,8 @@ class Participant(ABC):
         except TimeoutError:
             pass  # the others will see a failure
         finally:
+            if self._removal:
+                self._failure = self._failure or NodeFailed(self._removal)
             self._ended.set()
             self._close()
         await self._files_closed()
@@ -364,6 +384,9 @@ class Participant(ABC):
 
     def on_view(self, effect: InstallView, at: Instant) -> None:
         self._record(Installed(at, self.process, effect.view))
+        differences = self.engine.roster_differences(at)
+        if differences:
+            self.counters.remark(effect.view.id, "; ".join(differences))
         self._viewed(effect.view)
 
     def on_room(self) -> None:
@@ -377,9 +400,11 @@ class Participant(ABC):
             self._recording.record(Noted(at, self.process, note))
 
     def on_left(self, at: Instant) -> None:
+        if self._removal:
+            self._failure = NodeFailed(self._removal)
         self._record(Departed(at, self.process))
         self._ended.set()
-        self.inbox.close()
+        self.inbox.close(self._failure)
         self._has_room.set()
 
     def on_failure(self, error: BaseException) -> None:

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from ordercast import __version__
+from ordercast.daemon import management
 from ordercast.daemon.advice import ADVICE_ON_REFUSALS, counted
 from ordercast.daemon.clients import ClientServer
 from ordercast.daemon.config import PORT, NodeConfig
-from ordercast.daemon.config_file import STATUS_PORT
+from ordercast.daemon.config_file import STATUS_PORT, load_config
 from ordercast.daemon.host import GroupHost
 from ordercast.daemon.http import StatusServer
 from ordercast.daemon.logs import describe, fields
@@ -26,6 +27,7 @@ from ordercast.daemon.status import Meter, ObservedNode, refusals, status_of, vi
 from ordercast.daemon.status_parts import Refusal, change_text
 from ordercast.daemon.systemd import Notifier
 from ordercast.model.effects import Alarm, AlarmKind
+from ordercast.model.errors import UsageError
 from ordercast.model.ids import SECOND, Instant, ProcessId
 from ordercast.model.quantities import size_text
 from ordercast.model.view import View, ViewKind
@@ -40,6 +42,8 @@ async def run_daemon(config: NodeConfig, notifier: Notifier) -> None:
     """Returns after an orderly leave; UsageError when it cannot start, NodeFailed when it ended by itself."""
     async with AsyncExitStack() as stack:
         node = GroupHost(config, lambda view: reporter.on_view(view))
+        if config.source is not None:
+            node.as_loaded = load_config(config.source, config.name)
         reporter = Reporter(node)
         await stack.enter_async_context(node)
         describe(node=node.config.name)
@@ -53,7 +57,7 @@ async def run_daemon(config: NodeConfig, notifier: Notifier) -> None:
             where = fields(status=f"{server.url}/status")
             _log.info("status at %s/status, metrics at %s/metrics", server.url, server.url, extra=where)
         notifier.tell(READY="1", STATUS=reporter.line())
-        name = await _until_signal(node, reporter, notifier)
+        name = await _until_signal(node, notifier, reporter)
         notifier.tell(STOPPING="1", STATUS="leaving")
         _log.info("%s: leaving the ring in order", name)
     _log.info("left: the others were told")
@@ -66,9 +70,17 @@ def own_port(node: ObservedNode, port: int) -> int:
     return port + node.config.node - 1 if node.config.is_local and is_usual else port
 
 
-async def _until_signal(node: GroupHost, reporter: Reporter, notifier: Notifier) -> str:
-    """The name of the signal. A second one ends the process at once."""
+async def _until_signal(node: GroupHost, notifier: Notifier, reporter: Reporter) -> str:
+    """The name of the signal. A second one ends the process at once. SIGHUP reloads the file meanwhile."""
     loop = asyncio.get_running_loop()
+    reloading: set[asyncio.Task[None]] = set()
+
+    def on_hangup() -> None:
+        task = loop.create_task(_reload(node))
+        reloading.add(task)
+        task.add_done_callback(reloading.discard)
+
+    loop.add_signal_handler(signal.SIGHUP, on_hangup)
     came: asyncio.Future[str] = loop.create_future()
 
     def on_signal(number: signal.Signals) -> None:
@@ -83,6 +95,10 @@ async def _until_signal(node: GroupHost, reporter: Reporter, notifier: Notifier)
     ticking = asyncio.create_task(_tick(reporter, notifier))
     try:
         await asyncio.wait((came, ended, ticking), return_when=asyncio.FIRST_COMPLETED)
+        if node.is_removed and not came.done():
+            _log.warning("%s; it serves nobody and waits to be stopped", ended.exception() or "this node has left")
+            await came
+            return came.result()
         for task in (ended, ticking):
             if task.done():
                 task.result()
@@ -91,6 +107,18 @@ async def _until_signal(node: GroupHost, reporter: Reporter, notifier: Notifier)
         ended.cancel()
         ticking.cancel()
         await asyncio.gather(ended, ticking, return_exceptions=True)
+
+
+async def _reload(node: GroupHost) -> None:
+    try:
+        document = await management.reload(node)
+    except UsageError as error:
+        _log.error("the file was not reloaded, nothing has changed: %s", error)
+        return
+    what = "is new" if document["changed"] else "has not changed"
+    _log.info("the file was reloaded: the node list, version %s, %s", document["version"], what)
+    if document["restart"]:
+        _log.warning("what else has changed in the file needs a restart: %s", ", ".join(document["restart"]))
 
 
 async def _tick(reporter: Reporter, notifier: Notifier) -> None:

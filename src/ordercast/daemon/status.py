@@ -22,6 +22,7 @@ from ordercast.daemon.status_parts import (
     LaneStatus,
     Member,
     NetworkStatus,
+    NodesStatus,
     Pauses,
     Rates,
     Refusal,
@@ -159,6 +160,7 @@ def status_of(node: ObservedNode, meter: Meter | None = None) -> Status:
         clients=node.clients_status(),
         sockets=_sockets(node),
         networks=_networks(node),
+        nodes=_nodes(node, now),
         pauses=Pauses(
             counters.pauses,
             counters.longest_pause_ns,
@@ -206,7 +208,9 @@ def _ring(node: ObservedNode) -> RingStatus:
         )
         for process in ring.members
     )
-    missing = tuple(peer.name for peer in config.peers if peer.node not in here)
+    roster = node.engine.roster
+    listed = () if config.is_local or roster is None else roster.entries
+    missing = tuple(entry.name for entry in listed if entry.node not in here)
     return RingStatus(
         id=ring_text(ring.id, node),
         state=node.engine.state_name,
@@ -248,6 +252,15 @@ def _networks(node: ObservedNode) -> tuple[NetworkStatus, ...]:
     )
 
 
+def _nodes(node: ObservedNode, now: Instant) -> NodesStatus | None:
+    roster = node.engine.roster
+    if roster is None or node.config.is_local:
+        return None
+    names = tuple(entry.name for entry in roster.entries)
+    differences = tuple(node.engine.roster_differences(now))
+    return NodesStatus(roster.version, roster.is_ordered, names, differences, node.config.node not in roster)
+
+
 def _received(network: ObservedSockets) -> int:
     return network.data.counters.packets_received + network.token.counters.packets_received
 
@@ -284,7 +297,7 @@ def view_change(node: ObservedNode, at: datetime, view: View, before: tuple[Proc
         joined=tuple(sorted(set(came) - restarted)),
         gone=tuple(sorted(set(went) - restarted)),
         restarted=tuple(sorted(restarted)),
-        reason=view.reason.text,
+        reason="; ".join(filter(None, (view.reason.text, node.counters.remarks.get(view.id)))),
         is_leave=view.reason is ChangeReason.LEFT,
     )
 
@@ -304,4 +317,6 @@ def refusal_of(why: str) -> Refusal:
         return Refusal.OTHER_CLUSTER
     if why in ("not an Ordercast packet", "shorter than a header", "an empty datagram"):
         return Refusal.STRANGER
+    if why == "a node that is not on this node's list":
+        return Refusal.UNLISTED
     return Refusal.MALFORMED

@@ -165,12 +165,24 @@ class NetworkStatus:
     marked: int  # how often it was found faulty
 
 
+@dataclass(frozen=True, slots=True)
+class NodesStatus:
+    """The node list."""
+
+    version: int
+    is_ordered: bool  # made by `ordercast cluster add | remove`, not by a file
+    names: tuple[str, ...]
+    differences: tuple[str, ...]  # between the lists of other members and this one
+    is_removed: bool  # this node is not on its own list any more
+
+
 class Refusal(Enum):
     """Why a packet was not taken."""
 
     STRANGER = "not an Ordercast packet"
     OTHER_CLUSTER = "another cluster"
     OTHER_VERSION = "another wire version"
+    UNLISTED = "not on the node list"
     MALFORMED = "malformed"
 
 
@@ -201,6 +213,7 @@ class Status:
     views: tuple[ViewChange, ...]  # the latest last
     alarms: tuple[AlarmStatus, ...]
     networks: tuple[NetworkStatus, ...] = ()  # where there are several
+    nodes: NodesStatus | None = None  # None where the cluster has no node list
     warnings: tuple[str, ...] = ()  # what a person should look at, one sentence each
 
     def document(self) -> dict[str, Any]:

@@ -28,6 +28,7 @@ class Kind(IntEnum):
     LEAVE = 2
     DISCONNECT = 3  # the client is gone, from all its groups
     GROUPS = 4  # what a daemon's clients are in, after a merge
+    ROSTER = 5  # a new node list for all
 
 
 class Head(NamedTuple):

@@ -39,7 +39,9 @@ from ordercast.model.effects import Deliver
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import ViewId
 from ordercast.model.ids import NO_SEQ, Position, ProcessId, RingId, Seq, position_from, process_text
+from ordercast.model.roster import Roster
 from ordercast.model.view import View, ViewKind
+from ordercast.wire.roster import decode_roster, encode_roster
 
 ROUTES_MAX = 10_000  # heads whose receivers are remembered
 
@@ -81,7 +83,13 @@ class Warned(NamedTuple):
     text: str
 
 
-Output = Run | Notice | Announce | Confirmed | Warned
+class Relisted(NamedTuple):
+    """An operator's change of the node list has its place in the order."""
+
+    roster: Roster
+
+
+Output = Run | Notice | Announce | Confirmed | Warned | Relisted
 
 
 # Messages in columns, as in `model.effects.Parcel`: (seq, each, which of them is the first here, originator, services,
@@ -237,6 +245,11 @@ class Groups:
                 outputs += self.table.disconnect(head.sender, originator, at)
                 if originator == self._me:
                     self._sessions.pop(head.sender, None)
+            case Kind.ROSTER:
+                try:
+                    outputs.append(Relisted(decode_roster(data)))
+                except WireError:
+                    self.malformed += 1
             case Kind.GROUPS | Kind.DATA:
                 pass  # a snapshot for a configuration that is over
 
@@ -375,6 +388,10 @@ def leave_payload(full: str, groups: Sequence[str]) -> bytes:
 
 def disconnect_payload(full: str) -> bytes:
     return encode_head(Head(Kind.DISCONNECT, full, ()))
+
+
+def roster_payload(daemon: str, roster: Roster) -> bytes:
+    return encode_head(Head(Kind.ROSTER, daemon, ())) + encode_roster(roster)
 
 
 def data_head(full: str, groups: tuple[str, ...], *, self_discard: bool = False, confirm: bool = False) -> bytes:

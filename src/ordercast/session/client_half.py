@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ordercast.groups.envelope import Head, decode_head
 from ordercast.groups.layer import data_head
@@ -25,6 +25,7 @@ from ordercast.session.frames import (
     SlowPolicy,
     Welcome,
     decode_closing,
+    decode_document,
     decode_listing,
     decode_names,
     decode_number,
@@ -55,7 +56,13 @@ class Members(NamedTuple):
     names: tuple[str, ...]  # sorted; of a group in which nobody is, none
 
 
-News = Welcome | Closing | Confirm | Listing | Members | Piece
+class Managed(NamedTuple):
+    """What came of an operator's question."""
+
+    document: dict[str, Any]
+
+
+News = Welcome | Closing | Confirm | Listing | Members | Managed | Piece
 
 
 class ClientHalf:
@@ -96,6 +103,8 @@ class ClientHalf:
                 return Listing(decode_listing(body))
             case FrameKind.MEMBERS:
                 return Members(decode_names(body))
+            case FrameKind.MANAGED:
+                return Managed(decode_document(body))
             case FrameKind.CLOSING:
                 return Closing(decode_closing(body))
             case FrameKind.WELCOME:
@@ -210,6 +219,7 @@ _FREE = frozenset(
         FrameKind.CONFIRM,
         FrameKind.LISTING,
         FrameKind.MEMBERS,
+        FrameKind.MANAGED,
     )
 )
 BYE = frame(FrameKind.BYE)

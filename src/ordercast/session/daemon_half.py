@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ordercast.groups.envelope import CONFIRM, SELF_DISCARD, Kind, decode_head
 from ordercast.groups.names import GROUP_SIZE_MAX, MEMBERSHIPS_MAX, checked_destinations, checked_group
@@ -18,6 +18,7 @@ from ordercast.session.frames import (
     VERSION,
     Hello,
     Welcome,
+    decode_document,
     decode_hello,
     decode_names,
     decode_number,
@@ -59,7 +60,13 @@ class ListMembers(NamedTuple):
     group: str
 
 
-Request = Hello | Send | Join | Leave | Bye | ListGroups | ListMembers
+class Manage(NamedTuple):
+    """An operator asks for something."""
+
+    document: dict[str, Any]
+
+
+Request = Hello | Send | Join | Leave | Bye | ListGroups | ListMembers | Manage
 
 
 class DaemonHalf:
@@ -104,6 +111,9 @@ class DaemonHalf:
             case FrameKind.MEMBERS_OF:
                 self._asks()
                 return ListMembers(_asked_group(body))
+            case FrameKind.MANAGE:
+                self._asks()
+                return Manage(decode_document(body))
             case FrameKind.BYE:
                 return Bye()
             case _:

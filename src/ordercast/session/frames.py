@@ -5,17 +5,19 @@ A decoder raises `WireError` and nothing else: it checks counts before it believ
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from enum import IntEnum
 from itertools import islice
 from struct import Struct, pack, unpack_from
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ordercast.model.errors import WireError
 from ordercast.session.pieces import NUMBER, FrameKind, expect_end, frame, read_names, reading, write_names
 
 VERSION = 1
 MAGIC = b"OCST"
+DOCUMENT_SIZE_MAX = 1 << 20  # of an operator's question, or its answer
 LISTING_MAX = 100_000  # groups that a client is told of when it asks
 
 
@@ -105,6 +107,23 @@ def decode_names(body: bytes) -> tuple[str, ...]:
         names, at = read_names(body, 0)
         expect_end(body, at)
         return names
+
+
+def encode_document(kind: FrameKind, document: dict[str, Any]) -> bytes:
+    return frame(kind, json.dumps(document, separators=(",", ":")).encode())
+
+
+def decode_document(body: bytes) -> dict[str, Any]:
+    """What an operator asks, or is told."""
+    if len(body) > DOCUMENT_SIZE_MAX:
+        raise WireError(f"a document of {len(body)} bytes, more than {DOCUMENT_SIZE_MAX}")
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        raise WireError("a document that cannot be read") from None
+    if not isinstance(document, dict):
+        raise WireError("a document that is not a JSON object")
+    return document
 
 
 def encode_listing(groups: dict[str, int]) -> bytes:

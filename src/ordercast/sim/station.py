@@ -17,6 +17,7 @@ from ordercast.groups.layer import (
     Confirmed,
     Groups,
     Output,
+    Relisted,
     Run,
     Warned,
     data_head,
@@ -122,6 +123,8 @@ class Station:
                     self.announcements += [Request(LAYER, payload) for payload in output.payloads]
                 case Warned():
                     raise AssertionError(f"every host here has a name of its own, yet: {output.text}")
+                case Relisted():
+                    raise AssertionError("node lists are changed by reloads here")
                 case _:
                     assert_never(output)
         self.groups.check_invariants()

@@ -110,6 +110,19 @@ class RingNode:
         return self._running.installed
 
     @property
+    def roster(self) -> Roster | None:
+        """The node list; None where everybody may be a member."""
+        return self._running.admission.mine
+
+    def roster_differences(self, now: Instant) -> list[str]:
+        """How the node lists of those who are heard differ from the one here, a sentence each; for status displays."""
+        facts = self._running
+        admission = facts.admission
+        around = {*facts.hearing.heard(now), *facts.installed.members} - {facts.me}
+        listed = [one for one in sorted(around) if admission.mine is not None and node_of(one) in admission.mine]
+        return [admission.difference(one) for one in listed if admission.is_differing(one)]
+
+    @property
     def stats(self) -> RingStats:
         """What was done so far, of all rings; for status displays."""
         return self._running.stats

@@ -19,7 +19,7 @@ from ordercast.wire.messages import RosterCopy
 from ordercast.wire.roster import encode_roster, read_roster
 
 if TYPE_CHECKING:
-    from ordercast.order.ring.step import Facts, Step
+    from ordercast.order.ring.step import Step
 
 ROSTER_KEY = "roster"
 SIZE_MAX = 60_000  # bytes of a roster: it must fit in a packet
@@ -51,6 +51,7 @@ class Rosters:
     _matters: dict[tuple[AlarmKind, NodeId, Claim], _Matter] = field(default_factory=dict)
     _reached: tuple[Entry, ...] = ()  # nodes beside those of the roster that the driver was told of
     _announcements: int = 0
+    _stranger_at: Instant | None = None  # when one was last refused: it may want to know our list
 
     # Taking a roster
 
@@ -115,6 +116,7 @@ class Rosters:
             return False
         if process in step.facts.installed.members or admission.takes(process, _around(step)):
             return False
+        self._stranger_at = step.now
         step.note(Dropped("a node that is not on this node's list"))
         step.occurred(Occurrence.STRANGER_REFUSED, process=process)
         entry = admission.entry_by_itself(process)
@@ -180,14 +182,16 @@ class Rosters:
             self._reached = tolerated
             step.effects.append(Enlisted(admission.mine, tolerated))
         self._announcements += 1
-        if self._wants_copies(around, facts):
+        if self._wants_copies(around, step):
             step.broadcast(RosterCopy(facts.installed.id, facts.me, admission.mine))
 
-    def _wants_copies(self, around: tuple[ProcessId, ...], facts: Facts) -> bool:
+    def _wants_copies(self, around: tuple[ProcessId, ...], step: Step) -> bool:
         mine = self.admission.mine
         if any(self.admission.is_differing(process) for process in around):
             return True
-        is_whole = mine is None or len(facts.installed.members) >= len(mine.entries) or not mine.version
+        if self._stranger_at is not None and step.now - self._stranger_at < PATIENCE_NS:
+            return True
+        is_whole = mine is None or len(step.facts.installed.members) >= len(mine.entries) or not mine.version
         return not is_whole and self._announcements % SELDOM == 1
 
 
@@ -215,9 +219,11 @@ def _stranger_text(mine: Roster, process: ProcessId, entry: Entry | None) -> str
             f"node {node} is refused, it is not on this node's list, version {mine.version}: "
             f"`ordercast cluster add NAME {node} ADDRESS` admits it, or bring the file up to date and reload it"
         )
-    where = f"{entry.places[0].address} port {entry.places[0].token_port}"
+    place = entry.places[0]
+    addresses = " ".join(each.address for each in entry.places)
+    ports = f"--token-port {place.token_port} --data-port {place.data_port}"
     return (
-        f"{entry.name} (node {node} at {where}, as it says itself) is refused, it is not on this node's list, version "
-        f"{mine.version}: `ordercast cluster add {entry.name} {node} {entry.places[0].address}` admits it, or bring "
-        "the file up to date and reload it"
+        f"{entry.name} (node {node} at {place.address} port {place.token_port}, as it says itself) is refused, it is "
+        f"not on this node's list, version {mine.version}: `ordercast cluster add {entry.name} {node} {addresses} "
+        f"{ports}` admits it, or bring the file up to date and reload it"
     )

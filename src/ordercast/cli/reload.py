@@ -1,0 +1,36 @@
+"""`ordercast reload`: has a daemon read its file again, for the node list in it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from ordercast.cli.client_options import At
+from ordercast.cli.cluster import ask
+from ordercast.cli.terminal import complain, output, write_json
+
+EXAMPLE = "Example: ordercast reload --at alpha"
+
+
+def reload(
+    at: At = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> int:
+    """Have a daemon take the node list of its file, as SIGHUP does. Other changes in the file need a restart.
+
+    Nothing changes when the file is wrong, or its list is not newer than the daemon's.
+    """
+    document = ask(at, {"do": "reload"})
+    if as_json:
+        write_json(document)
+        return 0
+    names = ", ".join(node["name"] for node in document["nodes"])
+    what = "is taken" if document["changed"] else "has not changed"
+    output().print(Text(f"{document['daemon']}: version {document['version']} of the node list {what}, with {names}"))
+    if document["restart"]:
+        complain(f"what else has changed in the file needs a restart: {', '.join(document['restart'])}")
+    for difference in document["differences"]:
+        output().print(Text(difference, "yellow"))
+    return 0

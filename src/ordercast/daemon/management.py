@@ -1,0 +1,150 @@
+"""What an operator asks of a running daemon, as documents: the node list, changes of it, a reload of the file.
+
+A change of the node list is an ordered message: all daemons of the configuration take it at the same place, or, when
+another change came first, none does. The answer says which.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+from ordercast.daemon.config import NodeConfig
+from ordercast.daemon.config_file import load_config
+from ordercast.daemon.config_keys import PORT_MAX, read_host, read_port
+from ordercast.daemon.host import GroupHost
+from ordercast.groups.layer import roster_payload
+from ordercast.groups.names import checked_daemon
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import NODE_MAX, NodeId, node_of
+from ordercast.model.roster import Entry, Place, Roster
+from ordercast.model.service import Service
+
+ORDER_S = 30.0  # for which an ordered change is waited for
+OWN = 0  # the sender number of what the daemon itself says
+_OF_THE_LIST = ("peers", "nodes_version", "source", "name", "node", "state_folder")  # not compared by a reload
+
+Document = dict[str, Any]
+
+
+async def manage(host: GroupHost, document: Document) -> Document:
+    """Do what the document asks for. UsageError, and nothing changed, when that cannot be done."""
+    match document.get("do"):
+        case "list":
+            return listing(host)
+        case "add":
+            return await _change(host, _roster(host).with_entry(_entry_from(document, host.config)))
+        case "remove":
+            return await _change(host, _roster(host).without(str(document.get("name"))))
+        case "reload":
+            return await reload(host)
+        case other:
+            raise UsageError(f"this daemon cannot do {other!r}: it may be of an older version")
+
+
+def listing(host: GroupHost) -> Document:
+    roster, here = host.engine.roster, {node_of(process) for process in host.members}
+    nodes = [] if host.config.is_local or roster is None else roster.entries
+    return {
+        "cluster": host.config.ring.cluster,
+        "daemon": host.config.name,
+        "version": 0 if roster is None else roster.version,
+        "ordered": roster is not None and roster.is_ordered,
+        "digest": "" if roster is None else f"{roster.claim.digest:016x}",
+        "nodes": [_entry_document(entry, host, here) for entry in nodes],
+        "differences": list(host.engine.roster_differences(host.now())),
+    }
+
+
+def _entry_document(entry: Entry, host: GroupHost, here: set[NodeId]) -> Document:
+    return {
+        "name": entry.name,
+        "id": entry.node,
+        "addresses": [place.address for place in entry.places],
+        "token_port": entry.places[0].token_port,
+        "data_port": entry.places[0].data_port,
+        "is_member": entry.node in here,
+        "is_me": entry.node == host.config.node,
+    }
+
+
+def _roster(host: GroupHost) -> Roster:
+    roster = host.engine.roster
+    if host.config.is_local or roster is None:
+        raise UsageError(
+            "the nodes of one machine without a file have no list, any of them may join: describe the cluster in a file"
+        )
+    return roster
+
+
+def _entry_from(document: Document, config: NodeConfig) -> Entry:
+    name, node, addresses = document.get("name"), document.get("id"), document.get("addresses")
+    if not isinstance(node, int) or isinstance(node, bool) or not 0 <= node <= NODE_MAX:
+        raise UsageError(f"the id of a node is a number within 0..{NODE_MAX}, not {node!r}")
+    if not isinstance(addresses, list) or len(addresses) != len(config.networks):
+        several = f"{len(config.networks)} addresses, one for each network" if config.more_networks else "one address"
+        raise UsageError(f"a node of this cluster has {several}")
+    ports = [document.get(key) for key in ("token_port", "data_port")]
+    places = []
+    for address, network in zip(addresses, config.networks, strict=True):
+        token_port, data_port = ports[0] or min(network.port + 1, PORT_MAX), ports[1] or network.port
+        places.append(Place(read_host(address), read_port(token_port), read_port(data_port)))
+    entry = Entry(NodeId(node), checked_daemon(str(name)), tuple(places))
+    versions = {":" in place.address for place in (*entry.places, *config.me().entry.places)}
+    if len(versions) > 1:
+        raise UsageError("IPv4 and IPv6 addresses do not mix in a cluster")
+    return entry
+
+
+async def _change(host: GroupHost, roster: Roster) -> Document:
+    host.check_roster(roster)
+    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def told(error: UsageError | None) -> None:
+        if not done.done():
+            done.set_exception(error) if error is not None else done.set_result(None)
+
+    host.await_roster(roster.claim, told)
+    host.request(OWN, (roster_payload(host.config.name, roster),), Service.SAFE)
+    try:
+        async with asyncio.timeout(ORDER_S):
+            await done
+    except TimeoutError:
+        raise UsageError(
+            f"the change was not ordered within {ORDER_S:.0f} s, and may still be: see `ordercast cluster list`"
+        ) from None
+    return listing(host)
+
+
+async def reload(host: GroupHost) -> Document:
+    """Read the file again and take its node list. UsageError, and nothing changed, when that cannot be done."""
+    config = host.config
+    if config.source is None:
+        raise UsageError("this daemon was started without a file: there is nothing to reload")
+    fresh = await asyncio.to_thread(load_config, config.source, config.name)
+    if fresh.me().entry.places != config.me().entry.places:
+        raise UsageError(f"{config.source}: the address of {config.name} has changed: restart this daemon")
+    before = host.engine.roster
+    host.enlist(fresh.roster)
+    changed = before is None or before.claim != fresh.roster.claim
+    restart = [] if host.as_loaded is None else _others_changed(host.as_loaded, fresh)
+    return {**listing(host), "changed": changed, "restart": restart}
+
+
+def _others_changed(before: NodeConfig, fresh: NodeConfig) -> list[str]:
+    """Parts of the file that a reload does not take."""
+    names = [item.name for item in fields(NodeConfig) if item.name not in _OF_THE_LIST]
+    return [name for name in names if getattr(before, name) != getattr(fresh, name)]
+
+
+Answer = Callable[[Document], None]
+
+
+async def answer(host: GroupHost, document: Document, reply: Answer) -> None:
+    """Manage, and reply with what came of it."""
+    try:
+        reply(await manage(host, document))
+    except UsageError as error:
+        reply({"error": str(error)})
