@@ -24,7 +24,6 @@ from ordercast.daemon.config import (
     NetworkConfig,
     NodeConfig,
     Peer,
-    Place,
     TraceConfig,
     TraceLevel,
     Transport,
@@ -34,6 +33,7 @@ from ordercast.daemon.raw import RawNode
 from ordercast.model.effects import Alarm, Deliver, InstallView
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant, NodeId, ProcessId, node_of
+from ordercast.model.roster import Place
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.order.ring.config import RingConfig

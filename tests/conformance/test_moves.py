@@ -15,11 +15,13 @@ from ordercast.model.effects import Effect
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import NO_SEQ, NOBODY, Instant, ProcessId, RingId, Seq, TokenSeq
 from ordercast.model.view import ChangeReason
+from ordercast.order.ring.admission import Admission
 from ordercast.order.ring.consensus import Proposal
 from ordercast.order.ring.delivery import Delivery
 from ordercast.order.ring.hearing import Hearing
 from ordercast.order.ring.outbox import Outbox
 from ordercast.order.ring.ring import Ring, TokenMemory
+from ordercast.order.ring.rosters import Rosters
 from ordercast.order.ring.states.base import State
 from ordercast.order.ring.states.commit import Commit
 from ordercast.order.ring.states.gather import Gather
@@ -186,6 +188,8 @@ def made_state(name: str, me: ProcessId) -> tuple[State, Facts]:
         storage=Storage(8),
         proposal=Proposal(me, set(TRIO)),
         hearing=Hearing(me, SMALL),
+        admission=Admission(me),
+        rosters=Rosters(Admission(me)),
         outbox=Outbox(SMALL.body_size_max),
         digests=SMALL.digests(),
         ring_seq=8,

@@ -24,6 +24,7 @@ from ordercast.model.effects import (
     Broadcast,
     Deliver,
     Effect,
+    Enlisted,
     InstallView,
     Left,
     Persist,
@@ -62,7 +63,7 @@ from ordercast.wire.header import (
     prefix_of,
     recovered,
 )
-from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Member, Message, Token, Wake
+from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Member, Message, RosterCopy, Token, Wake
 from ordercast.wire.run import build_data
 
 CLUSTER = cluster_id_from("ordercast")
@@ -238,6 +239,8 @@ def lines_of(effect: Effect) -> list[str]:
             return [f"alarm {kind.value}: {text}"]
         case Room(size):
             return [f"room {size}"]
+        case Enlisted(roster):
+            return [f"enlisted version {roster.version}"]
         case Left():
             return ["left"]
         case Record(note):
@@ -277,6 +280,8 @@ def packet_text(packet: bytes) -> str:
             return f"announcement {message.ring} {listed(message.members)} hears {listed(message.heard)}"
         case Wake() | Leave():
             return f"{type(message).__name__.lower()} {message.ring}"
+        case RosterCopy():
+            return f"roster version {message.roster.version}"
 
 
 def member_text(member: Member) -> str:

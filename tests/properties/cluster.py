@@ -17,6 +17,7 @@ from ordercast.model.inputs import Packet, Submission
 from ordercast.model.service import Service
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
+from ordercast.sim.rosters import sim_roster
 from ordercast.wire.codec import cluster_id_from, kind_of
 from ordercast.wire.header import HEADER, RECOVERED
 
@@ -53,6 +54,8 @@ class Cluster:
             self.nodes[node.process] = node
             self.delivered[node.process] = []
             self.carry_out(node.process, effects)
+            # Lists that differ in their version alone: all are members, and all send their lists.
+            self.carry_out(node.process, node.enlist(sim_roster(1 + number % 2, range(1, size + 1)), self.now))
 
     def carry_out(self, me: ProcessId, effects: list[Effect]) -> None:
         for effect in effects:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from ordercast.model.ids import ProcessId, RingId, Seq, TokenSeq
+from ordercast.model.ids import NODE_MAX, NodeId, ProcessId, RingId, Seq, TokenSeq
+from ordercast.model.roster import VERSION_MAX, Claim, Entry, Place, Roster
 from ordercast.model.service import Service
 from ordercast.model.view import ChangeReason
 from ordercast.wire.codec import DIGESTS_MAX, NUMBER_MAX, cluster_id_from, encode
@@ -25,6 +26,7 @@ from ordercast.wire.messages import (
     Leave,
     Member,
     Message,
+    RosterCopy,
     Token,
     Wake,
 )
@@ -40,6 +42,10 @@ rings = st.builds(RingId, u64, processes)
 process_lists = st.lists(processes, max_size=8, unique=True).map(lambda drawn: tuple(sorted(drawn)))
 extensions = st.one_of(st.just(b""), st.binary(max_size=EXTENSION_SIZE_MAX))
 reasons = st.sampled_from(ChangeReason)
+claims = st.builds(Claim, st.integers(0, VERSION_MAX), st.integers(0, (1 << 64) - 1))
+ports = st.integers(1, 0xFFFF)
+addresses = st.ip_addresses().map(str)
+places = st.builds(Place, addresses, ports, ports)
 
 
 @st.composite
@@ -111,6 +117,7 @@ def joins(draw: st.DrawFn) -> Join:
         draw(reasons),
         ProcessId(draw(u64)),
         tuple(draw(st.lists(u32, max_size=DIGESTS_MAX))),
+        draw(claims),
     )
 
 
@@ -118,7 +125,21 @@ def joins(draw: st.DrawFn) -> Join:
 def announcements(draw: st.DrawFn) -> Announcement:
     sender = draw(processes)
     ring_members = tuple(sorted({sender, *draw(process_lists)}))
-    return Announcement(draw(rings), sender, ring_members, draw(process_lists))
+    return Announcement(draw(rings), sender, ring_members, draw(process_lists), draw(claims))
+
+
+@st.composite
+def rosters(draw: st.DrawFn) -> Roster:
+    nodes = sorted(draw(st.sets(st.integers(0, NODE_MAX), max_size=6)))
+    names = st.text("abcdefgh-09", min_size=1, max_size=12)
+    some = st.lists(places, min_size=1, max_size=3).map(tuple)
+    entries = tuple(Entry(NodeId(node), draw(names), draw(some)) for node in nodes)
+    return Roster(draw(st.integers(0, VERSION_MAX)), entries, draw(st.booleans()))
+
+
+@st.composite
+def copies(draw: st.DrawFn) -> RosterCopy:
+    return RosterCopy(draw(rings), draw(processes), draw(rosters()))
 
 
 messages: st.SearchStrategy[Message] = st.one_of(
@@ -128,6 +149,7 @@ messages: st.SearchStrategy[Message] = st.one_of(
     announcements(),
     st.builds(Wake, rings, processes),
     st.builds(Leave, rings, processes),
+    copies(),
 )
 control_packets = messages.map(lambda message: encode(CLUSTER, message))
 

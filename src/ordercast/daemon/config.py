@@ -97,8 +97,6 @@ class NodeConfig:
     name: str = ""  # empty: n1, n2, …
     node: NodeId | None = None  # None: the first that is free on this machine
     peers: tuple[Peer, ...] = ()  # everybody, this node too; empty: all on this machine
-    nodes_version: int = 1  # of that list of nodes
-    source: Path | None = None  # the file that says all this; read again by a reload
     ring: RingConfig = field(default_factory=RingConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
     more_networks: tuple[NetworkConfig, ...] = ()  # redundant ones beside it
@@ -109,6 +107,8 @@ class NodeConfig:
     inbox_size_max: int = 32 * MIB  # delivered and not taken by the application: beyond it, senders wait
     stall_ns: int = 30 * SECOND  # an application that takes nothing for so long while all wait is given up
     state_folder: Path | None = None  # stable storage; None: nothing is kept, and every start is a new process
+    nodes_version: int = 1  # of the list of peers
+    source: Path | None = None  # the file that says all this; read again by a reload
 
     @property
     def is_local(self) -> bool:

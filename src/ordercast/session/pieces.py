@@ -38,8 +38,8 @@ class FrameKind(IntEnum):
     LISTING = 19
     MEMBERS_OF = 20
     MEMBERS = 21
-    MANAGE = 30  # an operator's question, and its answer
-    MANAGED = 31
+    MANAGE = 22  # an operator's question, and its answer
+    MANAGED = 23
 
 
 def frame(kind: FrameKind, *parts: bytes) -> bytes:

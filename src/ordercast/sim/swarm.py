@@ -25,12 +25,15 @@ from ordercast.sim.group_tally import GroupOccurrence
 from ordercast.sim.network_swarm import expected_network_rows, with_networks
 from ordercast.sim.options import SIM_RING, Delays, Link, SimOptions
 from ordercast.sim.replica_tally import NEVER, ReplicaOccurrence
+from ordercast.sim.rosters import with_rosters
 from ordercast.sim.run import simulate
 from ordercast.sim.users import STRUCTURES
 
 LARGE_EVERY = 10  # one run in ten has messages above 64 kB
 SATURATED_EVERY = 20
 SATURATED_FIRST = 7
+LISTED_EVERY = 4  # one run in four has node lists, which differ for a while
+LISTED_FIRST = 1
 DOUBLED_EVERY = 3  # one run in three has replicas that send commands twice
 
 
@@ -181,7 +184,8 @@ def options_of(seed: int, *, groups: bool = False, replicated: bool = False, net
         return with_networks(hostile_options(seed), seed)
     if replicated:
         return hostile_replica_options(seed)
-    return hostile_group_options(seed) if groups else hostile_options(seed)
+    options = hostile_group_options(seed) if groups else hostile_options(seed)
+    return with_rosters(options, seed) if seed % LISTED_EVERY == LISTED_FIRST else options
 
 
 def outline(seed: int, *, groups: bool = False, replicated: bool = False, networks: bool = False) -> Outline:

@@ -44,6 +44,7 @@ class FakeNode:
         self.config = config or replace(NodeConfig(), name="alpha", node=NodeId(1), peers=PEERS)
         self.engine = RingNode(NodeId(1), self.config.ring)
         self.engine.start({}, Incarnation(1), Instant(0))
+        self.engine.enlist(self.config.roster, Instant(0))
         self.counters = Counters()
         self.sockets = FakeSockets()
         self.networks = [self.sockets]

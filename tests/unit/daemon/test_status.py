@@ -116,10 +116,12 @@ def test_a_view_change_says_who_came_who_is_gone_and_why(node: FakeNode) -> None
 def test_refusals_are_told_by_few_kinds(node: FakeNode) -> None:
     node.counters.refused.update({"another cluster's packet": 2, "wire version 9, we speak 1": 3})
     node.counters.refused.update({"3 bytes too many": 4, "5 bytes too many": 1, "not an Ordercast packet": 6})
+    node.counters.refused.update({"a node that is not on this node's list": 7})
     assert status_of(node).refused == {
         Refusal.STRANGER.value: 6,
         Refusal.OTHER_CLUSTER.value: 2,
         Refusal.OTHER_VERSION.value: 3,
+        Refusal.UNLISTED.value: 7,
         Refusal.MALFORMED.value: 5,
     }
     assert refusal_of("an empty datagram") is Refusal.STRANGER
@@ -129,7 +131,8 @@ def test_refusals_are_told_by_few_kinds(node: FakeNode) -> None:
 
 
 def test_a_healthy_node_has_nothing_to_complain_about(node: FakeNode) -> None:
-    node.config = replace(node.config, peers=node.config.peers[:1])
+    alone = replace(node.config, peers=node.config.peers[:1], nodes_version=2)
+    node.engine.enlist(alone.roster, Instant(0))
     assert advised(status_of(node)).warnings == ()
 
 

@@ -23,6 +23,7 @@ def test_the_numbers_of_kinds_and_flags_travel_and_never_change() -> None:
         "LEAVE": 2,
         "DISCONNECT": 3,
         "GROUPS": 4,
+        "ROSTER": 5,
     }
     assert (SELF_DISCARD, CONFIRM) == (1, 2)
 
@@ -62,7 +63,7 @@ def test_a_payload_whose_head_does_not_fit_is_refused(payload: bytes) -> None:
     [
         (b"", "cannot be read"),
         (b"\x00\x05\x00\x00\x01", "a name of 1 bytes at 4"),
-        (BYTES[:2] + b"\x05" + BYTES[3:], "5 is not a valid Kind"),
+        (BYTES[:2] + b"\x63" + BYTES[3:], "99 is not a valid Kind"),
         (b"\x00\x06\x00\x00\x00\x00", "a name of 0 bytes at 4"),
         (b"\x00\x08\x00\x00\x01a\x01\x00", "a name of 0 bytes at 7"),
         (b"\x00\x09\x00\x00\x01\xe9\x01\x01g", "ascii"),

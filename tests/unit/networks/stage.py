@@ -22,6 +22,7 @@ from ordercast.model.ids import (
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.notes import NetworkState, NetworkTurned, Release, TokenReleased
 from ordercast.model.promises import Promises
+from ordercast.model.roster import Roster
 from ordercast.model.view import ChangeReason, View, ViewKind
 from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.networks.layer import Networks
@@ -101,6 +102,9 @@ class FakeEngine:
     def wake(self, now: Instant) -> list[Effect]:
         self.wakes += 1
         self.deadline = None
+        return self._answer()
+
+    def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
         return self._answer()
 
     def behind(self, is_behind: bool, now: Instant) -> list[Effect]:

@@ -101,6 +101,7 @@ def test_before_the_welcome_there_is_at_most_a_refusal(vector: object) -> None:
         FrameKind.HELLO,
         FrameKind.SEND,
         FrameKind.JOIN,
+        FrameKind.MANAGE,
         FrameKind.LEAVE,
         FrameKind.BYE,
         FrameKind.LIST,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
+from typing import Any
 
 from ordercast.groups.layer import Run, data_head
 from ordercast.model.events import Dropped, Left, Reason, Transition, View, ViewId
@@ -33,12 +34,14 @@ from ordercast.session.frames import (
     SlowPolicy,
     Welcome,
     decode_closing,
+    decode_document,
     decode_hello,
     decode_listing,
     decode_names,
     decode_number,
     decode_welcome,
     encode_closing,
+    encode_document,
     encode_hello,
     encode_listing,
     encode_names,
@@ -175,6 +178,11 @@ def _named(kind: FrameKind, title: str, names: Sequence[str]) -> Vector:
 
 def _read_names(body: bytes) -> dict[str, object]:
     return {"groups": decode_names(body)}
+
+
+def _document(kind: FrameKind, title: str, document: dict[str, Any]) -> Vector:
+    size = len(encode_document(kind, document)) - HEADER.size
+    return _vector(kind, title, document, lambda: encode_document(kind, document), decode_document, (size, "JSON"))
 
 
 VECTORS = (
@@ -324,4 +332,6 @@ VECTORS = (
         lambda body: {"members": decode_names(body)},
         *names_groups("alice@n1", "bob@n2"),
     ),
+    _document(FrameKind.MANAGE, "A question of an operator", {"do": "remove", "name": "delta"}),
+    _document(FrameKind.MANAGED, "The answer to a MANAGE that is refused", {"error": "delta is not on the node list"}),
 )

@@ -44,7 +44,7 @@ def test_clusters_are_told_apart_by_eight_bytes() -> None:
         (_patched(WAKE, 0, b"xx"), "not an Ordercast packet"),
         (_patched(WAKE, 2, b"\x02"), "wire version 2, we speak 1"),
         (_patched(WAKE, 3, b"\x00"), "message kind 0 does not exist"),
-        (_patched(WAKE, 3, b"\x09"), "message kind 9 does not exist"),
+        (_patched(WAKE, 3, b"\x63"), "message kind 99 does not exist"),
     ],
 )
 def test_strangers_are_refused_by_their_first_bytes(packet: bytes, why: str) -> None:
@@ -149,8 +149,8 @@ def test_a_commit_token_knows_no_other_flags_and_reasons() -> None:
     packet = encode(CLUSTER, COMMIT)
     with pytest.raises(WireError, match="flags that do not exist"):
         decode(_patched(packet, 0x5D, b"\x04"), CLUSTER)
-    with pytest.raises(WireError, match="reason 9 does not exist"):
-        decode(_patched(packet, 0x50, b"\x09"), CLUSTER)
+    with pytest.raises(WireError, match="reason 99 does not exist"):
+        decode(_patched(packet, 0x50, b"\x63"), CLUSTER)
 
 
 @pytest.mark.parametrize(

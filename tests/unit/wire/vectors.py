@@ -22,6 +22,8 @@ from ordercast.model.ids import (
     process_text,
 )
 from ordercast.model.notes import NetworkState
+from ordercast.model.roster import Claim, Place, Roster
+from ordercast.model.roster import Entry as RosterEntry
 from ordercast.model.service import Service
 from ordercast.model.view import ChangeReason
 from ordercast.wire.codec import cluster_id_from, decode, decode_probe, encode, encode_probe
@@ -41,7 +43,18 @@ from ordercast.wire.header import (
     retransmitted,
     unwrapped,
 )
-from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Member, Message, Probe, Token, Wake
+from ordercast.wire.messages import (
+    Announcement,
+    CommitToken,
+    Join,
+    Leave,
+    Member,
+    Message,
+    Probe,
+    RosterCopy,
+    Token,
+    Wake,
+)
 from ordercast.wire.run import build_data, parse_data
 
 CLUSTER = cluster_id_from("vectors")
@@ -322,8 +335,19 @@ JOIN = Join(
     ChangeReason.FAILED_TO_RECEIVE,
     process(3),
     (0xDEADBEEF, 1),
+    Claim(3, 0x1122334455667788),
 )
-ANNOUNCEMENT = Announcement(RING, process(2), (process(1), process(2)), (process(1), process(3, 2), process(4)))
+ANNOUNCEMENT = Announcement(
+    RING, process(2), (process(1), process(2)), (process(1), process(3, 2), process(4)), Claim(3, 0x1122334455667788)
+)
+ROSTER = Roster(
+    3,
+    (
+        RosterEntry(NodeId(1), "alpha", (Place("10.0.0.1", 4701, 4700), Place("10.1.0.1", 4701, 4700))),
+        RosterEntry(NodeId(2), "beta", (Place("fd00::2", 4711, 4710),)),
+    ),
+    is_ordered=True,
+)
 
 VECTORS = (
     _data("data", "A data packet with several whole messages", SEVERAL),
@@ -398,6 +422,7 @@ VECTORS = (
         (32, "four candidates"),
         (8, "one failed"),
         (8, "two digests"),
+        (12, "claim: version and digest of the roster"),
     ),
     _control(
         "announcement",
@@ -407,9 +432,27 @@ VECTORS = (
         (2, "heard"),
         (16, "two members"),
         (24, "three heard"),
+        (12, "claim: version and digest of the roster"),
     ),
     _control("wake", "A Wake", Wake(RING, process(2))),
     _control("leave", "A Leave", Leave(RING, process(3, 2))),
+    _control(
+        "roster",
+        "A roster that was ordered, of two nodes, the first on two networks",
+        RosterCopy(RING, process(2), ROSTER),
+        (4, "version"),
+        (1, "flags"),
+        (2, "entries"),
+        (2, "alpha: node"),
+        (6, "alpha: length and bytes of its name"),
+        (1, "alpha: places"),
+        (9, "alpha: 10.0.0.1 with its length, token port, data port"),
+        (9, "alpha: 10.1.0.1 likewise"),
+        (2, "beta: node"),
+        (5, "beta: length and bytes of its name"),
+        (1, "beta: places"),
+        (21, "beta: fd00::2 with its length, token port, data port"),
+    ),
     Vector(
         "probe",
         "A probe of a network that its sender has marked",

@@ -54,7 +54,7 @@ def test_a_ring_of_which_one_member_is_silent_is_not_merged() -> None:
 def test_a_ring_whose_members_disagree_on_it_is_not_merged() -> None:
     hearing = _all_hear_all()
     hearing.report(Announcement(RingId(12, FOUR), FOUR, (FOUR,), (ONE, TWO, THREE)), NOW)
-    newcomers, _ = hearing.mergeable((ONE, TWO), NOW)
+    newcomers, *_ = hearing.mergeable((ONE, TWO), NOW)
     assert newcomers == (FOUR,)
 
 

@@ -1,0 +1,84 @@
+"""Who may be on a ring, as far as node lists go."""
+
+from __future__ import annotations
+
+import pytest
+
+from ordercast.model.ids import Incarnation, NodeId, ProcessId, process_id_from
+from ordercast.order.ring.admission import Admission, Around
+from ordercast.sim.rosters import sim_roster
+
+A, B, C, D = (process_id_from(NodeId(node), Incarnation(1)) for node in range(4))
+OLD, NEW = sim_roster(1, (0, 1, 2)), sim_roster(2, (0, 1, 2, 3))
+DROPPED = sim_roster(3, (0, 1, 2))
+
+
+def _at(me: ProcessId, mine: object, **others: object) -> Admission:
+    """An admission that knows the lists of others, by their letters."""
+    admission = Admission(me)
+    admission.adopt(mine)  # type: ignore[arg-type]
+    for letter, roster in others.items():
+        admission.copied({"a": A, "b": B, "c": C, "d": D}[letter], roster)  # type: ignore[arg-type]
+    return admission
+
+
+def test_without_a_list_everybody_is_taken() -> None:
+    admission = Admission(A)
+    assert admission.takes(D, ()) and admission.admits([D], [A], Around())
+
+
+def test_a_node_that_is_not_listed_is_a_stranger() -> None:
+    admission = _at(A, OLD, d=NEW)
+    assert not admission.takes(D, (D,)) and admission.takes(B, ())
+
+
+def test_a_dropped_node_is_tolerated_while_somebody_with_an_older_list_names_it() -> None:
+    admission = _at(A, DROPPED, b=NEW, c=DROPPED)
+    assert admission.takes(D, (B, C, D))
+    assert [entry.name for entry in admission.tolerated((B, C, D))] == ["n3"]
+    admission.copied(B, DROPPED)
+    assert not admission.takes(D, (B, C, D)) and not admission.tolerated((B, C, D))
+
+
+def test_its_own_word_does_not_make_a_node_tolerated() -> None:
+    admission = _at(A, DROPPED, d=NEW)
+    assert not admission.takes(D, (D,))
+
+
+def test_a_newcomer_is_admitted_when_all_lists_name_it() -> None:
+    assert _at(A, NEW, b=NEW, d=NEW).admits([D], [A, B], Around((B, D)))
+    assert not _at(A, NEW, b=OLD, d=NEW).admits([D], [A, B], Around((B, D)))
+
+
+def test_a_list_that_is_not_known_yet_is_waited_for() -> None:
+    admission = _at(A, NEW, d=NEW)
+    admission.claimed(B, OLD.claim._replace(digest=1))
+    assert not admission.admits([D], [A, B], Around((B, D)))
+
+
+@pytest.mark.parametrize("heard", [(B, D), (B, C, D)])
+def test_a_newcomer_waits_for_others_who_could_be_here_and_do_not_name_it(heard: tuple[ProcessId, ...]) -> None:
+    assert not _at(A, NEW, b=OLD, c=OLD, d=NEW).admits([D], [A], Around(heard))
+
+
+def test_who_was_here_before_does_not_wait() -> None:
+    admission = _at(A, NEW, b=OLD, d=NEW)
+    admission.installed([A, D])
+    assert admission.admits([D], [A], Around((B, D)))
+
+
+def test_a_member_is_dropped_by_the_lists_of_all_others() -> None:
+    assert _at(A, DROPPED, b=DROPPED, c=NEW, d=NEW).dropped([A, B, C, D]) == []
+    assert _at(A, DROPPED, b=DROPPED, c=DROPPED, d=NEW).dropped([A, B, C, D]) == [D]
+
+
+def test_differences_are_told_by_name() -> None:
+    admission = _at(A, OLD, b=NEW)
+    assert admission.difference(B) == "n1 has version 2 of the node list, we have 1: n3 is missing here"
+    admission.adopt(NEW)
+    admission.copied(B, OLD)
+    assert admission.difference(B) == "n1 has version 1 of the node list, we have 2: n3 is missing there"
+    admission.copied(C, sim_roster(2, (0, 1, 2, 3), "other"))
+    assert admission.difference(C) == (
+        "n2 has other nodes than we in version 2 of the node list: n0 is not the same in both"
+    )
