@@ -177,15 +177,18 @@ class LiveCluster:
 
     # Lives
 
-    def start(self, *hosts: Host, forget: bool = False) -> None:
-        """Begins a life on each; with `forget`, its stable storage was lost. Does not wait: see `wait_for_view`."""
+    def start(self, *hosts: Host, forget: bool = False, **more: Any) -> None:
+        """Begins a life on each; with `forget`, its stable storage was lost. `more` are fields of its task. Does not
+        wait: see `wait_for_view`."""
         for host in hosts:
             before = self.lives.get(host)
             assert before is None or before.has_ended, f"{before} still runs"
             state = self._state / f"n{host.number}"
             if forget and state.exists():
                 shutil.rmtree(state)
-            task = Task(host.number, self._addresses, str(self.folder / f"n{host.number}"), str(state), **self._task)
+            task = Task(
+                host.number, self._addresses, str(self.folder / f"n{host.number}"), str(state), **{**self._task, **more}
+            )
             program = host.run(
                 [sys.executable, "-m", self.program, task.text()],
                 stdin=subprocess.PIPE,
@@ -290,6 +293,10 @@ class LiveCluster:
     def block(self, host: Host, seconds: float) -> None:
         """Its event loop does nothing for so long. Returns when that is over."""
         self.ask(host, "block", seconds=seconds)
+
+    def enlist(self, host: Host, version: int, nodes: Iterable[Host]) -> None:
+        """Its file has another node list now, and is reloaded."""
+        self.ask(host, "enlist", version=version, nodes=[node.number for node in nodes])
 
     def read(self, host: Host, on: bool) -> None:
         """Whether its application takes what is delivered."""

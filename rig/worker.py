@@ -33,7 +33,7 @@ from ordercast.daemon.raw import RawNode
 from ordercast.model.effects import Alarm, Deliver, InstallView
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant, NodeId, ProcessId, node_of
-from ordercast.model.roster import Place
+from ordercast.model.roster import Place, Roster
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.order.ring.config import RingConfig
@@ -63,20 +63,26 @@ class Task:
     ring: dict[str, Any] = field(default_factory=dict)  # keys of RingConfig that are not as usual
     more_addresses: list[list[str]] = field(default_factory=list)  # of all nodes on each further network
     transports: list[str] = field(default_factory=list)  # of each further network; what is left out is as the first
+    listed: list[int] | None = None  # nodes on the node list at first; None: all
+    version: int = 1  # of that list
     replication: str = "active"
     redundancy: dict[str, Any] = field(default_factory=dict)  # keys of NetworksConfig that are not as usual
 
-    def config(self) -> NodeConfig:
+    def peers(self, listed: list[int] | None) -> tuple[Peer, ...]:
         more = list(zip(*self.more_addresses, strict=True)) or [()] * len(self.addresses)
-        peers = tuple(
+        return tuple(
             Peer(NodeId(n), f"n{n}", address, more=tuple(Place(other, PORT + 1, PORT) for other in others))
             for n, (address, others) in enumerate(zip(self.addresses, more, strict=True), 1)
+            if listed is None or n in listed
         )
+
+    def config(self) -> NodeConfig:
         ring = {"queue_size_max": QUEUE_SIZE, "message_size_max": MESSAGE_SIZE_MAX, **self.ring}
         return NodeConfig(
             name=f"n{self.node}",
             node=NodeId(self.node),
-            peers=peers,
+            peers=self.peers(self.listed),
+            nodes_version=self.version,
             ring=RingConfig(cluster=self.cluster, **ring),
             network=self._network(self.transport),
             more_networks=tuple(self._network(kind) for kind in self._transports()),
@@ -128,6 +134,7 @@ def nodes_of(processes: tuple[ProcessId, ...]) -> list[int]:
 class Worker:
     def __init__(self, task: Task) -> None:
         self.node = ToldNode(task.config())
+        self._task = task
         self._rng = Random(task.node)
         self._senders: set[asyncio.Task[None]] = set()
         self._may_read = asyncio.Event()
@@ -157,6 +164,9 @@ class Worker:
                 await self._until(lambda: self.node.counters.messages_delivered >= goal)
             case "block":
                 time.sleep(order["seconds"])  # noqa: ASYNC251 (that is the fault)
+            case "enlist":
+                peers = self._task.peers(order["nodes"])
+                self.node.enlist(Roster(order["version"], tuple(peer.entry for peer in peers)))
             case "read":
                 self._may_read.set() if order["on"] else self._may_read.clear()
             case "leave":

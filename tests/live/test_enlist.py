@@ -1,0 +1,16 @@
+"""Hosts are added to and removed from a loaded cluster by their files, on hosts of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rig import why_not
+from rig.enlist import run
+
+pytestmark = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
+
+
+@pytest.mark.parametrize("transport", ["multicast", pytest.param("unicast", marks=pytest.mark.long)])
+def test_hosts_come_and_go_under_load(transport: str, tmp_path: Path) -> None:
+    assert run(1, transport, 1, tmp_path, lambda line: None).startswith("VALID")
