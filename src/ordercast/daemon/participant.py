@@ -116,15 +116,16 @@ class Participant(ABC):
             self._opened()
             self.started_at = self.now()
             self._record(Started(self.started_at, self.process, self.engine.promises, self._storage.kept))
+            listed = self.config.roster
             self._driver.start()
-            self._enlist_at_start(self._driver)
+            self._enlist_at_start(self._driver, listed)
             self._look_after()
             undo.pop_all()
 
-    def _enlist_at_start(self, driver: Driver) -> None:
+    def _enlist_at_start(self, driver: Driver, listed: Roster) -> None:
         """The file's node list; an earlier life may have stored a newer one, which is told and kept."""
         try:
-            driver.enlist(self.config.roster)
+            driver.enlist(listed)
         except UsageError as error:
             text = f"the stored node list is kept, for the file is not newer: {error}"
             self.raise_alarm(Alarm(AlarmKind.NODE_LISTS_DIFFER, text, self.process))
