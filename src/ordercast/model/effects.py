@@ -109,6 +109,11 @@ class AlarmKind(Enum):
     NETWORK_FAULTY = "network faulty"
     NETWORK_REPAIRED = "network repaired"
     NO_GOOD_NETWORK = "no good network"
+    DAMAGED_STATE = "damaged state"
+    IMPLAUSIBLE = "implausible number"
+    FORGED = "forged packet"
+    STALLED = "stalled"
+    STALL_ENDED = "stall ended"
 
 
 @dataclass(slots=True)

@@ -73,6 +73,8 @@ class Occurrence(Enum):
     TOKEN_RESTED = "token rested"
     RING_WOKEN = "resting ring woken"
     PAUSE_NOTICED = "own pause noticed"
+    IMPLAUSIBLE = "number that cannot be true refused"
+    IMPOSTOR = "packet in my name that is not mine noticed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ def test_a_token_that_contradicts_itself_is_refused() -> None:
         _refused(token, "the token contradicts itself")
     packet = encode(CLUSTER, TOKEN)
     with pytest.raises(WireError, match="the token contradicts itself"):
-        decode(_patched(packet, 110, b"\x02"), CLUSTER)
+        decode(_patched(packet, 120, b"\x02"), CLUSTER)
 
 
 def test_requests_that_do_not_ascend_are_refused() -> None:

@@ -13,6 +13,7 @@ from typing import assert_never
 from ordercast.model.effects import Alarm, AlarmKind, Effect, Room
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import (
+    SECOND,
     Duration,
     Incarnation,
     Instant,
@@ -29,10 +30,11 @@ from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, S
 from ordercast.model.notes import Dropped, Occurrence
 from ordercast.model.promises import Promise, Promises
 from ordercast.model.service import Service
+from ordercast.order.ring.bounds import JOIN_NUMBER_LEAP, Horizon, stored_ring_seq
 from ordercast.order.ring.config import COMPARED, ONE_NETWORK, RingConfig
 from ordercast.order.ring.consensus import Proposal
 from ordercast.order.ring.delivery import Delivery
-from ordercast.order.ring.hearing import Hearing
+from ordercast.order.ring.hearing import Hearing, lifetime_of
 from ordercast.order.ring.ordering import QUIET_VISITS
 from ordercast.order.ring.outbox import Lot, Outbox, cost, lots_from
 from ordercast.order.ring.ring import Ring, TokenMemory
@@ -42,7 +44,7 @@ from ordercast.order.ring.states.starting import Starting
 from ordercast.order.ring.stats import RingStats
 from ordercast.order.ring.step import RING_SEQ_KEY, Facts, Step, Storage
 from ordercast.order.ring.timers import BLAMING, Timer, Timers
-from ordercast.wire.codec import NUMBER_MAX, cluster_id_from, decode, kind_of
+from ordercast.wire.codec import cluster_id_from, decode, kind_of
 from ordercast.wire.header import (
     ARRIVAL,
     KIND_AT,
@@ -59,6 +61,7 @@ PREFIX_SIZE = PREFIX.size
 DATA_KIND = bytes((MessageKind.DATA,))
 TIMERS_PER_WAKE = 256  # a ring of one passes the token to itself: the rest is done in the next wake
 SENDER_MAX = 0xFFFFFFFF
+WARN_AGAIN_NS = 60 * SECOND
 SERVICES = frozenset(Service) - {Service.UNRELIABLE}
 _SERVED = tuple(int(service) if service in SERVICES else None for service in Service)  # by service number
 
@@ -84,6 +87,7 @@ class RingNode:
         self._promises = Promises("ring", frozenset(Promise), SERVICES, self._config.message_size_max)
         self._wanted = 0  # room that the layer above waits for
         self._mismatches: set[tuple[NodeId, str]] = set()
+        self._warned: dict[AlarmKind, Instant] = {}  # when an alarm of each kind was last raised
         self._lane = Lane.DATA
         self._late: Instant | None = None  # the deadline whose lateness was noticed last
 
@@ -145,9 +149,8 @@ class RingNode:
         if self._facts is not None:
             raise UsageError("an engine is started once; make a new one for the next life")
         me = process_id_from(self._node, incarnation)
-        stored_seq = int.from_bytes(stored.get(RING_SEQ_KEY, b""), "big")
-        if stored_seq > NUMBER_MAX:
-            raise UsageError("the stored ring seq is damaged: remove the state folder, this node will be a new process")
+        kept = stored_ring_seq(stored.get(RING_SEQ_KEY, b""))
+        stored_seq = kept or 0
         ring_seq = stored_seq + 4 - stored_seq % 4
         cluster = cluster_id_from(self._config.cluster)
         ring = Ring(RingId(ring_seq, me), (me,), me, cluster, TokenMemory(TokenSeq(0)))
@@ -158,6 +161,7 @@ class RingNode:
             storage=Storage(stored_seq),
             proposal=Proposal(me, {me}),
             hearing=Hearing(me, self._config),
+            horizon=Horizon(lifetime_of(self._config)),
             outbox=Outbox(self._config.body_size_max),
             ring_seq=ring_seq,
             installed=ring,
@@ -167,6 +171,11 @@ class RingNode:
             digests=self._config.digests(self._beneath),
         )
         step = Step(now, self._facts)
+        if kept is None:
+            text = (
+                "the stored ring seq cannot be true and is not used: this process counts its rings from the beginning"
+            )
+            step.alarm(Alarm(AlarmKind.DAMAGED_STATE, text, me))
         self._state = Starting.enter(step)
         return step.effects
 
@@ -305,9 +314,11 @@ class RingNode:
 
     def _foreign(self, data: bytes, step: Step) -> None:
         """A data packet of another ring shows that its transmitter is alive, and nothing else."""
-        kind_of(data, step.facts.cluster)
+        facts = step.facts
+        _, ring = kind_of(data, facts.cluster)
         transmitter = ProcessId(TRANSMITTER.unpack_from(data)[0])
-        if transmitter and transmitter not in step.facts.installed.members:
+        is_believed = facts.horizon.believes_ring(ring, facts.ring_seq, step.now)
+        if is_believed and transmitter and transmitter not in facts.installed.members:
             self._heard(transmitter, step)
 
     def _heard(self, process: ProcessId, step: Step) -> None:
@@ -320,7 +331,11 @@ class RingNode:
     def _dispatch(self, message: Message, step: Step) -> None:
         facts, state = step.facts, self._state
         if message.sender == facts.me and not isinstance(message, Token | CommitToken):
-            return  # our own broadcast came back
+            self._hear_my_name(message, step)
+            return
+        if not facts.horizon.believes(message, facts.ring_seq, step.now):
+            self._disbelieve(message, step)
+            return
         match message:
             case Token():
                 self._lane = Lane.DATA
@@ -330,7 +345,7 @@ class RingNode:
             case Join():
                 self._heard(message.sender, step)
                 self._compare_configuration(message, step)
-                if facts.hearing.is_stale(message):
+                if facts.hearing.is_stale(message, step.now):
                     step.ignored(message, "an older opinion of its sender")
                 else:
                     self._state = state.on_join(message, step)
@@ -344,6 +359,33 @@ class RingNode:
                 self._state = state.on_leave(message, step)
             case _:
                 assert_never(message)
+
+    def _hear_my_name(self, message: Message, step: Step) -> None:
+        """Our own broadcast came back, or somebody sends in our name. A Join of ours must stay the newest."""
+        facts = step.facts
+        leap = message.number - facts.join_number if isinstance(message, Join) else 0
+        if leap > 0 or (isinstance(message, Leave) and self._state.name != moves.GONE):
+            if leap <= JOIN_NUMBER_LEAP:
+                facts.join_number += leap
+            step.occurred(Occurrence.IMPOSTOR)
+            what = f"a {type(message).__name__} that {process_text(facts.me)} did not send came in its name"
+            self._warn(AlarmKind.FORGED, f"{what}: somebody else on the network sends for it", step)
+
+    def _disbelieve(self, message: Message, step: Step) -> None:
+        step.occurred(Occurrence.IMPLAUSIBLE)
+        step.note(Dropped("a ring seq that cannot be true"))
+        who = process_text(message.sender)
+        text = (
+            f"{who} speaks of a ring seq far above {step.facts.ring_seq}, which is not taken over: a forged packet, or"
+        )
+        self._warn(AlarmKind.IMPLAUSIBLE, f"{text} {who} was misled by one", step, message.sender)
+
+    def _warn(self, kind: AlarmKind, text: str, step: Step, process: ProcessId | None = None) -> None:
+        """An alarm that anybody on the network can cause: not more than one of a kind in a while."""
+        last = self._warned.get(kind)
+        if last is None or step.now - last >= WARN_AGAIN_NS:
+            self._warned[kind] = step.now
+            step.alarm(Alarm(kind, text, process or step.facts.me))
 
     def _choose_lane(self, ring: Ring, run: Run) -> None:
         """Accelerated ring: once the predecessor sends packets of a round that I have not seen, its token is near."""

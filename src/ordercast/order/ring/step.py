@@ -8,6 +8,7 @@ from ordercast.model.effects import Alarm, Broadcast, Effect, Persist, Record, S
 from ordercast.model.ids import NO_SEQ, NOBODY, Instant, ProcessId, Seq
 from ordercast.model.notes import Ignored, Moved, Note, Occurred, Occurrence
 from ordercast.model.view import ChangeReason
+from ordercast.order.ring.bounds import Horizon
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.consensus import Proposal
 from ordercast.order.ring.delivery import Delivery
@@ -55,6 +56,7 @@ class Facts:
     storage: Storage
     proposal: Proposal
     hearing: Hearing
+    horizon: Horizon
     outbox: Outbox
     digests: tuple[int, ...]  # of the configuration, for every Join
     ring_seq: int  # the highest ring seq I have committed to

@@ -53,9 +53,10 @@ class Recovery(State):
             assert facts.attempt.promise is not None
             plan = kept_promise(facts.attempt.promise, plan)
             step.occurred(Occurrence.OBLIGATION_KEPT)
-        facts.clock = max(facts.clock, token.timestamp)
+        commit.take_clock(facts, token)
         ring.memory.token_seq = TokenSeq(token.token_seq + 1)
-        step.forward(ring, replace(token, sender=facts.me, token_seq=ring.memory.token_seq))
+        forwarded = replace(token, sender=facts.me, token_seq=ring.memory.token_seq, timestamp=facts.clock)
+        step.forward(ring, forwarded)
         return cls(ring, plan, token.reason, queue=queue)
 
     def on_commit(self, token: CommitToken, step: Step) -> State:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast
-from ordercast.model.ids import ProcessId, process_text
+from ordercast.model.ids import NOBODY, ProcessId, process_text
 from ordercast.model.notes import Occurrence, Visited
+from ordercast.order.ring.bounds import believed_clock
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.ordering import Source, add_to_visit, held_back_by, visit
 from ordercast.order.ring.ring import Ring
@@ -27,6 +28,10 @@ def accepted(ring: Ring, token: Token, step: Step) -> bool:
         return False
     if token.token_seq != ring.expected_token_seq() or token.seq < ring.memory.forwarded_seq:
         step.occurred(Occurrence.DUPLICATE_TOKEN)
+        return False
+    if token.round > ring.memory.round + 1 or (token.aru_id != NOBODY and token.aru_id not in ring.members):
+        step.occurred(Occurrence.IMPLAUSIBLE)
+        step.ignored(token, "its round or the holder of its aru cannot be true")
         return False
     step.facts.timers.cancel(Timer.TOKEN_RETRANSMIT)
     step.arm(Timer.TOKEN_LOSS, step.facts.config.token_loss_ns)
@@ -59,6 +64,7 @@ def work(
 ) -> Token:
     """A whole visit: packets, the token (amended, in recovery; kept, if it is to rest), the packets that may follow."""
     facts = step.facts
+    token.timestamp = believed_clock(facts.clock, token.timestamp, is_new=False)
     done = visit(ring, token, wanted, source, config, is_behind=is_behind)
     forwarded = amend(done.token)
     facts.clock = forwarded.timestamp
