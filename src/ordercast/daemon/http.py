@@ -6,7 +6,7 @@ bounded: connections, bytes of a request, seconds of a request. It binds to loop
     /status    one JSON document
     /metrics   the same for Prometheus
     /healthz   200 as long as the node runs
-    /readyz    200 when it is on a ring and messages flow, 503 during a change
+    /readyz    200 when it is on a ring and messages flow, 503 during a change or when what waits cannot be sent
 """
 
 from __future__ import annotations
@@ -157,9 +157,10 @@ class StatusServer:
 
     def _on_readiness(self) -> Answer:
         engine = self._node.engine
-        is_ready = engine.state_name == "Operational"
-        text = f"{engine.state_name.lower()}, {len(engine.ring.members)} members\n"
-        return Answer(HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE, text)
+        stalled = engine.stalled(self._node.now())
+        is_ready = engine.state_name == "Operational" and stalled is None
+        text = stalled or f"{engine.state_name.lower()}, {len(engine.ring.members)} members"
+        return Answer(HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE, f"{text}\n")
 
 
 def _encoded(answer: Answer, is_head: bool) -> bytes:

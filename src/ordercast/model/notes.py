@@ -74,6 +74,7 @@ class Occurrence(Enum):
     RING_WOKEN = "resting ring woken"
     PAUSE_NOTICED = "own pause noticed"
     IMPLAUSIBLE = "number that cannot be true refused"
+    FOREIGN_PACKET = "packet that no member can have sent noticed"
     IMPOSTOR = "packet in my name that is not mine noticed"
 
 

@@ -25,6 +25,7 @@ class ChangeReason(IntEnum):
     RECOVERY_LOST = 6
     NO_CONSENSUS = 7
     SAME_PROPOSAL = 8
+    FOREIGN_PACKET = 9
 
     @property
     def text(self) -> str:
@@ -41,6 +42,7 @@ _TEXTS = {
     ChangeReason.RECOVERY_LOST: "the token was lost during recovery",
     ChangeReason.NO_CONSENSUS: "some did not agree in time",
     ChangeReason.SAME_PROPOSAL: "a proposed ring failed to form, so one member was given up",
+    ChangeReason.FOREIGN_PACKET: "packets came that no member can have sent",
 }
 
 

@@ -22,4 +22,5 @@ def test_the_numbers_of_reasons_travel_and_never_change() -> None:
         "RECOVERY_LOST": 6,
         "NO_CONSENSUS": 7,
         "SAME_PROPOSAL": 8,
+        "FOREIGN_PACKET": 9,
     }

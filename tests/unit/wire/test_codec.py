@@ -149,8 +149,8 @@ def test_a_commit_token_knows_no_other_flags_and_reasons() -> None:
     packet = encode(CLUSTER, COMMIT)
     with pytest.raises(WireError, match="flags that do not exist"):
         decode(_patched(packet, 0x5D, b"\x04"), CLUSTER)
-    with pytest.raises(WireError, match="reason 9 does not exist"):
-        decode(_patched(packet, 0x50, b"\x09"), CLUSTER)
+    with pytest.raises(WireError, match="reason 200 does not exist"):
+        decode(_patched(packet, 0x50, b"\xc8"), CLUSTER)
 
 
 @pytest.mark.parametrize(

@@ -34,10 +34,11 @@ from ordercast.order.ring.bounds import JOIN_NUMBER_LEAP, Horizon, stored_ring_s
 from ordercast.order.ring.config import COMPARED, ONE_NETWORK, RingConfig
 from ordercast.order.ring.consensus import Proposal
 from ordercast.order.ring.delivery import Delivery
-from ordercast.order.ring.hearing import Hearing, lifetime_of
+from ordercast.order.ring.hearing import KNOWN_FACTOR, Hearing, lifetime_of
 from ordercast.order.ring.ordering import QUIET_VISITS
 from ordercast.order.ring.outbox import Lot, Outbox, cost, lots_from
 from ordercast.order.ring.ring import Ring, TokenMemory
+from ordercast.order.ring.stall import STALL_NS, Stall, sentence
 from ordercast.order.ring.states import moves
 from ordercast.order.ring.states.base import State
 from ordercast.order.ring.states.starting import Starting
@@ -53,6 +54,7 @@ from ordercast.wire.header import (
     ROUND,
     TRANSMITTER,
     MessageKind,
+    is_same,
 )
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Message, Token, Wake
 from ordercast.wire.run import Run, parse_data, parse_run
@@ -86,8 +88,10 @@ class RingNode:
         self._state: State = Starting()
         self._promises = Promises("ring", frozenset(Promise), SERVICES, self._config.message_size_max)
         self._wanted = 0  # room that the layer above waits for
-        self._mismatches: set[tuple[NodeId, str]] = set()
+        self._mismatches: dict[NodeId, tuple[str, ...]] = {}  # which keys differ, as was told of each
         self._warned: dict[AlarmKind, Instant] = {}  # when an alarm of each kind was last raised
+        self._reach = 2 * self._config.backlog_max  # packets above the last token's seq that may come before the next
+        self._stall = Stall()
         self._lane = Lane.DATA
         self._late: Instant | None = None  # the deadline whose lateness was noticed last
 
@@ -114,6 +118,10 @@ class RingNode:
     def stats(self) -> RingStats:
         """What was done so far, of all rings; for status displays."""
         return self._running.stats
+
+    def stalled(self, now: Instant) -> str | None:
+        """Why nothing may be sent although something waits, once that has lasted; None as long as all is well."""
+        return sentence(self._running, self._stall, now) if self._stall.is_told else None
 
     def next_deadline(self) -> Instant | None:
         return self._running.timers.earliest
@@ -254,7 +262,7 @@ class RingNode:
         while start < end:
             if ring is not None:
                 store = ring.store
-                if store.aru == store.high:
+                if store.aru == store.high < ring.memory.forwarded_seq + self._reach:
                     run = parse_run(data, start, size, ring.prefix, Seq(store.aru + 1))
                     if run is not None:
                         store.extend(run)
@@ -293,13 +301,25 @@ class RingNode:
             end = start + length
             if length > size or end > len(data):
                 raise WireError("a data packet is cut short")
-            if store.aru < seq <= store.aru + 2 * self._config.backlog_max and not store.has(seq):
+            if store.has(seq):
+                self._compare(ring, seq, data[start:end], step)
+            elif seq <= ring.memory.forwarded_seq + self._reach:
                 run = parse_data(data, flags, count, originator, seq, start, end)
                 store.add(seq, run)
                 fresh.append(run)
         except (struct.error, WireError) as error:
             step.note(Dropped(str(error)))
         return True
+
+    def _compare(self, ring: Ring, seq: Seq, packet: bytes, step: Step) -> None:
+        """A second packet of one number is a copy, or one of the two is forged."""
+        held = ring.store.get(seq)
+        if held is None or is_same(mine := held.packet(seq), packet):
+            return
+        if TRANSMITTER.unpack_from(mine)[0] == ring.me:
+            ring.memory.foreign_seq = seq  # the state hears of it when it has the token
+        else:
+            self._warn(AlarmKind.FORGED, f"two packets came as number {seq} of ring {ring.id}: one is forged", step)
 
     def _control(self, data: bytes, step: Step) -> None:
         """Everything but data packets of the accepting ring."""
@@ -398,11 +418,17 @@ class RingNode:
     def _compare_configuration(self, join: Join, step: Step) -> None:
         if join.digests == step.facts.digests:
             return
-        for key, mine, theirs in zip(COMPARED, step.facts.digests, join.digests, strict=False):
-            if mine != theirs and (node_of(join.sender), key) not in self._mismatches:
-                self._mismatches.add((node_of(join.sender), key))
-                text = f"{process_text(join.sender)} has another value of {key} than this process: make them equal"
-                step.alarm(Alarm(AlarmKind.CONFIGURATION_MISMATCH, text, join.sender))
+        pairs = zip(COMPARED, step.facts.digests, join.digests, strict=False)
+        keys, node = tuple(key for key, mine, theirs in pairs if mine != theirs), node_of(join.sender)
+        known = self._mismatches.get(node)
+        is_full = known is None and len(self._mismatches) >= KNOWN_FACTOR * self._config.members_max
+        if not set(keys) - set(known or ()) or is_full:
+            return
+        self._mismatches[node] = keys
+        values = "another value" if len(keys) == 1 else "other values"
+        listed = keys[0] if len(keys) == 1 else f"{', '.join(keys[:-1])} and {keys[-1]}"
+        text = f"{process_text(join.sender)} has {values} of {listed} than this process: make them equal"
+        step.alarm(Alarm(AlarmKind.CONFIGURATION_MISMATCH, text, join.sender))
 
     # The frame of every input
 
@@ -428,6 +454,8 @@ class RingNode:
             deadline = timers.deadline(timer)
             if deadline is not None and deadline <= step.now:
                 timers.arm(timer, step.now + patience[timer])
+        self._stall.forgive(step.now)
+        timers.cancel(Timer.STALL)
         step.occurred(Occurrence.PAUSE_NOTICED)
         text = f"this process did not run for at least {late / 1e6:.0f} ms; peers are not blamed for that time"
         step.alarm(Alarm(AlarmKind.PAUSED, text, step.facts.me, late))
@@ -436,7 +464,24 @@ class RingNode:
         if self._wanted and self.room() >= self._wanted:
             self._wanted = 0
             step.effects.append(Room(self.room()))
+        self._watch_sending(step)
         return step.effects
+
+    def _watch_sending(self, step: Step) -> None:
+        """Something that waits while nothing may be sent is an alarm after a while, and so is its end."""
+        facts, stall, now = step.facts, self._stall, step.now
+        is_installed, lasted = self._state.name == moves.OPERATIONAL, stall.lasts(now)
+        if stall.goes_on(facts, now, is_installed=is_installed):
+            if not stall.is_told and lasted >= STALL_NS:
+                stall.is_told = True
+                step.alarm(Alarm(AlarmKind.STALLED, sentence(facts, stall, now), facts.me, Duration(lasted)))
+        elif stall.is_told:
+            stall.is_told = False
+            end = "packets are sent again" if is_installed else "a new ring is formed"
+            text = f"{end} after {lasted / SECOND:.1f} s in which nothing could be sent"
+            step.alarm(Alarm(AlarmKind.STALL_ENDED, text, facts.me, Duration(lasted)))
+        if stall.since is not None and not (stall.is_told or facts.timers.is_armed(Timer.STALL)):
+            facts.timers.arm(Timer.STALL, stall.since + STALL_NS)
 
     def _lots_from(self, submissions: Sequence[Submission | Submissions]) -> list[Lot]:
         """What the outbox takes; UsageError for what cannot be served."""

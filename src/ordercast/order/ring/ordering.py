@@ -101,6 +101,8 @@ def visit(
     memory.retransmitted = len(answers)
     memory.wanted = wanted
     memory.was_behind = is_behind
+    memory.behind = behind
+    memory.aru_id = aru_id
 
     bursts = [*answers, *(run.burst() for run in fresh)]
     cut = max(0, len(answers) + sent - config.accelerated_window) if config.accelerated else len(answers) + sent
@@ -138,6 +140,7 @@ def with_news(ring: Ring, token: Token, *, is_behind: bool) -> Token:
     changed = replace(token)
     _renew(changed, Counts(0, 0, memory.was_behind), Counts(0, 0, is_behind))
     memory.was_behind = is_behind
+    memory.behind = changed.behind
     if changed.behind:
         changed.budget = 0
     return changed

@@ -38,6 +38,33 @@ def accepted(ring: Ring, token: Token, step: Step) -> bool:
     return True
 
 
+def has_intruder(ring: Ring, token: Token, step: Step) -> bool:
+    """Somebody who did not hold the token has numbered packets. Who has the token sees that for sure: there are packets
+    above its seq, or one under a number of mine that is not mine. Those that were not delivered are forgotten."""
+    facts, high, foreign = step.facts, ring.store.high, ring.memory.foreign_seq
+    if high <= token.seq and not foreign:
+        return False
+    delivery = facts.delivery
+    ring.store.cut(max(token.seq, delivery.delivered) if delivery.ring is ring else token.seq)
+    what = f"packet {foreign or high} of ring {ring.id}"
+    return _is_noticed(f"{what} came from somebody who did not hold the token: a new ring is formed", step)
+
+
+def is_flooded(ring: Ring, step: Step) -> bool:
+    """There are more parts of messages than all members together can be sending: each has its messages in its queue
+    until the last part is numbered."""
+    size, limit = step.facts.delivery.partial_size, step.facts.config.queue_size_max * len(ring.members)
+    if size <= limit:
+        return False
+    return _is_noticed(f"{size} bytes of messages without an end came, more than {limit}: a new ring is formed", step)
+
+
+def _is_noticed(text: str, step: Step) -> bool:
+    step.occurred(Occurrence.FOREIGN_PACKET)
+    step.alarm(Alarm(AlarmKind.FORGED, text, step.facts.me))
+    return True
+
+
 def deaf_member(ring: Ring, token: Token, step: Step) -> ProcessId | None:
     """Who has failed to receive for too long, if anybody but me. (Paper, recognising failure to receive)"""
     limit = step.facts.config.fail_to_receive_rotations
