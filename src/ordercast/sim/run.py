@@ -30,6 +30,7 @@ from ordercast.sim.faults import Fault
 from ordercast.sim.network_swarm import release_row, turn_row
 from ordercast.sim.network_witness import NetworkWitness
 from ordercast.sim.options import SimOptions
+from ordercast.sim.poison import Poisoner
 from ordercast.sim.world import World
 from ordercast.trace.client_records import ClientEvent
 from ordercast.trace.records import DeliveredBatch, Event, Installed, Noted, Started
@@ -170,6 +171,8 @@ def simulate(
         observers.append(world.witness.observe)
         for network in world.networks:
             network.witness = world.witness.arriving
+    if options.poison:
+        world.poisoner = Poisoner(options.ring.cluster, options.poison, Random(f"poison {seed}"), tally.counts)
     if script is not None:
         script(world)
     settled = world.run(make_engine or partial(engine_of, options, verbose))

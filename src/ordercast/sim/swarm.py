@@ -24,6 +24,7 @@ from ordercast.sim.faults import cascade, rotation
 from ordercast.sim.group_tally import GroupOccurrence
 from ordercast.sim.network_swarm import expected_network_rows, with_networks
 from ordercast.sim.options import SIM_RING, Delays, Link, SimOptions
+from ordercast.sim.poison import Poison
 from ordercast.sim.replica_tally import NEVER, ReplicaOccurrence
 from ordercast.sim.run import simulate
 from ordercast.sim.users import STRUCTURES
@@ -31,6 +32,7 @@ from ordercast.sim.users import STRUCTURES
 LARGE_EVERY = 10  # one run in ten has messages above 64 kB
 SATURATED_EVERY = 20
 SATURATED_FIRST = 7
+POISONED = 0.2  # one run in five has forged numbers
 DOUBLED_EVERY = 3  # one run in three has replicas that send commands twice
 
 
@@ -49,6 +51,16 @@ class Outline:
 
 def hostile_options(seed: int) -> SimOptions:
     """Everything hostile, drawn from the seed alone."""
+    return replace(_hostile_options(seed), poison=_poison(seed))
+
+
+def _poison(seed: int) -> float:
+    """Drawn apart, so that everything else stays what it was before there was any."""
+    rng = Random(f"poison swarm {seed}")
+    return rng.choice((0.01, 0.05, 0.2)) if rng.random() < POISONED else 0.0
+
+
+def _hostile_options(seed: int) -> SimOptions:
     rng = Random(f"swarm {seed}")
     nodes = rng.choice((3, 3, 4, 4, 5, 5, 6, 7, 8))
     is_large = seed % LARGE_EVERY == 0
@@ -127,7 +139,7 @@ def hostile_replica_options(seed: int) -> SimOptions:
     again, so that quorums come and go while states are on their way."""
     rng = Random(f"replicas swarm {seed}")
     nodes = rng.choice((3, 3, 3, 4, 4, 5, 5, 6))
-    options = replace(hostile_group_options(seed), nodes=nodes, links=(), slow_hosts=(), faults=())
+    options = replace(hostile_group_options(seed), nodes=nodes, links=(), slow_hosts=(), faults=(), poison=0.0)
     faults = (cascade if rng.random() < 0.3 else rotation)(rng.randrange(3, 8), nodes, rng)
     faults = tuple(replace(fault, at=fault.at + 100 * MILLISECOND) for fault in faults)
     weights: tuple[int, ...] = ()
@@ -178,7 +190,7 @@ def _bad_links(nodes: int, rng: Random) -> tuple[Link, ...]:
 def options_of(seed: int, *, groups: bool = False, replicated: bool = False, networks: bool = False) -> SimOptions:
     """Of a hostile run, without clients, with them, with replicas, or with several networks."""
     if networks:
-        return with_networks(hostile_options(seed), seed)
+        return with_networks(_hostile_options(seed), seed)
     if replicated:
         return hostile_replica_options(seed)
     return hostile_group_options(seed) if groups else hostile_options(seed)
@@ -226,7 +238,7 @@ def expected_rows(*, groups: bool = False, replicated: bool = False, networks: b
         return expected_network_rows()
     moves = [f"move {origin} → {target}" for origin, target in sorted(MOVES)]
     reasons = [f"gather: {reason.text}" for reason in ChangeReason if reason is not ChangeReason.STARTED]
-    rows = [*moves, *reasons, *(occurrence.value for occurrence in Occurrence)]
+    rows = [*moves, *reasons, *(occurrence.value for occurrence in Occurrence), *(poison.value for poison in Poison)]
     if replicated:  # what groups and engines must meet is the business of the other swarms
         return [occurrence.value for occurrence in ReplicaOccurrence if occurrence not in NEVER]
     return [*rows, *(occurrence.value for occurrence in GroupOccurrence)] if groups else rows
