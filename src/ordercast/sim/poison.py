@@ -24,7 +24,7 @@ from ordercast.wire.header import KIND_AT, MessageKind
 from ordercast.wire.messages import Announcement, CommitToken, Counts, Join, Leave, Message, Token
 
 COUNTS = (1, 3, 1000, 0xFFFF)
-LEAPS = (1000, 1 << 16, 1 << 20, (1 << 32) - 4, 1 << 32, 1 << 33, 1 << 40, 1 << 56, 1 << 61)
+LEAPS = (1000, 1 << 16, 1 << 20, (1 << 32) - 4, 1 << 32, 1 << 33, 1 << 40, 1 << 56, 1 << 61, 1 << 62)
 GHOST = process_id_from(NodeId(9999), Incarnation(1))
 
 
@@ -94,17 +94,17 @@ class Poisoner:
         return encode(self._cluster, changed), kind in TO_ALL and self._rng.random() < 0.5
 
     def _kind(self, message: Message) -> Poison | None:
+        kinds: tuple[Poison, ...] = ()
         match message:
             case Token():
-                return self._rng.choice(ON_TOKEN)
+                kinds = ON_TOKEN
             case CommitToken():
-                return self._rng.choice(ON_COMMIT)
+                kinds = ON_COMMIT
             case Join():
-                return self._rng.choice(ON_JOIN)
+                kinds = ON_JOIN
             case Announcement():
-                return self._rng.choice(ON_ANNOUNCEMENT)
-            case _:
-                return None
+                kinds = ON_ANNOUNCEMENT
+        return self._rng.choice(kinds) if kinds else None
 
     def _changed(self, message: Message, kind: Poison, ring: Ring) -> Message | None:
         match message:

@@ -51,13 +51,17 @@ class Outline:
 
 def hostile_options(seed: int) -> SimOptions:
     """Everything hostile, drawn from the seed alone."""
-    return replace(_hostile_options(seed), poison=_poison(seed))
+    return _poisoned(_hostile_options(seed), seed)
 
 
-def _poison(seed: int) -> float:
-    """Drawn apart, so that everything else stays what it was before there was any."""
+def _poisoned(options: SimOptions, seed: int) -> SimOptions:
+    """Drawn apart, so that all other runs stay what they were before there was any poison. Some have no faults beside
+    it: a new ring after the last of them would hide what a forged number does to an old one."""
     rng = Random(f"poison swarm {seed}")
-    return rng.choice((0.01, 0.05, 0.2)) if rng.random() < POISONED else 0.0
+    if rng.random() >= POISONED:
+        return options
+    options = replace(options, poison=rng.choice((0.01, 0.05, 0.2)))
+    return replace(options, random_faults=0, ambushes=0, links=()) if rng.random() < 0.4 else options
 
 
 def _hostile_options(seed: int) -> SimOptions:
