@@ -9,8 +9,9 @@ import pytest
 
 from ordercast.model.effects import AlarmKind
 from ordercast.order.ring.config import RING_RELEVANT
+from ordercast.order.ring.hearing import KNOWN_FACTOR
 
-from .solo import ONE, SMALL, TRIO, Solo, alarms
+from .solo import ONE, SMALL, TRIO, Solo, alarms, process
 
 
 def doubled(key: str) -> tuple[int, ...]:
@@ -36,11 +37,22 @@ def test_members_with_other_networks_are_told_once() -> None:
     assert alarm.text == "n1 has another value of networks, replication or copies than this process: make them equal"
 
 
-def test_every_key_is_told_once_per_node() -> None:
+def test_all_keys_of_a_node_are_told_at_once_and_once() -> None:
     solo = Solo().to_ring_of_one()
     digests = replace(SMALL, window=9, join_ns=1).digests()
-    effects = solo.give(*(solo.join_of(ONE, TRIO, digests=digests) for _ in range(3)))
-    assert len(alarms(effects)) == 2
+    (alarm,) = alarms(solo.give(*(solo.join_of(ONE, TRIO, digests=digests) for _ in range(3))))
+    assert alarm.text == "n1 has other values of window and join_ns than this process: make them equal"
+    assert not alarms(solo.give(solo.join_of(ONE, TRIO, digests=doubled("window"))))
+    (more,) = alarms(solo.give(solo.join_of(ONE, TRIO, digests=doubled("rest_ns"))))
+    assert " rest_ns " in more.text
+
+
+def test_forged_nodes_cannot_raise_alarms_without_end() -> None:
+    solo = Solo(config=replace(SMALL, members_max=4)).to_ring_of_one()
+    digests = doubled("window")
+    strangers = [process(10 + number) for number in range(100)]
+    effects = solo.give(*(solo.join_of(one, (one, solo.me), digests=digests) for one in strangers))
+    assert len(alarms(effects)) == KNOWN_FACTOR * 4
 
 
 def test_equal_configurations_raise_no_alarm() -> None:

@@ -13,9 +13,10 @@ import pytest
 
 from ordercast.model.effects import Effect
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import NO_SEQ, NOBODY, Instant, ProcessId, RingId, Seq, TokenSeq
+from ordercast.model.ids import NO_SEQ, NOBODY, Duration, Instant, ProcessId, RingId, Seq, TokenSeq
 from ordercast.model.view import ChangeReason
 from ordercast.order.ring.admission import Admission
+from ordercast.order.ring.bounds import Horizon
 from ordercast.order.ring.consensus import Proposal
 from ordercast.order.ring.delivery import Delivery
 from ordercast.order.ring.hearing import Hearing
@@ -190,6 +191,7 @@ def made_state(name: str, me: ProcessId) -> tuple[State, Facts]:
         hearing=Hearing(me, SMALL),
         admission=Admission(me),
         rosters=Rosters(Admission(me)),
+        horizon=Horizon(Duration(1)),
         outbox=Outbox(SMALL.body_size_max),
         digests=SMALL.digests(),
         ring_seq=8,

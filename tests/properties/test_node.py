@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ordercast.model.effects import Deliver, Delivered, Effect, Persist
-from ordercast.model.ids import Incarnation, Instant, NodeId, RingId, Seq
+from ordercast.model.effects import Broadcast, Deliver, Delivered, Effect, Persist, SendTo
+from ordercast.model.ids import NOBODY, Incarnation, Instant, NodeId, RingId, Seq
 from ordercast.model.inputs import Packet, Submission
 from ordercast.model.service import Service
+from ordercast.order.ring.bounds import RING_SEQ_LEAP, RING_SEQ_MAX
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
-from ordercast.wire.codec import decode, encode
+from ordercast.wire.codec import NUMBER_MAX, decode, encode
 from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE, SAFE, MessageKind, prefix_of
-from ordercast.wire.messages import Message, Token
+from ordercast.wire.messages import Announcement, CommitToken, Counts, Join, Message, Token
 from ordercast.wire.run import build_data
 
 from .cluster import CLUSTER, Cluster, Moment, moments
@@ -109,6 +111,76 @@ def test_real_packets_damaged_on_the_way_are_survived_in_every_state(data: st.Da
     if node.state_name != "Gone":
         node.submit([Submission(b"life goes on")], moment.now)
     _live_on(node, moment.now)
+
+
+# Numbers at their ends: nothing is raised, and nothing is stored or said that others would refuse.
+
+
+EXTREME = st.sampled_from((0, 1, 1 << 16, 1 << 32, (1 << 32) + 1, 1 << 33, RING_SEQ_MAX, RING_SEQ_MAX + 1, NUMBER_MAX))
+SMALL_EXTREME = st.sampled_from((0, 1, 0xFFFF, 0xFFFFFFFF))
+
+
+@st.composite
+def poisoned(draw: st.DrawFn, message: Message) -> Message:
+    """A control message with any of its numbers at an end of what it can be."""
+    changes: dict[str, Any] = {}
+    match message:
+        case Token():
+            for name in ("round", "token_seq", "timestamp"):
+                changes[name] = draw(st.just(getattr(message, name)) | EXTREME)
+            for name in ("retransmitted", "budget", "waiting"):
+                changes[name] = draw(st.just(getattr(message, name)) | SMALL_EXTREME)
+            changes["behind"] = draw(st.sampled_from((message.behind, 1, 0xFFFF)))
+            changes["counted"] = Counts(draw(SMALL_EXTREME), draw(SMALL_EXTREME), draw(st.sampled_from((0, 0xFFFF))))
+            changes["seq"] = Seq(draw(st.sampled_from((message.seq, message.seq + 1, NUMBER_MAX))))
+            changes["aru"] = Seq(draw(st.sampled_from((0, message.aru, changes["seq"]))))
+            changes["aru_id"] = draw(st.sampled_from((message.aru_id, message.sender, NOBODY, NUMBER_MAX)))
+            changes["exchanging"] = draw(st.booleans())
+        case CommitToken():
+            ring = message.ring
+            changes["ring"] = RingId(draw(st.just(ring.seq) | EXTREME), ring.representative)
+            changes["timestamp"] = draw(EXTREME)
+            old = RingId(draw(EXTREME), ring.representative)
+            members = [replace(member, old_aru=Seq(draw(EXTREME))) for member in message.members]
+            changes["members"] = tuple(replace(member, old_ring=old) for member in members)
+        case Join():
+            changes = {"number": draw(EXTREME), "ring_seq": draw(EXTREME), "forwards": draw(SMALL_EXTREME)}
+        case Announcement():
+            changes = {"ring": RingId(draw(EXTREME), message.ring.representative)}
+    return replace(message, **changes)
+
+
+def _bounded(node: RingNode, before: int, effects: list[Effect]) -> None:
+    """What is stored is not far above what was; what is sent can be read, and its numbers are within their bounds."""
+    for effect in effects:
+        if isinstance(effect, Persist):
+            assert int.from_bytes(effect.value, "big") <= before + 3 * RING_SEQ_LEAP
+        packets = effect.packets if isinstance(effect, Broadcast) else []
+        packets = [effect.packet] if isinstance(effect, SendTo) else packets
+        for packet in packets:
+            if packet[3] != MessageKind.DATA:
+                said = decode(packet, CLUSTER)
+                assert not isinstance(said, Join) or said.ring_seq <= before + 3 * RING_SEQ_LEAP
+                assert not isinstance(said, Token | CommitToken) or said.timestamp < NUMBER_MAX
+
+
+@settings(max_examples=600)
+@given(st.data())
+def test_numbers_at_their_ends_are_survived_and_neither_stored_nor_sent_on(data: st.DataObject) -> None:
+    moment = data.draw(st.sampled_from([moment for moment in moments() if moment.packet[3] != MessageKind.DATA]))
+    message = data.draw(poisoned(decode(moment.packet, CLUSTER)))
+    node, now = moment.copied(), moment.now
+    before = node.ring.id.seq
+    packets = (encode(CLUSTER, message), moment.packet)
+    for packet in packets:
+        effects = node.receive([Packet(packet, len(packet))], now)
+        _bounded(node, before, effects)
+        _store(node, effects, now)
+    for _ in range(AFTER):
+        now = max(now, node.next_deadline() or now)
+        effects = node.wake(now)
+        _bounded(node, before, effects)
+        _store(node, effects, now)
 
 
 SIZE = 120  # of every packet in a read of several: the network card cuts them evenly

@@ -43,6 +43,8 @@ def _membership(status: Status) -> Iterator[str]:
     ring = status.ring
     if ring.state != "Operational":
         yield f"no ring yet, the state is {ring.state}: messages wait"
+    if status.flow.stalled:
+        yield status.flow.stalled
     if ring.missing:
         yield f"not in the ring: {', '.join(ring.missing)}"
     if status.nodes is not None:

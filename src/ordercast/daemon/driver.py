@@ -199,12 +199,8 @@ class Driver:
         application = self._application
         for effect in effects:
             match effect:
-                case Broadcast():
-                    for number in effect.networks:
-                        self._networks[number].broadcast(effect.bursts)
-                case SendTo():
-                    for number in effect.networks:
-                        self._networks[number].send_to(node_of(effect.process), effect.packet)
+                case Broadcast() | SendTo():
+                    self._send(effect)
                 case Deliver():
                     application.on_deliver(effect, now)
                 case Record():
@@ -228,6 +224,19 @@ class Driver:
                 case _:
                     assert_never(effect)
         self._arm()
+
+    def _send(self, effect: Broadcast | SendTo) -> None:
+        """What cannot be sent is counted, whatever is in the way: to the ring it is a packet that got lost."""
+        for number in effect.networks:
+            network = self._networks[number]
+            try:
+                if isinstance(effect, Broadcast):
+                    network.broadcast(effect.bursts)
+                else:
+                    network.send_to(node_of(effect.process), effect.packet)
+            except (OSError, OverflowError, ValueError, UsageError):
+                lane = network.data if isinstance(effect, Broadcast) else network.token
+                lane.counters.send_failures += 1
 
     def _arm(self) -> None:
         """One timer, moved only when the deadline comes nearer: most deadlines move away long before they are due."""

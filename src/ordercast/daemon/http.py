@@ -6,7 +6,7 @@ bounded: connections, bytes of a request, seconds of a request. It binds to loop
     /status    one JSON document
     /metrics   the same for Prometheus
     /healthz   200 as long as the node runs
-    /readyz    200 when it is on a ring and messages flow, 503 during a change
+    /readyz    200 when it is on a ring and messages flow, 503 during a change or when what waits cannot be sent
 """
 
 from __future__ import annotations
@@ -157,13 +157,14 @@ class StatusServer:
 
     def _on_readiness(self) -> Answer:
         engine = self._node.engine
-        is_ready = engine.state_name == "Operational"
-        text = f"{engine.state_name.lower()}, {len(engine.ring.members)} members\n"
+        stalled = engine.stalled(self._node.now())
+        is_ready = engine.state_name == "Operational" and stalled is None
         roster = engine.roster
         if roster is not None and self._node.config.node not in roster:
             is_ready = False
-            text = f"removed from the cluster: version {roster.version} of the node list does not have this node\n"
-        return Answer(HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE, text)
+            stalled = f"removed from the cluster: version {roster.version} of the node list does not have this node"
+        text = stalled or f"{engine.state_name.lower()}, {len(engine.ring.members)} members"
+        return Answer(HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE, f"{text}\n")
 
 
 def _encoded(answer: Answer, is_head: bool) -> bytes:

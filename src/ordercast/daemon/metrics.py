@@ -91,6 +91,12 @@ METRICS = (
     Metric(
         "behind", "gauge", "1 when the application is so far behind that all wait", _one(lambda s: s.flow.is_behind)
     ),
+    Metric(
+        "stalled",
+        "gauge",
+        "1 when something has waited for a second while nothing may be sent",
+        _one(lambda s: s.flow.stalled is not None),
+    ),
     Metric("client_sessions", "gauge", "Clients that are connected here", _one(lambda s: s.clients.sessions)),
     Metric("groups", "gauge", "Groups with members anywhere", _one(lambda s: s.clients.groups)),
     Metric("client_waiting_bytes", "gauge", "Not yet taken by clients", _one(lambda s: s.clients.waiting_size)),

@@ -156,6 +156,7 @@ def status_of(node: ObservedNode, meter: Meter | None = None) -> Status:
             room,
             node.inbox.size,
             node.is_behind,
+            engine.stalled(now),
         ),
         clients=node.clients_status(),
         sockets=_sockets(node),

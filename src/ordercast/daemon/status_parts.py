@@ -91,6 +91,7 @@ class Flow:
     queue_room: int
     inbox_size: int  # bytes delivered and not yet taken by the application
     is_behind: bool  # so many that everybody's senders wait
+    stalled: str | None = None  # why nothing may be sent although something waits, once that has lasted a second
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,11 @@ class AlarmKind(Enum):
     UNLISTED_NODE = "unlisted node"
     NODE_LISTS_DIFFER = "node lists differ"
     REMOVED = "removed from the cluster"
+    DAMAGED_STATE = "damaged state"
+    IMPLAUSIBLE = "implausible number"
+    FORGED = "forged packet"
+    STALLED = "stalled"
+    STALL_ENDED = "stall ended"
 
 
 @dataclass(slots=True)

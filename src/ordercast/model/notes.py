@@ -78,6 +78,9 @@ class Occurrence(Enum):
     ROSTER_LEARNT = "newer node list taken over from another member"
     NEWCOMER_HELD = "newcomer held back by a differing node list"
     MEMBER_DROPPED = "member dropped by all other node lists"
+    IMPLAUSIBLE = "number that cannot be true refused"
+    FOREIGN_PACKET = "packet that no member can have sent noticed"
+    IMPOSTOR = "packet in my name that is not mine noticed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ class ChangeReason(IntEnum):
     NO_CONSENSUS = 7
     SAME_PROPOSAL = 8
     REMOVED = 9
+    FOREIGN_PACKET = 10
 
     @property
     def text(self) -> str:
@@ -43,6 +44,7 @@ _TEXTS = {
     ChangeReason.NO_CONSENSUS: "some did not agree in time",
     ChangeReason.SAME_PROPOSAL: "a proposed ring failed to form, so one member was given up",
     ChangeReason.REMOVED: "a node was removed from the node list",
+    ChangeReason.FOREIGN_PACKET: "packets came that no member can have sent",
 }
 
 

@@ -126,6 +126,7 @@ class SimOptions:
     # Faults: scripted, then random ones
     faults: tuple[Fault, ...] = ()
     random_faults: int = 0  # how many more, drawn from the seed
+    poison: float = 0.0  # chance that a control packet arrives behind a copy with a forged number, until healing
     ambushes: int = 0  # how many more that strike when a promise was just made or a ring just installed
     fault_time_ns: int = 1 * SECOND  # the time in which submissions and random faults happen
     settle_ns: int = 4 * SECOND  # after healing everything must have settled within this
@@ -202,6 +203,7 @@ class SimOptions:
                     ("ghost", self.ghost),
                     ("loss", self.loss),
                     ("double_send", self.double_send),
+                    ("poison", self.poison),
                     ("duplication", self.duplication),
                     ("clock_drift", self.clock_drift),
                 )

@@ -24,6 +24,7 @@ from ordercast.sim.faults import cascade, rotation
 from ordercast.sim.group_tally import GroupOccurrence
 from ordercast.sim.network_swarm import expected_network_rows, with_networks
 from ordercast.sim.options import SIM_RING, Delays, Link, SimOptions
+from ordercast.sim.poison import Poison
 from ordercast.sim.replica_tally import NEVER, ReplicaOccurrence
 from ordercast.sim.rosters import with_rosters
 from ordercast.sim.run import simulate
@@ -34,6 +35,7 @@ SATURATED_EVERY = 20
 SATURATED_FIRST = 7
 LISTED_EVERY = 4  # one run in four has node lists, which differ for a while
 LISTED_FIRST = 1
+POISONED = 0.2  # one run in five has forged numbers
 DOUBLED_EVERY = 3  # one run in three has replicas that send commands twice
 
 
@@ -52,6 +54,20 @@ class Outline:
 
 def hostile_options(seed: int) -> SimOptions:
     """Everything hostile, drawn from the seed alone."""
+    return _poisoned(_hostile_options(seed), seed)
+
+
+def _poisoned(options: SimOptions, seed: int) -> SimOptions:
+    """Drawn apart, so that all other runs stay what they were before there was any poison. Some have no faults beside
+    it: a new ring after the last of them would hide what a forged number does to an old one."""
+    rng = Random(f"poison swarm {seed}")
+    if rng.random() >= POISONED:
+        return options
+    options = replace(options, poison=rng.choice((0.01, 0.05, 0.2)))
+    return replace(options, random_faults=0, ambushes=0, links=()) if rng.random() < 0.4 else options
+
+
+def _hostile_options(seed: int) -> SimOptions:
     rng = Random(f"swarm {seed}")
     nodes = rng.choice((3, 3, 4, 4, 5, 5, 6, 7, 8))
     is_large = seed % LARGE_EVERY == 0
@@ -130,7 +146,7 @@ def hostile_replica_options(seed: int) -> SimOptions:
     again, so that quorums come and go while states are on their way."""
     rng = Random(f"replicas swarm {seed}")
     nodes = rng.choice((3, 3, 3, 4, 4, 5, 5, 6))
-    options = replace(hostile_group_options(seed), nodes=nodes, links=(), slow_hosts=(), faults=())
+    options = replace(hostile_group_options(seed), nodes=nodes, links=(), slow_hosts=(), faults=(), poison=0.0)
     faults = (cascade if rng.random() < 0.3 else rotation)(rng.randrange(3, 8), nodes, rng)
     faults = tuple(replace(fault, at=fault.at + 100 * MILLISECOND) for fault in faults)
     weights: tuple[int, ...] = ()
@@ -181,7 +197,7 @@ def _bad_links(nodes: int, rng: Random) -> tuple[Link, ...]:
 def options_of(seed: int, *, groups: bool = False, replicated: bool = False, networks: bool = False) -> SimOptions:
     """Of a hostile run, without clients, with them, with replicas, or with several networks."""
     if networks:
-        return with_networks(hostile_options(seed), seed)
+        return with_networks(_hostile_options(seed), seed)
     if replicated:
         return hostile_replica_options(seed)
     options = hostile_group_options(seed) if groups else hostile_options(seed)
@@ -230,7 +246,7 @@ def expected_rows(*, groups: bool = False, replicated: bool = False, networks: b
         return expected_network_rows()
     moves = [f"move {origin} → {target}" for origin, target in sorted(MOVES)]
     reasons = [f"gather: {reason.text}" for reason in ChangeReason if reason is not ChangeReason.STARTED]
-    rows = [*moves, *reasons, *(occurrence.value for occurrence in Occurrence)]
+    rows = [*moves, *reasons, *(occurrence.value for occurrence in Occurrence), *(poison.value for poison in Poison)]
     if replicated:  # what groups and engines must meet is the business of the other swarms
         return [occurrence.value for occurrence in ReplicaOccurrence if occurrence not in NEVER]
     return [*rows, *(occurrence.value for occurrence in GroupOccurrence)] if groups else rows

@@ -19,12 +19,14 @@ from ordercast.model.inputs import Lane
 from ordercast.model.notes import Occurred, Occurrence
 from ordercast.model.service import Service
 from ordercast.order.engine import Engine
+from ordercast.order.ring.node import RingNode
 from ordercast.sim.churn import act, farewell_round
 from ordercast.sim.faults import Fault, FaultKind, ambush, random_faults
 from ordercast.sim.host import Host
 from ordercast.sim.network import Network
 from ordercast.sim.network_witness import NetworkWitness
 from ordercast.sim.options import Line, SimOptions
+from ordercast.sim.poison import Poisoner
 from ordercast.sim.replicas import Replicas
 from ordercast.sim.rosters import FIRST, RosterWitness, last_roster, sim_roster
 from ordercast.sim.station import Station
@@ -67,6 +69,7 @@ class World:
     roster_witness: RosterWitness | None = None  # judges who was taken in, where there are node lists
     group_counts: Counter[str] = field(default_factory=Counter)  # what happened in the groups
     names: dict[tuple[int, str], ProcessId] = field(default_factory=dict)  # of clients: where each was last used
+    poisoner: Poisoner | None = None  # who forges packets
     rule: Rule | None = None  # a script's own: asked when a packet arrives, False loses it
     _queue: list[tuple[int, int, Callable[..., None], tuple[Any, ...]]] = field(default_factory=list)
     _order: int = 0
@@ -102,7 +105,21 @@ class World:
     def _arrive(self, source: int, target: int, lane: Lane, packets: list[bytes], network: int) -> None:
         if self.rule is not None:
             packets = [packet for packet in packets if self.rule(source, target, packet)]
+        if self.poisoner is not None and not self._is_healed:
+            packets = self._poisoned(self.poisoner, target, lane, packets)
         self.hosts[target].arrive(lane, packets, network)
+
+    def _poisoned(self, poisoner: Poisoner, target: int, lane: Lane, packets: list[bytes]) -> list[bytes]:
+        arriving: list[bytes] = []
+        life = self.hosts[target].life
+        if life is None or not isinstance(life.engine, RingNode):
+            return packets
+        for packet in packets:
+            forged, is_for_all = poisoner.forged(packet, life.engine.ring) or (b"", False)
+            for host in self.hosts if is_for_all else ():
+                host.arrive(lane, [forged])
+            arriving += [forged, packet] if forged and not is_for_all else [packet]
+        return arriving
 
     def record(self, event: Event) -> None:
         for observe in self.observers:

@@ -30,6 +30,7 @@ from ordercast.wire.messages import (
     MEMBERS_MAX,
     Announcement,
     CommitToken,
+    Counts,
     Join,
     Leave,
     Member,
@@ -44,8 +45,8 @@ from ordercast.wire.roster import decode_roster, encode_roster
 REQUESTS_MAX = 4096
 DIGESTS_MAX = 64
 
-# token_seq, aru, aru_id, retransmitted, budget, waiting, behind, exchanging, runs, extension size
-TOKEN = struct.Struct(">QQQIIIHBHH")
+# token_seq, aru, aru_id, retransmitted, budget, waiting, behind, the counted three, exchanging, runs, extension size
+TOKEN = struct.Struct(">QQQIIIHIIHBHH")
 RUN = struct.Struct(">QH")  # first requested seq, how many after it
 COMMIT = struct.Struct(">QBHH")  # token_seq, reason, members, extension size
 MEMBER = struct.Struct(">QBQQQQ")  # process, flags, old ring seq, old ring representative, old_aru, high_delivered
@@ -53,7 +54,7 @@ JOIN = struct.Struct(">QQIBQHHB")  # number, ring_seq, forwards, reason, blamed,
 ANNOUNCEMENT = struct.Struct(">HH")  # members, heard
 CLAIM = struct.Struct(">IQ")  # version and digest of the roster, at the end of Joins and announcements
 PROBE = struct.Struct(">QBBB")  # number, network, state, flags
-assert (TOKEN.size, RUN.size, COMMIT.size, MEMBER.size, JOIN.size, ANNOUNCEMENT.size) == (43, 10, 13, 41, 34, 4)
+assert (TOKEN.size, RUN.size, COMMIT.size, MEMBER.size, JOIN.size, ANNOUNCEMENT.size) == (53, 10, 13, 41, 34, 4)
 
 NUMBER_MAX = (1 << 62) - 1  # no counter gets there; one that does is damaged, and must not overflow further on
 FILLED = 1
@@ -162,6 +163,7 @@ def encode_token(cluster: bytes, token: Token) -> bytes:
         token.budget,
         token.waiting,
         token.behind,
+        *token.counted,
         token.exchanging,
         len(runs),
         len(token.extension),
@@ -181,7 +183,8 @@ def encode_token(cluster: bytes, token: Token) -> bytes:
 
 def _decode_token(ring: RingId, sender: ProcessId, seq: Seq, token_round: int, timestamp: int, body: _Reader) -> Token:
     fields = body.unpack(TOKEN)
-    token_seq, aru, aru_id, retransmitted, budget, waiting, behind, exchanging, count, extension_size = fields
+    token_seq, aru, aru_id, retransmitted, budget, waiting, behind, *counted = fields[:10]
+    exchanging, count, extension_size = fields[10:]
     _sane(token_seq)
     _bounded(count, REQUESTS_MAX, "requests")
     _bounded(extension_size, EXTENSION_SIZE_MAX, "bytes of extension")
@@ -210,6 +213,7 @@ def _decode_token(ring: RingId, sender: ProcessId, seq: Seq, token_round: int, t
         bool(exchanging),
         timestamp,
         body.take(extension_size),
+        Counts(*counted),
     )
 
 

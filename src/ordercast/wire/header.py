@@ -26,6 +26,8 @@ MAGIC = b"oC"
 VERSION = 1
 KIND_AT = 3  # where the prefix says what the packet is
 FLAGS_AT = 30  # where its flags are
+COUNT_AT = 31  # where it says how many messages it has
+ORIGINATOR_AT = 40  # where its originator is, behind its transmitter
 LENGTH_AT = 28  # where the header says how long the packet is
 CLUSTER_SIZE = 8
 PACKET_SIZE_MAX = 65507  # what one UDP datagram can carry
@@ -115,6 +117,16 @@ def retransmitted(packet: bytes, me: ProcessId) -> bytes:
     prefix, length, flags, count, _, originator, seq, token_round, timestamp = HEADER.unpack_from(packet)
     header = HEADER.pack(prefix, length, flags | RETRANSMITTED, count, me, originator, seq, token_round, timestamp)
     return header + packet[HEADER_SIZE:]
+
+
+def is_same(one: bytes, other: bytes) -> bool:
+    """The same packet, whoever transmitted it."""
+    return (
+        one[:FLAGS_AT] == other[:FLAGS_AT]
+        and (one[FLAGS_AT] ^ other[FLAGS_AT]) & ~RETRANSMITTED == 0
+        and one[COUNT_AT] == other[COUNT_AT]
+        and one[ORIGINATOR_AT:] == other[ORIGINATOR_AT:]
+    )
 
 
 def recovered(packet: bytes, prefix: bytes, me: ProcessId, seq: Seq, token_round: int) -> bytes:

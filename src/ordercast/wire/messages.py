@@ -6,6 +6,7 @@ Data packets are not here: they are read in place, see `header.py`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ordercast.model.ids import NO_RING, NO_SEQ, ProcessId, RingId, Seq, TokenSeq
 from ordercast.model.notes import NetworkState
@@ -14,6 +15,17 @@ from ordercast.model.view import ChangeReason
 
 EXTENSION_SIZE_MAX = 512
 MEMBERS_MAX = 1000
+
+
+class Counts(NamedTuple):
+    """Sums over members: each of them adds its own part."""
+
+    retransmitted: int = 0  # packets sent again
+    waiting: int = 0  # packets to send
+    behind: int = 0  # members whose applications are behind
+
+
+NOTHING = Counts()
 
 
 @dataclass(slots=True)
@@ -36,6 +48,9 @@ class Token:
     exchanging: bool  # somebody still has old-ring packets to send (`retrans_flg`)
     timestamp: int  # Lamport clock of the ring
     extension: bytes = b""  # room for an enclosing engine
+    # `retransmitted`, `waiting` and `behind` counted anew since the token was at the representative, who puts them in
+    # the place of those three: a number that is wrong, for whatever reason, is right again a rotation later.
+    counted: Counts = NOTHING
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ import pytest
 from ordercast.daemon import http
 from ordercast.daemon.http import StatusServer
 from ordercast.model.errors import UsageError
+from ordercast.model.ids import SECOND, Instant
+from ordercast.model.inputs import Submission
 from tests.unit.daemon.fake_node import FakeNode
 
 Ask = Callable[[bytes], Awaitable[tuple[int, dict[str, str], str]]]
@@ -74,6 +76,25 @@ def test_a_node_is_healthy_before_it_is_ready() -> None:
         assert (await ask(get("/readyz")))[0] == 503
         node.begin()
         assert (await ask(get("/readyz")))[::2] == (200, "operational, 1 members\n")
+
+    served(scene, FakeNode())
+
+
+def test_a_node_that_may_not_send_what_waits_is_not_ready_and_says_why() -> None:
+    async def scene(node: FakeNode, ask: Ask) -> None:
+        node.begin()
+        node.engine.behind(True, Instant(0))
+        node.engine.submit([Submission(b"waits")], Instant(0))
+        assert (await ask(get("/readyz")))[0] == 200
+        for tenth in range(1, 11):
+            node.engine.wake(Instant(tenth * SECOND // 10))
+        status, _, text = await ask(get("/readyz"))
+        assert status == 503 and "the application of this process does not take its deliveries" in text
+        assert json.loads((await ask(get("/status")))[2])["flow"]["stalled"] in text
+        assert "ordercast_stalled 1\n" in (await ask(get("/metrics")))[2]
+        node.engine.behind(False, Instant(SECOND + 1))
+        node.engine.wake(Instant(SECOND + 2))
+        assert (await ask(get("/readyz")))[0] == 200
 
     served(scene, FakeNode())
 

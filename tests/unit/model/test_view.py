@@ -23,4 +23,5 @@ def test_the_numbers_of_reasons_travel_and_never_change() -> None:
         "NO_CONSENSUS": 7,
         "SAME_PROPOSAL": 8,
         "REMOVED": 9,
+        "FOREIGN_PACKET": 10,
     }

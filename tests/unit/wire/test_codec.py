@@ -94,7 +94,7 @@ def test_a_token_that_contradicts_itself_is_refused() -> None:
         _refused(token, "the token contradicts itself")
     packet = encode(CLUSTER, TOKEN)
     with pytest.raises(WireError, match="the token contradicts itself"):
-        decode(_patched(packet, 110, b"\x02"), CLUSTER)
+        decode(_patched(packet, 120, b"\x02"), CLUSTER)
 
 
 def test_requests_that_do_not_ascend_are_refused() -> None:
@@ -149,8 +149,8 @@ def test_a_commit_token_knows_no_other_flags_and_reasons() -> None:
     packet = encode(CLUSTER, COMMIT)
     with pytest.raises(WireError, match="flags that do not exist"):
         decode(_patched(packet, 0x5D, b"\x04"), CLUSTER)
-    with pytest.raises(WireError, match="reason 99 does not exist"):
-        decode(_patched(packet, 0x50, b"\x63"), CLUSTER)
+    with pytest.raises(WireError, match="reason 200 does not exist"):
+        decode(_patched(packet, 0x50, b"\xc8"), CLUSTER)
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ from ordercast.wire.header import (
 from ordercast.wire.messages import (
     Announcement,
     CommitToken,
+    Counts,
     Join,
     Leave,
     Member,
@@ -310,6 +311,7 @@ TOKEN = Token(
     True,
     1041,
     b"room",
+    Counts(3, 12, 0),
 )
 COMMIT = CommitToken(
     NEW_RING,
@@ -381,6 +383,9 @@ VECTORS = (
         (4, "budget"),
         (4, "waiting"),
         (2, "behind"),
+        (4, "counted: retransmitted"),
+        (4, "counted: waiting"),
+        (2, "counted: behind"),
         (1, "exchanging"),
         (2, "runs"),
         (2, "extension size"),

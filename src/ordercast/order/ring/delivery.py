@@ -28,6 +28,7 @@ class Delivery:
     delivered: Seq = NO_SEQ  # the cursor: everything up to here was delivered, or was not for us (`my_high_delivered`)
     safe_passed: Seq = NO_SEQ  # the last packet up to there whose messages asked for safe delivery
     partial: dict[tuple[ProcessId, int], list[bytes]] = field(default_factory=dict)  # (originator, sender): its parts
+    partial_size: int = 0  # bytes of all of them
 
     def advance(self, safe: Seq, effects: list[Effect]) -> None:
         """Deliver what has become deliverable, up to the first hole or the first packet that is not yet safe."""
@@ -115,11 +116,14 @@ class Delivery:
         key = originator, senders[0]
         for offset, (payload, part) in enumerate(zip(payloads, parts, strict=True)):
             if part == Part.FIRST:
+                self.partial_size += len(payload) - sum(map(len, self.partial.get(key, ())))
                 self.partial[key] = [payload]
             elif key in self.partial:  # or else its beginning lay beyond a gap that everybody skipped alike
+                self.partial_size += len(payload)
                 self.partial[key].append(payload)
                 if part == Part.LAST:
                     whole = b"".join(self.partial.pop(key))
+                    self.partial_size -= len(whole)
                     parcels.append((Seq(seq + offset), originator, senders[:1], services[:1], (whole,), 1))
 
 

@@ -6,14 +6,29 @@ which starves the last members of a saturated ring: see deviations, E4.
 The paper's rule gives whoever comes first all that is free, which is fair in the long run only. Here the representative
 writes on the token how many packets the coming rotation may have in all, the token counts how many are wanted, and each
 member takes its part.
+
+Three sums over the members travel on the token: packets sent again, packets that wait, members whose applications are
+behind. Each member renews its part of them, so that all of them are complete at every hop. A part that nobody owns
+(a forged or damaged token) would stay for ever; so they are counted a second time from zero, from one visit of the
+representative to the next, and what was counted takes the place of the sums.
 """
 
 from __future__ import annotations
 
 from ordercast.model.ids import Seq
+from ordercast.wire.messages import Counts
 
 COUNT_MAX = 0xFFFFFFFF  # as far as the token can count packets
 BEHIND_MAX = 0xFFFF  # and members
+
+
+def renewed(sums: Counts, before: Counts, mine: Counts) -> Counts:
+    """Sums over the members with my part in them renewed: it was `before`, now it is `mine`."""
+    return Counts(
+        min(max(0, sums[0] - before[0]) + mine[0], COUNT_MAX),
+        min(max(0, sums[1] - before[1]) + mine[1], COUNT_MAX),
+        min(max(0, sums[2] - before[2]) + mine[2], BEHIND_MAX),
+    )
 
 
 def rotation_budget(window: int, backlog_max: int, seq: Seq, aru: Seq, retransmitted: int) -> int:

@@ -14,8 +14,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ordercast.model.ids import Instant, ProcessId, RingId
+from ordercast.model.ids import Duration, Instant, ProcessId, RingId
 from ordercast.order.ring.admission import Admission, Around
+from ordercast.order.ring.bounds import Numbering
 from ordercast.order.ring.config import RingConfig
 from ordercast.wire.messages import Announcement, Join
 
@@ -23,6 +24,11 @@ LIFETIME_ANNOUNCEMENTS = 5  # evidence is forgotten when this many announcements
 HOLD_DOWN_LEVEL_MAX = 4  # each level above the first doubles: eight times at most
 BLAMED_LEVELS = 3  # who fails to receive waits longer from the start
 KNOWN_FACTOR = 4  # how many processes are remembered, as a multiple of members_max
+
+
+def lifetime_of(config: RingConfig) -> Duration:
+    """How long evidence is good for without being renewed."""
+    return Duration(LIFETIME_ANNOUNCEMENTS * config.announce_ns)
 
 
 @dataclass(slots=True)
@@ -47,10 +53,10 @@ class Hearing:
         self._me = me
         self._admission = admission or Admission(me)
         self._config = config
-        self._lifetime = LIFETIME_ANNOUNCEMENTS * config.announce_ns
+        self._lifetime = lifetime_of(config)
         self._heard: dict[ProcessId, Instant] = {}  # when each process was last heard
         self._reports: dict[ProcessId, tuple[Announcement, Instant]] = {}  # the last announcement of each
-        self._joins: dict[ProcessId, int] = {}  # the highest Join number of each
+        self._joins: dict[ProcessId, Numbering] = {}  # the Join numbers of each
         self._held: dict[ProcessId, _HoldDown] = {}
 
     def hear(self, process: ProcessId, now: Instant) -> bool:
@@ -68,12 +74,13 @@ class Hearing:
         self.hear(announcement.sender, now)
         self._reports[announcement.sender] = announcement, now
 
-    def is_stale(self, join: Join) -> bool:
-        """An older opinion of its sender that arrives late. Remembers the newest."""
-        if join.number < self._joins.get(join.sender, 0):
-            return True
-        self._joins[join.sender] = join.number
-        return False
+    def is_stale(self, join: Join, now: Instant) -> bool:
+        """An older opinion of its sender that arrives late, or a number that cannot be true. Remembers the newest."""
+        numbering = self._joins.get(join.sender)
+        if numbering is None:
+            self._joins[join.sender] = Numbering(join.number)
+            return False
+        return not numbering.believes(join.number, now, self._lifetime)
 
     def is_heard(self, process: ProcessId, now: Instant) -> bool:
         last = self._heard.get(process)

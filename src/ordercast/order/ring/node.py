@@ -13,6 +13,7 @@ from typing import assert_never
 from ordercast.model.effects import Alarm, AlarmKind, Effect, Room
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import (
+    SECOND,
     Duration,
     Incarnation,
     Instant,
@@ -31,21 +32,23 @@ from ordercast.model.promises import Promise, Promises
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
 from ordercast.order.ring.admission import Admission
+from ordercast.order.ring.bounds import JOIN_NUMBER_LEAP, Horizon, stored_ring_seq
 from ordercast.order.ring.config import COMPARED, ONE_NETWORK, RingConfig
 from ordercast.order.ring.consensus import Proposal
 from ordercast.order.ring.delivery import Delivery
-from ordercast.order.ring.hearing import Hearing
+from ordercast.order.ring.hearing import KNOWN_FACTOR, Hearing, lifetime_of
 from ordercast.order.ring.ordering import QUIET_VISITS
 from ordercast.order.ring.outbox import Lot, Outbox, cost, lots_from
 from ordercast.order.ring.ring import Ring, TokenMemory
 from ordercast.order.ring.rosters import ROSTER_KEY, Rosters
+from ordercast.order.ring.stall import STALL_NS, Stall, sentence
 from ordercast.order.ring.states import moves
 from ordercast.order.ring.states.base import State
 from ordercast.order.ring.states.starting import Starting
 from ordercast.order.ring.stats import RingStats
 from ordercast.order.ring.step import RING_SEQ_KEY, Facts, Step, Storage
 from ordercast.order.ring.timers import BLAMING, Timer, Timers
-from ordercast.wire.codec import NUMBER_MAX, cluster_id_from, decode, kind_of
+from ordercast.wire.codec import cluster_id_from, decode, kind_of
 from ordercast.wire.header import (
     ARRIVAL,
     KIND_AT,
@@ -54,6 +57,7 @@ from ordercast.wire.header import (
     ROUND,
     TRANSMITTER,
     MessageKind,
+    is_same,
 )
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Message, RosterCopy, Token, Wake
 from ordercast.wire.run import Run, parse_data, parse_run
@@ -62,6 +66,7 @@ PREFIX_SIZE = PREFIX.size
 DATA_KIND = bytes((MessageKind.DATA,))
 TIMERS_PER_WAKE = 256  # a ring of one passes the token to itself: the rest is done in the next wake
 SENDER_MAX = 0xFFFFFFFF
+WARN_AGAIN_NS = 60 * SECOND
 SERVICES = frozenset(Service) - {Service.UNRELIABLE}
 _SERVED = tuple(int(service) if service in SERVICES else None for service in Service)  # by service number
 
@@ -86,7 +91,10 @@ class RingNode:
         self._state: State = Starting()
         self._promises = Promises("ring", frozenset(Promise), SERVICES, self._config.message_size_max)
         self._wanted = 0  # room that the layer above waits for
-        self._mismatches: set[tuple[NodeId, str]] = set()
+        self._mismatches: dict[NodeId, tuple[str, ...]] = {}  # which keys differ, as was told of each
+        self._warned: dict[AlarmKind, Instant] = {}  # when an alarm of each kind was last raised
+        self._reach = 2 * self._config.backlog_max  # packets above the last token's seq that may come before the next
+        self._stall = Stall()
         self._lane = Lane.DATA
         self._late: Instant | None = None  # the deadline whose lateness was noticed last
 
@@ -127,6 +135,10 @@ class RingNode:
         """What was done so far, of all rings; for status displays."""
         return self._running.stats
 
+    def stalled(self, now: Instant) -> str | None:
+        """Why nothing may be sent although something waits, once that has lasted; None as long as all is well."""
+        return sentence(self._running, self._stall, now) if self._stall.is_told else None
+
     def next_deadline(self) -> Instant | None:
         return self._running.timers.earliest
 
@@ -161,9 +173,8 @@ class RingNode:
         if self._facts is not None:
             raise UsageError("an engine is started once; make a new one for the next life")
         me = process_id_from(self._node, incarnation)
-        stored_seq = int.from_bytes(stored.get(RING_SEQ_KEY, b""), "big")
-        if stored_seq > NUMBER_MAX:
-            raise UsageError("the stored ring seq is damaged: remove the state folder, this node will be a new process")
+        kept = stored_ring_seq(stored.get(RING_SEQ_KEY, b""))
+        stored_seq = kept or 0
         ring_seq = stored_seq + 4 - stored_seq % 4
         cluster = cluster_id_from(self._config.cluster)
         ring = Ring(RingId(ring_seq, me), (me,), me, cluster, TokenMemory(TokenSeq(0)))
@@ -177,6 +188,7 @@ class RingNode:
             hearing=Hearing(me, self._config, admission),
             admission=admission,
             rosters=Rosters(admission),
+            horizon=Horizon(lifetime_of(self._config)),
             outbox=Outbox(self._config.body_size_max),
             ring_seq=ring_seq,
             installed=ring,
@@ -187,6 +199,11 @@ class RingNode:
         )
         step = Step(now, self._facts)
         self._facts.rosters.start(stored, step)
+        if kept is None:
+            text = (
+                "the stored ring seq cannot be true and is not used: this process counts its rings from the beginning"
+            )
+            step.alarm(Alarm(AlarmKind.DAMAGED_STATE, text, me))
         self._state = Starting.enter(step)
         return step.effects
 
@@ -274,7 +291,7 @@ class RingNode:
         while start < end:
             if ring is not None:
                 store = ring.store
-                if store.aru == store.high:
+                if store.aru == store.high < ring.memory.forwarded_seq + self._reach:
                     run = parse_run(data, start, size, ring.prefix, Seq(store.aru + 1))
                     if run is not None:
                         store.extend(run)
@@ -313,13 +330,25 @@ class RingNode:
             end = start + length
             if length > size or end > len(data):
                 raise WireError("a data packet is cut short")
-            if store.aru < seq <= store.aru + 2 * self._config.backlog_max and not store.has(seq):
+            if store.has(seq):
+                self._compare(ring, seq, data[start:end], step)
+            elif seq <= ring.memory.forwarded_seq + self._reach:
                 run = parse_data(data, flags, count, originator, seq, start, end)
                 store.add(seq, run)
                 fresh.append(run)
         except (struct.error, WireError) as error:
             step.note(Dropped(str(error)))
         return True
+
+    def _compare(self, ring: Ring, seq: Seq, packet: bytes, step: Step) -> None:
+        """A second packet of one number is a copy, or one of the two is forged."""
+        held = ring.store.get(seq)
+        if held is None or is_same(mine := held.packet(seq), packet):
+            return
+        if TRANSMITTER.unpack_from(mine)[0] == ring.me:
+            ring.memory.foreign_seq = seq  # the state hears of it when it has the token
+        else:
+            self._warn(AlarmKind.FORGED, f"two packets came as number {seq} of ring {ring.id}: one is forged", step)
 
     def _control(self, data: bytes, step: Step) -> None:
         """Everything but data packets of the accepting ring."""
@@ -334,11 +363,13 @@ class RingNode:
 
     def _foreign(self, data: bytes, step: Step) -> None:
         """A data packet of another ring shows that its transmitter is alive, and nothing else."""
-        kind_of(data, step.facts.cluster)
+        facts = step.facts
+        _, ring = kind_of(data, facts.cluster)
         transmitter = ProcessId(TRANSMITTER.unpack_from(data)[0])
-        if not transmitter or transmitter in step.facts.installed.members:
+        if not transmitter or transmitter in facts.installed.members:
             return
-        if not step.facts.rosters.is_stranger(transmitter, step):
+        is_believed = facts.horizon.believes_ring(ring, facts.ring_seq, step.now)
+        if is_believed and not facts.rosters.is_stranger(transmitter, step):
             self._heard(transmitter, step)
 
     def _heard(self, process: ProcessId, step: Step) -> None:
@@ -351,12 +382,16 @@ class RingNode:
     def _dispatch(self, message: Message, step: Step) -> None:
         facts, state = step.facts, self._state
         if message.sender == facts.me and not isinstance(message, Token | CommitToken):
-            return  # our own broadcast came back
+            self._hear_my_name(message, step)
+            return
         is_stranger = facts.rosters.is_stranger(message.sender, step)
         if isinstance(message, RosterCopy):
             facts.rosters.copied(message, step, is_stranger=is_stranger)
             return
         if is_stranger:
+            return
+        if not facts.horizon.believes(message, facts.ring_seq, step.now):
+            self._disbelieve(message, step)
             return
         match message:
             case Token():
@@ -370,7 +405,7 @@ class RingNode:
                 facts.rosters.claimed(message.sender, message.claim, step)
                 if any(facts.rosters.is_stranger(one, step) for one in set(message.candidates) - set(message.failed)):
                     step.ignored(message, "it proposes a node that is not on this node's list")
-                elif facts.hearing.is_stale(message):
+                elif facts.hearing.is_stale(message, step.now):
                     step.ignored(message, "an older opinion of its sender")
                 else:
                     self._state = state.on_join(message, step)
@@ -386,6 +421,33 @@ class RingNode:
             case _:
                 assert_never(message)
 
+    def _hear_my_name(self, message: Message, step: Step) -> None:
+        """Our own broadcast came back, or somebody sends in our name. A Join of ours must stay the newest."""
+        facts = step.facts
+        leap = message.number - facts.join_number if isinstance(message, Join) else 0
+        if leap > 0 or (isinstance(message, Leave) and self._state.name != moves.GONE):
+            if leap <= JOIN_NUMBER_LEAP:
+                facts.join_number += leap
+            step.occurred(Occurrence.IMPOSTOR)
+            what = f"a {type(message).__name__} that {process_text(facts.me)} did not send came in its name"
+            self._warn(AlarmKind.FORGED, f"{what}: somebody else on the network sends for it", step)
+
+    def _disbelieve(self, message: Message, step: Step) -> None:
+        step.occurred(Occurrence.IMPLAUSIBLE)
+        step.note(Dropped("a ring seq that cannot be true"))
+        who = process_text(message.sender)
+        text = (
+            f"{who} speaks of a ring seq far above {step.facts.ring_seq}, which is not taken over: a forged packet, or"
+        )
+        self._warn(AlarmKind.IMPLAUSIBLE, f"{text} {who} was misled by one", step, message.sender)
+
+    def _warn(self, kind: AlarmKind, text: str, step: Step, process: ProcessId | None = None) -> None:
+        """An alarm that anybody on the network can cause: not more than one of a kind in a while."""
+        last = self._warned.get(kind)
+        if last is None or step.now - last >= WARN_AGAIN_NS:
+            self._warned[kind] = step.now
+            step.alarm(Alarm(kind, text, process or step.facts.me))
+
     def _choose_lane(self, ring: Ring, run: Run) -> None:
         """Accelerated ring: once the predecessor sends packets of a round that I have not seen, its token is near."""
         packet = run.at + (run.count - 1) * run.size
@@ -397,11 +459,17 @@ class RingNode:
     def _compare_configuration(self, join: Join, step: Step) -> None:
         if join.digests == step.facts.digests:
             return
-        for key, mine, theirs in zip(COMPARED, step.facts.digests, join.digests, strict=False):
-            if mine != theirs and (node_of(join.sender), key) not in self._mismatches:
-                self._mismatches.add((node_of(join.sender), key))
-                text = f"{process_text(join.sender)} has another value of {key} than this process: make them equal"
-                step.alarm(Alarm(AlarmKind.CONFIGURATION_MISMATCH, text, join.sender))
+        pairs = zip(COMPARED, step.facts.digests, join.digests, strict=False)
+        keys, node = tuple(key for key, mine, theirs in pairs if mine != theirs), node_of(join.sender)
+        known = self._mismatches.get(node)
+        is_full = known is None and len(self._mismatches) >= KNOWN_FACTOR * self._config.members_max
+        if not set(keys) - set(known or ()) or is_full:
+            return
+        self._mismatches[node] = keys
+        values = "another value" if len(keys) == 1 else "other values"
+        listed = keys[0] if len(keys) == 1 else f"{', '.join(keys[:-1])} and {keys[-1]}"
+        text = f"{process_text(join.sender)} has {values} of {listed} than this process: make them equal"
+        step.alarm(Alarm(AlarmKind.CONFIGURATION_MISMATCH, text, join.sender))
 
     # The frame of every input
 
@@ -427,6 +495,8 @@ class RingNode:
             deadline = timers.deadline(timer)
             if deadline is not None and deadline <= step.now:
                 timers.arm(timer, step.now + patience[timer])
+        self._stall.forgive(step.now)
+        timers.cancel(Timer.STALL)
         step.occurred(Occurrence.PAUSE_NOTICED)
         text = f"this process did not run for at least {late / 1e6:.0f} ms; peers are not blamed for that time"
         step.alarm(Alarm(AlarmKind.PAUSED, text, step.facts.me, late))
@@ -435,7 +505,24 @@ class RingNode:
         if self._wanted and self.room() >= self._wanted:
             self._wanted = 0
             step.effects.append(Room(self.room()))
+        self._watch_sending(step)
         return step.effects
+
+    def _watch_sending(self, step: Step) -> None:
+        """Something that waits while nothing may be sent is an alarm after a while, and so is its end."""
+        facts, stall, now = step.facts, self._stall, step.now
+        is_installed, lasted = self._state.name == moves.OPERATIONAL, stall.lasts(now)
+        if stall.goes_on(facts, now, is_installed=is_installed):
+            if not stall.is_told and lasted >= STALL_NS:
+                stall.is_told = True
+                step.alarm(Alarm(AlarmKind.STALLED, sentence(facts, stall, now), facts.me, Duration(lasted)))
+        elif stall.is_told:
+            stall.is_told = False
+            end = "packets are sent again" if is_installed else "a new ring is formed"
+            text = f"{end} after {lasted / SECOND:.1f} s in which nothing could be sent"
+            step.alarm(Alarm(AlarmKind.STALL_ENDED, text, facts.me, Duration(lasted)))
+        if stall.since is not None and not (stall.is_told or facts.timers.is_armed(Timer.STALL)):
+            facts.timers.arm(Timer.STALL, stall.since + STALL_NS)
 
     def _lots_from(self, submissions: Sequence[Submission | Submissions]) -> list[Lot]:
         """What the outbox takes; UsageError for what cannot be served."""

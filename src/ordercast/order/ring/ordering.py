@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from ordercast.model.effects import Burst
 from ordercast.model.ids import NOBODY, ProcessId, Seq, TokenSeq
 from ordercast.order.ring.config import RingConfig
-from ordercast.order.ring.flow_control import BEHIND_MAX, COUNT_MAX, allowance, fair_share, rotation_budget
+from ordercast.order.ring.flow_control import allowance, fair_share, renewed, rotation_budget
 from ordercast.order.ring.ring import Ring
 from ordercast.wire.header import retransmitted as sent_again
-from ordercast.wire.messages import Token
+from ordercast.wire.messages import NOTHING, Counts, Token
 from ordercast.wire.run import Run
 
 QUIET_VISITS = 3  # two for everybody to learn that all is safe, one more so that the representative knows it
@@ -43,14 +43,18 @@ def visit(
     `is_behind` tells that the application cannot take more deliveries."""
     memory, store = ring.memory, ring.store
     answers, unanswered = _answer(ring, token.requests, config.visit_max)
-    retransmitted = min(max(0, token.retransmitted + len(answers) - memory.retransmitted), COUNT_MAX)
+    wanted = min(wanted, config.visit_max)
+    mine = Counts(len(answers), wanted, is_behind)
+    told = Counts(memory.retransmitted, memory.wanted, memory.was_behind)
     token_round, budget = token.round, token.budget
     if ring.me == ring.representative:
+        sums, counted = renewed(token.counted, told, mine), mine
         token_round += 1
-        budget = rotation_budget(config.window, config.backlog_max, token.seq, token.aru, retransmitted)
-    wanted = min(wanted, config.visit_max)
-    waiting = min(max(0, token.waiting - memory.wanted) + wanted, COUNT_MAX)
-    behind = min(max(0, token.behind - memory.was_behind) + is_behind, BEHIND_MAX)
+        budget = rotation_budget(config.window, config.backlog_max, token.seq, token.aru, sums.retransmitted)
+    else:
+        sums = renewed(Counts(token.retransmitted, token.waiting, token.behind), told, mine)
+        counted = renewed(token.counted, NOTHING, mine)
+    retransmitted, waiting, behind = sums
     if behind:
         budget = 0
     share = fair_share(budget, wanted, waiting)
@@ -81,6 +85,7 @@ def visit(
         exchanging=token.exchanging,
         timestamp=token.timestamp + sent,
         extension=token.extension,
+        counted=counted,
     )
     quiet = seq == memory.received_seq == aru and not answers and not requests
     memory.quiet = memory.quiet + 1 if quiet else 0
@@ -96,6 +101,8 @@ def visit(
     memory.retransmitted = len(answers)
     memory.wanted = wanted
     memory.was_behind = is_behind
+    memory.behind = behind
+    memory.aru_id = aru_id
 
     bursts = [*answers, *(run.burst() for run in fresh)]
     cut = max(0, len(answers) + sent - config.accelerated_window) if config.accelerated else len(answers) + sent
@@ -116,7 +123,7 @@ def add_to_visit(ring: Ring, token: Token, wanted: int, source: Source, config: 
         token.timestamp += run.count
     token.aru, token.aru_id = updated_aru(token, ring.store.aru, token.seq, ring.me)
     wanted = min(wanted, config.visit_max)
-    token.waiting = min(max(0, token.waiting - memory.wanted) + wanted, COUNT_MAX)
+    _renew(token, Counts(0, memory.wanted, 0), Counts(0, wanted, 0))
     memory.wanted = wanted
     memory.forwarded_seq = token.seq
     memory.forwarded_aru = token.aru
@@ -130,9 +137,20 @@ def with_news(ring: Ring, token: Token, *, is_behind: bool) -> Token:
     memory = ring.memory
     if memory.was_behind == is_behind:
         return token
-    behind = min(max(0, token.behind - memory.was_behind) + is_behind, BEHIND_MAX)
+    changed = replace(token)
+    _renew(changed, Counts(0, 0, memory.was_behind), Counts(0, 0, is_behind))
     memory.was_behind = is_behind
-    return replace(token, behind=behind, budget=0 if behind else token.budget)
+    memory.behind = changed.behind
+    if changed.behind:
+        changed.budget = 0
+    return changed
+
+
+def _renew(token: Token, before: Counts, mine: Counts) -> None:
+    """My part of the sums changed while the token was here."""
+    sums = renewed(Counts(token.retransmitted, token.waiting, token.behind), before, mine)
+    token.retransmitted, token.waiting, token.behind = sums
+    token.counted = renewed(token.counted, before, mine)
 
 
 def _keep(ring: Ring, run: Run) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ordercast.model.ids import NO_SEQ, ProcessId, RingId, Seq, TokenSeq
+from ordercast.model.ids import NO_SEQ, NOBODY, ProcessId, RingId, Seq, TokenSeq
 from ordercast.order.ring.store import Store
 from ordercast.wire.header import MessageKind, prefix_of
 
@@ -21,11 +21,14 @@ class TokenMemory:
     safe_seq: Seq = NO_SEQ  # forwarded_aru was at least this on two successive visits
     retransmitted: int = 0  # by this process on the last visit (`last_retrans`)
     wanted: int = 0  # packets that this process had to send on the last visit
+    aru_id: ProcessId = NOBODY  # who held the aru below seq on the last visit
+    behind: int = 0  # members whose applications were behind then, this one among them
     was_behind: bool = False  # what the token was told of this process's application on the last visit
     stuck: int = 0  # visits on which the aru stood still below seq (`my_aru_count`)
     quiet: int = 0  # visits since anything happened on this ring
     settled_seq: Seq = NO_SEQ  # everything up to here is known by everybody to be received by all
     may_rest: bool = False  # when the token went on from here there was nothing to do: it may rest
+    foreign_seq: Seq = NO_SEQ  # the number of a packet of mine under which another came
     copy: bytes = b""  # the token as last forwarded, to be sent again if it gets lost
 
 

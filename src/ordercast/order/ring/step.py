@@ -9,6 +9,7 @@ from ordercast.model.ids import NO_SEQ, NOBODY, Instant, ProcessId, Seq
 from ordercast.model.notes import Ignored, Moved, Note, Occurred, Occurrence
 from ordercast.model.view import ChangeReason
 from ordercast.order.ring.admission import Admission
+from ordercast.order.ring.bounds import Horizon
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.consensus import Proposal
 from ordercast.order.ring.delivery import Delivery
@@ -59,6 +60,7 @@ class Facts:
     hearing: Hearing
     admission: Admission
     rosters: Rosters
+    horizon: Horizon
     outbox: Outbox
     digests: tuple[int, ...]  # of the configuration, for every Join
     ring_seq: int  # the highest ring seq I have committed to

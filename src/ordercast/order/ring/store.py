@@ -87,6 +87,11 @@ class Store:
             del self.slots[:count]
             self.base = through
 
+    def cut(self, through: Seq) -> None:
+        """Forget what lies above, as if it had never come."""
+        del self.slots[max(0, through - self.base) :]
+        self.aru = min(self.aru, self.high)
+
     def check_invariants(self) -> None:
         assert self.base <= self.aru <= self.base + len(self.slots), "aru lies within the store"
         assert self.aru == self.high or self.slots[self.aru - self.base] is None, "the packet after aru is missing"

@@ -19,6 +19,7 @@ class Timer(IntEnum):
     MERGE = 6
     REST = 7
     WAKE = 8
+    STALL = 9  # nothing hears of it: the node looks after every input whether something waits in vain
 
 
 # Expiry of these blames somebody else; after a pause of our own they start anew instead.

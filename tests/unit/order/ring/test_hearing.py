@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from ordercast.model.ids import NOBODY, Instant, ProcessId, RingId
 from ordercast.model.view import ChangeReason
+from ordercast.order.ring.bounds import JOIN_NUMBER_LEAP
 from ordercast.order.ring.config import RingConfig
-from ordercast.order.ring.hearing import HOLD_DOWN_LEVEL_MAX, KNOWN_FACTOR, LIFETIME_ANNOUNCEMENTS, Hearing
+from ordercast.order.ring.hearing import (
+    HOLD_DOWN_LEVEL_MAX,
+    KNOWN_FACTOR,
+    LIFETIME_ANNOUNCEMENTS,
+    Hearing,
+    lifetime_of,
+)
+from ordercast.wire.codec import NUMBER_MAX
 from ordercast.wire.messages import Announcement, Join
 
 from .rings import FOUR, ONE, THREE, TWO, process
@@ -166,8 +176,36 @@ def _join(number: int, sender: ProcessId = TWO) -> Join:
 def test_an_older_join_of_the_same_sender_is_stale() -> None:
     hearing = Hearing(ONE, CONFIG)
     numbers = (3, 2, 3, 4, 3)
-    assert [hearing.is_stale(_join(number)) for number in numbers] == [False, True, False, False, True]
-    assert not hearing.is_stale(_join(1, THREE))
+    assert [hearing.is_stale(_join(number), NOW) for number in numbers] == [False, True, False, False, True]
+    assert not hearing.is_stale(_join(1, THREE), NOW)
+
+
+def test_a_number_that_leaps_is_not_taken_for_the_newest() -> None:
+    hearing = Hearing(ONE, CONFIG)
+    assert not hearing.is_stale(_join(3), NOW)
+    assert hearing.is_stale(_join(4 + JOIN_NUMBER_LEAP), NOW)
+    assert not hearing.is_stale(_join(4), NOW)
+
+
+@pytest.mark.parametrize("forged", [5, 1_000_000, NUMBER_MAX])
+def test_a_sender_in_whose_name_a_high_number_came_is_believed_again_after_a_while(forged: int) -> None:
+    """It is Joins that keep coming with rising numbers who are believed, not one that was late."""
+    hearing = Hearing(ONE, CONFIG)
+    lifetime = lifetime_of(CONFIG)
+    assert not hearing.is_stale(_join(forged), NOW)
+    numbers = (1, 1, 2, 2, 3, 4)
+    times = [NOW + number * lifetime // 4 for number in range(6)]
+    stale = [hearing.is_stale(_join(number), Instant(at)) for number, at in zip(numbers, times, strict=True)]
+    assert stale == [True, True, True, True, False, False]
+
+
+def test_old_joins_that_come_late_one_by_one_stay_stale() -> None:
+    hearing = Hearing(ONE, CONFIG)
+    hearing.is_stale(_join(9), NOW)
+    late = [Instant(NOW + number * lifetime_of(CONFIG)) for number in range(4)]
+    assert all(hearing.is_stale(_join(8 - number), at) for number, at in enumerate(late))
+    assert not hearing.is_stale(_join(10), late[-1])
+    assert hearing.is_stale(_join(8), Instant(late[-1] + lifetime_of(CONFIG)))
 
 
 def test_what_is_remembered_is_bounded_and_the_longest_silent_go_first() -> None:
@@ -176,9 +214,9 @@ def test_what_is_remembered_is_bounded_and_the_longest_silent_go_first() -> None
     for number in range(2 * limit):
         stranger = process(2, number + 1)
         hearing.hear(stranger, Instant(NOW + number))
-        hearing.is_stale(_join(5, stranger))
+        hearing.is_stale(_join(5, stranger), NOW)
     end = Instant(NOW + 2 * limit)
     known = hearing.heard(end)
     assert known == tuple(process(2, number + 1) for number in range(limit, 2 * limit))
-    assert not hearing.is_stale(_join(1, process(2, 1)))
-    assert hearing.is_stale(_join(1, known[0]))
+    assert not hearing.is_stale(_join(1, process(2, 1)), NOW)
+    assert hearing.is_stale(_join(1, known[0]), NOW)

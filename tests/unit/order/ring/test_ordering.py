@@ -10,9 +10,10 @@ from ordercast.model.effects import Broadcast, Burst
 from ordercast.model.ids import NOBODY, Seq
 from ordercast.model.service import Service
 from ordercast.order.ring.config import RingConfig
-from ordercast.order.ring.ordering import Source, held_back_by, updated_aru, visit
+from ordercast.order.ring.ordering import Source, add_to_visit, held_back_by, updated_aru, visit, with_news
 from ordercast.wire.codec import decode, encode
 from ordercast.wire.header import HEADER, RETRANSMITTED
+from ordercast.wire.messages import Counts, Token
 from ordercast.wire.run import Run
 
 from .rings import CLUSTER, ONE, THREE, TWO, fill, make_packet, make_ring, make_run, make_token
@@ -284,3 +285,48 @@ def test_any_packet_of_a_run_can_be_sent_again() -> None:
 def test_few_packets_all_follow_the_token() -> None:
     done = visit(make_ring(), make_token(), 1, _few(1), ACCELERATED)
     assert (_seqs(done.before), _seqs(done.after)) == ([], [1])
+
+
+# The sums over the members
+
+
+def _rotations(token: Token, wishes: dict[int, tuple[int, bool]], count: int) -> list[Token]:
+    """What the representative forwards in successive rotations of a ring of three, whose members want to send so many
+    packets and have applications that are behind, or not."""
+    rings = {me: make_ring(me) for me in (ONE, TWO, THREE)}
+    seen: list[Token] = []
+    for _ in range(count):
+        for me, ring in rings.items():
+            wanted, is_behind = wishes.get(me, (0, False))
+            token = visit(ring, token, wanted, _nothing, CONFIG, is_behind=is_behind).token
+            if me == ONE:
+                seen.append(token)
+    return seen
+
+
+def test_the_sums_are_complete_at_the_representative_from_the_second_rotation_on() -> None:
+    seen = _rotations(make_token(budget=0), {ONE: (1, False), TWO: (3, True), THREE: (4, True)}, 3)
+    assert [(token.waiting, token.behind, token.budget) for token in seen] == [(1, 0, 8), (8, 2, 0), (8, 2, 0)]
+
+
+@pytest.mark.parametrize("name", ["behind", "waiting", "retransmitted"])
+@pytest.mark.parametrize("is_counted", [False, True])
+def test_a_sum_that_is_nobodys_is_gone_after_two_rotations(name: str, is_counted: bool) -> None:
+    """One token with `behind` above zero would stop all senders for ever, if the sums only ever changed."""
+    forged = make_token()
+    setattr(forged, name, 0xFFFF)
+    if is_counted:
+        forged.counted = Counts(**{name: 0xFFFF})
+    second, third = _rotations(forged, {TWO: (2, False)}, 3)[1:]
+    assert (second.retransmitted, second.waiting, second.behind, second.budget) == (0, 2, 0, 8)
+    assert third.counted == (0, 0, 0)
+
+
+def test_who_rests_with_the_token_renews_its_part_of_both_sums() -> None:
+    ring = make_ring(ONE)
+    token = visit(ring, make_token(), 3, _nothing, CONFIG).token
+    add_to_visit(ring, token, 1, _nothing, CONFIG, 0)
+    assert (token.waiting, token.counted) == (1, (0, 1, 0))
+    told = with_news(ring, token, is_behind=True)
+    assert (told.behind, told.budget, told.counted) == (1, 0, (0, 1, 1))
+    assert with_news(ring, told, is_behind=False).counted == (0, 1, 0)

@@ -14,6 +14,7 @@ from typing import ClassVar
 from ordercast.model.ids import TokenSeq
 from ordercast.model.notes import Occurrence
 from ordercast.model.view import ChangeReason
+from ordercast.order.ring.bounds import believed_clock
 from ordercast.order.ring.recovery_plan import plan_from
 from ordercast.order.ring.ring import Ring, TokenMemory
 from ordercast.order.ring.states import gather, moves, recovery
@@ -40,7 +41,7 @@ class Commit(State):
         mine = _my_entry(facts)
         entries = tuple(mine if member.process == facts.me else member for member in token.members)
         facts.ring_seq = token.ring.seq
-        facts.clock = max(facts.clock, token.timestamp)
+        take_clock(facts, token)
         forwarded = replace(
             token,
             sender=facts.me,
@@ -121,6 +122,12 @@ class Commit(State):
 
     def on_submission(self, step: Step) -> State:
         return self  # it waits in the outbox
+
+
+def take_clock(facts: Facts, token: CommitToken) -> None:
+    """Mine is not below those of the members."""
+    is_new = len(facts.installed.members) == 1
+    facts.clock = max(facts.clock, believed_clock(facts.clock, token.timestamp, is_new=is_new))
 
 
 def _my_entry(facts: Facts) -> Member:

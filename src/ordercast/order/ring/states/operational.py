@@ -16,7 +16,7 @@ from ordercast.order.ring.ordering import QUIET_VISITS, Source, with_news
 from ordercast.order.ring.ring import Ring
 from ordercast.order.ring.states import gather, gone, moves
 from ordercast.order.ring.states.base import State
-from ordercast.order.ring.states.token_visit import accepted, deaf_member, more, work
+from ordercast.order.ring.states.token_visit import accepted, deaf_member, has_intruder, is_flooded, more, work
 from ordercast.order.ring.step import Facts, Step
 from ordercast.order.ring.timers import Timer
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
@@ -56,6 +56,8 @@ class Operational(State):
     def on_data(self, fresh: list[Run], step: Step) -> State:
         facts = step.facts
         ring = facts.installed
+        if self.resting is not None and has_intruder(ring, self.resting, step):
+            return gather.Gather.leave_ring(self, ChangeReason.FOREIGN_PACKET, step)
         if ring.store.high > ring.memory.forwarded_seq:  # the token went on from here
             facts.timers.cancel(Timer.TOKEN_RETRANSMIT)
             step.arm(Timer.TOKEN_LOSS, facts.config.token_loss_ns)
@@ -71,6 +73,8 @@ class Operational(State):
         if not accepted(ring, token, step):
             return self
         facts.timers.cancel(Timer.WAKE)
+        if has_intruder(ring, token, step) or is_flooded(ring, step):
+            return gather.Gather.leave_ring(self, ChangeReason.FOREIGN_PACKET, step)
         deaf = deaf_member(ring, token, step)
         if deaf is not None:
             facts.proposal.fail([deaf])

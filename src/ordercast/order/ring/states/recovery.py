@@ -20,7 +20,7 @@ from ordercast.order.ring.recovery_plan import RecoveryPlan, kept_promise, must_
 from ordercast.order.ring.ring import Ring
 from ordercast.order.ring.states import commit, gather, moves, operational
 from ordercast.order.ring.states.base import State
-from ordercast.order.ring.states.token_visit import accepted, deaf_member, work
+from ordercast.order.ring.states.token_visit import accepted, deaf_member, has_intruder, work
 from ordercast.order.ring.step import Attempt, Facts, Step
 from ordercast.order.ring.timers import Timer
 from ordercast.wire.header import HEADER, origin_of, recovered, unwrapped
@@ -36,6 +36,8 @@ class Recovery(State):
     name: ClassVar[str] = moves.RECOVERY
     queue: dict[Seq, Run] = field(default_factory=dict)  # old-ring packets that I would send (`retrans_message_queue`)
     i_set_flag: bool = False  # `exchanging` on the token is true because of me
+    idle_max: int = 0  # on so many visits in a row nothing may happen although the flag is true
+    idle_visits: int = 0
     quiet_visits: int = 0  # successive visits with the flag false (`my_retrans_flg_count`)
     install_seq: Seq = NO_SEQ  # the last seq that carries an old-ring packet; known when quiet_visits is 2
 
@@ -53,10 +55,12 @@ class Recovery(State):
             assert facts.attempt.promise is not None
             plan = kept_promise(facts.attempt.promise, plan)
             step.occurred(Occurrence.OBLIGATION_KEPT)
-        facts.clock = max(facts.clock, token.timestamp)
+        commit.take_clock(facts, token)
         ring.memory.token_seq = TokenSeq(token.token_seq + 1)
-        step.forward(ring, replace(token, sender=facts.me, token_seq=ring.memory.token_seq))
-        return cls(ring, plan, token.reason, queue=queue)
+        forwarded = replace(token, sender=facts.me, token_seq=ring.memory.token_seq, timestamp=facts.clock)
+        step.forward(ring, forwarded)
+        limit = facts.config.fail_to_receive_rotations
+        return cls(ring, plan, token.reason, queue=queue, idle_max=limit)
 
     def on_commit(self, token: CommitToken, step: Step) -> State:
         """The representative's third sight of it: it becomes the regular token."""
@@ -88,6 +92,10 @@ class Recovery(State):
         ring = self.ring
         if not accepted(ring, token, step):
             return self
+        if has_intruder(ring, token, step):
+            return self._fail(ChangeReason.FOREIGN_PACKET, step)
+        if self._is_idle(token):
+            return self._fail(ChangeReason.RECOVERY_LOST, step)
         deaf = deaf_member(ring, token, step)
         if deaf is not None:
             facts.proposal.fail([deaf])
@@ -99,6 +107,13 @@ class Recovery(State):
         if self.quiet_visits >= 3 and ring.memory.safe_seq >= self.install_seq:
             return self._install(step)
         return self
+
+    def _is_idle(self, token: Token) -> bool:
+        """The token says that packets are still to be sent, and none is sent for many rotations: whoever said so is not
+        there to take it back."""
+        stands = token.exchanging and token.seq == token.aru == self.ring.memory.forwarded_seq
+        self.idle_visits = self.idle_visits + 1 if stands and not self.queue else 0
+        return self.idle_visits > self.idle_max
 
     def _take(self, first: Seq, token_round: int, timestamp: int, limit: int) -> list[Run]:
         """The next old-ring packets that nobody else has sent yet, wrapped. They keep their own timestamps."""

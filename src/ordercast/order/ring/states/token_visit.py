@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast
-from ordercast.model.ids import ProcessId, process_text
+from ordercast.model.ids import NOBODY, ProcessId, process_text
 from ordercast.model.notes import Occurrence, Visited
+from ordercast.order.ring.bounds import believed_clock
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.ordering import Source, add_to_visit, held_back_by, visit
 from ordercast.order.ring.ring import Ring
@@ -28,8 +29,39 @@ def accepted(ring: Ring, token: Token, step: Step) -> bool:
     if token.token_seq != ring.expected_token_seq() or token.seq < ring.memory.forwarded_seq:
         step.occurred(Occurrence.DUPLICATE_TOKEN)
         return False
+    if token.round > ring.memory.round + 1 or (token.aru_id != NOBODY and token.aru_id not in ring.members):
+        step.occurred(Occurrence.IMPLAUSIBLE)
+        step.ignored(token, "its round or the holder of its aru cannot be true")
+        return False
     step.facts.timers.cancel(Timer.TOKEN_RETRANSMIT)
     step.arm(Timer.TOKEN_LOSS, step.facts.config.token_loss_ns)
+    return True
+
+
+def has_intruder(ring: Ring, token: Token, step: Step) -> bool:
+    """Somebody who did not hold the token has numbered packets. Who has the token sees that for sure: there are packets
+    above its seq, or one under a number of mine that is not mine. Those that were not delivered are forgotten."""
+    facts, high, foreign = step.facts, ring.store.high, ring.memory.foreign_seq
+    if high <= token.seq and not foreign:
+        return False
+    delivery = facts.delivery
+    ring.store.cut(max(token.seq, delivery.delivered) if delivery.ring is ring else token.seq)
+    what = f"packet {foreign or high} of ring {ring.id}"
+    return _is_noticed(f"{what} came from somebody who did not hold the token: a new ring is formed", step)
+
+
+def is_flooded(ring: Ring, step: Step) -> bool:
+    """There are more parts of messages than all members together can be sending: each has its messages in its queue
+    until the last part is numbered."""
+    size, limit = step.facts.delivery.partial_size, step.facts.config.queue_size_max * len(ring.members)
+    if size <= limit:
+        return False
+    return _is_noticed(f"{size} bytes of messages without an end came, more than {limit}: a new ring is formed", step)
+
+
+def _is_noticed(text: str, step: Step) -> bool:
+    step.occurred(Occurrence.FOREIGN_PACKET)
+    step.alarm(Alarm(AlarmKind.FORGED, text, step.facts.me))
     return True
 
 
@@ -59,6 +91,7 @@ def work(
 ) -> Token:
     """A whole visit: packets, the token (amended, in recovery; kept, if it is to rest), the packets that may follow."""
     facts = step.facts
+    token.timestamp = believed_clock(facts.clock, token.timestamp, is_new=False)
     done = visit(ring, token, wanted, source, config, is_behind=is_behind)
     forwarded = amend(done.token)
     facts.clock = forwarded.timestamp

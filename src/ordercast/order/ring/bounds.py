@@ -1,0 +1,98 @@
+"""How far a number from the network may lie above mine.
+
+Counters rise in small steps: one that leaps was forged, or damaged on its way. Whatever lies beyond a bound here is
+neither stored nor forwarded, so that no number comes near the one at which everybody refuses it (`NUMBER_MAX`).
+
+Ring seqs are refused beyond their bound. Bounds are measured from each process's own number, so two processes may
+differ on what lies within: what a Join may say is less than what a ring may have that was formed from it; and a ring
+seq that keeps being told although it is refused raises the bound, by one leap at a time. A process that was led far up
+is so taken back within seconds, and nobody can be led to the end of all numbers in years.
+
+The Lamport clock is bounded and never refused: nothing is decided by it, and a token must not get lost for its sake.
+"""
+
+from __future__ import annotations
+
+from ordercast.model.ids import Duration, Instant, RingId
+from ordercast.wire.codec import NUMBER_MAX
+from ordercast.wire.messages import Announcement, CommitToken, Join, Message
+
+RING_SEQ_MAX = 1 << 56  # rings formed a thousand times a second do not get there in half a million years
+RING_SEQ_LEAP = 1 << 32
+JOIN_NUMBER_LEAP = 1 << 16
+CLOCK_LEAP = 1 << 32
+CLOCK_MAX = NUMBER_MAX - CLOCK_LEAP  # it stands still there: a day of full load away from where it would be refused
+
+
+def stored_ring_seq(stored: bytes) -> int | None:
+    """The ring seq of an earlier life; None when nobody can go on from it."""
+    ring_seq = int.from_bytes(stored, "big")
+    return ring_seq if ring_seq <= RING_SEQ_MAX - RING_SEQ_LEAP else None
+
+
+def believed_clock(mine: int, told: int, *, is_new: bool) -> int:
+    """What I take over of a clock. Who is new to a ring may be far behind those who have counted for long."""
+    return min(told, CLOCK_MAX if is_new else mine + CLOCK_LEAP, CLOCK_MAX)
+
+
+class Horizon:
+    """The highest ring seq that is believed, as a distance from mine."""
+
+    __slots__ = ("_grace", "_patience", "_raised_at")
+
+    def __init__(self, patience: Duration) -> None:
+        self._patience = patience  # how long something unbelievable must go on to raise the bound
+        self._grace = 0
+        self._raised_at: Instant | None = None
+
+    def believes(self, message: Message, mine: int, now: Instant) -> bool:
+        """The ring seq that I might take over from this message, or propose because of it, can be true."""
+        match message:
+            case Join():
+                return self._reaches(message.ring_seq, mine + RING_SEQ_LEAP, now)
+            case CommitToken() | Announcement():
+                return self.believes_ring(message.ring, mine, now)
+            case _:
+                return True  # of my ring, or ignored
+
+    def believes_ring(self, ring: RingId, mine: int, now: Instant) -> bool:
+        """There can be such a ring."""
+        return self._reaches(ring.seq, mine + 2 * RING_SEQ_LEAP, now)
+
+    def _reaches(self, ring_seq: int, bound: int, now: Instant) -> bool:
+        if ring_seq <= min(bound + self._grace, RING_SEQ_MAX):
+            return True
+        if self._raised_at is None:
+            self._raised_at = now
+        elif now - self._raised_at >= self._patience:
+            self._grace += RING_SEQ_LEAP
+            self._raised_at = now
+        return False
+
+
+class Numbering:
+    """The Join numbers of one sender: an older opinion that arrives late is told from the newest.
+
+    A number that is below the newest, or leaps above it, is believed only if such numbers keep coming for a while, not
+    falling, and none that continues the newest. So a forged number costs its alleged sender that while, not its life.
+    """
+
+    __slots__ = ("_doubted", "_doubted_at", "_newest")
+
+    def __init__(self, number: int) -> None:
+        self._newest = number
+        self._doubted = 0  # the last that was not believed
+        self._doubted_at: Instant | None = None  # when the first of these came
+
+    def believes(self, number: int, now: Instant, patience: Duration) -> bool:
+        if not self._newest <= number <= self._newest + JOIN_NUMBER_LEAP:
+            is_first = self._doubted_at is None
+            if is_first or not self._doubted <= number <= self._doubted + JOIN_NUMBER_LEAP:
+                self._doubted_at = now
+            self._doubted = number
+            assert self._doubted_at is not None
+            if now - self._doubted_at < patience:
+                return False
+        self._newest = number
+        self._doubted_at = None
+        return True
