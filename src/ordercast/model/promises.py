@@ -78,7 +78,14 @@ class NetworkPromise(Enum):
     DELAY = "networks: a fault of a network delays for a bounded time"
 
 
-AnyPromise = Promise | GroupPromise | ReplicaPromise | NetworkPromise
+class RestPromise(Enum):
+    """Where and when the token of an idle ring rests; judged in the simulator, and named only when it is broken."""
+
+    PLACE = "rest: the token rests with whoever sent last"
+    COMPLETE = "rest: all have delivered everything first"
+
+
+AnyPromise = Promise | GroupPromise | ReplicaPromise | NetworkPromise | RestPromise
 
 
 @dataclass(frozen=True, slots=True)
