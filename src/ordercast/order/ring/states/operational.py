@@ -94,13 +94,15 @@ class Operational(State):
           between, and so it was at their visits since: two in a row, so they have delivered it as well.
         - Nobody misses a packet, or had something to send (`waiting` counts me too), unless nobody may send, because
           somebody is behind.
+
+        Who is leaving does not take the token with it.
         """
         ring, memory = facts.installed, facts.installed.memory
         return (
             ring.me == ring.last_sender
             and token.seq == memory.forwarded_seq == memory.forwarded_aru == token.aru
             and facts.delivery.delivered == token.seq
-            and not (token.requests or self.woken or _has_news(facts))
+            and not (token.requests or self.woken or facts.leaving or _has_news(facts))
             and (token.behind > 0 or (not facts.outbox and token.waiting <= memory.wanted))
         )
 
