@@ -106,7 +106,7 @@ async def work(task: dict[str, Any]) -> None:
         gc.freeze()
         cpu, start = _cpu(), time.monotonic()
         if task["mode"] == "ping":
-            if task["number"] == 1:
+            if task["number"] == task["pinger"]:
                 await load.ping(start + task["seconds"])
         else:
             await load.send(start + task["seconds"])

@@ -36,13 +36,15 @@ class Case:
     service: str = "agreed"
     one_by_one: bool = False
     mode: str = "load"  # or ping: one message at a time, from one client
+    pinger: int = 1  # the daemon whose client pings; 1 is the ring's representative
     pause: float = 0.0  # between pings
 
     @property
     def name(self) -> str:
         words = [f"{self.size} B", self.service, f"{self.daemons} daemons"]
         words += ["one by one" if self.one_by_one else ""]
-        words += [("one at a time" if not self.pause else "one at a time, 100 a second") if self.mode == "ping" else ""]
+        if self.mode == "ping":
+            words += [f"client {self.pinger} one at a time", "100 a second" if self.pause else ""]
         return ", ".join(word for word in words if word)
 
 
@@ -142,6 +144,7 @@ def measure(case: Case, seconds: float) -> Outcome:
             "service": case.service,
             "one_by_one": case.one_by_one,
             "mode": case.mode,
+            "pinger": case.pinger,
             "pause": case.pause,
             "seconds": seconds,
         }
@@ -159,7 +162,7 @@ def measure(case: Case, seconds: float) -> Outcome:
     outcome.client_cores = sum(result["cpu"] for result in results) / elapsed
     outcome.daemon_cores = used / elapsed
     outcome.same_order = len({(result["hash"], result["delivered"]) for result in results}) == 1
-    latencies = results[0]["latencies"]
+    latencies = results[case.pinger - 1]["latencies"]
     if latencies:
         outcome.p50_ms = latencies[len(latencies) // 2] / 1e6
         outcome.p99_ms = latencies[len(latencies) * 99 // 100] / 1e6
@@ -178,14 +181,14 @@ CASES = (
     Case(service="safe"),
     Case(one_by_one=True),
     Case(daemons=1),
-    Case(mode="ping"),
-    Case(mode="ping", pause=0.01),
-    Case(mode="ping", service="safe"),
+    *(Case(mode="ping", pinger=pinger) for pinger in (1, 2, 3)),
+    *(Case(mode="ping", pinger=pinger, pause=0.01) for pinger in (1, 2, 3)),
+    *(Case(mode="ping", pinger=pinger, service="safe") for pinger in (1, 2, 3)),
 )
 
 
 def line(outcome: Outcome) -> str:
-    words = f"{outcome.case.name:44} {outcome.per_s:10,.0f} msg/s"
+    words = f"{outcome.case.name:58} {outcome.per_s:10,.0f} msg/s"
     words += f"  clients {outcome.client_cores:.2f} daemons {outcome.daemon_cores:.2f} cores"
     if outcome.p50_ms:
         words += f"  p50 {outcome.p50_ms:.2f} p99 {outcome.p99_ms:.2f} ms"

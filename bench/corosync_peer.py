@@ -31,7 +31,7 @@ SOURCE = Path(__file__).parent / "corosync" / "client.c"
 CLIENT_PATIENCE_S = 100.0  # beyond the load: joining and draining have limits of their own in the client
 SIZES = (100, 1350, 8192, 65536)
 LATENCY_SIZES = (100, 1350)
-LATENCY_RATE = 100.0  # messages a second
+LATENCY_RATE = 100.0  # messages a second of all senders together
 BURST = 64
 FORM_TRIES = 3
 FORM_SECONDS = 0.2
@@ -67,7 +67,8 @@ CONFIGS = (
 class Load:
     size: int
     senders: int
-    rate: float = 0.0  # messages a second of each sender; 0: as many as are taken
+    rate: float = 0.0  # messages a second of each sender, who take turns; 0: as many as are taken
+    first: int = 1  # the node that sends, or the first of those that do
     burst: int = 0  # messages after which a sender delivers; 0: when the daemon refuses one, which is faster
 
 
@@ -172,8 +173,10 @@ class Cluster:
         nodes = len(self.hosts)
         group = f"load{next(self.numbers)}"
         clients = []
-        for at, (host, daemon) in enumerate(zip(self.hosts, self.daemons, strict=True)):
-            task = [group, nodes, load.senders, int(at < load.senders), load.size, seconds, load.rate, load.burst]
+        senders = range(load.first, load.first + load.senders)
+        for host, daemon in zip(self.hosts, self.daemons, strict=True):
+            task = [group, nodes, load.senders, int(host.number in senders), load.size, seconds, load.rate]
+            task += [phase(host.number, load.senders), load.burst]
             argv = ["nsenter", "-t", str(daemon.pid), "-m", str(self.client), *(str(value) for value in task)]
             clients.append(host.run(argv, stdout=subprocess.PIPE, text=True))
         before = self._daemon_cpu_s()
@@ -265,11 +268,24 @@ def running(config: Config, hosts: Hosts) -> Iterator[Cluster]:
             cluster.stop()
 
 
+def phase(number: int, senders: int) -> float:
+    """When in its period a sender sends, from 0 to 1, so that senders take turns: odd numbers first, so that a token
+    that goes round four nodes has two hops to go from one sender to the next, on average, as if chance chose them."""
+    turn = (number - 1) // 2 if number % 2 else (senders + 1) // 2 + number // 2 - 1
+    return turn % senders / senders
+
+
+def latency_loads(nodes: int, sizes: Iterable[int] = LATENCY_SIZES) -> list[Load]:
+    """One sender; one elsewhere; all in turns."""
+    whose = (1, 1), (1, nodes), (nodes, 1)
+    return [Load(size, senders, LATENCY_RATE / senders, first) for size in sizes for senders, first in whose]
+
+
 def all_loads(nodes: int) -> list[Load]:
     many = (1, nodes)
     fast = [Load(size, senders) for size in SIZES for senders in many]
     attentive = [Load(size, senders, burst=BURST) for size in LATENCY_SIZES for senders in many]
-    return [*fast, *attentive, *(Load(size, 1, LATENCY_RATE) for size in LATENCY_SIZES)]
+    return [*fast, *attentive, *latency_loads(nodes)]
 
 
 def measure(
@@ -306,7 +322,7 @@ def _merit(result: Result) -> float:
 
 
 HEAD = (
-    f"{'config':<13} {'bytes':>6} {'senders':>7} {'rate':>5} {'burst':>5} {'msgs/s':>8} {'Mbit/s':>7} "
+    f"{'config':<13} {'bytes':>6} {'senders':>7} {'first':>5} {'rate':>5} {'burst':>5} {'msgs/s':>8} {'Mbit/s':>7} "
     f"{'p50 us':>8} {'p90 us':>8} {'p99 us':>8} {'daemons':>7} {'clients':>7}  order"
 )
 
@@ -316,7 +332,7 @@ def line(result: Result) -> str:
     load = result.load
     problem = f": {result.problem}" if result.problem else ""
     return (
-        f"{result.config:<13} {load.size:6} {load.senders:7} {load.rate or 'max':>5} {load.burst:5} "
+        f"{result.config:<13} {load.size:6} {load.senders:7} {load.first:5} {load.rate or 'max':>5} {load.burst:5} "
         f"{result.delivered_per_s:8.0f} {result.mbit_per_s:7.1f} "
         f"{result.p50_us:8.0f} {result.p90_us:8.0f} {result.p99_us:8.0f} "
         f"{result.daemon_cores:7.2f} {result.client_cores:7.2f}  {order}{problem}"

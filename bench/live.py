@@ -4,7 +4,7 @@ Every node is a process in a network namespace of its own; the namespaces are jo
 a time. Corosync and the raw limit are measured in the same run, because these machines differ from hour to hour: read
 ratios, not numbers.
 
-    python -m bench.live [--quick] [--seconds S] [--json FILE] [--plot FILE] [--only WORD] [--python PATH]
+    python -m bench.live [--quick | --latency] [--seconds S] [--json FILE] [--plot FILE] [--only WORD] [--python PATH]
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ from bench import corosync_peer, raw_udp
 
 ROOT = Path(__file__).resolve().parent.parent
 SIZES = (100, 1350, 8192, 65536)
+LATENCY_SIZES = (100, 1350)
+LOW_RATE = 100.0  # messages a second of all senders together
 PATIENCE_S = 60.0
 
 
@@ -41,6 +43,7 @@ class Case:
 
     size: int = 1350
     senders: int = 0  # 0: everybody
+    first: int = 1  # the node that sends, or the first of those that do; 1 is the representative
     nodes: int = 4
     service: str = "agreed"
     delivery: str = "batches"
@@ -48,14 +51,15 @@ class Case:
     segmentation: bool = True  # of the node: many packets per system call
     wire: bool = True  # of the network: a large send crosses it in one piece
     accelerated: bool = False
-    rate: float = 0.0  # messages a second of all senders together; 0: as many as flow control lets through
+    rate: float = 0.0  # messages a second of all senders together, in turns; 0: as many as flow control lets through
     ring: tuple[tuple[str, int], ...] = ()
 
     @property
     def name(self) -> str:
         default = Case()
         words = [f"{self.size} B", f"{self.nodes} nodes" if self.nodes != default.nodes else ""]
-        words.append({0: "all send", 1: "one sends"}.get(self.senders, f"{self.senders} send"))
+        one = f"node {self.first} sends" if self.first != default.first else "one sends"
+        words.append({0: "all send", 1: one}.get(self.senders, f"{self.senders} send"))
         words += [self.service if self.service != default.service else ""]
         words += ["one by one" if self.delivery != default.delivery else ""]
         words += [f"trace {self.trace}" if self.trace != default.trace else ""]
@@ -88,7 +92,7 @@ class Nodes:
 
     def __init__(self, hosts: Hosts, case: Case, seconds: float, python: str, folder: Path) -> None:
         self.programs: list[subprocess.Popen[str]] = []
-        senders = case.senders or case.nodes
+        senders = range(case.first, case.first + (case.senders or case.nodes))
         for host in hosts[: case.nodes]:
             task = {
                 "node": host.number,
@@ -97,8 +101,9 @@ class Nodes:
                 "size": case.size,
                 "service": case.service,
                 "delivery": case.delivery,
-                "rate": case.rate / senders,
-                "sends": host.number <= senders,
+                "rate": case.rate / len(senders),
+                "phase": corosync_peer.phase(host.number, len(senders)),
+                "sends": host.number in senders,
                 "accelerated": case.accelerated,
                 "segmentation": case.segmentation,
                 "seconds": seconds,
@@ -337,6 +342,7 @@ def line(outcome: Outcome) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="two sizes, a minute in all")
+    parser.add_argument("--latency", action="store_true", help="the rows at a low rate and Corosync's, nothing else")
     parser.add_argument("--seconds", type=float, default=4.0, help="of each row")
     parser.add_argument("--json", type=Path, help="write the results here too")
     parser.add_argument("--plot", type=Path, help="draw the comparison here (needs matplotlib)")
@@ -355,10 +361,10 @@ def main() -> None:
             alarms = false_alarms(hosts, arguments.python, arguments.false_alarms)
             print("\n".join([*alarms, f"{len(alarms)} views in {arguments.false_alarms:g} minutes"]))
             sys.exit(bool(alarms))
-        outcomes = _throughput(hosts, arguments)
+        outcomes = [] if arguments.latency else _throughput(hosts, arguments)
         if not arguments.only:
             outcomes += _latency(hosts, arguments, outcomes)
-            document |= _rest(hosts, arguments)
+            document |= {} if arguments.latency else _rest(hosts, arguments)
     document["outcomes"] = [asdict(outcome) for outcome in outcomes]
     if not arguments.only:
         document["corosync"] = _corosync(arguments)
@@ -381,13 +387,17 @@ def _throughput(hosts: Hosts, arguments: argparse.Namespace) -> list[Outcome]:
 
 
 def _latency(hosts: Hosts, arguments: argparse.Namespace, before: list[Outcome]) -> list[Outcome]:
+    """One sender where the token rests at first, one elsewhere, all in turns; then all with half of the full load."""
     outcomes = []
-    for size in (100, 1350):
-        full = next(outcome.per_s for outcome in before if outcome.case == Case(size))
-        for rate in (100.0, full / 2):
-            case = Case(size, 1, delivery="messages", rate=rate) if rate == 100.0 else Case(size, rate=rate)
+    for size in LATENCY_SIZES:
+        lone = Case(size, 1, delivery="messages", rate=LOW_RATE)
+        rows = [lone, replace(lone, first=4), replace(lone, senders=0)]
+        rows += [Case(size, rate=outcome.per_s / 2) for outcome in before if outcome.case == Case(size)]
+        for case in rows:
             outcomes.append(measure(hosts, case, arguments.seconds, arguments.python))
             print(line(outcomes[-1]), flush=True)
+        here, elsewhere = outcomes[-len(rows)].p50_us, outcomes[1 - len(rows)].p50_us
+        print(f"{size} B: the median of a sender elsewhere is {elsewhere / here:.2f} times the representative's")
     return outcomes
 
 
@@ -419,7 +429,7 @@ def _corosync(arguments: argparse.Namespace) -> list[dict[str, Any]]:
     loads = [
         corosync_peer.Load(size, senders) for size in ((100, 1350) if arguments.quick else SIZES) for senders in (1, 4)
     ]
-    loads += [corosync_peer.Load(size, 1, 100.0) for size in (100, 1350)]
+    loads = ([] if arguments.latency else loads) + corosync_peer.latency_loads(4, LATENCY_SIZES)
     results = list(corosync_peer.measure(4, arguments.seconds, loads=loads))
     for result in results:
         print(corosync_peer.line(result), flush=True)

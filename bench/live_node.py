@@ -118,13 +118,15 @@ class Load:
     async def _send_at_rate(self, rate: float) -> None:
         filler = bytes(self.size - STAMP.size)
         per_tick = max(1, round(rate / 1000))  # timers are no finer than a millisecond
-        next_at = time.monotonic()
+        period = per_tick / rate
+        next_at = (time.monotonic() // period + 1 + float(self.task.get("phase", 0.0))) * period  # all have one clock
+        await asyncio.sleep(next_at - time.monotonic())
         while not self.stop.is_set():
             now = time.monotonic_ns()
             stamps = [STAMP.pack(int(self.task["node"]), self.counter + i, now) for i in range(per_tick)]
             self.counter += per_tick
             await self.node.submit_many([stamp + filler for stamp in stamps], self.service)
-            next_at += per_tick / rate
+            next_at += period
             await asyncio.sleep(max(0.0, next_at - time.monotonic()))
 
 

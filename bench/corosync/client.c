@@ -11,7 +11,9 @@
  * may find all its deliveries at the end: with a burst given, it also delivers after so many messages, as an
  * application would that has to act on what it hears. That is slower, and its latency says something.
  *
- *     client GROUP NODES SENDERS IS_SENDER SIZE SECONDS RATE BURST
+ * Senders with a rate take turns: each sends at its phase of the period, a part of it from 0 to 1, by the common clock.
+ *
+ *     client GROUP NODES SENDERS IS_SENDER SIZE SECONDS RATE PHASE BURST
  */
 #include <corosync/cpg.h>
 #include <errno.h>
@@ -159,11 +161,17 @@ static int multicast(cpg_handle_t handle, struct stamp stamp, char *message, siz
 
 /* Sends until the time is over, then the end mark. Returns how many. */
 static uint64_t send_all(cpg_handle_t handle, int fd, struct stamp stamp, size_t size, int64_t end_ns, double rate,
-			 uint64_t burst)
+			 double phase, uint64_t burst)
 {
 	char *message = calloc(1, size);
 	int64_t start_ns = now_ns();
 	int64_t now;
+
+	if (rate > 0) {
+		double period_ns = SECOND_NS / rate;
+
+		start_ns = (int64_t)(((double)(int64_t)((double)start_ns / period_ns) + 1 + phase) * period_ns);
+	}
 
 	if (!message)
 		fail("no memory", errno);
@@ -208,13 +216,13 @@ int main(int argc, char **argv)
 	double cpu_s;
 	int fd;
 
-	if (argc != 9)
-		fail("arguments: GROUP NODES SENDERS IS_SENDER SIZE SECONDS RATE BURST", argc - 1);
+	if (argc != 10)
+		fail("arguments: GROUP NODES SENDERS IS_SENDER SIZE SECONDS RATE PHASE BURST", argc - 1);
 	nodes = (unsigned)atoi(argv[2]);
 	senders = (unsigned)atoi(argv[3]);
 	is_sender = (unsigned)atoi(argv[4]);
 	size = (size_t)atol(argv[5]);
-	burst = strtoull(argv[8], NULL, 10);
+	burst = strtoull(argv[9], NULL, 10);
 	if (size < sizeof stamp)
 		size = sizeof stamp;
 
@@ -231,7 +239,8 @@ int main(int argc, char **argv)
 	start_ns = now_ns();
 	end_ns = start_ns + (int64_t)(atof(argv[6]) * SECOND_NS);
 	if (is_sender)
-		sent = send_all(handle, fd, stamp, size, end_ns, atof(argv[7]), burst ? burst : UINT64_MAX);
+		sent = send_all(handle, fd, stamp, size, end_ns, atof(argv[7]), atof(argv[8]),
+				burst ? burst : UINT64_MAX);
 	while (state.ended < senders && now_ns() < end_ns + DRAIN_PATIENCE_NS)
 		dispatch_until(handle, fd, now_ns() + POLL_NS);
 

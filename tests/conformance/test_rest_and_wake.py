@@ -1,35 +1,67 @@
 """An idle ring rests and wakes at once. (Paper, appendix: MAX_FAST_ROUNDS and MAX_DELAY_PROC)
 
-Deviation: in the paper every processor delays an idle token a little. Here the representative alone keeps it, and who
-gets something to send asks for it with a packet.
+Deviation: in the paper every processor delays an idle token a little. Here whoever sent last alone keeps it, and who
+else gets something to send asks for it with a packet.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from ordercast.model.effects import SendTo
-from ordercast.model.ids import MILLISECOND
+from ordercast.model.effects import Broadcast, SendTo
+from ordercast.model.ids import MILLISECOND, ProcessId, RingId
 from ordercast.model.notes import Occurrence
+from ordercast.model.promises import RestPromise
 from ordercast.model.service import Service
+from ordercast.order.ring.states.base import State
+from ordercast.order.ring.states.operational import Operational
+from ordercast.order.ring.step import Step
 from ordercast.sim.options import SIM_RING
 from ordercast.trace.records import DeliveredBatch
-from ordercast.wire.header import MessageKind
-from ordercast.wire.messages import Token, Wake
+from ordercast.wire.header import MessageKind, retransmitted
+from ordercast.wire.messages import Message, Token, Wake
+from tests.simulation.planted import rest_one_visit_early
 
-from .play import Play, kind_of
-from .solo import ONE, RING, SMALL, THREE, TWO, Solo, occurred, packet_of, sent, seqs
+from .play import Play, kind_of, options
+from .solo import (
+    FOUR,
+    ONE,
+    RING,
+    SMALL,
+    THREE,
+    TRIO,
+    TWO,
+    Solo,
+    delivered,
+    occurred,
+    packet_of,
+    sent,
+    seqs,
+    wrapped,
+)
 
 REST = SMALL.rest_ns
 
 
-def resting() -> Solo:
-    """The representative, with the token at rest."""
-    solo = Solo(ONE).to_operational()
+def resting(me: ProcessId = ONE) -> Solo:
+    """The representative with the token at rest; or another, which has sent packet 1."""
+    solo = Solo(me).to_operational()
+    if me != ONE:
+        solo.submit("first")
+        solo.pass_token()
     for _ in range(20):
         if Occurrence.TOKEN_RESTED in occurred(solo.pass_token()):
             return solo
     raise AssertionError("the token never rested")
+
+
+def rests(solo: Solo, **changes: int) -> bool:
+    """Whether the token stays, when it comes next."""
+    effects = solo.pass_token(**changes)
+    assert (Occurrence.TOKEN_RESTED in occurred(effects)) == (sent(effects, Token) == [])
+    return Occurrence.TOKEN_RESTED in occurred(effects)
 
 
 def quiet() -> Solo:
@@ -50,6 +82,58 @@ def test_after_quiet_rotations_the_representative_keeps_the_token_for_a_while() 
 def test_nobody_else_keeps_it() -> None:
     solo = quiet()
     assert len(sent(solo.pass_token(), Token)) == 1
+
+
+@pytest.mark.parametrize("me", TRIO)
+@pytest.mark.parametrize("sender", TRIO)
+def test_whoever_sent_last_keeps_the_token(me: ProcessId, sender: ProcessId) -> None:
+    """after one rotation without anything new."""
+    solo = Solo(me).to_operational()
+    solo.pass_token()
+    if sender == me:
+        solo.submit("1")
+        solo.pass_token()
+    else:
+        solo.give_packets(packet_of(1, originator=sender))
+        assert not rests(solo, seq=1, aru=1)
+    assert rests(solo) == (sender == me)
+
+
+def test_who_sent_last_is_known_when_the_packet_is_forgotten() -> None:
+    """Section 4.1: what is safe is discarded."""
+    solo = quiet()
+    solo.give_packets(packet_of(1, originator=THREE))
+    for _ in range(4):
+        solo.pass_token(seq=1, aru=1)
+    assert (solo.node.ring.store.base, solo.node.ring.store.high) == (1, 1)
+    (wake,) = [effect for effect in solo.submit("now") if isinstance(effect, SendTo)]
+    assert wake.process == THREE
+
+
+def test_who_sends_a_packet_again_is_not_its_sender() -> None:
+    solo = quiet()
+    solo.give_packets(retransmitted(packet_of(1, originator=TWO), THREE))
+    assert solo.node.ring.last_sender == TWO
+
+
+def test_of_packets_out_of_order_the_highest_counts() -> None:
+    solo = quiet()
+    solo.give_packets(packet_of(3, originator=THREE), packet_of(1, originator=ONE))
+    assert solo.node.ring.last_sender == THREE
+    solo.give_packets(packet_of(2, originator=TWO))
+    assert solo.node.ring.last_sender == THREE
+
+
+@pytest.mark.parametrize("me", TRIO)
+def test_a_safe_message_is_delivered_everywhere_before_the_token_rests(me: ProcessId) -> None:
+    """The sender knows it to be safe at its next visit; then everybody else has to learn it: one rotation more."""
+    solo = Solo(me).to_operational()
+    solo.pass_token()
+    solo.submit("safe", service=Service.SAFE)
+    assert delivered(solo.pass_token()) == []
+    effects = solo.pass_token()
+    assert (delivered(effects), len(sent(effects, Token))) == (["safe"], 1)
+    assert rests(solo)
 
 
 def test_a_busy_ring_does_not_rest() -> None:
@@ -119,15 +203,43 @@ def test_a_copy_of_the_resting_token_is_refused() -> None:
     assert occurred(effects) == [Occurrence.DUPLICATE_TOKEN]
 
 
-def test_a_submission_elsewhere_sends_a_wake_to_the_representative_and_repeats_it_until_the_token_comes() -> None:
+@pytest.mark.parametrize("last", [ONE, THREE])
+def test_a_submission_elsewhere_wakes_whoever_sent_last(last: ProcessId) -> None:
+    """and before anybody has sent, the representative."""
     solo = quiet()
+    if last != ONE:
+        solo.give_packets(packet_of(1, originator=last))
+        solo.pass_token(seq=1, aru=1)
     (wake,) = [effect for effect in solo.submit("now") if isinstance(effect, SendTo)]
-    assert wake.process == ONE
+    assert wake.process == last
     assert sent([wake], Wake) == [Wake(RING, TWO)]
-    again = solo.wait(2 * SMALL.token_retransmit_ns)
-    assert len(sent(again, Wake)) == 2
+
+
+def test_a_wake_is_repeated_to_everybody_until_the_token_comes() -> None:
+    """Soon for the first time, in case it was lost; then rarely: whoever has the token may be paused."""
+    solo = quiet()
+    solo.submit("now")
+    assert sent(solo.wait(SMALL.linger_ns - 1), Wake) == []
+    (again,) = [effect for effect in solo.wait(1) if isinstance(effect, Broadcast)]
+    assert sent([again], Wake) == [Wake(RING, TWO)]
+    assert len(sent(solo.wait(2 * SMALL.token_retransmit_ns), Wake)) == 2
     assert seqs(solo.pass_token()) == [1]
     assert sent(solo.wait(2 * SMALL.token_retransmit_ns), Wake) == []
+
+
+def test_nobody_is_woken_by_whoever_sent_last() -> None:
+    """The token rests nowhere else, so it comes."""
+    solo = resting(TWO)
+    solo.wait(REST)
+    assert sent(solo.submit("more"), Wake) == []
+    assert sent(solo.wait(SMALL.linger_ns), Wake) == []
+
+
+def test_a_ring_that_is_given_up_is_not_woken_any_more() -> None:
+    solo = quiet()
+    solo.submit("now")
+    solo.lose_ring()
+    assert sent(solo.wait(SMALL.token_retransmit_ns), Wake) == []
 
 
 def test_one_wake_is_enough_for_several_submissions() -> None:
@@ -141,9 +253,13 @@ def test_on_a_busy_ring_nobody_is_woken() -> None:
     solo.give_packets(packet_of(1))
     solo.pass_token(seq=1, aru=0, aru_id=THREE)
     assert sent(solo.submit("a"), Wake) == []
-    solo.pass_token(aru=1)
-    solo.give_packets(packet_of(2))  # sent after the token was here: it comes again
-    assert sent(solo.submit("b"), Wake) == []
+
+
+def test_who_has_just_sent_may_linger_and_is_woken() -> None:
+    solo = quiet()
+    solo.give_packets(packet_of(1, originator=THREE))
+    (wake,) = [effect for effect in solo.submit("b") if isinstance(effect, SendTo)]
+    assert (wake.process, len(sent([wake], Wake))) == (THREE, 1)
 
 
 def test_the_token_of_a_quiet_ring_is_not_sent_again_while_it_may_rest() -> None:
@@ -175,32 +291,94 @@ def test_the_packet_rate_of_an_idle_ring_falls() -> None:
     assert play.memberships(0) == [[0], [0, 1, 2]]
 
 
-@pytest.mark.parametrize("node", range(3))
-@pytest.mark.parametrize("moment", [200.0, 203.5, 207.1])
-def test_a_submission_at_any_member_wakes_the_ring_at_once(node: int, moment: float) -> None:
-    """delivered at all within some hops, long before the rest would have ended."""
+def waited(play: Play, moment: float) -> float:
+    """Milliseconds from the moment of the last submission to the last delivery."""
+    times = [event.at for event in play.run().events if isinstance(event, DeliveredBatch)]
+    assert play.is_valid and len(times) % 3 == 0
+    return max(times) / MILLISECOND - moment
+
+
+def after_another(last: int | None, sender: int, moment: float, service: Service = Service.AGREED) -> float:
+    """How long a message takes on a resting ring on which another has sent before."""
     play = Play()
-    play.at(moment, lambda: play.submit(node))
-    assert play.run().is_valid
-    times = [event.at for event in play.events if isinstance(event, DeliveredBatch)]
-    assert len(times) == 3
-    assert max(times) - moment * MILLISECOND < 1 * MILLISECOND
+    if last is not None:
+        play.at(150, lambda: play.submit(last))
+    play.at(moment, lambda: play.submit(sender, service))
+    return waited(play, moment)
 
 
-def test_a_lost_wake_is_repeated() -> None:
+@pytest.mark.parametrize("service", [Service.AGREED, Service.SAFE])
+@pytest.mark.parametrize("sender", range(3))
+@pytest.mark.parametrize("last", [None, 0, 1, 2])
+@pytest.mark.parametrize("moment", [200.0, 203.5, 207.1])
+def test_a_submission_at_any_member_wakes_the_ring_at_once(
+    last: int | None, sender: int, moment: float, service: Service
+) -> None:
+    """Delivered at all within some hops, long before the rest would have ended, whoever sent before."""
+    assert after_another(last, sender, moment, service) < (1 if service is Service.AGREED else 2)
+
+
+def test_a_wake_to_the_wrong_member_only_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: the representative is asked, and nobody else. Nothing is lost by it but time."""
+
+    def send(step: Step, target: ProcessId, message: Message) -> None:
+        ring = step.facts.installed
+        right(step, ring.representative if isinstance(message, Wake) else target, message)
+
+    right = Step.send
+    monkeypatch.setattr(Step, "send", send)
+    monkeypatch.setattr(Operational, "on_wake", _but_not_of_all(Operational.on_wake))
+    assert max(after_another(1, 2, moment) for moment in (200.0, 203.5, 207.1)) > 1
+
+
+def _but_not_of_all(right: Callable[[Operational, Wake, Step], State]) -> Callable[[Operational, Wake, Step], State]:
+    def on_wake(state: Operational, wake: Wake, step: Step) -> State:
+        ring = step.facts.installed
+        return right(state, wake, step) if ring.me == ring.representative else state
+
+    return on_wake
+
+
+def test_a_rest_one_visit_early_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: the sender keeps the token as soon as it has come back, before the others know that all have it."""
+    rest_one_visit_early(monkeypatch)
+    play = Play(options(delay_min_ns=100_000))  # no token overtakes a packet
+    play.at(200, lambda: play.submit(1, Service.SAFE))
+    times = [event.at for event in play.run().events if isinstance(event, DeliveredBatch)]
+    assert max(times) > 202 * MILLISECOND
+    assert [verdict.promise for verdict in play.result.verdicts if verdict.witnesses] == [RestPromise.COMPLETE]
+
+
+@pytest.mark.parametrize("me", [ONE, TWO])
+def test_when_the_highest_packet_is_of_no_member_the_representative_keeps_the_token(me: ProcessId) -> None:
+    """Section 4.3: on a new ring it may be a recovered one, of somebody who did not come along."""
+    pair = RingId(8, ONE)
+    solo = Solo(me).to_recovery((ONE, TWO))
+    solo.begin_token()
+    stranger = packet_of(7, originator=FOUR, ring=RingId(4, FOUR))
+    solo.give_packets(wrapped(stranger, 1, pair, TWO if me == ONE else ONE))
+    while solo.node.state_name == "Recovery":
+        solo.pass_token(seq=1, aru=1)
+    assert solo.node.ring.last_sender == ONE
+    solo.pass_token()
+    assert rests(solo) == (me == ONE)
+    wakes = [effect.process for effect in solo.submit("now") if isinstance(effect, SendTo)]
+    assert wakes == ([] if me == ONE else [ONE])
+
+
+def test_a_lost_wake_is_repeated_soon() -> None:
     play = Play()
     wakes: list[bytes] = []
 
     def rule(source: int, target: int, packet: bytes) -> bool:
-        if kind_of(packet) in (MessageKind.WAKE, MessageKind.TOKEN) and play.world.now > 200 * MILLISECOND:
-            if kind_of(packet) == MessageKind.WAKE:
-                wakes.append(packet)
+        if kind_of(packet) == MessageKind.WAKE and play.world.now > 200 * MILLISECOND:
+            wakes.append(packet)
             return len(wakes) != 1
         return True
 
     play.rule = rule
-    play.at(203, lambda: play.submit(2))
-    assert play.run().is_valid
+    play.at(203.5, lambda: play.submit(2))
+    assert waited(play, 203.5) < SIM_RING.linger_ns / MILLISECOND + 1
     assert len(wakes) >= 2
     assert play.memberships(0) == [[0], [0, 1, 2]]
     assert [len(play.deliveries(one)) for one in range(3)] == [1, 1, 1]

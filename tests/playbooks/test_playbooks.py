@@ -56,6 +56,7 @@ def test_a_message_is_lost_and_asked_for() -> None:
         -- packet 2 is lost, 3 comes
         > data 8.n1 3 n3 three
         > submit four
+          < to n3: wake 8.n1
         > token 8.n1 #19 seq=3 aru=3
           < broadcast data 8.n1 4 n2
           < to n3: token 8.n1 #20 seq=4 aru=1 by=n2
@@ -131,7 +132,7 @@ def test_the_token_gets_lost() -> None:
 
 
 def test_a_resting_ring_is_woken() -> None:
-    """Nothing happened for some rotations: the token may rest at n1."""
+    """Nothing happened for some rotations: the token may rest at n1. When n2 has sent, it rests at n2."""
     play(
         """
         > token 8.n1 #16 seq=0 aru=0
@@ -140,13 +141,22 @@ def test_a_resting_ring_is_woken() -> None:
           < to n3: token 8.n1 #20 seq=0 aru=0
         > submit hello
           < to n1: wake 8.n1
-        > wait 40
+        > wait 2
           < broadcast announcement 8.n1 {n1 n2 n3} hears {n1 n3}
-          < to n1: wake 8.n1
+          < broadcast wake 8.n1
+        > wait 40
+          < broadcast wake 8.n1
         > token 8.n1 #22 seq=0 aru=0
           < broadcast data 8.n1 1 n2
           < to n3: token 8.n1 #23 seq=1 aru=1
           < deliver 1 hello in 8.n1
+        > token 8.n1 #25 seq=1 aru=1
+          < * token rested
+        > submit again
+          < broadcast data 8.n1 2 n2
+          < deliver 2 again in 8.n1
+        > wait 2
+          < to n3: token 8.n1 #26 seq=2 aru=2
         """,
         after=MEETING,
     )

@@ -15,7 +15,7 @@ import pytest
 
 from ordercast.model.effects import Effect
 from ordercast.model.ids import NO_RING, NO_SEQ, NOBODY, ProcessId, Seq
-from ordercast.model.promises import Promise
+from ordercast.model.promises import AnyPromise, Promise, RestPromise
 from ordercast.order.ring import ordering, recovery_plan
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.delivery import Delivery
@@ -27,8 +27,10 @@ from ordercast.order.ring.states import recovery, token_visit
 from ordercast.order.ring.states.base import State
 from ordercast.order.ring.states.commit import Commit
 from ordercast.order.ring.states.gather import Gather
+from ordercast.order.ring.states.operational import Operational
 from ordercast.order.ring.states.recovery import Recovery
 from ordercast.order.ring.step import Facts, Step
+from ordercast.order.ring.store import Store
 from ordercast.wire.messages import CommitToken, Member, Token
 from ordercast.wire.run import Run
 
@@ -42,7 +44,7 @@ class PlantedFault:
     name: str
     plant: Plant
     runs: int  # caught within this many
-    broken: frozenset[Promise]  # any of these must be found INVALID
+    broken: frozenset[AnyPromise]  # any of these must be found INVALID
     saturated: bool = False  # only seen when everybody has something to send
     skip: int = 0  # hostile runs to pass over: a fault that stops progress makes long runs
     scene: type[Scene] | None = None  # the one run that shows it, instead of hostile ones
@@ -234,6 +236,38 @@ def _exchange_skipped(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Recovery, "enter", classmethod(wrong))
 
 
+def rest_one_visit_early(patch: pytest.MonkeyPatch) -> None:
+    """With safe messages that I have yet to deliver on this visit, and everybody else on the next."""
+    right = Operational._may_rest
+
+    def wrong(self: Operational, token: Token, facts: Facts) -> bool:
+        delivered, facts.delivery.delivered = facts.delivery.delivered, token.seq
+        may_rest = right(self, token, facts)
+        facts.delivery.delivered = delivered
+        return may_rest
+
+    patch.setattr(Operational, "_may_rest", wrong)
+
+
+def _rest_on_the_first_return(patch: pytest.MonkeyPatch) -> None:
+    """As soon as the token is back at whoever sent last, whether all have everything or not."""
+
+    def wrong(self: Operational, token: Token, facts: Facts) -> bool:
+        return facts.installed.last_sender == facts.me and not (facts.outbox or self.woken)
+
+    patch.setattr(Operational, "_may_rest", wrong)
+
+
+def _sender_is_discarded_with_its_packets(patch: pytest.MonkeyPatch) -> None:
+    right = Store.discard
+
+    def wrong(self: Store, through: Seq) -> None:
+        right(self, through)
+        self.base_originator = NOBODY
+
+    patch.setattr(Store, "discard", wrong)
+
+
 PLANTED = (
     PlantedFault(
         "E4: flow control reads seq at forwarding",
@@ -308,5 +342,15 @@ PLANTED = (
         _exchange_skipped,
         300,
         frozenset({Promise.VIRTUAL_SYNCHRONY, Promise.SELF_DELIVERY}),
+    ),
+    PlantedFault("the token rests one visit early", rest_one_visit_early, 20, frozenset({RestPromise.COMPLETE})),
+    PlantedFault(
+        "the token rests on its first return", _rest_on_the_first_return, 20, frozenset({RestPromise.COMPLETE})
+    ),
+    PlantedFault(
+        "who sent last is forgotten with the packets",
+        _sender_is_discarded_with_its_packets,
+        20,
+        frozenset({RestPromise.PLACE}),
     ),
 )

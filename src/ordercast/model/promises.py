@@ -84,7 +84,14 @@ class RosterPromise(Enum):
     ADMISSION = "node lists: nobody is taken in whom a member's list does not name"
 
 
-AnyPromise = Promise | GroupPromise | ReplicaPromise | NetworkPromise | RosterPromise
+class RestPromise(Enum):
+    """Where and when the token of an idle ring rests; judged in the simulator, and named only when it is broken."""
+
+    PLACE = "rest: the token rests with whoever sent last"
+    COMPLETE = "rest: all have delivered everything first"
+
+
+AnyPromise = Promise | GroupPromise | ReplicaPromise | NetworkPromise | RosterPromise | RestPromise
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from ordercast.sim.network_swarm import release_row, turn_row
 from ordercast.sim.network_witness import NetworkWitness
 from ordercast.sim.options import SimOptions
 from ordercast.sim.poison import Poisoner
+from ordercast.sim.rest_witness import RestWitness
 from ordercast.sim.rosters import RosterWitness
 from ordercast.sim.world import World
 from ordercast.trace.client_records import ClientEvent
@@ -147,9 +148,9 @@ def simulate(
 ) -> Result:
     """`script` may set the scene before the run begins: schedule actions, give the network a rule."""
     options.validate()
-    checkers, tally, digest = Checkers(), Tally(), Digest()
+    checkers, tally, digest, rest = Checkers(), Tally(), Digest(), RestWitness()
     events: list[Event] = []
-    observers: list[Callable[[Event], None]] = [checkers.observe, tally.observe, digest.observe]
+    observers: list[Callable[[Event], None]] = [checkers.observe, tally.observe, digest.observe, rest.observe]
     if keep_events:
         observers.append(events.append)
     if observer is not None:
@@ -180,7 +181,7 @@ def simulate(
     if script is not None:
         script(world)
     settled = world.run(make_engine or partial(engine_of, options, verbose))
-    verdicts = checkers.verdicts() + (group_checkers.verdicts() if options.has_clients else [])
+    verdicts = checkers.verdicts() + rest.verdicts() + (group_checkers.verdicts() if options.has_clients else [])
     verdicts += replica_checkers.verdicts() if options.replicas else []
     if world.witness is not None:
         verdicts += world.witness.verdicts()

@@ -28,7 +28,7 @@ def shown(value: object) -> str:
 
 
 def expected() -> list[tuple[str, str]]:
-    rows = [("cluster", "required")]
+    rows = [("cluster", "required"), ("nodes_version", shown(NodeConfig().nodes_version))]
     for table, defaults in (("network", NetworkConfig()), ("trace", TraceConfig())):
         rows += [(f"{table}.{key.name}", shown(getattr(defaults, key.field))) for key in TABLES[table]]
         if table == "network":

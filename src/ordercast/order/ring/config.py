@@ -54,7 +54,7 @@ class RingConfig:
     join_ns: int = 40 * MILLISECOND  # repeat a Join
     consensus_ns: int = 250 * MILLISECOND  # who has not agreed by then has failed
     announce_ns: int = 200 * MILLISECOND  # tell other rings that we are here
-    rest_ns: int = 100 * MILLISECOND  # how long an idle ring's token rests at the representative
+    rest_ns: int = 100 * MILLISECOND  # how long an idle ring's token rests with whoever sent last
     linger_ns: int = 2 * MILLISECOND  # how long it rests on when something was added to it
     hold_down_ns: int = 1000 * MILLISECOND  # first pause before a process that failed us is merged again; doubles
     pause_ns: int = 250 * MILLISECOND  # a timer this late means that we were paused, not that others failed

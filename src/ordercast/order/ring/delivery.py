@@ -26,7 +26,6 @@ class Delivery:
     ring: Ring
     view: RingId  # the configuration we deliver in
     delivered: Seq = NO_SEQ  # the cursor: everything up to here was delivered, or was not for us (`my_high_delivered`)
-    safe_passed: Seq = NO_SEQ  # the last packet up to there whose messages asked for safe delivery
     partial: dict[tuple[ProcessId, int], list[bytes]] = field(default_factory=dict)  # (originator, sender): its parts
     partial_size: int = 0  # bytes of all of them
 
@@ -47,8 +46,6 @@ class Delivery:
                 end = safe
                 if end < first:
                     break
-            if run.is_safe:
-                self.safe_passed = Seq(end)
             if run.parcel is not None:
                 parts = run.parts[first - run.seq : end + 1 - run.seq]
                 self._assemble(run.parcel_of(first, end), parts, parcels)

@@ -157,7 +157,7 @@ class RingNode:
             self._state.name == moves.OPERATIONAL
             and not facts.outbox
             and is_delivered
-            and (alone or memory.quiet >= QUIET_VISITS - 1)
+            and (alone or memory.quiet >= QUIET_VISITS)
         )
 
     def first_lane(self) -> Lane:

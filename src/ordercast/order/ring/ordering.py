@@ -20,7 +20,7 @@ from ordercast.wire.header import retransmitted as sent_again
 from ordercast.wire.messages import NOTHING, Counts, Token
 from ordercast.wire.run import Run
 
-QUIET_VISITS = 3  # two for everybody to learn that all is safe, one more so that the representative knows it
+QUIET_VISITS = 2  # after so many in a row, everybody has learnt that all have everything
 
 # Gives up to `limit` packets: called with (first seq, round, Lamport clock, limit), each packet numbered in turn.
 Source = Callable[[Seq, int, int, int], list[Run]]
@@ -89,8 +89,6 @@ def visit(
     )
     quiet = seq == memory.received_seq == aru and not answers and not requests
     memory.quiet = memory.quiet + 1 if quiet else 0
-    if memory.quiet >= QUIET_VISITS:
-        memory.settled_seq = seq
     memory.may_rest = seq == token.seq == aru and not answers and not requests
     memory.token_seq = forwarded.token_seq
     memory.round = token_round

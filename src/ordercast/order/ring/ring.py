@@ -26,7 +26,6 @@ class TokenMemory:
     was_behind: bool = False  # what the token was told of this process's application on the last visit
     stuck: int = 0  # visits on which the aru stood still below seq (`my_aru_count`)
     quiet: int = 0  # visits since anything happened on this ring
-    settled_seq: Seq = NO_SEQ  # everything up to here is known by everybody to be received by all
     may_rest: bool = False  # when the token went on from here there was nothing to do: it may rest
     foreign_seq: Seq = NO_SEQ  # the number of a packet of mine under which another came
     copy: bytes = b""  # the token as last forwarded, to be sent again if it gets lost
@@ -49,6 +48,13 @@ class Ring:
     @property
     def representative(self) -> ProcessId:
         return self.members[0]
+
+    @property
+    def last_sender(self) -> ProcessId:
+        """Whose packet is the highest that I have: there an idle token rests. The representative, while there is none,
+        or if it is a recovered packet of somebody who is no member."""
+        originator = self.store.high_originator
+        return originator if originator in self.members else self.representative
 
     @property
     def index(self) -> int:

@@ -1,22 +1,23 @@
 """The packets of one ring that this process holds, by seq; what is missing; how far there is no hole.
 
 A list whose first slot is seq `base + 1`: in-order arrival appends, discarding what is safe cuts the front. Each slot
-has the run that the packet came in.
+has the run that the packet came in. Who sent the highest packet is remembered when the packet is not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ordercast.model.ids import NO_SEQ, Seq
+from ordercast.model.ids import NO_SEQ, NOBODY, ProcessId, Seq
 from ordercast.wire.run import Run
 
 
 class Store:
-    __slots__ = ("aru", "base", "slots")
+    __slots__ = ("aru", "base", "base_originator", "slots")
 
     def __init__(self) -> None:
         self.base: Seq = NO_SEQ  # everything up to here was discarded
+        self.base_originator: ProcessId = NOBODY  # who sent the packet there, if no other is held
         self.aru: Seq = NO_SEQ  # everything up to here was received (`my_aru`)
         self.slots: list[Run | None] = []
 
@@ -24,6 +25,15 @@ class Store:
     def high(self) -> Seq:
         """The highest seq received."""
         return Seq(self.base + len(self.slots))
+
+    @property
+    def high_originator(self) -> ProcessId:
+        """Who sent the packet with the highest seq received; nobody, before the first."""
+        if not self.slots:
+            return self.base_originator
+        highest = self.slots[-1]
+        assert highest is not None, "a store ends with a packet"
+        return highest.originator
 
     def add(self, seq: Seq, run: Run) -> bool:
         """Keep one packet of a run; False when it is here already or was here once."""
@@ -84,6 +94,8 @@ class Store:
         assert through <= self.aru, "only what was received may be discarded"
         count = through - self.base
         if count > 0:
+            if count == len(self.slots):
+                self.base_originator = self.high_originator
             del self.slots[:count]
             self.base = through
 
@@ -94,4 +106,5 @@ class Store:
 
     def check_invariants(self) -> None:
         assert self.base <= self.aru <= self.base + len(self.slots), "aru lies within the store"
+        assert not self.slots or self.slots[-1] is not None, "a store ends with a packet"
         assert self.aru == self.high or self.slots[self.aru - self.base] is None, "the packet after aru is missing"

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from ordercast.model.ids import TokenSeq
+from ordercast.model.ids import Seq, TokenSeq
 from ordercast.order.ring.ring import Ring, TokenMemory
 from ordercast.wire.header import MessageKind, prefix_of
 
-from .rings import CLUSTER, ONE, RING_ID, THREE, TWO, make_ring
+from .rings import CLUSTER, FOUR, ONE, RING_ID, THREE, TWO, make_packet, make_ring
 
 
 def test_the_token_goes_round_in_ring_order() -> None:
@@ -37,3 +37,13 @@ def test_members_are_in_ring_order_and_i_am_among_them() -> None:
     for members in ((TWO, ONE), (ONE, THREE)):
         with pytest.raises(AssertionError):
             Ring(RING_ID, members, TWO, CLUSTER, TokenMemory(TokenSeq(0)))
+
+
+def test_the_last_sender_is_a_member_and_the_representative_while_nobody_has_sent() -> None:
+    for me in (ONE, TWO, THREE):
+        ring = make_ring(me)
+        senders = [ring.last_sender]
+        for seq, originator in enumerate((THREE, FOUR, TWO), 1):
+            ring.store.add(Seq(seq), make_packet(seq, originator=originator))
+            senders.append(ring.last_sender)
+        assert senders == [ONE, THREE, ONE, TWO]

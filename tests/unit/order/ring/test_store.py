@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from ordercast.model.ids import Seq
+from ordercast.model.ids import NOBODY, Seq
 from ordercast.order.ring.store import Store
 
-from .rings import make_packet, make_run
+from .rings import ONE, THREE, TWO, make_packet, make_run
 
 
 def _store(*seqs: int) -> Store:
@@ -126,3 +126,18 @@ def test_a_run_beyond_a_hole_is_kept_packet_by_packet_and_its_place_is_right_onc
     store.check_invariants()
     assert (store.aru, store.high) == (6, 6)
     assert _held(store) == _packets(1, 2, 3, 4, 5, 6)
+
+
+def test_the_originator_of_the_highest_packet_is_known_and_outlives_it() -> None:
+    store = Store()
+    assert store.high_originator == NOBODY
+    store.extend(make_run(1, "1", "2", originator=TWO))
+    assert store.high_originator == TWO
+    assert store.add(Seq(4), make_packet(4, originator=THREE))
+    assert store.add(Seq(3), make_packet(3, originator=ONE))
+    assert store.high_originator == THREE
+    for through in (1, 3, 4):
+        store.discard(Seq(through))
+        assert store.high_originator == THREE
+    store.extend(make_run(5, "5", originator=ONE))
+    assert store.high_originator == ONE

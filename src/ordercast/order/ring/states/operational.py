@@ -1,7 +1,7 @@
 """Normal operation: messages are numbered, sent, received and delivered. (Paper, sections 4.1 and 4.2)
 
-An idle ring rests: after a rotation that brought nothing new (three, where safe messages wait to be delivered) the
-representative makes its visit and keeps the token for `rest_ns`; whoever gets something to send wakes it with a packet.
+An idle ring rests: after a rotation that brought nothing new, whoever sent last makes its visit and keeps the token for
+`rest_ns`, since it is likely to send again; any other that gets something to send wakes it with a packet.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import ClassVar
 from ordercast.model.ids import NO_SEQ, NOBODY, ProcessId, Seq, TokenSeq
 from ordercast.model.notes import Occurrence
 from ordercast.model.view import ChangeReason
-from ordercast.order.ring.ordering import QUIET_VISITS, Source, with_news
+from ordercast.order.ring.ordering import Source, with_news
 from ordercast.order.ring.ring import Ring
 from ordercast.order.ring.states import gather, gone, moves
 from ordercast.order.ring.states.base import State
@@ -85,15 +85,29 @@ class Operational(State):
         return self._work(token, step)
 
     def _may_rest(self, token: Token, facts: Facts) -> bool:
-        """At the representative, when a whole rotation found nothing to do. If safe messages were sent, everybody must
-        have learnt first that all have them."""
+        """With whoever sent last, when a whole rotation found nothing to do and everybody has delivered everything.
+
+        Nothing here is about the representative: every condition compares this visit with my previous one, and what
+        lies between two visits of a member is one visit of each other member. So at whichever member it holds:
+
+        - Nobody has sent since I passed the token on (`seq` stands), and all have everything. The aru was seq when the
+          token left me and is now; whoever had less would have lowered it, and only at its next visit raised it again.
+          Hence all have the highest packet, and all know the same last sender: there is one place to wake, and the
+          token rests nowhere else. Who has not received it knows, from the token, that the token comes again.
+        - All have delivered everything (`delivered`). What asked for safe delivery I had delivered when the token left
+          me: the aru had been there at two visits of mine in a row. Then it was there at each other member's visit in
+          between, and so it was at their visits since: two in a row, so they have delivered it as well.
+        - Nobody misses a packet, or had something to send (`waiting` counts me too), unless nobody may send, because
+          somebody is behind.
+
+        Who is leaving does not take the token with it.
+        """
         ring, memory = facts.installed, facts.installed.memory
         return (
-            ring.me == ring.representative
+            ring.me == ring.last_sender
             and token.seq == memory.forwarded_seq == memory.forwarded_aru == token.aru
-            and (memory.quiet >= QUIET_VISITS or facts.delivery.safe_passed <= memory.settled_seq)
             and facts.delivery.delivered == token.seq
-            and not (token.requests or self.woken or _has_news(facts))
+            and not (token.requests or self.woken or facts.leaving or _has_news(facts))
             and (token.behind > 0 or (not facts.outbox and token.waiting <= memory.wanted))
         )
 
@@ -204,7 +218,7 @@ class Operational(State):
         elif timer is Timer.REST and self.resting is not None:
             return self._pass_on(step)
         elif timer is Timer.WAKE:
-            self._wake_holder(step)
+            self._wake_holder(step, is_again=True)
         elif timer is Timer.ANNOUNCE:
             return self._announce(step)
         elif timer is Timer.MERGE:
@@ -252,17 +266,20 @@ class Operational(State):
             self._wake_holder(step)
         return state
 
-    def _wake_holder(self, step: Step) -> None:
-        """If the token may be resting elsewhere, ask for it, and again until it comes."""
+    def _wake_holder(self, step: Step, *, is_again: bool = False) -> None:
+        """If the token may be resting elsewhere, ask for it: first whoever sent last, and soon after, in case that was
+        lost, everybody, until it comes. Where it does not rest, a Wake does nothing but keep it going once."""
         facts = step.facts
-        ring = facts.installed
+        ring, config = facts.installed, facts.config
         has_reason = facts.outbox or facts.leaving or _has_news(facts)
-        last = ring.store.get(ring.store.high) if ring.store.high > ring.memory.forwarded_seq else None
-        comes_again = not ring.memory.may_rest or (last is not None and last.originator != ring.representative)
-        if comes_again or ring.representative == facts.me or not has_reason:
+        if not (has_reason and ring.memory.may_rest) or ring.last_sender == facts.me:
             return
-        step.send(ring.representative, Wake(ring.id, facts.me))
-        step.arm(Timer.WAKE, facts.config.token_retransmit_ns)
+        wake = Wake(ring.id, facts.me)
+        if is_again:
+            step.broadcast(wake)
+        else:
+            step.send(ring.last_sender, wake)
+        step.arm(Timer.WAKE, config.token_retransmit_ns if is_again else config.linger_ns)
 
     def on_persisted(self, step: Step) -> State:
         return self  # a write that an abandoned ring had asked for

@@ -98,7 +98,7 @@ def work(
     if done.before:
         step.effects.append(Broadcast(done.before))
     if passes_on:
-        # A quiet ring's token may be resting at the representative: that is no reason to send it again.
+        # A quiet ring's token may be resting with whoever sent last: that is no reason to send it again.
         step.forward(ring, forwarded, config.rest_ns if ring.memory.may_rest else 0)
     if done.after:
         step.effects.append(Broadcast(done.after))
