@@ -84,8 +84,8 @@ class InstallView:
 
 @dataclass(slots=True)
 class Persist:
-    """Write, sync, then call `persisted(key)`. What depends on it is sent only then. Writes of one key are carried out
-    in order."""
+    """Write, sync, then call `persisted(key)`. A write that fails is tried again until it succeeds; a newer one of the
+    same key may take its place, and `persisted` is then called for both."""
 
     key: str
     value: bytes
@@ -109,6 +109,10 @@ class AlarmKind(Enum):
     NETWORK_FAULTY = "network faulty"
     NETWORK_REPAIRED = "network repaired"
     NO_GOOD_NETWORK = "no good network"
+    STORAGE_FAILED = "storage failed"  # a write was refused; it is tried again
+    WITHOUT_STORAGE = "without storage"  # a ring was formed whose seq is not stored
+    STORAGE_REPAIRED = "storage repaired"
+    STORAGE_DAMAGED = "storage damaged"  # what an earlier life had stored cannot be read
 
 
 @dataclass(slots=True)

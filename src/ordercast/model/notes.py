@@ -73,6 +73,8 @@ class Occurrence(Enum):
     TOKEN_RESTED = "token rested"
     RING_WOKEN = "resting ring woken"
     PAUSE_NOTICED = "own pause noticed"
+    WITHOUT_STORAGE = "went on without stable storage"
+    STORAGE_AGAIN = "stable storage in use again"
 
 
 @dataclass(frozen=True, slots=True)

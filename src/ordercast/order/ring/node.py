@@ -193,9 +193,9 @@ class RingNode:
 
     def persisted(self, key: str, now: Instant) -> list[Effect]:
         step = self._begin(now)
-        if key != RING_SEQ_KEY or not step.facts.storage.requested:
+        if key != RING_SEQ_KEY or step.facts.storage.written is None:
             raise UsageError(f"no write of {key!r} is outstanding")
-        step.facts.storage.confirm()
+        step.persisted()
         self._state = self._state.on_persisted(step)
         return self._end(step)
 
@@ -381,7 +381,11 @@ class RingNode:
     def _notice_pause(self, late: Duration, step: Step) -> None:
         """A timer is so late that we must have been paused. What others failed to say meanwhile is not their fault."""
         timers, config = step.facts.timers, self._config
-        patience = {Timer.TOKEN_LOSS: config.token_loss_ns, Timer.CONSENSUS: config.consensus_ns}
+        patience = {
+            Timer.TOKEN_LOSS: config.token_loss_ns,
+            Timer.CONSENSUS: config.consensus_ns,
+            Timer.STORAGE: config.storage_patience_ns,
+        }
         for timer in BLAMING:
             deadline = timers.deadline(timer)
             if deadline is not None and deadline <= step.now:
@@ -431,5 +435,5 @@ class RingNode:
         assert facts.proposal.failed <= facts.proposal.candidates, "only candidates can have failed"
         assert set(facts.installed.members) <= facts.proposal.candidates, "the old ring's members are candidates"
         assert facts.ring_seq >= facts.installed.id.seq, "the ring seq never falls"
-        is_waiting = facts.timers.earliest is not None or bool(facts.storage.requested)
-        assert is_waiting or self._state.name == moves.GONE, "something always goes on: a timer, or a write to the disk"
+        is_timed = facts.timers.earliest is not None
+        assert is_timed or self._state.name == moves.GONE, "a timer always runs: nothing is waited for without end"

@@ -19,10 +19,11 @@ class Timer(IntEnum):
     MERGE = 6
     REST = 7
     WAKE = 8
+    STORAGE = 9
 
 
-# Expiry of these blames somebody else; after a pause of our own they start anew instead.
-BLAMING = (Timer.TOKEN_LOSS, Timer.CONSENSUS)
+# Expiry of these blames somebody else, or the disk; after a pause of our own they start anew instead.
+BLAMING = (Timer.TOKEN_LOSS, Timer.CONSENSUS, Timer.STORAGE)
 
 
 class Timers:
