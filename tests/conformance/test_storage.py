@@ -38,7 +38,7 @@ def test_the_disk_is_waited_for_and_then_no_longer() -> None:
     effects = solo.wait(1)
     assert [token.token_seq for token in sent(effects, CommitToken)] == [5] and solo.node.state_name == "Recovery"
     assert kinds(effects) == [AlarmKind.WITHOUT_STORAGE] and occurred(effects) == [Occurrence.WITHOUT_STORAGE]
-    assert "ring seq 12 was not stored within 250 ms" in alarms(effects)[0].text
+    assert "ring seq 12 was not stored within 267 ms" in alarms(effects)[0].text
 
 
 def test_patience_runs_from_the_first_rotation_on() -> None:

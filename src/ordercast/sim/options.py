@@ -29,7 +29,6 @@ SIM_RING = RingConfig(
     linger_ns=MILLISECOND,
     hold_down_ns=60 * MILLISECOND,
     pause_ns=25 * MILLISECOND,
-    storage_patience_ns=20 * MILLISECOND,
     fail_to_receive_rotations=30,
     accelerated_window=6,
 )

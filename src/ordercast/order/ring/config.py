@@ -58,13 +58,18 @@ class RingConfig:
     linger_ns: int = 2 * MILLISECOND  # how long it rests on when something was added to it
     hold_down_ns: int = 1000 * MILLISECOND  # first pause before a process that failed us is merged again; doubles
     pause_ns: int = 250 * MILLISECOND  # a timer this late means that we were paused, not that others failed
-    storage_patience_ns: int = 250 * MILLISECOND  # a disk that takes longer is not waited for
     fail_to_receive_rotations: int = 100  # how often the aru may stand still before its holder is expelled
 
     accelerated: bool = False  # pass the token on before the last packets
     accelerated_window: int = 32  # how many packets may follow the token
 
     members_max: int = 128
+
+    @property
+    def storage_patience_ns(self) -> int:
+        """A disk that takes longer to store a ring seq is not waited for. All members wait for their disks at the same
+        time, and give up the ring that they form after `token_loss_ns`: a third leaves time to spare."""
+        return self.token_loss_ns // 3
 
     @property
     def body_size_max(self) -> int:
@@ -111,10 +116,6 @@ class RingConfig:
             ),
             (self.linger_ns <= self.rest_ns, "linger_ns must be at most rest_ns"),
             (2 * self.pause_ns <= self.token_loss_ns, "pause_ns must be at most half of token_loss_ns"),
-            (
-                2 * self.storage_patience_ns <= self.token_loss_ns,
-                "storage_patience_ns must be at most half of token_loss_ns",
-            ),
             (self.visit_max <= self.window, "visit_max must be at most window"),
             (self.window + self.visit_max <= self.backlog_max, "backlog_max must be at least window + visit_max"),
             (

@@ -111,6 +111,11 @@ class RingNode:
         """What was done so far, of all rings; for status displays."""
         return self._running.stats
 
+    @property
+    def is_without_storage(self) -> bool:
+        """A ring seq is in use that is not stored; for status displays."""
+        return self._running.storage.is_without
+
     def next_deadline(self) -> Instant | None:
         return self._running.timers.earliest
 

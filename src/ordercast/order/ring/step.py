@@ -165,8 +165,9 @@ class Step:
             return
         storage.is_without = True
         self.occurred(Occurrence.WITHOUT_STORAGE)
+        patience = self.facts.config.storage_patience_ns / 1e6
         text = (
-            f"ring seq {storage.wanted} was not stored within {self.facts.config.storage_patience_ns / 1e6:g} ms: this "
-            "node goes on without stable storage, and tries again; see to the disk of its state folder"
+            f"ring seq {storage.wanted} was not stored within {patience:.0f} ms: this node goes on without stable "
+            "storage until the disk of its state folder works again; see to it"
         )
         self.alarm(Alarm(AlarmKind.WITHOUT_STORAGE, text, self.facts.me))
