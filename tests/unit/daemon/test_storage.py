@@ -178,10 +178,10 @@ def test_a_write_that_fails_is_told_and_tried_again(tmp_path: Path, monkeypatch:
         for _ in range(3):
             error = told.get(timeout=PATIENCE_S)
             assert error is not None and error.errno == errno.EIO
-        assert storage.error is not None
+        assert isinstance(storage.error, OSError)
         monkeypatch.undo()
         until_safe(told)
-        assert storage.error is None
+        assert not storage.error
     with opened(tmp_path) as after:
         assert after.stored == {KEY: b"2"}
 
