@@ -7,7 +7,9 @@ import resource
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,11 @@ from typing import Any
 import pytest
 
 import ordercast
+from ordercast import connect
+from ordercast.archive.reader import Archive
 from ordercast.daemon.slots import found_in
 from ordercast.daemon.storage import SMALL
+from ordercast.model.events import Message
 from tests.runtime.cluster import NAMES, PATIENCE_S, Cluster
 
 SURVIVORS = NAMES[:2]
@@ -33,15 +38,24 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 @contextmanager
-def small_disk(folder: Path) -> Iterator[None]:
+def small_disk(folder: Path, size: str = "512k") -> Iterator[None]:
     folder.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", folder], capture_output=True, text=True)
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    made = subprocess.run(command, capture_output=True, text=True)
     if made.returncode:
         pytest.skip(f"a file system cannot be mounted here: {made.stderr.strip()}")
     try:
         yield
     finally:
         subprocess.run(["umount", "-l", folder], check=True)
+
+
+def fill(folder: Path) -> Path:
+    path = folder / "filler"
+    with path.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
+        while True:
+            file.write(bytes(1 << 12))
+    return path
 
 
 def together(cluster: Cluster) -> None:
@@ -98,10 +112,7 @@ def test_all_disks_are_full_and_one_host_is_killed(cluster: Cluster) -> None:
         together(cluster)
 
         def trouble() -> None:
-            with (cluster.folder / "state" / "filler").open("wb") as file, pytest.raises(OSError, match="No space"):
-                while True:
-                    file.write(bytes(1 << 16))
-                    file.flush()
+            fill(cluster.folder / "state")
             for name, status in kill_one(cluster).items():
                 assert stored(cluster, name) == ring_seq(status)
                 assert status["storage"]["is_used"] and kinds(status) == []
@@ -161,10 +172,81 @@ def test_the_state_folders_are_removed_and_one_host_is_killed(cluster: Cluster) 
 
 def test_a_start_with_a_full_disk_is_told(cluster: Cluster) -> None:
     with small_disk(cluster.folder / "state"):
-        with (cluster.folder / "state" / "filler").open("wb") as file, pytest.raises(OSError, match="No space"):
-            while True:
-                file.write(bytes(1 << 16))
-                file.flush()
+        fill(cluster.folder / "state")
         cluster.start("alpha")
         assert cluster.processes.pop("alpha").wait(PATIENCE_S) == 2
     assert "cannot be used: No space left on device" in cluster.log("alpha").read_text()
+
+
+# The archiver
+
+
+class Archiver:
+    """A process of `ordercast archive`."""
+
+    def __init__(self, cluster: Cluster, folder: Path, *more: str) -> None:
+        self.folder = folder
+        self._log = cluster.folder / "archiver.log"
+        command = [sys.executable, "-m", "ordercast.cli.main", "archive", "orders", "--dir", str(folder)]
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen([*command, "--at", cluster.unix("alpha"), *more], stdout=log, stderr=log)
+
+    def says(self) -> str:
+        return self._log.read_text()
+
+    def numbers(self) -> list[int]:
+        try:
+            found = [entry.entry for entry in Archive(self.folder).read("orders")]
+        except (ordercast.UsageError, FileNotFoundError):
+            return []
+        return [int(entry.data[:8]) for entry in found if isinstance(entry, Message)]
+
+    def end(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE_S)
+
+
+def until(is_so: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
+
+
+def test_an_archiver_waits_for_room_and_loses_nothing(cluster: Cluster) -> None:
+    with small_disk(cluster.folder / "archive", "8m"):
+        cluster.start("alpha")
+        cluster.has_members("alpha", "alpha")
+        archiver = Archiver(cluster, cluster.folder / "archive")
+        try:
+            with connect(cluster.unix("alpha")) as me:
+
+                def send(first: int, count: int) -> None:
+                    payloads = [b"%08d" % number * 125 for number in range(first, first + count)]
+                    me.send_many("orders", payloads, confirm=True)
+
+                until(lambda: "orders" in me.groups(), "the archiver does not join")
+                send(0, 100)
+                until(lambda: archiver.numbers() == list(range(100)), "nothing is archived")
+                filler = fill(archiver.folder)
+                send(100, 1000)
+                until(lambda: "No space left on device" in archiver.says(), "it does not say that the disk is full")
+                assert archiver.process.poll() is None
+                send(1100, 1000)
+                filler.unlink()
+                until(lambda: archiver.numbers() == list(range(2100)), "not everything is archived")
+            until(lambda: "the disk writes again" in archiver.says(), "it does not say that all is well")
+            assert "Traceback" not in archiver.says() and archiver.says().count("No space") == 1
+            fill(archiver.folder)
+            assert archiver.end() == 0
+        finally:
+            archiver.process.kill()
+            archiver.process.wait(PATIENCE_S)
+
+
+def test_an_archiver_whose_folder_cannot_be_made_says_so(cluster: Cluster) -> None:
+    (cluster.folder / "file").write_bytes(b"")
+    archiver = Archiver(cluster, cluster.folder / "file" / "archive")
+    assert archiver.process.wait(PATIENCE_S) == 2
+    assert "cannot be used: Not a directory; make room there, or choose another" in " ".join(archiver.says().split())
+    assert "Traceback" not in archiver.says()

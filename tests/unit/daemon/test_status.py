@@ -165,8 +165,8 @@ def test_storage_that_fails_is_not_used_or_is_nearly_full_is_told(node: FakeNode
     node.storage = StorageStatus("/var/lib/ordercast", is_used=False, error="No space left on device", free=0.004)
     assert advised(status_of(node)).warnings == (
         "the state folder /var/lib/ordercast cannot be written: No space left on device; see to the disk",
-        "this node goes on without stable storage: if it restarts before the disk works again, its views may be numbered "
-        "lower than before",
+        "this node goes on without stable storage: if it restarts before the disk works again, its views may be "
+        "numbered lower than before",
         "the file system of the state folder /var/lib/ordercast has 0.4% free: make room",
     )
     node.storage = StorageStatus("/var/lib/ordercast", free=0.01)
