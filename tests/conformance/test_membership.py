@@ -568,11 +568,11 @@ def test_the_ring_seq_is_asked_to_be_stored_on_the_first_rotation() -> None:
 
 def test_the_second_forwarding_waits_for_the_disk() -> None:
     """Section 4.2 Commit and E10: the ring seq is on stable storage before the Commit token is forwarded the second
-    time."""
+    time. (How long it waits: `test_storage.py`)"""
     solo = committed()
     effects = solo.give(solo.second_commit())
     assert packets_of(effects) == [] and solo.node.state_name == "Commit"
-    assert packets_of(solo.wait(10 * LOSS)) == [], "a slow disk is nobody's fault"
+    assert packets_of(solo.wait(SMALL.storage_patience_ns - 1)) == [], "a slow disk is nobody's fault"
     effects = solo.written()
     assert [token.token_seq for token in sent(effects, CommitToken)] == [5]
     assert solo.node.state_name == "Recovery"

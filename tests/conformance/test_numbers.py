@@ -100,7 +100,7 @@ def test_a_process_that_was_led_far_up_is_believed_after_some_time() -> None:
 @pytest.mark.parametrize("stored", [RING_SEQ_MAX - RING_SEQ_LEAP + 1, NUMBER_MAX + 1, (1 << 64) - 1])
 def test_a_stored_ring_seq_that_cannot_be_true_is_not_used_and_told(stored: int) -> None:
     solo = Solo(stored={"ring_seq": stored.to_bytes(8, "big")})
-    assert kinds(solo.log) == [AlarmKind.DAMAGED_STATE]
+    assert kinds(solo.log) == [AlarmKind.STORAGE_DAMAGED]
     assert persisted(solo.log) == [4]
     assert solo.to_operational().node.ring.id == RING
 

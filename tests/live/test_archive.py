@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from ordercast import connect
+from ordercast.archive import journal
 from ordercast.archive.archiver import Archiver, Options
 from ordercast.archive.branches import Cause
 from ordercast.archive.entries import record_bytes
+from ordercast.archive.files import GroupFiles
 from ordercast.archive.reader import Archive
 from ordercast.model.events import Message, View
 from tests.live.local_daemons import Cable, daemons, live
@@ -157,6 +163,38 @@ async def test_a_broken_connection_is_a_restart(tmp_path: Path) -> None:
         assert archiver.keeper("orders").place is not None
         assert records(one) == records(other)
         assert payloads(one) == [b"first", *(b"%d" % number for number in range(200)), b"last"]
+
+
+@live
+async def test_a_disk_that_is_full_while_the_connection_breaks_loses_nothing(tmp_path: Path) -> None:
+    """While it waits for room it reads nothing. It is disconnected, misses something, and takes that from another."""
+    right, is_full = GroupFiles.append, True
+
+    def append(self: GroupFiles, *arguments: Any, **more: Any) -> None:
+        if is_full and self.folder.is_relative_to(tmp_path / "a"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        right(self, *arguments, **more)
+
+    async with (
+        cluster(tmp_path, "n1", "n2") as at,
+        Cable(at["n1"], tmp_path / "cable") as cable,
+        connect(at["n2"]) as me,
+        archiving(tmp_path / "b", at["n2"]),
+        archiving(tmp_path / "a", cable.address) as archiver,
+    ):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(GroupFiles, "append", append)
+            patch.setattr(journal, "ROOM", 1000)
+            for part in range(5):
+                await me.send_many("orders", [b"%d" % part * 1000] * 100, confirm=True)
+                cable.cut()
+            is_full = False
+            await me.send("orders", b"last", confirm=True)
+            for name in ("a", "b"):
+                await has(Archive(tmp_path / name), b"last")
+        expected = [b"%d" % part * 1000 for part in range(5) for _ in range(100)]
+        assert payloads(Archive(tmp_path / "a")) == payloads(Archive(tmp_path / "b")) == [*expected, b"last"]
+        assert archiver.journal.failure is None
 
 
 @live

@@ -6,6 +6,7 @@ Each test has a cluster name of its own, so that other tests on the same machine
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import time
 from contextlib import AsyncExitStack
@@ -21,7 +22,7 @@ from ordercast.daemon.config import Peer, TraceConfig, TraceLevel
 from ordercast.daemon.raw import RawEvents as Events
 from ordercast.daemon.raw import RawMessage as Message
 from ordercast.daemon.raw import RawNode as Node
-from ordercast.daemon.storage import FolderStorage
+from ordercast.model.effects import AlarmKind
 from ordercast.model.ids import MILLISECOND, NodeId, ProcessId
 from ordercast.model.view import ChangeReason, View, ViewKind
 from ordercast.trace.cluster import append_cluster_event
@@ -196,7 +197,7 @@ def test_a_trace_folder_that_cannot_be_used(tmp_path: Path) -> None:
 # A node that ends by itself says why
 
 
-def test_a_disk_that_fails_ends_the_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_fails_does_not_end_the_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         ring = quick_ring()
         async with Node(local(ring, state_folder=tmp_path)) as node:
@@ -206,14 +207,19 @@ def test_a_disk_that_fails_ends_the_node(tmp_path: Path, monkeypatch: pytest.Mon
             def fails(*_: object) -> None:
                 raise OSError(28, "No space left on device")
 
-            monkeypatch.setattr(FolderStorage, "_write", fails)
+            monkeypatch.setattr(os, "fdatasync", fails)
             # Another node comes, so the next ring's number must be stored.
-            async with Node(local(ring)):
-                with pytest.raises(NodeFailed, match="No space left on device"):
-                    async for _ in stream:
-                        pass
-                with pytest.raises(NodeFailed, match="No space left on device"):
-                    await node.submit(b"nobody will hear this")
+            async with Node(local(ring)) as other:
+                await view_of(stream, node.process, other.process)
+                await node.submit(b"heard all the same")
+                assert [message.data for message in await messages_of(stream, 1)] == [b"heard all the same"]
+                told = {alarm.kind: alarm.text for _, alarm in node.counters.alarms}
+                assert f"the state folder {tmp_path} cannot be written: No space left" in told[AlarmKind.STORAGE_FAILED]
+                assert AlarmKind.WITHOUT_STORAGE in told and not node.storage_status().is_used
+                monkeypatch.undo()
+                while not node.storage_status().is_used:  # noqa: ASYNC110 (the whole test is bounded in time)
+                    await asyncio.sleep(0.01)
+                assert node.counters.alarms[-1][1].kind is AlarmKind.STORAGE_REPAIRED
 
     run(work())
 
@@ -317,7 +323,7 @@ async def test_damaged_storage_is_told_and_leaves_nothing_open(tmp_path: Path) -
     (tmp_path / "ring_seq.kept").write_bytes(b"\xff" * 9)
     with pytest.raises(UsageError):
         await Node(replace(alone(), state_folder=tmp_path)).start()
-    (tmp_path / "ring_seq.kept").unlink()
+    (tmp_path / "ring_seq.slots").unlink()
     async with Node(replace(alone(), state_folder=tmp_path)) as node:
         assert len(node.members) >= 1
 

@@ -42,10 +42,13 @@ class Cluster:
             encoding="utf-8",
         )
 
-    def start(self, name: str, **environment: str) -> None:
+    def start(self, name: str, *, open_files: int | None = None, **environment: str) -> None:
+        """`open_files`: the limit of them, soft and hard."""
+        limited = [] if open_files is None else ["sh", "-c", f'ulimit -n {open_files}; exec "$@"', "sh"]
         with self.log(name).open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [sys.executable, "-m", "ordercast.cli.main", "daemon", "--config", str(self.file), "--name", name,
+                [*limited,
+                 sys.executable, "-m", "ordercast.cli.main", "daemon", "--config", str(self.file), "--name", name,
                  "--log", "json"],
                 stderr=log,
                 env={**os.environ, **environment},

@@ -31,10 +31,11 @@ from ordercast.order.ring.states.operational import Operational
 from ordercast.order.ring.states.recovery import Recovery
 from ordercast.order.ring.step import Facts, Step
 from ordercast.order.ring.store import Store
+from ordercast.order.ring.timers import Timer
 from ordercast.wire.messages import CommitToken, Member, Token
 from ordercast.wire.run import Run
 
-from .scenes import Gap, LatePacket, Promised, Scene
+from .scenes import DiskBack, Gap, LatePacket, Promised, Scene
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -204,6 +205,37 @@ def _ring_seq_not_stored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Step, "persist", wrong)
 
 
+def _disk_waited_for_without_end(patch: pytest.MonkeyPatch) -> None:
+    """A node whose disk does not answer stands still for ever."""
+    right = Commit.on_timer
+
+    def wrong(self: Commit, timer: Timer, step: Step) -> State:
+        if timer is Timer.STORAGE:
+            step.arm(Timer.STORAGE, step.facts.config.storage_patience_ns)
+            return self
+        return right(self, timer, step)
+
+    patch.setattr(Commit, "on_timer", wrong)
+
+
+def _without_storage_in_silence(patch: pytest.MonkeyPatch) -> None:
+    """A ring seq that is not stored is used, and nobody is told."""
+    patch.setattr(Step, "go_without_storage", lambda self: None)
+
+
+def _storage_back_too_early(patch: pytest.MonkeyPatch) -> None:
+    """Any answer of the disk counts, also one for an older ring seq than the one in use."""
+    right = Step.persisted
+
+    def wrong(self: Step) -> None:
+        storage = self.facts.storage
+        newest, storage.wanted = storage.wanted, storage.written or 0
+        right(self)
+        storage.wanted = newest
+
+    patch.setattr(Step, "persisted", wrong)
+
+
 def _high_delivered_ignored(patch: pytest.MonkeyPatch) -> None:
     right = recovery_plan.plan_from
 
@@ -326,6 +358,20 @@ PLANTED = (
         _large_not_sent_again,
         300,
         frozenset({Promise.SELF_DELIVERY, Promise.WHOLE_MESSAGES, Promise.LIVENESS}),
+    ),
+    PlantedFault("a disk is waited for without end", _disk_waited_for_without_end, 100, frozenset({Promise.LIVENESS})),
+    PlantedFault(
+        "a node goes on without storage and does not say so",
+        _without_storage_in_silence,
+        300,
+        frozenset({Promise.VIEW_MONOTONY}),
+    ),
+    PlantedFault(
+        "storage counts as in use again too early",
+        _storage_back_too_early,
+        1,
+        frozenset({Promise.VIEW_MONOTONY}),
+        scene=DiskBack,
     ),
     PlantedFault("E10: the ring seq is not stored", _ring_seq_not_stored, 300, frozenset({Promise.VIEW_MONOTONY})),
     PlantedFault(

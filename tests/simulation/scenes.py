@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ordercast.model.ids import MILLISECOND, node_of
 from ordercast.model.inputs import Lane
 from ordercast.model.notes import Moved
 from ordercast.model.service import Service
 from ordercast.model.view import ViewKind
+from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.world import World
@@ -175,3 +176,23 @@ class Gap(Scene):
         seq = int(HEADER.unpack_from(packet)[6])
         self.lost = self.lost or seq
         return seq != self.lost
+
+
+_BACK_FAULTS = (
+    (100, FaultKind.FAIL_DISK, 1),
+    (120, FaultKind.CRASH, 3),
+    (300, FaultKind.CRASH, 2),
+    (450, FaultKind.MEND_DISK, 1),
+    (460, FaultKind.CRASH, 1),
+    (500, FaultKind.RESTART, 1),
+)
+
+_BACK = replace(QUIET, faults=tuple(Fault(at * MILLISECOND, kind, node=node) for at, kind, node in _BACK_FAULTS))
+
+
+@dataclass
+class DiskBack(Scene):
+    """n1's disk fails, n3 and n2 crash one after the other: n1 installs two rings that are not stored. The disk works
+    again, and n1 crashes and comes back."""
+
+    options: SimOptions = _BACK

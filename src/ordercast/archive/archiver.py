@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Self
 
 from ordercast.archive.files import GroupFiles
-from ordercast.archive.journal import Journal
+from ordercast.archive.journal import RETRY_MAX_S, RETRY_S, Journal
 from ordercast.archive.keeper import Keeper
 from ordercast.archive.layout import LOCK
 from ordercast.archive.pen import SEGMENT_SIZE
@@ -89,9 +89,10 @@ class Archiver:
     async def _open(self) -> None:
         lock = _locked(self.folder)
         self._stack.callback(os.close, lock)
-        self.journal = Journal(self.options.sync_pause_s)
+        self.journal = Journal(self.options.sync_pause_s, self._tell_of_disk, self._relieve)
+        self._stack.push_async_callback(self.journal.close)
         for group in self._groups:
-            self._keepers[group] = Keeper(group, self.folder, self.journal, self.options.segment_size, self._tell)
+            self._keepers[group] = self._keeper_of(group)
         self._stack.push_async_callback(self._close)
         donor = await self._stack.enter_async_context(Donor(*self.options.serve, self._found))
         connecting = connect(
@@ -105,6 +106,15 @@ class Archiver:
             keeper.begin(self._client.name)
         self._spawn(self._retain())
 
+    def _keeper_of(self, group: str) -> Keeper:
+        try:
+            return Keeper(group, self.folder, self.journal, self.options.segment_size, self._tell)
+        except OSError as error:
+            raise _unusable(self.folder, error) from error
+
+    def _tell_of_disk(self, text: str) -> None:
+        self._tell(f"{self.folder}: {text}")
+
     async def _close(self) -> None:
         for task in list(self._tasks):
             task.cancel()
@@ -112,6 +122,8 @@ class Archiver:
         for keeper in self._keepers.values():
             await keeper.close()
         await self.journal.close()
+        if isinstance(self.journal.failure, OSError):
+            self._tell_of_disk("what came last is not written: the next start takes it from others, or marks the gap")
         for keeper in self._keepers.values():
             keeper.files.close()
 
@@ -125,7 +137,8 @@ class Archiver:
     # The ordered stream
 
     async def run(self) -> None:
-        """Until it is cancelled. OSError when the disk does not write."""
+        """Until it is cancelled. While the disk does not write, nothing is read: everybody waits for this client, or
+        its daemon disconnects it; then it connects again and takes what it missed from others, or marks the gap."""
         wanted = [name for group in self._groups for name in (control_group(group), group)]
         joining = asyncio.ensure_future(self._join(wanted))
         joining.add_done_callback(self._done)
@@ -135,8 +148,18 @@ class Archiver:
                 if not self._client.inbox.size or self._gathered >= GATHER_SIZE:
                     self._hand_over()
                     await self.journal.room()
+                    await self._spool_room()
         finally:
             joining.cancel()
+
+    async def _spool_room(self) -> None:
+        """What waits for its place must have room somewhere."""
+        pause = RETRY_S
+        while crowded := [group for group, keeper in self._keepers.items() if not keeper.has_room]:
+            if pause == RETRY_S:
+                self._tell_of_disk(f"what waits to be written to {', '.join(crowded)} has no room: make some")
+            await asyncio.sleep(pause)
+            pause = min(RETRY_MAX_S, 2 * pause)
 
     async def _join(self, wanted: Sequence[str]) -> None:
         each = GROUPS_MAX - GROUPS_MAX % 2  # a group and its control group are joined together
@@ -201,9 +224,19 @@ class Archiver:
             for keeper in self._keepers.values():
                 await self.retain(keeper)
 
-    async def retain(self, keeper: Keeper) -> None:
+    def _relieve(self) -> None:
+        """On the journal's thread, while the disk is full: what need not be kept goes."""
+        for keeper in self._keepers.values():
+            self._retained(keeper)
+
+    def _retained(self, keeper: Keeper) -> list[Path]:
+        if self.options.keep_size is None and self.options.keep_s is None:
+            return []
         older_than = None if self.options.keep_s is None else time.time() - self.options.keep_s
-        removed = await self.journal.do(keeper.files, lambda: keeper.files.retain(self.options.keep_size, older_than))
+        return keeper.files.retain(self.options.keep_size, older_than)
+
+    async def retain(self, keeper: Keeper) -> None:
+        removed = await self.journal.do(keeper.files, lambda: self._retained(keeper))
         if removed:
             self._tell(f"{keeper.group}: {len(removed)} old segments were removed")
 
@@ -221,9 +254,16 @@ class Archiver:
         self._tell(f"{why}; looking for a daemon …")
 
 
+def _unusable(folder: Path, error: OSError) -> UsageError:
+    return UsageError(f"{folder} cannot be used: {error.strerror}; make room there, or choose another with --dir")
+
+
 def _locked(folder: Path) -> int:
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise _unusable(folder, error) from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

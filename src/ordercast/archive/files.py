@@ -2,13 +2,14 @@
 
 Every branch is appended to and never written over. A new segment begins where the frames say so; the one before is
 synced first. `sync` makes everything safe that was appended, then moves the tip, so that nobody reads what a power
-failure could take back.
+failure could take back. When the disk refuses something, `back` leads to what was safe: from there all is tried again.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,6 +60,7 @@ class BranchFiles:
     durable: int
     open: _Open | None = None
     is_touched: bool = False
+    safe: tuple[Path, int] | None = None  # the last segment and its size, as it was when everything was safe
 
 
 class GroupFiles:
@@ -119,11 +121,10 @@ class GroupFiles:
             _sync_folder(self.folder)
             self.tree[branch.name] = branch
             self._branches[branch.name] = BranchFiles(path, branch.base, branch.base)
-        if is_own and branch.name not in own_of(self.folder)[-1:]:
-            with (self.folder / OWN).open("a") as file:
-                file.write(branch.name + "\n")
-                file.flush()
-                os.fsync(file.fileno())
+        own = own_of(self.folder)
+        if is_own and branch.name not in own[-1:]:
+            _write_whole(self.folder / OWN, "".join(f"{name}\n" for name in (*own, branch.name)).encode())
+            _sync_folder(self.folder)
 
     def append(self, branch: str, frames: Sequence[bytes], start: Start | None, *, is_own: bool) -> None:
         """Frames in a row; with `start` a new segment begins with the first of them. What is there already is the same:
@@ -146,17 +147,15 @@ class GroupFiles:
             files.open = _reopened(last[-1][1])
             return
         _close(files.open)
+        files.open = None
         if header.first != files.last + 1:  # what comes before is gone everywhere: what is here of it goes too
             for _, path in last:
                 _remove(path)
         path = segment_path(files.path, header.first)
         known = start or EMPTY
         opening = start_bytes(Start(header.first, known.view, known.sinks))
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
-        index = os.open(path.with_suffix(INDEX), os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
-        os.write(file, opening)
+        files.open = _begun(path, opening)
         _sync_folder(files.path)
-        files.open = _Open(file, index, path, len(opening), -1)
 
     def move_tip(self, place: Place) -> None:
         """What was fetched is one's own history now."""
@@ -168,10 +167,25 @@ class GroupFiles:
             if files.is_touched and files.open is not None:
                 os.fdatasync(files.open.file)
                 files.durable, files.is_touched = files.last, False
+                files.safe = files.open.path, files.open.size
         if self._tip_wanted is not None and self._tip_wanted != self.tip:
+            _write_all(self._tip_file, [tip_bytes(self._tip_wanted)], 0)
             self.tip = self._tip_wanted
-            os.pwrite(self._tip_file, tip_bytes(self.tip), 0)
         return self.tip
+
+    def back(self) -> None:
+        """After an OSError: everything is as it was when it was last safe. What was appended since has to come again,
+        also that which seemed to be written: after a failure nobody knows what a disk has."""
+        for files in self._branches.values():
+            _drop(files.open)
+            files.open = None
+            for first, path in segments_of(files.path):
+                if first > files.durable:
+                    _remove(path)
+            if files.safe is not None and files.safe[0].exists():
+                os.truncate(*files.safe)
+            files.last, files.is_touched = files.durable, False
+        self._tip_wanted = self.tip
 
     def retain(self, size_max: int | None, older_than: float | None) -> list[Path]:
         """Remove segments that were last written before `older_than`, and the oldest until the rest has at most
@@ -194,7 +208,7 @@ class GroupFiles:
     def close(self) -> None:
         self.sync()
         for files in self._branches.values():
-            _close(files.open)
+            _drop(files.open)
             files.open = None
         os.close(self._tip_file)
 
@@ -219,16 +233,19 @@ def _write(files: BranchFiles, wanted: Sequence[tuple[Header, bytes]]) -> None:
     _write_all(segment.file, [frame for _, frame in wanted])
     segment.size = at
     if marks:
-        os.write(segment.index, b"".join(marks))
+        _write_all(segment.index, [b"".join(marks)])
     files.last, files.is_touched = wanted[-1][0].last, True
 
 
-def _write_all(file: int, frames: Sequence[bytes]) -> None:
-    for at in range(0, len(frames), 512):
-        chunk = frames[at : at + 512]
-        written, total = os.writev(file, chunk), sum(map(len, chunk))
-        while written < total:
-            written += os.write(file, memoryview(b"".join(chunk))[written:])
+def _write_all(file: int, frames: Sequence[bytes], at: int | None = None) -> None:
+    """Behind what is there, or at a place."""
+    for number in range(0, len(frames), 512):
+        chunk = frames[number : number + 512]
+        written = os.writev(file, chunk) if at is None else os.pwritev(file, chunk, at)
+        total = sum(map(len, chunk))
+        while written < total:  # a disk that is full takes a part first, and refuses the rest
+            rest = memoryview(b"".join(chunk))[written:]
+            written += os.write(file, rest) if at is None else os.pwrite(file, rest, at + written)
 
 
 def _recovered(path: Path, base: int) -> BranchFiles:
@@ -248,22 +265,31 @@ def _recovered(path: Path, base: int) -> BranchFiles:
             end, number = at + header.size, header.last
         if end < len(data):
             os.truncate(last_path, end)
-        return BranchFiles(path, number, number)
+        return BranchFiles(path, number, number, safe=(last_path, end))
     return BranchFiles(path, base, base)
 
 
+def _begun(path: Path, opening: bytes) -> _Open:
+    flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+    with ExitStack() as undo:
+        file = os.open(path, flags, 0o644)
+        undo.callback(os.close, file)
+        index = os.open(path.with_suffix(INDEX), flags, 0o644)
+        undo.callback(os.close, index)
+        _write_all(file, [opening])
+        undo.pop_all()
+    return _Open(file, index, path, len(opening), -1)
+
+
 def _reopened(path: Path) -> _Open:
-    file = os.open(path, os.O_RDWR | os.O_APPEND)
-    index = path.with_suffix(INDEX)
     marks = rebuilt_index(path)
-    _write_whole(index, b"".join(map(mark_bytes, marks)))
-    return _Open(
-        file,
-        os.open(index, os.O_RDWR | os.O_APPEND),
-        path,
-        os.fstat(file).st_size,
-        marks[-1].offset if marks else -1,
-    )
+    _write_whole(path.with_suffix(INDEX), b"".join(map(mark_bytes, marks)))
+    with ExitStack() as undo:
+        file = os.open(path, os.O_RDWR | os.O_APPEND)
+        undo.callback(os.close, file)
+        index = os.open(path.with_suffix(INDEX), os.O_RDWR | os.O_APPEND)
+        undo.pop_all()
+    return _Open(file, index, path, os.fstat(file).st_size, marks[-1].offset if marks else -1)
 
 
 def rebuilt_index(path: Path) -> list[Mark]:
@@ -302,6 +328,11 @@ def state_at_end(path: Path) -> Start:
 def _close(segment: _Open | None) -> None:
     if segment is not None:
         os.fdatasync(segment.file)
+        _drop(segment)
+
+
+def _drop(segment: _Open | None) -> None:
+    if segment is not None:
         os.close(segment.file)
         os.close(segment.index)
 

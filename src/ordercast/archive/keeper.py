@@ -55,6 +55,11 @@ class Keeper:
         return self._lineage.place if self._lineage.is_settled else None
 
     @property
+    def has_room(self) -> bool:
+        """For more that has to wait for its place."""
+        return self._spool.has_room()
+
+    @property
     def waiting(self) -> int:
         return self._lineage.waiting
 

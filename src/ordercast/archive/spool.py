@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import tempfile
+from io import FileIO
 from pathlib import Path
-from typing import IO
 
 from ordercast.archive.entries import Item
 from ordercast.model.events import Batch
 
 MEMORY_SIZE = 32 << 20
+PROBE_SIZE = 1 << 20  # of room that must be there before more is put on a disk that was full
 
 
 class Spooled(Batch):
@@ -29,9 +31,10 @@ class Spooled(Batch):
 class Spool:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._file: IO[bytes] | None = None
+        self._file: FileIO | None = None
         self._end = 0
         self._in_memory = 0
+        self._is_full = False  # the disk refused the last that was to be put there
 
     def put(self, item: Item) -> Item:
         """What is to wait in its stead."""
@@ -41,14 +44,34 @@ class Spool:
         if self._in_memory + size <= MEMORY_SIZE:
             self._in_memory += size
             return item
-        if self._file is None:
-            self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 (it lives as long as something waits)
         columns = pickle.dumps((list(item.data), bytes(item.services)), protocol=pickle.HIGHEST_PROTOCOL)
-        self._file.seek(self._end)
-        self._file.write(columns)
+        try:
+            self._write(columns)
+        except OSError:  # it waits in memory after all; nobody should bring more
+            self._is_full = True
+            return item
         spooled = Spooled(item, self._end, len(columns))
         self._end += len(columns)
         return spooled
+
+    def _write(self, columns: bytes) -> None:
+        if self._file is None:
+            file = tempfile.TemporaryFile(dir=self._folder, buffering=0)  # noqa: SIM115 (it outlives this call)
+            assert isinstance(file, FileIO)
+            self._file = file
+        written = 0
+        while written < len(columns):
+            written += os.pwrite(self._file.fileno(), memoryview(columns)[written:], self._end + written)
+
+    def has_room(self) -> bool:
+        """For more than what memory takes; once the disk has refused something, it is asked."""
+        if self._is_full:
+            try:
+                self._write(bytes(PROBE_SIZE))
+                self._is_full = False
+            except OSError:
+                pass
+        return not self._is_full
 
     def get(self, item: Item) -> Item:
         if not isinstance(item, Spooled):
@@ -62,4 +85,4 @@ class Spool:
         """Nothing waits any more."""
         if self._file is not None:
             self._file.close()
-        self._file, self._end, self._in_memory = None, 0, 0
+        self._file, self._end, self._in_memory, self._is_full = None, 0, 0, False

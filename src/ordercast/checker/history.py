@@ -34,6 +34,7 @@ from ordercast.trace.records import (
     Noted,
     Saturated,
     Started,
+    StorageTurned,
     Submitted,
     SubmittedMessage,
     Unrecorded,
@@ -116,6 +117,7 @@ class History:
             Saturated: self._on_saturated,
             Ended: self._on_ended,
             Unrecorded: self._on_unrecorded,
+            StorageTurned: self._on_storage_turned,
         }
 
     def observe(self, event: Event) -> None:
@@ -306,7 +308,7 @@ class History:
 
     def _on_installed(self, event: Installed) -> None:
         life = self._life(event.process)
-        life.stays.append(Stay(event.view))
+        life.stays.append(Stay(event.view, is_stored=life.has_storage))
         life.view, life.run = event.view.id, None
         life.submitted_before_view = len(life.submitted)
 
@@ -321,6 +323,13 @@ class History:
 
     def _on_noted(self, event: Noted) -> None:
         """Notes explain; nothing is judged by them."""
+
+    def _on_storage_turned(self, event: StorageTurned) -> None:
+        life = self._life(event.process)
+        life.has_storage = event.in_use
+        if event.in_use:
+            for stay in life.stays:
+                stay.is_stored = True
 
     def _on_healed(self, event: Healed) -> None:
         self.healed = event

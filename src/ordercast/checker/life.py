@@ -42,6 +42,7 @@ class Stay:
     view: View | None
     runs: list[Run] = field(default_factory=list)  # one, unless the engine mixes rings
     misnamed: list[RingId] = field(default_factory=list)  # other views that deliveries made here claimed to be in
+    is_stored: bool = True  # its seq is on stable storage, as far as the process said
 
     @property
     def numbers(self) -> list[int]:
@@ -78,6 +79,7 @@ class Life:
     run: Run | None = None  # the last of the current stay
     ring: RingId = NO_RING  # ring of origin of the last delivery
     ring_count: int = 0  # how many of that ring were delivered
+    has_storage: bool = True  # it has not said that it goes on without
     crashed: bool = False
     departed: bool = False
 

@@ -2,6 +2,7 @@
 
 At each process the ids of views strictly rise, and so do their positions. A node that comes back with its storage
 begins above every ring that it had installed before; one that lost it starts anew, and binds its later lives alone.
+Rings that were installed while the process said that it had no storage bind nobody, until it uses storage again.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class ViewMonotony(Checker):
         rings = [view.id for view in life.regular_views()]
         if not rings:
             return
+        stored = [stay.id for stay in life.stays if stay.is_regular and stay.is_stored]
         if node in remembered and rings[0].seq <= remembered[node]:
             what = f"the first view after a restart, but an earlier life had installed a ring of seq {remembered[node]}"
             yield self.witness(what, life.process, view=rings[0])
-        remembered[node] = max(remembered.get(node, 0), *(ring.seq for ring in rings))
+        remembered[node] = max([remembered.get(node, 0), *(ring.seq for ring in stored)])

@@ -109,11 +109,16 @@ def _host_and_port(text: str) -> tuple[str, int]:
 
 def _teller(as_json: bool) -> Any:
     def tell(text: str) -> None:
-        if as_json:
-            sys.stdout.write(json.dumps({"time": time.time(), "text": text}) + "\n")
-            sys.stdout.flush()
-        else:
-            note(text, always=True)
+        try:
+            if as_json:
+                sys.stdout.write(json.dumps({"time": time.time(), "text": text}) + "\n")
+                sys.stdout.flush()
+            else:
+                note(text, always=True)
+        except BrokenPipeError:
+            raise
+        except OSError:
+            pass  # the log lies on a full disk, too
 
     return tell
 

@@ -103,8 +103,22 @@ def _lines(status: Document) -> Iterator[tuple[str, str | Text]]:
         yield "pauses", f"{pauses['count']}, the longest {_time(pauses['longest_ns'])}{last}"
     refused = ", ".join(f"{count:,} {why}" for why, count in status["refused"].items() if count)
     yield "refused", refused or "nothing"
+    if "storage" in status:
+        yield "state", _storage(status["storage"])
     trace = status["trace"]
     yield "trace", f"{trace['level']}, in {trace['folder']}" if trace["folder"] else trace["level"]
+
+
+def _storage(storage: Document) -> Text:
+    if storage["folder"] is None:
+        return Text("nothing is kept")
+    free = "" if storage["free"] is None else f", {storage['free']:.0%} free"
+    text = Text(f"{storage['folder']}{free}")
+    if not storage["is_used"]:
+        text.append(", NOT IN USE", style="bold red")
+    if storage["error"]:
+        text.append(f": {storage['error']}", style="bold red")
+    return text
 
 
 def _members(ring: Document) -> Text:

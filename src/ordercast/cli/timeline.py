@@ -28,6 +28,7 @@ from ordercast.trace.records import (
     Noted,
     Saturated,
     Started,
+    StorageTurned,
     Submitted,
 )
 
@@ -75,7 +76,7 @@ class Timeline:
 
     def strike(self, at: int, fault: Fault) -> None:
         later = ", at its next write to stable storage" if fault.kind.value.endswith("write") else ""
-        is_repair = fault.kind in (FaultKind.HEAL, FaultKind.RESTART)
+        is_repair = fault.kind in (FaultKind.HEAL, FaultKind.RESTART, FaultKind.MEND_DISK)
         self.entries.append(Entry(at, EntryKind.REPAIR if is_repair else EntryKind.FAULT, f"{fault}{later}"))
         if fault.kind in (FaultKind.CRASH, FaultKind.LOSE_DISK):
             self._struck = (at, fault.node)
@@ -107,6 +108,9 @@ class Timeline:
                 self._install(event)
             case Noted():
                 self._note(event)
+            case StorageTurned(in_use=in_use):
+                text = "uses stable storage again" if in_use else "goes on without stable storage"
+                self._add(event.at, EntryKind.LIFE, text, event.process)
             case Healed() | Saturated() | Ended():
                 self._cluster(event)
 

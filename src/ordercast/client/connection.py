@@ -275,6 +275,8 @@ class Client(Member):
         while True:
             await asyncio.sleep(self._pause)
             self._pause = min(RETRY_MAX_S, max(RETRY_MIN_S, 2 * self._pause))
+            if self.inbox.is_behind:  # each session may bring as much: who does not read gets no other
+                continue
             try:
                 await self.open(again=True)
                 break

@@ -14,6 +14,7 @@ from ordercast.model.quantities import size_text
 
 LAG_NS = 100 * MILLISECOND
 SILENCE_NS = 10 * SECOND
+FREE_MIN = 0.01  # of a file system
 ADVICE_ON_REFUSALS = {
     Refusal.OTHER_CLUSTER: "give each cluster a multicast group and port of its own",
     Refusal.OTHER_VERSION: "some node runs another version of Ordercast",
@@ -35,6 +36,7 @@ def _warnings(status: Status) -> Iterator[str]:
             yield f"{network.name} is {network.state}: see the alarms, and `ordercast networks explain`"
     yield from _refusals(status)
     yield from _time(status)
+    yield from _storage(status)
     if status.trace.error:
         yield f"the trace is not written: {status.trace.error}"
 
@@ -74,6 +76,19 @@ def _refusals(status: Status) -> Iterator[str]:
     for kind, hint in ADVICE_ON_REFUSALS.items():
         if count := status.refused.get(kind.value):
             yield f"{counted(count, 'packet')} refused ({kind.value}): {hint}"
+
+
+def _storage(status: Status) -> Iterator[str]:
+    storage = status.storage
+    if storage.error is not None:
+        yield f"the state folder {storage.folder} cannot be written: {storage.error}; see to the disk"
+    if not storage.is_used:
+        yield (
+            "this node goes on without stable storage: if it restarts before the disk works again, its views may be "
+            "numbered lower than before"
+        )
+    if storage.free is not None and storage.free < FREE_MIN:
+        yield f"the file system of the state folder {storage.folder} has {storage.free:.1%} free: make room"
 
 
 def _time(status: Status) -> Iterator[str]:

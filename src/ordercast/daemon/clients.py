@@ -20,6 +20,7 @@ from typing import Any, Self
 
 from ordercast.daemon import management
 from ordercast.daemon.config import ClientsConfig
+from ordercast.daemon.descriptors import STRANGERS_MAX
 from ordercast.daemon.host import GroupHost, Parcel
 from ordercast.groups.layer import Run, join_payload, leave_payload
 from ordercast.model.errors import UsageError, WireError
@@ -32,7 +33,6 @@ from ordercast.stream.addresses import TcpAddress, UnixAddress, is_trusted, sock
 
 GREETING_S = 10.0  # in which a client must have said who it is
 GREETING_SIZE_MAX = 512  # bytes
-STRANGERS_MAX = 1000  # connections that have not said it, or that are being closed
 LINGER_S = 60.0  # a client that is being closed may take so long to read the reason
 FAREWELL_S = 1.0  # and so long when the daemon ends
 WRITE_SIZE_MAX = 1 << 18  # bytes that the transport holds before the rest waits within the bound of the policy
@@ -48,9 +48,10 @@ _log = logging.getLogger(__name__)
 class ClientServer:
     """Serves clients of a host while it is entered."""
 
-    def __init__(self, host: GroupHost, config: ClientsConfig) -> None:
+    def __init__(self, host: GroupHost, config: ClientsConfig, strangers_max: int = STRANGERS_MAX) -> None:
         self._host = host
         self._config = config
+        self.strangers_max = strangers_max
         self._servers: list[asyncio.Server] = []
         self._path: Path | None = None
         self._look: asyncio.TimerHandle | None = None
@@ -231,7 +232,7 @@ class Connection(asyncio.BufferedProtocol):
             sock = transport.get_extra_info("socket")
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        if self._server.strangers > STRANGERS_MAX:
+        if self._server.strangers > self._server.strangers_max:
             self.abort()
 
     def get_buffer(self, sizehint: int) -> memoryview:

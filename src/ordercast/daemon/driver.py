@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
 from time import monotonic_ns
 from typing import Protocol, assert_never
 
@@ -74,6 +76,7 @@ class Driver:
         self._read_at = 0  # when something last came
         self._brought_lone = False  # and it was a lone packet, not yet seen by the application
         self._lag = (0, 0)  # the longest of late: how late a timer was, and when
+        self._is_storage_failing = False
 
     @property
     def loop_lag_ns(self) -> int:
@@ -178,13 +181,15 @@ class Driver:
         self._receive(packets, now)
 
     def _written(self, key: str, error: OSError | None) -> None:
+        """A write that failed is tried again: how long it is waited for is the engine's decision."""
         if self._is_stopped:
             return
-        if error is not None:
-            self._application.on_failure(error)
-            return
         now = _now()
-        self._protected(lambda: self._engine.persisted(key, now), now)
+        if (error is not None) != self._is_storage_failing:
+            self._is_storage_failing = error is not None
+            self._raise(storage_alarm(self._storage.folder, error), now)
+        if error is None:
+            self._protected(lambda: self._engine.persisted(key, now), now)
 
     def _protected(self, step: Callable[[], list[Effect]], now: Instant) -> None:
         """A step that fails ends the node: an engine that broke in the middle must not go on."""
@@ -250,7 +255,8 @@ class Driver:
 
     def _persist(self, effect: Persist) -> None:
         def done(error: OSError | None) -> None:
-            self._loop.call_soon_threadsafe(self._written, effect.key, error)
+            with suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self._written, effect.key, error)
 
         self._storage.write(effect.key, effect.value, done)
 
@@ -271,6 +277,14 @@ class Driver:
             counters.longest_pause_ns = max(counters.longest_pause_ns, alarm.duration)
             counters.last_pause_at = now
         self._application.on_alarm(alarm, now)
+
+
+def storage_alarm(folder: Path | None, error: OSError | None) -> Alarm:
+    if error is None:
+        return Alarm(AlarmKind.STORAGE_REPAIRED, f"the state folder {folder} is written again")
+    why = error.strerror or error
+    text = f"the state folder {folder} cannot be written: {why}; see to the disk; it is tried again until it works"
+    return Alarm(AlarmKind.STORAGE_FAILED, text)
 
 
 def _now() -> Instant:

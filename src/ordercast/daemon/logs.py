@@ -75,7 +75,8 @@ def describe(**common: Any) -> None:
 
 
 def start_logging(style: str, stream: TextIO | None = None, **common: Any) -> None:
-    """Sends everything below `ordercast` to a stream, stderr by default; `common` is in every JSON line."""
+    """Sends everything of `ordercast` and of the event loop to a stream, stderr by default; `common` is in every JSON
+    line."""
     stream = stream or sys.stderr
     handler = logging.StreamHandler(stream)
     if style == "json":
@@ -84,7 +85,8 @@ def start_logging(style: str, stream: TextIO | None = None, **common: Any) -> No
         handler.setFormatter(JournalFormatter())
     else:
         handler.setFormatter(TextFormatter(colours=stream.isatty() and "NO_COLOR" not in os.environ))
-    logger = logging.getLogger(ROOT)
-    logger.handlers[:] = [handler]
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
+    for name in (ROOT, "asyncio"):
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [handler]
+        logger.setLevel(logging.INFO)
+        logger.propagate = False

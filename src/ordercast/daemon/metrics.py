@@ -152,6 +152,18 @@ METRICS = (
         _one(lambda s: s.pauses.loop_lag_ns / SECOND),
     ),
     Metric(
+        "storage_used",
+        "gauge",
+        "1 while stable storage is in use, 0 while the node goes on without it",
+        _one(lambda s: s.storage.is_used),
+    ),
+    Metric(
+        "storage_free_ratio",
+        "gauge",
+        "Part of the state folder's file system that is free",
+        lambda s: [] if s.storage.free is None else [({}, s.storage.free)],
+    ),
+    Metric(
         "network_good",
         "gauge",
         "1 while one of several networks is good, 0 while it is faulty or on trial",

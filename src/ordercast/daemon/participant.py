@@ -19,7 +19,7 @@ from ordercast.daemon.config import NodeConfig, TraceLevel, peer_from
 from ordercast.daemon.counters import Counters
 from ordercast.daemon.driver import Driver
 from ordercast.daemon.sockets import Sockets
-from ordercast.daemon.status_parts import ClientsStatus
+from ordercast.daemon.status_parts import ClientsStatus, StorageStatus
 from ordercast.daemon.storage import FolderStorage, MemoryStorage, Storage
 from ordercast.model.effects import Alarm, AlarmKind, Deliver, Enlisted, InstallView
 from ordercast.model.errors import UsageError
@@ -34,7 +34,7 @@ from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.outbox import OVERHEAD
 from ordercast.stream.inbox import MESSAGE_OVERHEAD, Inbox
-from ordercast.trace.records import STAMP_SIZE, STAMPED, Crashed, Departed, Installed, Noted, Started
+from ordercast.trace.records import STAMP_SIZE, STAMPED, Crashed, Departed, Installed, Noted, Started, StorageTurned
 from ordercast.trace.records import Event as TraceEvent
 
 if TYPE_CHECKING:
@@ -115,6 +115,7 @@ class Participant(ABC):
             undo.callback(self._forget, self._driver)
             self._opened()
             self.started_at = self.now()
+            self.counters.alarms += [(self.started_at, alarm) for alarm in self._storage.alarms]
             self._record(Started(self.started_at, self.process, self.engine.promises, self._storage.kept))
             listed = self.config.roster
             self._driver.start()
@@ -354,6 +355,15 @@ class Participant(ABC):
     def clients_status(self) -> ClientsStatus:
         return ClientsStatus()
 
+    def storage_status(self) -> StorageStatus:
+        storage = self._storage
+        return StorageStatus(
+            None if storage.folder is None else str(storage.folder),
+            not self.engine.is_without_storage,
+            None if storage.error is None else storage.error.strerror or str(storage.error),
+            storage.free,
+        )
+
     def name_of(self, process: ProcessId) -> str:
         try:
             return self.config.peer(node_of(process)).name
@@ -393,8 +403,10 @@ class Participant(ABC):
     def on_room(self) -> None:
         self._has_room.set()
 
-    def on_alarm(self, alarm: Alarm, at: Instant) -> None:  # noqa: B027 (the driver has counted it)
-        pass
+    def on_alarm(self, alarm: Alarm, at: Instant) -> None:
+        """The driver has counted it."""
+        if alarm.process is not None and alarm.kind in (AlarmKind.WITHOUT_STORAGE, AlarmKind.STORAGE_REPAIRED):
+            self._record(StorageTurned(at, self.process, alarm.kind is AlarmKind.STORAGE_REPAIRED))
 
     def on_note(self, note: Note, at: Instant) -> None:
         if self._recording is not None:

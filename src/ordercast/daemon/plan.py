@@ -12,6 +12,7 @@ from typing import Any
 
 from ordercast.daemon.config import LOCAL_NODES_MAX, NodeConfig, TraceLevel, Transport
 from ordercast.daemon.config_file import buffer_needed, is_own_address
+from ordercast.daemon.descriptors import limit_possible, room_from, room_remark
 from ordercast.model.quantities import duration_text, size_text
 from ordercast.stream.addresses import socket_path
 
@@ -50,14 +51,16 @@ class Plan:
         return asdict(self)
 
 
-def plan_of(config: NodeConfig, limit_file: Path = RMEM_MAX) -> Plan:
+def plan_of(config: NodeConfig, limit_file: Path = RMEM_MAX, open_files: int | None = None) -> Plan:
     ring, network = config.ring, config.network
     address, tokens_at, data_at = _addresses(config)
     limit = _limit(limit_file)
     sysctl = None
     if limit is not None and limit < network.buffer_size:
         sysctl = f"sysctl -w net.core.rmem_max={network.buffer_size}"
-    status = config.status
+    status, sessions_max = config.status, config.clients.sessions_max
+    files_limit = limit_possible() if open_files is None else open_files
+    remarks = [*_remarks(config, address), room_remark(room_from(files_limit, sessions_max), sessions_max)]
     trace = "off" if config.trace.level is TraceLevel.OFF else f"{config.trace.level.value}, in {config.trace.folder}"
     return Plan(
         name=config.name,
@@ -83,7 +86,7 @@ def plan_of(config: NodeConfig, limit_file: Path = RMEM_MAX) -> Plan:
         sysctl=sysctl,
         state_folder=None if config.state_folder is None else str(config.state_folder),
         trace=trace,
-        remarks=tuple(_remarks(config, address)),
+        remarks=tuple(remark for remark in remarks if remark),
         buffer_remark=_buffer_remark(config, limit),
     )
 

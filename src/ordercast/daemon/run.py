@@ -10,7 +10,7 @@ import logging
 import signal
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from ordercast import __version__
@@ -19,9 +19,11 @@ from ordercast.daemon.advice import ADVICE_ON_REFUSALS, counted
 from ordercast.daemon.clients import ClientServer
 from ordercast.daemon.config import PORT, NodeConfig
 from ordercast.daemon.config_file import STATUS_PORT, load_config
+from ordercast.daemon.descriptors import raise_limit, room_from, room_text
 from ordercast.daemon.host import GroupHost
 from ordercast.daemon.http import StatusServer
 from ordercast.daemon.logs import describe, fields
+from ordercast.daemon.loop_errors import LoopErrors
 from ordercast.daemon.plan import plan_of
 from ordercast.daemon.status import Meter, ObservedNode, refusals, status_of, view_change
 from ordercast.daemon.status_parts import Refusal, change_text
@@ -40,6 +42,9 @@ _log = logging.getLogger(__name__)
 
 async def run_daemon(config: NodeConfig, notifier: Notifier) -> None:
     """Returns after an orderly leave; UsageError when it cannot start, NodeFailed when it ended by itself."""
+    room = room_from(raise_limit(), config.clients.sessions_max)
+    within = replace(config.clients, sessions_max=room.sessions_max)
+    asyncio.get_running_loop().set_exception_handler(LoopErrors())
     async with AsyncExitStack() as stack:
         node = GroupHost(config, lambda view: reporter.on_view(view))
         if config.source is not None:
@@ -48,9 +53,10 @@ async def run_daemon(config: NodeConfig, notifier: Notifier) -> None:
         await stack.enter_async_context(node)
         describe(node=node.config.name)
         reporter.started()
-        clients = await stack.enter_async_context(ClientServer(node, config.clients))
+        clients = await stack.enter_async_context(ClientServer(node, within, room.strangers_max))
         addresses = [str(address) for address in clients.addresses]
         _log.info("clients at %s", " and ".join(addresses), extra=fields(clients=addresses))
+        _log.info("%s", room_text(room), extra=fields(sessions_max=room.sessions_max, open_files=room.limit))
         port = config.status.port
         if port is not None:
             server = await stack.enter_async_context(StatusServer(node, config.status.address, own_port(node, port)))

@@ -29,6 +29,7 @@ from ordercast.daemon.status_parts import (
     RingStatus,
     SocketsStatus,
     Status,
+    StorageStatus,
     TokenStatus,
     Totals,
     TraceStatus,
@@ -103,6 +104,7 @@ class ObservedNode(Protocol):
     @property
     def trace_error(self) -> str | None: ...
     def clients_status(self) -> ClientsStatus: ...
+    def storage_status(self) -> StorageStatus: ...
     def now(self) -> Instant: ...
     def name_of(self, process: ProcessId) -> str: ...
 
@@ -169,6 +171,7 @@ def status_of(node: ObservedNode, meter: Meter | None = None) -> Status:
             node.loop_lag_ns,
         ),
         trace=_trace(node),
+        storage=node.storage_status(),
         refused=refusals(counters),
         occurred=dict(sorted(counters.occurred.items())),
         moves=dict(sorted(counters.moves.items())),

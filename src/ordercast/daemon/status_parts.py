@@ -195,6 +195,16 @@ class TraceStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class StorageStatus:
+    """Stable storage."""
+
+    folder: str | None = None  # None: nothing is kept
+    is_used: bool = True  # False: the node went on without it
+    error: str | None = None  # of the last write, if it failed
+    free: float | None = None  # part of the file system that is free, where known
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     at: datetime
     uptime_ns: int
@@ -215,6 +225,7 @@ class Status:
     alarms: tuple[AlarmStatus, ...]
     networks: tuple[NetworkStatus, ...] = ()  # where there are several
     nodes: NodesStatus | None = None  # None where the cluster has no node list
+    storage: StorageStatus = StorageStatus()
     warnings: tuple[str, ...] = ()  # what a person should look at, one sentence each
 
     def document(self) -> dict[str, Any]:

@@ -1,35 +1,61 @@
 """Stable storage: what a process must not forget, one small file per key, synced before anybody relies on it.
 
-Writes go to one thread, so that no disk ever stops the event loop, and in order. A folder belongs to one process at a
-time. Without a folder nothing is kept: that is sound, because every start is a new process, with an incarnation that
-never was before.
+Values are written in place (`slots.py`) by one thread, so that no disk ever stops the event loop. A write that fails is
+tried again, at growing intervals, until it succeeds or a newer one of its key takes its place: no failure of a disk
+ends a process. A folder belongs to one process at a time; a folder that is removed while it is in use is made anew.
+
+Without a folder nothing is kept: that is sound, because every start is a new process, with an incarnation that never
+was before. For the same reason storage that is damaged does not keep a node from starting: it starts as one that lost
+its storage would, with an alarm. To refuse would turn a few bad bytes into an outage until somebody removes them.
 """
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
+import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from ordercast.daemon.slots import HEAD, SUFFIX, Slots
+from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import INCARNATION_MAX, Incarnation
+from ordercast.model.ids import INCARNATION_MAX, MILLISECOND, Incarnation
+from ordercast.order.ring.rosters import ROSTER_KEY
+from ordercast.order.ring.step import RING_SEQ_KEY
+
+SMALL, LARGE = 4 << 10, 64 << 10  # sizes of slots
+KEYS: Mapping[str, int] = {
+    RING_SEQ_KEY: SMALL,
+    ROSTER_KEY: LARGE,
+}  # room for these is set aside at the start; other keys have LARGE slots
+RETRY_S, RETRY_MAX_S = 0.1, 5.0
+LOOK_EVERY_S = 10.0  # at the room on the file system
+CLOSE_S = 2.0  # how long a disk that hangs is waited for at the end
 
 _INCARNATION = "incarnation"
+_EARLIER_SUFFIX = ".kept"  # the value as a whole file, as earlier versions wrote it
 _last_incarnation = 0
+
+# Called from any thread: with the error, whenever the write has failed and will be tried again; with None once the
+# value, or a newer one of the same key, is safe.
+Done = Callable[[OSError | None], None]
 
 
 class Storage(Protocol):
     stored: dict[str, bytes]
     incarnation: Incarnation
-    kept: bool  # an earlier life left something for the engine
+    kept: bool  # an earlier life left a ring seq for the engine
+    alarms: list[Alarm]  # on what was found at the start
+    folder: Path | None
+    error: OSError | None  # of the last write, if it failed
+    free: float | None  # part of the file system that is free, as far as known
 
-    def write(self, key: str, value: bytes, done: Callable[[OSError | None], None]) -> None:
-        """Calls `done` from any thread, once the value is safe or has failed to become so."""
+    def write(self, key: str, value: bytes, done: Done) -> None: ...
 
     def close(self) -> None: ...
 
@@ -41,77 +67,220 @@ class MemoryStorage:
         self.stored: dict[str, bytes] = {}
         self.incarnation = _incarnation_after(0)
         self.kept = False
+        self.alarms: list[Alarm] = []
+        self.folder: Path | None = None
+        self.error: OSError | None = None
+        self.free: float | None = None
 
-    def write(self, key: str, value: bytes, done: Callable[[OSError | None], None]) -> None:
+    def write(self, key: str, value: bytes, done: Done) -> None:
         done(None)
 
     def close(self) -> None:
         pass
 
 
+@dataclass(slots=True)
+class _Write:
+    value: bytes
+    dones: list[Done] = field(default_factory=list)  # of those whose place it has taken, too
+
+
 class FolderStorage:
     def __init__(self, folder: Path) -> None:
         """Opens it and begins a new incarnation; slow, since that is synced. UsageError says what is in the way."""
-        self._folder = folder
+        self.folder: Path | None = folder
+        self.error: OSError | None = None
+        self.alarms: list[Alarm] = []
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._files = _Files(folder, KEYS)
         except OSError as error:
-            raise UsageError(
-                f"the state folder {folder} cannot be used: {error.strerror}; make it writable, or choose another"
-            ) from error
+            what = f"the state folder {folder} cannot be used: {error.strerror}"
+            raise UsageError(f"{what}; make it writable, give it room, or choose another") from error
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(self._lock)
-            raise UsageError(f"the state folder {folder} is in use by another node: give each its own") from error
-        try:
-            self.stored = {path.stem: path.read_bytes() for path in folder.glob("*.kept")}
-            last = int.from_bytes(self.stored.pop(_INCARNATION, b""), "big")
-            self.kept = bool(self.stored)  # a life that was killed before it stored anything is as good as none
-            self.incarnation = _incarnation_after(last)
-            self._write(_INCARNATION, self.incarnation.to_bytes(8, "big"))
+            self._begin(folder)
         except BaseException as error:
-            os.close(self._lock)
+            self._files.close()
             if isinstance(error, OSError):
                 raise UsageError(f"the state folder {folder} cannot be written: {error.strerror}") from error
             raise
-        self._thread = ThreadPoolExecutor(1, "ordercast-storage")
+        self.free = self._files.free()
+        self._waiting: dict[str, _Write] = {}
+        self._wake = threading.Condition()
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._run, name="ordercast-storage", daemon=True)
+        self._thread.start()
 
-    def write(self, key: str, value: bytes, done: Callable[[OSError | None], None]) -> None:
-        def finished(future: Future[None]) -> None:
-            error = future.exception()
-            done(error if isinstance(error, OSError | None) else OSError(f"{type(error).__name__}: {error}"))
+    def _begin(self, folder: Path) -> None:
+        slots = self._files.slots
+        _carry_over(folder, self._files)
+        damaged = sorted(key for key, one in slots.items() if one.is_damaged)
+        last = int.from_bytes(slots[_INCARNATION].value or b"", "big")
+        if damaged:
+            text = f"{', '.join(damaged)} in {folder} cannot be read: this node starts as one that lost its storage"
+            self.alarms.append(Alarm(AlarmKind.STORAGE_DAMAGED, f"{text}; look at the disk"))
+            last = max(last, *(one.changed_ns() // MILLISECOND for one in slots.values()))
+        self.stored = {key: one.value for key, one in slots.items() if one.value is not None and key != _INCARNATION}
+        self.kept = RING_SEQ_KEY in self.stored  # a life that was killed before it stored one is as good as none
+        self.incarnation = _incarnation_after(last)
+        slots[_INCARNATION].write(self.incarnation.to_bytes(8, "big"))
 
-        self._thread.submit(self._write, key, value).add_done_callback(finished)
+    def write(self, key: str, value: bytes, done: Done) -> None:
+        """UsageError when the value is too large for its key."""
+        if len(value) > self._files.value_size_max(key):
+            raise UsageError(f"{len(value)} bytes are too many for {key!r}: at most {self._files.value_size_max(key)}")
+        self._put(key, _Write(value, [done]))
+
+    def _put(self, key: str, write: _Write, *, is_newer: bool = True) -> None:
+        with self._wake:
+            other = self._waiting.get(key)
+            if other is None:
+                self._waiting[key] = write
+            else:
+                other.value = write.value if is_newer else other.value
+                other.dones = [*other.dones, *write.dones] if is_newer else [*write.dones, *other.dones]
+            self._wake.notify()
 
     def close(self) -> None:
-        self._thread.shutdown(wait=True)
+        """What can be written at once still is."""
+        with self._wake:
+            self._is_closed = True
+            self._wake.notify()
+        self._thread.join(CLOSE_S)
+        if not self._thread.is_alive():  # one that hangs in a system call goes on using the files
+            self._files.close()
+
+    # The thread
+
+    def _run(self) -> None:
+        pause = RETRY_S
+        while (next_one := self._next()) is not None:
+            key, write = next_one
+            self.error = self._tried(key, write.value)
+            for done in write.dones:
+                done(self.error)
+            if self.error is None:
+                pause = RETRY_S
+                continue
+            self._put(key, write, is_newer=False)
+            with self._wake:
+                if self._wake.wait_for(lambda: self._is_closed, pause):
+                    return
+            pause = min(RETRY_MAX_S, 2 * pause)
+
+    def _next(self) -> tuple[str, _Write] | None:
+        """The write that has waited longest; None at the end. Meanwhile the room is looked at."""
+        while True:
+            with self._wake:
+                self._wake.wait_for(lambda: self._waiting or self._is_closed, LOOK_EVERY_S)
+                if self._waiting:
+                    key = next(iter(self._waiting))
+                    return key, self._waiting.pop(key)
+                if self._is_closed:
+                    return None
+            self.free = self._files.free()
+
+    def _tried(self, key: str, value: bytes) -> OSError | None:
+        try:
+            if not self._files.are_in_place():
+                self._files = self._files.made_anew()
+            self._files.slot(key).write(value)
+            self.free = self._files.free()
+        except OSError as error:
+            return error
+        except Exception as error:
+            return OSError(f"{type(error).__name__}: {error}")
+        return None
+
+
+class _Files:
+    """The open files of a folder, under its lock."""
+
+    def __init__(self, folder: Path, sizes: Mapping[str, int]) -> None:
+        """OSError when something cannot be made, UsageError when somebody else has the lock."""
+        self.folder = folder
+        self.slots: dict[str, Slots] = {}
+        with ExitStack() as undo:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            undo.callback(os.close, self._lock)
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise UsageError(f"the state folder {folder} is in use by another node: give each its own") from error
+            there = sorted(path.stem for path in folder.glob(f"*{SUFFIX}"))
+            for key in dict.fromkeys([_INCARNATION, *sizes, *there]):
+                self.slots[key] = Slots(folder, key, _size_of(key))
+                undo.callback(self.slots[key].close)
+            _sync_folder(folder)
+            undo.pop_all()
+
+    def value_size_max(self, key: str) -> int:
+        return self.slots[key].value_size_max if key in self.slots else LARGE - HEAD.size
+
+    def slot(self, key: str) -> Slots:
+        if key not in self.slots:
+            self.slots[key] = Slots(self.folder, key, _size_of(key))
+            _sync_folder(self.folder)
+        return self.slots[key]
+
+    def are_in_place(self) -> bool:
+        """Nobody has removed or moved the folder since."""
+        return all(one.is_in_place() for one in self.slots.values())
+
+    def made_anew(self) -> _Files:
+        """With what these hold, in a folder of the same name. OSError when that cannot be done: these stay."""
+        try:
+            fresh = _Files(self.folder, dict.fromkeys(self.slots, 0))
+        except UsageError as error:
+            raise OSError(str(error)) from error
+        try:
+            for key, one in self.slots.items():
+                if one.value is not None:
+                    fresh.slot(key).write(one.value)
+        except BaseException:
+            fresh.close()
+            raise
+        self.close()
+        return fresh
+
+    def free(self) -> float | None:
+        try:
+            found = os.fstatvfs(self._lock)
+        except OSError:
+            return None
+        return found.f_bavail / found.f_blocks if found.f_blocks else None
+
+    def close(self) -> None:
+        for one in self.slots.values():
+            one.close()
         os.close(self._lock)
 
-    def _write(self, key: str, value: bytes) -> None:
-        """Beside the old value, synced, then in its place, and that synced too: a crash leaves the old or the new."""
-        path = self._folder / f"{key}.kept"
-        fresh = path.with_suffix(".new")
-        file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        try:
-            if os.write(file, value) < len(value):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            os.fsync(file)
-        finally:
-            os.close(file)
-        os.replace(fresh, path)
-        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+
+def _size_of(key: str) -> int:
+    return SMALL if key == _INCARNATION else KEYS.get(key, LARGE)
+
+
+def _carry_over(folder: Path, files: _Files) -> None:
+    """What an earlier version kept is taken over once, then removed, so that it is not believed again later."""
+    for path in sorted(folder.glob(f"*{_EARLIER_SUFFIX}")):
+        one, value = files.slot(path.stem), path.read_bytes()
+        if one.value is None and not one.is_damaged and len(value) <= one.value_size_max:
+            one.write(value)
+        path.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
 
 
 def _incarnation_after(last: int) -> Incarnation:
     """Later than all before: the clock's milliseconds, unless it was set back."""
     global _last_incarnation
-    incarnation = max(time.time_ns() // 1_000_000, last + 1, _last_incarnation + 1)
+    incarnation = max(time.time_ns() // MILLISECOND, last + 1, _last_incarnation + 1)
     if incarnation > INCARNATION_MAX:
         raise UsageError("the state folder speaks of an impossible incarnation: remove it")
     _last_incarnation = incarnation

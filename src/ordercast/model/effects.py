@@ -85,8 +85,8 @@ class InstallView:
 
 @dataclass(slots=True)
 class Persist:
-    """Write, sync, then call `persisted(key)`. What depends on it is sent only then. Writes of one key are carried out
-    in order."""
+    """Write, sync, then call `persisted(key)`. A write that fails is tried again until it succeeds; a newer one of the
+    same key may take its place, and `persisted` is then called for both."""
 
     key: str
     value: bytes
@@ -113,11 +113,14 @@ class AlarmKind(Enum):
     UNLISTED_NODE = "unlisted node"
     NODE_LISTS_DIFFER = "node lists differ"
     REMOVED = "removed from the cluster"
-    DAMAGED_STATE = "damaged state"
     IMPLAUSIBLE = "implausible number"
     FORGED = "forged packet"
     STALLED = "stalled"
     STALL_ENDED = "stall ended"
+    STORAGE_FAILED = "storage failed"  # a write was refused; it is tried again
+    WITHOUT_STORAGE = "without storage"  # a ring was formed whose seq is not stored
+    STORAGE_REPAIRED = "storage repaired"
+    STORAGE_DAMAGED = "storage damaged"  # what an earlier life had stored cannot be read
 
 
 @dataclass(slots=True)

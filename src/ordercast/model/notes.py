@@ -81,6 +81,8 @@ class Occurrence(Enum):
     IMPLAUSIBLE = "number that cannot be true refused"
     FOREIGN_PACKET = "packet that no member can have sent noticed"
     IMPOSTOR = "packet in my name that is not mine noticed"
+    WITHOUT_STORAGE = "went on without stable storage"
+    STORAGE_AGAIN = "stable storage in use again"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ class FaultKind(Enum):
     CRASH_DURING_WRITE = "crash during write"  # at its next write, which may or may not have reached the disk
     CRASH_AFTER_WRITE = "crash after write"  # at its next write, which is on the disk, unconfirmed
     LOSE_DISK = "lose disk"  # `node` dies, and its disk with it
+    FAIL_DISK = "fail disk"  # nothing that `node` writes reaches its disk any more, healed or not
+    MEND_DISK = "mend disk"  # it works again, and what waits is written
     RESTART = "restart"  # `node` starts again, if it is dead
     PAUSE = "pause"  # `node` does nothing for `duration_ns`, then finds what piled up
     DEAFEN = "deafen"  # `node` receives tokens and Joins, but no data
@@ -144,6 +146,18 @@ def cascade(count: int, nodes: int, rng: Rng) -> tuple[Fault, ...]:
             faults.append(Fault(at, FaultKind.CRASH, node=node))
             faults.append(Fault(at + rng.randrange(1, 100_000_000), FaultKind.RESTART, node=node))
         at += rng.randrange(150_000_000, 300_000_000) if rng.random() < 0.5 else rng.randrange(1_000_000, 130_000_000)
+    return tuple(sorted(faults, key=lambda fault: fault.at))
+
+
+def failing_disks(nodes: int, until_ns: int, rng: Rng) -> tuple[Fault, ...]:
+    """Of one host, of some or of all, together or one after the other; half of them for ever."""
+    faults: list[Fault] = []
+    is_together, at = rng.random() < 0.5, rng.randrange(0, until_ns // 2)
+    for node in range(nodes) if rng.random() < 0.4 else sorted({rng.randrange(0, nodes) for _ in range(nodes // 2)}):
+        begins = at if is_together else rng.randrange(0, until_ns)
+        faults.append(Fault(begins, FaultKind.FAIL_DISK, node=node))
+        if rng.random() < 0.5:
+            faults.append(Fault(rng.randrange(begins, until_ns) + 1, FaultKind.MEND_DISK, node=node))
     return tuple(sorted(faults, key=lambda fault: fault.at))
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, assert_never
 from ordercast.groups.layer import Groups
 from ordercast.model.effects import (
     Alarm,
+    AlarmKind,
     Broadcast,
     Deliver,
     Effect,
@@ -47,6 +48,7 @@ from ordercast.trace.records import (
     MessageId,
     Noted,
     Started,
+    StorageTurned,
     Submitted,
     SubmittedMessage,
     digest_of,
@@ -76,6 +78,7 @@ class Life:
     disk_free_at: int = 0
     is_reading: bool = False  # a look at the network is scheduled
     crash_at_write: FaultKind | None = None
+    unwritten: list[Persist] = field(default_factory=list)  # for want of a disk
     station: Station | None = None  # the groups and their clients
     is_submitting: bool = False  # what the station wants
 
@@ -88,6 +91,7 @@ class Host:
     drift: float = 0.0
     slowness: float = 1.0  # how many times longer everything takes here
     disk: dict[str, bytes] = field(default_factory=dict)
+    is_disk_failing: bool = False  # nothing reaches it
     lives: int = 0
     life: Life | None = None
     paused_until: int = 0
@@ -324,6 +328,9 @@ class Host:
                 self._persist(life, effect)
             case Alarm():
                 world.alarms.append((world.now, life.process, effect))
+                if effect.kind in (AlarmKind.WITHOUT_STORAGE, AlarmKind.STORAGE_REPAIRED):
+                    in_use = effect.kind is AlarmKind.STORAGE_REPAIRED
+                    world.record(StorageTurned(self._at(), life.process, in_use))
             case Left():
                 world.record(Departed(self._at(), life.process))
                 self._close(life, End.DAEMON_LEFT)
@@ -349,9 +356,10 @@ class Host:
         world = self.world
         fault = life.crash_at_write
         if fault is not None:
-            if fault is FaultKind.CRASH_AFTER_WRITE or (
+            is_written = fault is FaultKind.CRASH_AFTER_WRITE or (
                 fault is FaultKind.CRASH_DURING_WRITE and world.rng.random() < 0.5
-            ):
+            )
+            if is_written and not self.is_disk_failing:
                 self.disk[effect.key] = effect.value
             self.crash()
             return
@@ -366,8 +374,19 @@ class Host:
         if self.is_paused:
             self.world.schedule(self.paused_until, self._written, life, effect)
             return
+        if self.is_disk_failing:
+            life.unwritten.append(effect)
+            return
         self.disk[effect.key] = effect.value
         self._input(life, life.engine.persisted(effect.key, self.local_now()))
+
+    def mend_disk(self) -> None:
+        """What waited is written now."""
+        self.is_disk_failing = False
+        if self.life is not None:
+            waiting, self.life.unwritten = self.life.unwritten, []
+            for effect in waiting:
+                self._persist(self.life, effect)
 
     def _arm(self, life: Life, at: int) -> None:
         if life.wake_at is None or at < life.wake_at:

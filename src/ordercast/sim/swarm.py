@@ -20,7 +20,7 @@ from ordercast.model.notes import Occurrence
 from ordercast.model.service import Service
 from ordercast.model.view import ChangeReason
 from ordercast.order.ring.states.moves import MOVES
-from ordercast.sim.faults import cascade, rotation
+from ordercast.sim.faults import cascade, failing_disks, rotation
 from ordercast.sim.group_tally import GroupOccurrence
 from ordercast.sim.network_swarm import expected_network_rows, with_networks
 from ordercast.sim.options import SIM_RING, Delays, Link, SimOptions
@@ -36,6 +36,7 @@ SATURATED_FIRST = 7
 LISTED_EVERY = 4  # one run in four has node lists, which differ for a while
 LISTED_FIRST = 1
 POISONED = 0.2  # one run in five has forged numbers
+FAILING_DISKS = 0.3  # chance that some do
 DOUBLED_EVERY = 3  # one run in three has replicas that send commands twice
 
 
@@ -54,7 +55,7 @@ class Outline:
 
 def hostile_options(seed: int) -> SimOptions:
     """Everything hostile, drawn from the seed alone."""
-    return _poisoned(_hostile_options(seed), seed)
+    return _with_disks(_poisoned(_hostile(seed), seed), seed)
 
 
 def _poisoned(options: SimOptions, seed: int) -> SimOptions:
@@ -67,7 +68,16 @@ def _poisoned(options: SimOptions, seed: int) -> SimOptions:
     return replace(options, random_faults=0, ambushes=0, links=()) if rng.random() < 0.4 else options
 
 
-def _hostile_options(seed: int) -> SimOptions:
+def _with_disks(options: SimOptions, seed: int) -> SimOptions:
+    """Disks fail too, in some runs; drawn apart, so that nothing else of a seed depends on it."""
+    rng = Random(f"disks swarm {seed}")
+    if rng.random() >= FAILING_DISKS:
+        return options
+    faults = (*options.faults, *failing_disks(options.nodes, options.fault_time_ns, rng))
+    return replace(options, faults=tuple(sorted(faults, key=lambda fault: fault.at)))
+
+
+def _hostile(seed: int) -> SimOptions:
     rng = Random(f"swarm {seed}")
     nodes = rng.choice((3, 3, 4, 4, 5, 5, 6, 7, 8))
     is_large = seed % LARGE_EVERY == 0
@@ -111,9 +121,13 @@ def _hostile_options(seed: int) -> SimOptions:
 def hostile_group_options(seed: int) -> SimOptions:
     """The same with clients, whose deeds take the place of plain messages. Mostly the network is cut and healed again
     and again, so that groups come together, are torn apart, and are torn apart once more before they know of it."""
+    return _with_disks(_poisoned(_hostile_groups(seed), seed), seed)
+
+
+def _hostile_groups(seed: int) -> SimOptions:
     rng = Random(f"groups swarm {seed}")
     options = replace(
-        hostile_options(seed),
+        _hostile(seed),
         messages=rng.randrange(80, 200),
         large_messages=0,
         saturation=0,
@@ -146,7 +160,7 @@ def hostile_replica_options(seed: int) -> SimOptions:
     again, so that quorums come and go while states are on their way."""
     rng = Random(f"replicas swarm {seed}")
     nodes = rng.choice((3, 3, 3, 4, 4, 5, 5, 6))
-    options = replace(hostile_group_options(seed), nodes=nodes, links=(), slow_hosts=(), faults=(), poison=0.0)
+    options = replace(_hostile_groups(seed), nodes=nodes, links=(), slow_hosts=(), faults=(), poison=0.0)
     faults = (cascade if rng.random() < 0.3 else rotation)(rng.randrange(3, 8), nodes, rng)
     faults = tuple(replace(fault, at=fault.at + 100 * MILLISECOND) for fault in faults)
     weights: tuple[int, ...] = ()
@@ -197,7 +211,7 @@ def _bad_links(nodes: int, rng: Random) -> tuple[Link, ...]:
 def options_of(seed: int, *, groups: bool = False, replicated: bool = False, networks: bool = False) -> SimOptions:
     """Of a hostile run, without clients, with them, with replicas, or with several networks."""
     if networks:
-        return with_networks(_hostile_options(seed), seed)
+        return with_networks(_hostile(seed), seed)
     if replicated:
         return hostile_replica_options(seed)
     options = hostile_group_options(seed) if groups else hostile_options(seed)

@@ -330,6 +330,10 @@ class World:
             case FaultKind.LOSE_DISK:
                 host.crash()
                 host.disk.clear()
+            case FaultKind.FAIL_DISK:
+                host.is_disk_failing = True
+            case FaultKind.MEND_DISK:
+                host.mend_disk()
             case FaultKind.RESTART:
                 self._restart(host)
             case FaultKind.PAUSE:

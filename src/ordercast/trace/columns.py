@@ -36,6 +36,7 @@ class RowKind(IntEnum):
     UNRECORDED = 16
     NETWORK_TURNED = 17
     TOKEN_RELEASED = 18
+    STORAGE_TURNED = 19
 
 
 class Column(NamedTuple):
@@ -73,7 +74,7 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "target": Column("string", "state entered; of a network the evidence", repeats=True),
     "text": Column("string", "the reason in words; of a start the promises, as JSON", repeats=True),
-    "flag": Column("bool", "started: kept its storage; saturated: begins; ended: complete"),
+    "flag": Column("bool", "started: kept its storage; saturated: begins; ended: complete; storage turned: in use"),
     "about": Column("int64", "process that an occurrence or the evidence is about"),
     "count": Column("int64", "how often it occurred; which network; of a token, those that brought it, as bits"),
     "round": Column("int64", "rotation of the token, or the number of its hop"),

@@ -43,6 +43,7 @@ from ordercast.trace.records import (
     Noted,
     Saturated,
     Started,
+    StorageTurned,
     Submitted,
     SubmittedMessage,
     Unrecorded,
@@ -128,6 +129,8 @@ def control_event_from(cells: Cells) -> Event:
             return Ended(at, cells["flag"])
         case RowKind.UNRECORDED:
             return Unrecorded(at, process, Gap(cells["name"]), cells["text"])
+        case RowKind.STORAGE_TURNED:
+            return StorageTurned(at, process, cells["flag"])
         case kind:
             return Noted(at, process, _note_from(kind, cells))
 

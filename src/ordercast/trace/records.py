@@ -189,6 +189,16 @@ class Unrecorded:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class StorageTurned:
+    """The process said that it goes on without stable storage, or that it uses it again. Rings that it installs in
+    between do not bind its next life."""
+
+    at: Instant
+    process: ProcessId
+    in_use: bool
+
+
 Event = (
     Started
     | Submitted
@@ -201,4 +211,5 @@ Event = (
     | Saturated
     | Ended
     | Unrecorded
+    | StorageTurned
 )

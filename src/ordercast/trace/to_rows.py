@@ -23,6 +23,7 @@ from ordercast.trace.records import (
     Noted,
     Saturated,
     Started,
+    StorageTurned,
     Submitted,
     SubmittedMessage,
     Unrecorded,
@@ -86,7 +87,9 @@ def _processes(processes: Sequence[ProcessId]) -> list[int]:
     return [signed(process) for process in processes]
 
 
-ControlEvent = Started | Installed | Crashed | Departed | Noted | Healed | Saturated | Ended | Unrecorded
+ControlEvent = (
+    Started | Installed | Crashed | Departed | Noted | Healed | Saturated | Ended | Unrecorded | StorageTurned
+)
 
 
 def _cells_from(event: ControlEvent) -> Cells:
@@ -110,6 +113,8 @@ def _cells_from(event: ControlEvent) -> Cells:
             return {"kind": RowKind.ENDED, "flag": event.complete}
         case Unrecorded():
             return {"kind": RowKind.UNRECORDED, "name": event.gap.value, "text": event.why}
+        case StorageTurned():
+            return {"kind": RowKind.STORAGE_TURNED, "flag": event.in_use}
         case _:
             assert_never(event)
 

@@ -42,6 +42,7 @@ from ordercast.trace.records import (
     MessageId,
     Saturated,
     Started,
+    StorageTurned,
     Submitted,
     SubmittedMessage,
 )
@@ -105,6 +106,9 @@ class Story:
     def leave(self, node: int) -> None:
         self.events.append(Departed(self.now, self.id(node)))
         del self.members[node]
+
+    def turn_storage(self, node: int, *, in_use: bool) -> None:
+        self.events.append(StorageTurned(self.now, self.id(node), in_use))
 
     # Views.
 

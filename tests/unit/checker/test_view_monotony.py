@@ -55,6 +55,34 @@ def test_a_restart_without_storage_may_start_anew() -> None:
     assert judge(Promise.VIEW_MONOTONY, _restarted(1, kept_storage=False)).outcome is Outcome.VALID
 
 
+def _without_storage(*, ring_seq: int, is_used_again: bool) -> list[Event]:
+    """Ring 12 is installed with storage, ring 16 without it; then a restart."""
+    story = Story(2)
+    story.change(0, 1)
+    story.turn_storage(1, in_use=False)
+    story.change(0, 1)
+    if is_used_again:
+        story.turn_storage(1, in_use=True)
+    story.crash(1)
+    story.start(1, ring_seq=ring_seq)
+    return story.finished()
+
+
+def test_rings_without_storage_do_not_bind_the_next_life() -> None:
+    assert judge(Promise.VIEW_MONOTONY, _without_storage(ring_seq=13, is_used_again=False)).outcome is Outcome.VALID
+
+
+def test_rings_from_before_it_went_without_do() -> None:
+    broken = _without_storage(ring_seq=12, is_used_again=False)
+    assert_invalid(Promise.VIEW_MONOTONY, broken, "n1'2, view 12.n1'2", "had installed a ring of seq 12")
+
+
+def test_once_storage_is_used_again_all_of_them_do() -> None:
+    assert judge(Promise.VIEW_MONOTONY, _without_storage(ring_seq=17, is_used_again=True)).outcome is Outcome.VALID
+    broken = _without_storage(ring_seq=16, is_used_again=True)
+    assert_invalid(Promise.VIEW_MONOTONY, broken, "n1'2, view 16.n1'2", "had installed a ring of seq 16")
+
+
 def test_a_third_life_is_bound_by_the_second_alone_when_that_lost_its_storage() -> None:
     story = Story(2)
     story.change(0, 1)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from ordercast.daemon.config import NodeConfig, Peer, Transport
 from ordercast.daemon.counters import Counters, SocketCounters
-from ordercast.daemon.status_parts import ClientsStatus
+from ordercast.daemon.status_parts import ClientsStatus, StorageStatus
 from ordercast.model.ids import MILLISECOND, SECOND, Incarnation, Instant, NodeId, ProcessId, node_of
 from ordercast.networks.layer import Networks
 from ordercast.order.ring.node import RingNode
@@ -55,6 +55,7 @@ class FakeNode:
         self.clock = 100 * SECOND
         self.loop_lag_ns = 3 * MILLISECOND
         self.trace_error: str | None = None
+        self.storage = StorageStatus("/var/lib/ordercast", free=0.5)
 
     def begin(self) -> None:
         """The first ring is installed."""
@@ -66,6 +67,9 @@ class FakeNode:
 
     def clients_status(self) -> ClientsStatus:
         return ClientsStatus(sessions=2, groups=3)
+
+    def storage_status(self) -> StorageStatus:
+        return self.storage
 
     def now(self) -> Instant:
         return Instant(self.clock)

@@ -9,7 +9,7 @@ import pytest
 
 from ordercast.daemon.advice import advised
 from ordercast.daemon.status import Meter, refusal_of, status_of
-from ordercast.daemon.status_parts import Refusal, change_text
+from ordercast.daemon.status_parts import Refusal, StorageStatus, change_text
 from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.ids import (
     MILLISECOND,
@@ -161,3 +161,16 @@ def test_a_late_event_loop_and_a_missing_ring_are_noticed() -> None:
     assert any(warning.startswith("no ring yet, the state is") for warning in warnings)
     assert "the trace is not written: no space left on device" in warnings
     assert "the event loop was 400 ms late: something else keeps it busy" in warnings
+
+
+def test_storage_that_fails_is_not_used_or_is_nearly_full_is_told(node: FakeNode) -> None:
+    node.config = replace(node.config, peers=node.config.peers[:1])
+    node.storage = StorageStatus("/var/lib/ordercast", is_used=False, error="No space left on device", free=0.004)
+    assert advised(status_of(node)).warnings == (
+        "the state folder /var/lib/ordercast cannot be written: No space left on device; see to the disk",
+        "this node goes on without stable storage: if it restarts before the disk works again, its views may be "
+        "numbered lower than before",
+        "the file system of the state folder /var/lib/ordercast has 0.4% free: make room",
+    )
+    node.storage = StorageStatus("/var/lib/ordercast", free=0.01)
+    assert advised(status_of(node)).warnings == ()

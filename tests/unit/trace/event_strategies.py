@@ -36,6 +36,7 @@ from ordercast.trace.records import (
     Noted,
     Saturated,
     Started,
+    StorageTurned,
     Submitted,
     SubmittedMessage,
     Unrecorded,
@@ -93,5 +94,6 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.builds(Saturated, AT, PROCESSES, st.booleans()),
     st.builds(Ended, AT, st.booleans()),
     st.builds(Unrecorded, AT, PROCESS, st.sampled_from(Gap), TEXT),
+    st.builds(StorageTurned, AT, PROCESS, st.booleans()),
 )
 HISTORIES = st.lists(EVENTS, max_size=12)

@@ -66,6 +66,12 @@ class RingConfig:
     members_max: int = 128
 
     @property
+    def storage_patience_ns(self) -> int:
+        """A disk that takes longer to store a ring seq is not waited for. All members wait for their disks at the same
+        time, and give up the ring that they form after `token_loss_ns`: a third leaves time to spare."""
+        return self.token_loss_ns // 3
+
+    @property
     def body_size_max(self) -> int:
         """Descriptors and payloads that fit in a packet which may have to travel again, wrapped, on another ring."""
         return self.packet_size_max - HEADER_SIZE - ORIGIN_SIZE

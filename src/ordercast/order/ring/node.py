@@ -139,6 +139,11 @@ class RingNode:
         """Why nothing may be sent although something waits, once that has lasted; None as long as all is well."""
         return sentence(self._running, self._stall, now) if self._stall.is_told else None
 
+    @property
+    def is_without_storage(self) -> bool:
+        """A ring seq is in use that is not stored; for status displays."""
+        return self._running.storage.is_without
+
     def next_deadline(self) -> Instant | None:
         return self._running.timers.earliest
 
@@ -203,7 +208,7 @@ class RingNode:
             text = (
                 "the stored ring seq cannot be true and is not used: this process counts its rings from the beginning"
             )
-            step.alarm(Alarm(AlarmKind.DAMAGED_STATE, text, me))
+            step.alarm(Alarm(AlarmKind.STORAGE_DAMAGED, text, me))
         self._state = Starting.enter(step)
         return step.effects
 
@@ -232,9 +237,9 @@ class RingNode:
         step = self._begin(now)
         if key == ROSTER_KEY:
             return self._end(step)  # nothing waits for it
-        if key != RING_SEQ_KEY or not step.facts.storage.requested:
+        if key != RING_SEQ_KEY or step.facts.storage.written is None:
             raise UsageError(f"no write of {key!r} is outstanding")
-        step.facts.storage.confirm()
+        step.persisted()
         self._state = self._state.on_persisted(step)
         return self._end(step)
 
@@ -490,7 +495,11 @@ class RingNode:
     def _notice_pause(self, late: Duration, step: Step) -> None:
         """A timer is so late that we must have been paused. What others failed to say meanwhile is not their fault."""
         timers, config = step.facts.timers, self._config
-        patience = {Timer.TOKEN_LOSS: config.token_loss_ns, Timer.CONSENSUS: config.consensus_ns}
+        patience = {
+            Timer.TOKEN_LOSS: config.token_loss_ns,
+            Timer.CONSENSUS: config.consensus_ns,
+            Timer.STORAGE: config.storage_patience_ns,
+        }
         for timer in BLAMING:
             deadline = timers.deadline(timer)
             if deadline is not None and deadline <= step.now:
@@ -559,5 +568,5 @@ class RingNode:
         assert facts.proposal.failed <= facts.proposal.candidates, "only candidates can have failed"
         assert set(facts.installed.members) <= facts.proposal.candidates, "the old ring's members are candidates"
         assert facts.ring_seq >= facts.installed.id.seq, "the ring seq never falls"
-        is_waiting = facts.timers.earliest is not None or bool(facts.storage.requested)
-        assert is_waiting or self._state.name == moves.GONE, "something always goes on: a timer, or a write to the disk"
+        is_timed = facts.timers.earliest is not None
+        assert is_timed or self._state.name == moves.GONE, "a timer always runs: nothing is waited for without end"

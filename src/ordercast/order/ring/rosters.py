@@ -64,7 +64,7 @@ class Rosters:
             roster, admitted = _stored_from(data)
         except WireError as error:
             text = f"the stored node list is damaged ({error}): this node goes by its file until it is told another"
-            step.alarm(Alarm(AlarmKind.NODE_LISTS_DIFFER, text, step.facts.me))
+            step.alarm(Alarm(AlarmKind.STORAGE_DAMAGED, text, step.facts.me))
             return
         self.admission.adopt(roster, admitted)
         step.effects.append(Enlisted(roster))

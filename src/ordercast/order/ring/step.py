@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ordercast.model.effects import Alarm, Broadcast, Effect, Persist, Record, SendTo
+from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, Persist, Record, SendTo
 from ordercast.model.ids import NO_SEQ, NOBODY, Instant, ProcessId, Seq
 from ordercast.model.notes import Ignored, Moved, Note, Occurred, Occurrence
 from ordercast.model.view import ChangeReason
@@ -29,13 +29,22 @@ RING_SEQ_KEY = "ring_seq"
 
 @dataclass(slots=True)
 class Storage:
-    """The ring seq in stable storage: written before it is used, confirmed in the order of the writes."""
+    """The ring seq in stable storage: written before it is used, one write at a time.
+
+    A disk that refuses or hangs must not end a ring, so after `storage_patience_ns` the process goes on without it. Why
+    that is sound: no two rings share an id even if nothing is ever stored, because the representative's process id is
+    part of it, and a process id has an incarnation that never was before. What storage adds is that the views of a
+    node's next life come after those of this one. While `is_without`, that cannot be promised: the process says so
+    (alarm, occurrence) before it uses a seq that is not stored, and a restart counts as one that lost its storage.
+    """
 
     confirmed: int
-    requested: list[int] = field(default_factory=list)
+    wanted: int = 0  # the highest that was asked for
+    written: int | None = None  # the one write that is outstanding
+    is_without: bool = False  # it was not waited for any longer
 
-    def confirm(self) -> None:
-        self.confirmed = max(self.confirmed, self.requested.pop(0))
+    def has(self, ring_seq: int) -> bool:
+        return self.confirmed >= ring_seq
 
 
 @dataclass(slots=True)
@@ -135,5 +144,36 @@ class Step:
         self.occurred(Occurrence.TOKEN_RETRANSMITTED)
 
     def persist(self, ring_seq: int) -> None:
-        self.facts.storage.requested.append(ring_seq)
-        self.effects.append(Persist(RING_SEQ_KEY, ring_seq.to_bytes(8, "big")))
+        """Now, or when the write that is outstanding is confirmed."""
+        storage = self.facts.storage
+        storage.wanted = max(storage.wanted, ring_seq)
+        if storage.written is None:
+            storage.written = storage.wanted
+            self.effects.append(Persist(RING_SEQ_KEY, storage.wanted.to_bytes(8, "big")))
+
+    def persisted(self) -> None:
+        """The outstanding write is confirmed."""
+        storage = self.facts.storage
+        assert storage.written is not None
+        storage.confirmed, storage.written = max(storage.confirmed, storage.written), None
+        if not storage.has(storage.wanted):
+            self.persist(storage.wanted)
+        elif storage.is_without:
+            storage.is_without = False
+            self.occurred(Occurrence.STORAGE_AGAIN)
+            text = f"ring seq {storage.confirmed} is stored: stable storage is in use again"
+            self.alarm(Alarm(AlarmKind.STORAGE_REPAIRED, text, self.facts.me))
+
+    def go_without_storage(self) -> None:
+        """A ring seq is about to be used that is not stored. Said once, until storage is in use again."""
+        storage = self.facts.storage
+        if storage.is_without:
+            return
+        storage.is_without = True
+        self.occurred(Occurrence.WITHOUT_STORAGE)
+        patience = self.facts.config.storage_patience_ns / 1e6
+        text = (
+            f"ring seq {storage.wanted} was not stored within {patience:.0f} ms: this node goes on without stable "
+            "storage until the disk of its state folder works again; see to it"
+        )
+        self.alarm(Alarm(AlarmKind.WITHOUT_STORAGE, text, self.facts.me))

@@ -20,10 +20,11 @@ class Timer(IntEnum):
     REST = 7
     WAKE = 8
     STALL = 9  # nothing hears of it: the node looks after every input whether something waits in vain
+    STORAGE = 10
 
 
-# Expiry of these blames somebody else; after a pause of our own they start anew instead.
-BLAMING = (Timer.TOKEN_LOSS, Timer.CONSENSUS)
+# Expiry of these blames somebody else, or the disk; after a pause of our own they start anew instead.
+BLAMING = (Timer.TOKEN_LOSS, Timer.CONSENSUS, Timer.STORAGE)
 
 
 class Timers:

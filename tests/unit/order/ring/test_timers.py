@@ -55,5 +55,5 @@ def test_only_keeps_what_it_names() -> None:
     assert timers.earliest is None
 
 
-def test_the_timers_that_blame_others_are_those_of_token_and_consensus() -> None:
-    assert set(BLAMING) == {Timer.TOKEN_LOSS, Timer.CONSENSUS}
+def test_the_timers_that_blame_others_are_those_of_token_consensus_and_storage() -> None:
+    assert set(BLAMING) == {Timer.TOKEN_LOSS, Timer.CONSENSUS, Timer.STORAGE}

@@ -3,7 +3,7 @@ out. (Paper, the Commit state, Figures 4.9 and 4.10)
 
 The hop number on the token tells the rotation, so a duplicate of the first can never pass for the second. The ring seq
 is written as soon as the token has come once, by all members at the same time, and is on stable storage before the
-second forwarding.
+second forwarding. A disk that refuses or hangs is waited for no longer than `storage_patience_ns`: see `step.Storage`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class Commit(State):
     entry: Member  # what I wrote on the first rotation
     name: ClassVar[str] = moves.COMMIT
     complete: CommitToken | None = None  # of the second rotation, held until the ring seq is stored
+    is_patient: bool = True  # with the disk; all members' patience runs at the same time, from the first rotation on
 
     @classmethod
     def enter(cls, origin: State, token: CommitToken, step: Step) -> State:
@@ -53,7 +54,9 @@ class Commit(State):
         facts.attempt.forwards = 0
         step.forward(ring, forwarded)
         step.persist(ring.id.seq)
-        return cls(ring, mine)
+        if not facts.storage.is_without:
+            step.arm(Timer.STORAGE, facts.config.storage_patience_ns)
+        return cls(ring, mine, is_patient=not facts.storage.is_without)
 
     def on_commit(self, token: CommitToken, step: Step) -> State:
         ring = self.ring
@@ -83,8 +86,11 @@ class Commit(State):
         return promise is None or set(plan.transitional) <= set(promise.transitional)
 
     def on_persisted(self, step: Step) -> State:
-        if self.complete is None or step.facts.storage.confirmed < self.ring.id.seq:
+        is_stored = step.facts.storage.has(self.ring.id.seq)
+        if self.complete is None or (self.is_patient and not is_stored):
             return self
+        if not is_stored:
+            step.go_without_storage()
         return recovery.Recovery.enter(self, self.ring, self.complete, step)
 
     def accepting(self, facts: Facts) -> Ring | None:
@@ -118,6 +124,9 @@ class Commit(State):
         elif timer is Timer.TOKEN_LOSS:
             step.occurred(Occurrence.COMMIT_INTERRUPTED)
             return gather.Gather.enter(self, ChangeReason.COMMIT_LOST, step)
+        elif timer is Timer.STORAGE:
+            self.is_patient = False
+            return self.on_persisted(step)
         return self
 
     def on_submission(self, step: Step) -> State:

@@ -26,12 +26,15 @@ class Starting(State):
     @classmethod
     def enter(cls, step: Step) -> Starting:
         step.persist(step.facts.ring_seq)
+        step.arm(Timer.STORAGE, step.facts.config.storage_patience_ns)
         return cls()
 
     def on_persisted(self, step: Step) -> State:
+        return self._begin(step) if step.facts.storage.has(step.facts.ring_seq) else self
+
+    def _begin(self, step: Step) -> State:
         facts = step.facts
-        if facts.storage.confirmed < facts.ring_seq:
-            return self
+        facts.timers.cancel(Timer.STORAGE)
         step.effects.append(InstallView(first_view(facts.installed)))
         return operational.Operational.begin(self, step)
 
@@ -65,7 +68,8 @@ class Starting(State):
         return self
 
     def on_timer(self, timer: Timer, step: Step) -> State:
-        return self  # none is armed
+        step.go_without_storage()  # no other timer is armed
+        return self._begin(step)
 
     def on_submission(self, step: Step) -> State:
         return self  # it waits in the outbox
