@@ -16,13 +16,22 @@ import pytest
 
 import ordercast
 from ordercast import Client, Node, Reason
-from ordercast.daemon import clients
+from ordercast.daemon import clients, connection
 from ordercast.groups.envelope import Head, Kind, encode_head
 from ordercast.groups.layer import data_head
 from ordercast.model.service import Service
 from ordercast.session.batches import FRAME_SIZE_MAX, encode_send
-from ordercast.session.client_half import BYE, LIST, PING
-from ordercast.session.frames import Hello, SlowPolicy, decode_closing, encode_hello, encode_names
+from ordercast.session.client_half import BYE, PING
+from ordercast.session.frames import (
+    Hello,
+    SlowPolicy,
+    decode_closing,
+    decode_refused,
+    encode_hello,
+    encode_list,
+    encode_names,
+    encode_number,
+)
 from ordercast.session.pieces import HEADER, FrameKind, frame
 from ordercast.stream.addresses import TcpAddress, UnixAddress
 from tests.live.stage import (
@@ -40,6 +49,7 @@ from tests.live.stage import (
 )
 
 HELLO = encode_hello(Hello("raw", SlowPolicy.WAIT, 1 << 20))
+LIST = encode_list("")
 WAYS = ("unix", "tcp")
 
 
@@ -110,10 +120,10 @@ SAID: dict[str, tuple[bytes, str]] = {
     "another magic": (HELLO.replace(b"OCST", b"SPRD"), "this is not a client of Ordercast"),
     "another version": (
         encode_hello(Hello("raw", SlowPolicy.WAIT, 0, 77)),
-        "the client speaks version 77 of the protocol, this daemon 1",
+        "the client speaks version 77 of the protocol, this daemon 2",
     ),
     "a short greeting": (frame(FrameKind.HELLO, b"OC"), "a greeting that cannot be read"),
-    "no such policy": (frame(FrameKind.HELLO, b"OCST\0\1\x09\0\0\0\0raw"), "a greeting that cannot be read"),
+    "no such policy": (frame(FrameKind.HELLO, b"OCST\0\2\x09\0\0\0\0raw"), "a greeting that cannot be read"),
     "a bad name": (encode_hello(Hello("a b", SlowPolicy.WAIT, 0)), "has ' ' in it"),
     "somebody's name": (encode_hello(Hello("calm", SlowPolicy.WAIT, 0)), "the name 'calm' is in use"),
     "a second greeting": (HELLO + HELLO, "a client does not send frames of kind 1"),
@@ -127,9 +137,15 @@ SAID: dict[str, tuple[bytes, str]] = {
     "a bad group": (HELLO + send_frame(group="a b"), "has ' ' in it"),
     "no head": (HELLO + encode_send(Service.AGREED, b"", [b"forged"]), "a head that cannot be read|a message that"),
     "a truncated batch": (HELLO + frame(FrameKind.SEND, b"\0\0\x05\0\0\0\x09"), "9 messages in a frame of 7 bytes"),
-    "a leave of what was not joined": (
-        HELLO + encode_names(FrameKind.LEAVE, ["calm"]),
-        "the client is not in the group calm",
+    "two questions at once": (HELLO + LIST + LIST, "a second question before the first was answered"),
+    "a join that is too large": (HELLO + struct.pack(">IB", 1 << 20, FrameKind.JOIN), "a frame of kind 6 with 1048580"),
+    "a message that was not announced": (
+        HELLO + struct.pack(">IB", 2 << 20, FrameKind.SEND),
+        "more than it has credit for: a frame of 2097156 bytes, with credit for 1048576",
+    ),
+    "an announcement of too much": (
+        HELLO + encode_number(FrameKind.WANT, 0xFFFFFFFF),
+        "wants to send a frame of 4294967295 bytes",
     ),
     "a second join": (HELLO + encode_names(FrameKind.JOIN, ["a"]) * 2, "the client is already in the group a"),
     "a join of a bad name": (HELLO + encode_names(FrameKind.JOIN, ["a@n1"]), "has '@' in it"),
@@ -137,7 +153,9 @@ SAID: dict[str, tuple[bytes, str]] = {
     "names without end": (HELLO + frame(FrameKind.JOIN, b"\xff\xff\xff\xff"), "names"),
     "a short credit": (HELLO + frame(FrameKind.CREDIT, b"\0"), "a number that cannot be read"),
     "a message that is too large": (
-        HELLO + encode_send(Service.AGREED, data_head("raw@n1", ("calm",)), [bytes(16 << 20)]),
+        HELLO
+        + encode_number(FrameKind.WANT, (16 << 20) + 1000)
+        + encode_send(Service.AGREED, data_head("raw@n1", ("calm",)), [bytes(16 << 20)]),
         "bytes with its head: at most",
     ),
 }
@@ -201,18 +219,19 @@ async def test_connections_that_end_in_the_middle_of_a_frame(tmp_path: Path) -> 
 @live
 async def test_half_a_greeting_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clients, "GREETING_S", 0.2)
+    monkeypatch.setattr(clients, "LOOK_EVERY_S", 0.01)
     begun = struct.pack(">IB", 400, FrameKind.HELLO)
     async with daemon(tmp_path) as here, calm(here):
         for said, more in ((b"", b""), (HELLO[:7], b""), (begun, b"x")):  # a byte now and then does not help
             async with raw(here) as stranger:
                 await stranger.say(said)
                 await eventually(lambda: len(here.server.connections) == 2)
-                (connection,) = [each for each in here.server.connections if not each.half.name]
-                while connection in here.server.connections:
+                (there,) = [each for each in here.server.connections if not each.half.name]
+                while there in here.server.connections:
                     await stranger.say(more)
-                    connection.look(asyncio.get_running_loop().time())
                     await asyncio.sleep(0.01)
-                assert "says who it is first" in await stranger.closing()
+                assert "says who it is first, within 0.2 s" in await stranger.closing()
+        assert here.host.clients_status().refusals["no greeting"] == 3
 
 
 @live
@@ -221,14 +240,14 @@ async def test_a_silent_client_over_tcp_is_asked_and_then_given_up(tmp_path: Pat
         async with raw(here, "tcp") as silent:
             await silent.say(HELLO)
             assert (await silent.frame())[0] == FrameKind.WELCOME
-            (connection,) = [each for each in here.server.connections if each.half.name == "raw@n1"]
+            (there,) = [each for each in here.server.connections if each.half.name == "raw@n1"]
             now = asyncio.get_running_loop().time()
-            connection.look(now + clients.QUIET_S + 1)
+            there.look(now + connection.QUIET_S + 1)
             assert (await silent.frame())[0] == FrameKind.PING
-            connection.look(now + clients.SILENCE_MAX_S + 1)
+            there.look(now + connection.SILENCE_MAX_S + 1)
             assert "nothing was heard of the client for 90 s" in await silent.closing()
-        for connection in here.server.connections:  # over a unix socket nobody is lost unnoticed
-            connection.look(asyncio.get_running_loop().time() + 1000)
+        for there in here.server.connections:  # over a unix socket nobody is lost unnoticed
+            there.look(asyncio.get_running_loop().time() + 1000)
         assert len(here.server.connections) == 1
 
 
@@ -243,7 +262,7 @@ async def test_answers_that_are_not_read_are_bounded(tmp_path: Path, monkeypatch
                 await eventually(lambda: len(here.host.sessions) == 2)
                 refused = here.host.counters.clients.refused
                 while here.host.counters.clients.refused == refused:
-                    await stranger.say(LIST * 10)
+                    await stranger.say(LIST)
                 stranger.transport.resume_reading()
                 assert "asks " in await stranger.closing()
 
@@ -284,7 +303,7 @@ async def test_joins_and_leaves_without_end_are_read_only_as_fast_as_they_are_or
                 await other.say(LIST)
                 while (await other.frame())[0] != FrameKind.LISTING:
                     pass
-            assert here.host.requests_waiting < at_once + clients.CHANGES_MAX
+            assert here.host.requests_waiting < at_once + connection.CHANGES_MAX
         await reads_on(here, stubborn)
 
 
@@ -320,6 +339,9 @@ async def test_a_frame_of_the_largest_size_in_small_pieces(tmp_path: Path) -> No
         async with raw(here) as slow:
             await slow.say(HELLO)
             large = encode_send(Service.AGREED, data_head("raw@n1", ("orders",)), [bytes(3 << 20)])
+            await slow.say(encode_number(FrameKind.WANT, len(large)))
+            while (await slow.frame())[0] != FrameKind.CREDIT:
+                pass
             for start in range(0, len(large), 1 << 16):
                 await slow.say(large[start : start + (1 << 16)])
             assert len((await messages_of(me, 1))[0].data) == 3 << 20

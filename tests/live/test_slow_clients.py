@@ -16,6 +16,7 @@ import pytest
 import ordercast
 from ordercast import Client, ConnectionLost, Dropped, Message, Reason, SlowPolicy, View
 from ordercast.model.events import Event
+from ordercast.model.ids import MILLISECOND
 from ordercast.session.frames import Hello, encode_hello, encode_names
 from ordercast.session.pieces import FrameKind
 from tests.live.stage import Daemon, daemon, eventually, live, until, view_with
@@ -134,7 +135,7 @@ async def test_all_wait_for_one_who_holds_and_nothing_is_lost(tmp_path: Path) ->
 async def test_one_who_holds_and_takes_nothing_is_waited_for_no_longer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ordercast.daemon.clients.HOLD_S", 0.1)
+    monkeypatch.setattr("ordercast.session.outbound.STILL_MAX_NS", 100 * MILLISECOND)
     async with busy(tmp_path) as (here, quick), ordercast.connect(here.unix, slow="hold") as slow:
         await slow_client(slow)
         await quick.send(3000)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from ordercast.daemon.config import NodeConfig
+from ordercast.daemon.counters import ClientGauges, ClientRefusal
 from ordercast.daemon.participant import Participant
-from ordercast.daemon.status_parts import ClientsStatus
+from ordercast.daemon.status_parts import ClientsStatus, HoldStatus
 from ordercast.groups.layer import Announce, Confirmed, Groups, Output, Run, Warned, disconnect_payload
 from ordercast.groups.table import Notice
 from ordercast.model.effects import Alarm, AlarmKind, Deliver
@@ -51,8 +52,16 @@ class Parcel:
 
 class Session(Protocol):
     @property
+    def name(self) -> str:
+        """In full."""
+
+    @property
     def waiting_size(self) -> int:
         """Bytes that it has not taken."""
+
+    @property
+    def received_size(self) -> int:
+        """Bytes of what it has not said to the end."""
 
     def on_parcel(self, parcel: Parcel) -> None: ...
     def on_confirmed(self, run: Run) -> None: ...
@@ -86,12 +95,14 @@ class GroupHost(Participant):
         self._numbers = 0  # sessions so far
         self._announcements: deque[bytes] = deque()
         self._requests: dict[int, deque[_Request]] = {}  # that wait, by session
+        self._requests_sizes: dict[int, int] = {}  # bytes of these
         self._turns: deque[int] = deque()  # sessions that have some
         self._will_pump = False
         self._is_carrying_out = False
         self._encoder = NewsEncoder()
         self._touched: dict[Session, None] = {}  # have something to write
-        self._holding: set[int] = set()  # sessions for which all wait
+        self._holding: dict[int, Instant] = {}  # sessions for which all wait, and since when
+        self.gauges = ClientGauges()
 
     # Sessions
 
@@ -107,15 +118,18 @@ class GroupHost(Participant):
         self.counters.clients.connected += 1
         return number, full
 
-    def close_session(self, number: int, full: str) -> None:
+    def close_session(self, number: int, full: str, accepted: Callable[[], None] | None = None) -> None:
         """It is gone: what it has sent is still sent, and then everybody is told."""
         if self.sessions.pop(number, None) is not None and self.is_running:
-            self.request(number, (disconnect_payload(full),))
+            self.request(number, (disconnect_payload(full),), accepted=accepted)
 
     def hold(self, number: int, is_holding: bool) -> None:
         """All wait for this session, or no longer."""
         was_behind = self.is_behind
-        (self._holding.add if is_holding else self._holding.discard)(number)
+        if is_holding:
+            self._holding.setdefault(number, self.now())
+        else:
+            self._holding.pop(number, None)
         if self.is_behind != was_behind:
             self._tell_behind()
 
@@ -138,11 +152,28 @@ class GroupHost(Participant):
         for end, size in portions(payloads, self._overhead, self.config.ring.queue_size_max):
             is_last = end == len(payloads)
             queue.append(_Request(payloads[start:end], service, size, accepted if is_last else None))
+            self._requests_sizes[number] = self._requests_sizes.get(number, 0) + size
             start = end
         if self._is_carrying_out:
             self._pump_soon()
         else:
             self._pump()
+
+    def requests_size(self, number: int) -> int:
+        """Bytes that this session has asked to be sent, and that wait."""
+        return self._requests_sizes.get(number, 0)
+
+    def drop_requests(self, number: int) -> None:
+        """What this session has asked for is not done, but that its end is told."""
+        queue = self._requests.get(number)
+        if queue:
+            kept = [queue[-1]] if number not in self.sessions else []
+            self._take_back(number, sum(request.size for request in queue) - sum(request.size for request in kept))
+            queue.clear()
+            queue.extend(kept)
+            if not kept:
+                del self._requests[number]
+                self._turns.remove(number)
 
     @property
     def requests_waiting(self) -> int:
@@ -176,6 +207,7 @@ class GroupHost(Participant):
             return False
         self._turns.popleft()
         queue.popleft()
+        self._take_back(number, request.size)
         if queue:
             self._turns.append(number)
         else:
@@ -185,18 +217,41 @@ class GroupHost(Participant):
             request.accepted()
         return True
 
+    def _take_back(self, number: int, size: int) -> None:
+        left = self._requests_sizes[number] - size
+        if left:
+            self._requests_sizes[number] = left
+        else:
+            del self._requests_sizes[number]
+
     def clients_status(self) -> ClientsStatus:
-        counters = self.counters.clients
+        counters, gauges = self.counters.clients, self.gauges
         return ClientsStatus(
-            len(self.sessions),
-            len(self.named.table),
-            not self.named.is_steady,
-            sum(session.waiting_size for session in self.sessions.values()),
-            counters.connected,
-            counters.refused,
-            counters.too_slow,
-            counters.messages_dropped,
+            sessions=len(self.sessions),
+            groups=len(self.named.table),
+            is_merging=not self.named.is_steady,
+            waiting_size=sum(session.waiting_size for session in self.sessions.values()),
+            connected=counters.connected,
+            refused=counters.refused,
+            too_slow=counters.too_slow,
+            messages_dropped=counters.messages_dropped,
+            received_size=sum(session.received_size for session in self.sessions.values()),
+            requests_size=sum(self._requests_sizes.values()),
+            memory_size=gauges.memory_size,
+            memory_max=gauges.memory_max,
+            memberships=gauges.memberships,
+            strangers=gauges.strangers,
+            over_memory=counters.over_memory,
+            held_too_long=counters.held_too_long,
+            refusals={kind.value: counters.refusals[kind] for kind in ClientRefusal},
+            holding=tuple(self._holds()),
         )
+
+    def _holds(self) -> Iterator[HoldStatus]:
+        now = self.now()
+        for number, since in self._holding.items():
+            session = self.sessions[number]
+            yield HoldStatus(session.name, now - since, session.waiting_size)
 
     # What the engine brings
 

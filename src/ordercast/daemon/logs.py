@@ -67,6 +67,25 @@ class JournalFormatter(TextFormatter):
         return prefix + f"\n{prefix}".join(self._text(record).splitlines())
 
 
+class Rationed:
+    """Warnings that may come in crowds: one of each matter in a while, which says how many were kept back."""
+
+    def __init__(self, log: logging.Logger, every_s: float = 10.0) -> None:
+        self._log = log
+        self._every_s = every_s
+        self._said: dict[str, tuple[float, int]] = {}  # by matter: when, and how many were kept back since
+
+    def warn(self, matter: str, text: str) -> None:
+        now = time.monotonic()
+        at, kept_back = self._said.get(matter, (-self._every_s, 0))
+        if now - at < self._every_s:
+            self._said[matter] = at, kept_back + 1
+            return
+        more = f" (and {kept_back:,} more like this since the last of these lines)" if kept_back else ""
+        self._log.warning("%s%s", text, more)
+        self._said[matter] = now, 0
+
+
 def describe(**common: Any) -> None:
     """What is known only later of that which is in every JSON line."""
     for handler in logging.getLogger(ROOT).handlers:

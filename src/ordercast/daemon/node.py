@@ -156,6 +156,10 @@ class Node(Member):
     def waiting_size(self) -> int:
         return self.inbox.size
 
+    @property
+    def received_size(self) -> int:
+        return 0
+
     def flush(self) -> None:
         pass
 

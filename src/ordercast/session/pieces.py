@@ -38,6 +38,8 @@ class FrameKind(IntEnum):
     LISTING = 19
     MEMBERS_OF = 20
     MEMBERS = 21
+    WANT = 22
+    REFUSED = 23
 
 
 def frame(kind: FrameKind, *parts: bytes) -> bytes:
