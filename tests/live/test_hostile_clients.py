@@ -26,7 +26,6 @@ from ordercast.session.frames import (
     Hello,
     SlowPolicy,
     decode_closing,
-    decode_refused,
     encode_hello,
     encode_list,
     encode_names,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from ordercast import __version__
-from ordercast.daemon.advice import ADVICE_ON_REFUSALS, counted
+from ordercast.daemon.advice import ADVICE_ON_CLIENTS, ADVICE_ON_REFUSALS, counted
 from ordercast.daemon.clients import ClientServer
 from ordercast.daemon.config import PORT, NodeConfig
 from ordercast.daemon.config_file import STATUS_PORT
@@ -190,6 +190,9 @@ class Reporter:
         refused = refusals(self.node.counters)
         for kind in Refusal:
             yield kind.value, refused[kind.value], "packet", f"refused ({kind.value}): {ADVICE_ON_REFUSALS[kind]}"
+        clients = self.node.counters.clients.refusals
+        for why, advice in ADVICE_ON_CLIENTS.items():
+            yield f"clients: {why.value}", clients[why], "client", f"refused ({why.value}): {advice}"
         lanes = [lane for network in self.node.networks for lane in (("token", network.token), ("data", network.data))]
         for name, lane in lanes:
             yield f"drops {name}", lane.kernel_drops(), "packet", f"found the {name} receive buffer full"

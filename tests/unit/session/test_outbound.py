@@ -168,8 +168,8 @@ def test_one_who_holds_and_reads_a_frame_now_and_then_is_disconnected() -> None:
     assert outbound.hold is not None and outbound.hold.since == 0
     assert _look(outbound, 9.9) is None
     assert _look(outbound, 10) == (
-        "the client was too slow: everybody waited for it, and of 1,400 bytes 800 still wait after 10.0 s, where half had "
-        "to be read within 10 s (policy hold)"
+        "the client was too slow: everybody waited for it, and of 1,400 bytes 800 still wait after 10.0 s, where half "
+        "had to be read within 10 s (policy hold)"
     )
 
 
