@@ -54,6 +54,7 @@ class FakeNode:
         self.clock = 100 * SECOND
         self.loop_lag_ns = 3 * MILLISECOND
         self.trace_error: str | None = None
+        self.clients = ClientsStatus(sessions=2, groups=3)
 
     def begin(self) -> None:
         """The first ring is installed."""
@@ -64,7 +65,7 @@ class FakeNode:
         return self.engine.process
 
     def clients_status(self) -> ClientsStatus:
-        return ClientsStatus(sessions=2, groups=3)
+        return self.clients
 
     def now(self) -> Instant:
         return Instant(self.clock)
