@@ -19,7 +19,7 @@ from ordercast.model.service import Service
 from ordercast.model.view import ViewKind
 from ordercast.session.batches import Confirm, Send, encode_confirm, encode_messages, send_size
 from ordercast.session.client_half import PING, RECEIVE_CREDIT, ClientHalf, cost_of
-from ordercast.session.daemon_half import SEND_CREDIT, DaemonHalf, Join, Leave, ListGroups, Request
+from ordercast.session.daemon_half import CREDIT_PORTION, SEND_CREDIT, DaemonHalf, Join, Leave, ListGroups, Request
 from ordercast.session.frames import Hello, Listing, Refused, SlowPolicy, Welcome, encode_listing, encode_number
 from ordercast.session.news import NewsEncoder
 from ordercast.session.pieces import HEADER, FrameKind
@@ -292,7 +292,7 @@ class Talk:
         self.under_way += RECEIVE_CREDIT // 4
         assert int.from_bytes(told[HEADER.size :], "big") == self.under_way
         self.up.write(told)
-        assert SEND_CREDIT - self.client.credit < SEND_CREDIT // 8
+        assert SEND_CREDIT - self.client.credit < CREDIT_PORTION
         owed = SEND_CREDIT - self.client.credit
         if owed:  # in a frame of nearly a window: all of it is needed
             self.up.write(encode_number(FrameKind.WANT, SEND_CREDIT))

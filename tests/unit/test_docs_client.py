@@ -89,7 +89,7 @@ def test_the_bounds_of_the_page_are_those_of_the_code() -> None:
     for policy in SlowPolicy:
         assert policies[policy.name.lower()] == f"{QUEUE_SIZE_MAX[policy] // MIB} MiB"
     assert f"{RECEIVE_CREDIT // MIB} MiB on its own side" in slow
-    assert f"has {SEND_CREDIT // MIB} MiB of messages under way" in slow
+    assert f"has {SEND_CREDIT / MIB} MiB of messages under way" in slow
     assert f"at {NodeConfig().inbox_size_max // MIB} MiB" in slow
     limits = {row[0]: row[1] for row in rows(section(CLIENT, "Names and limits"))}
     assert limits["name of a group or daemon"] == f"1 to {GROUP_SIZE_MAX} characters"

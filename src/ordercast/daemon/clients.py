@@ -69,7 +69,7 @@ class ClientServer:
         except BaseException:
             await self.close()
             raise
-        self._host.gauges.memory_max = self.budget.size_max
+        self._host.serving = self
         self._look_after()
         return self
 
@@ -117,11 +117,9 @@ class ClientServer:
                 f"more than {STRANGERS_MAX:,} connections have not said who they are, and this is the oldest of the "
                 "user or host that has the most of them: connect again, and greet at once"
             )
-        self._host.gauges.strangers = len(self.strangers)
 
     def greeted(self, connection: Connection) -> None:
         self.strangers.gone(connection)
-        self._host.gauges.strangers = len(self.strangers)
 
     def leaves(self, connection: Connection) -> None:
         """It was told to go: a stranger again, until it has gone."""
@@ -133,29 +131,18 @@ class ClientServer:
         self.connections.discard(connection)
         self.leaving.discard(connection)
         self.strangers.gone(connection)
-        self._host.gauges.strangers = len(self.strangers)
-        self.budget.owe(connection, 0)
+        self.account(connection, 0)
         if not self.connections and not self.leaving:
             self._are_gone.set()
 
-    def account(self, connection: Connection) -> None:
-        """What is kept for it has changed."""
-        self.budget.owe(connection, connection.debt)
-        self._relieve()
-
-    def orphaned(self, number: int) -> None:
-        """This session has ended, and something of it is still to be sent, or no longer."""
-        self.budget.owe(number, self._host.requests_size(number))
-        self._relieve()
-
-    def _relieve(self) -> None:
-        """The largest debtors go, until the others are within the budget."""
+    def account(self, debtor: Connection | int, debt: int) -> None:
+        """So many bytes are kept for a client now, or of a session that has ended. The largest debtors go, until the
+        others are within the budget."""
+        self.budget.owe(debtor, debt)
         while self.budget.is_exceeded and not self._is_relieving:
             self._is_relieving = True
             self._dismiss(*self.budget.largest())
             self._is_relieving = False
-        gauges = self._host.gauges
-        gauges.memory_size, gauges.memberships = self.budget.size, self.quota.used
 
     def _dismiss(self, debtor: Connection | int, debt: int) -> None:
         if isinstance(debtor, int):
@@ -224,6 +211,22 @@ class ClientServer:
     @property
     def is_full(self) -> bool:
         return len(self._host.sessions) >= self._config.sessions_max
+
+    @property
+    def memory_size(self) -> int:
+        return self.budget.size
+
+    @property
+    def memory_max(self) -> int:
+        return self.budget.size_max
+
+    @property
+    def memberships(self) -> int:
+        return self.quota.used
+
+    @property
+    def strangers_count(self) -> int:
+        return len(self.strangers)
 
     @property
     def queue_size_max(self) -> int | None:

@@ -68,8 +68,7 @@ class Server(Protocol):
     def greeted(self, connection: Connection) -> None: ...
     def leaves(self, connection: Connection) -> None: ...
     def lost(self, connection: Connection) -> None: ...
-    def account(self, connection: Connection) -> None: ...
-    def orphaned(self, number: int) -> None: ...
+    def account(self, debtor: Connection | int, debt: int) -> None: ...
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -86,6 +85,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_full = False  # the transport asks to wait
         self._changes = 0  # joins and leaves that are not in the engine yet
         self._heard_at = 0.0
+        self._debt = 0  # as the server was told last
         self._lingering: asyncio.TimerHandle | None = None
         self._holding: asyncio.TimerHandle | None = None  # all wait for it, and this looks after it
 
@@ -142,7 +142,6 @@ class Connection(asyncio.BufferedProtocol):
     # Requests
 
     def _carry_out(self, request: Request, size: int) -> None:
-        table = self._host.named.table
         match request:
             case Send():
                 self._host.request(self.number, request.payloads, request.service, lambda: self._accepted(size))
@@ -153,9 +152,10 @@ class Connection(asyncio.BufferedProtocol):
             case Refused():
                 self._host.counters.clients.refusals[ClientRefusal.GROUPS] += 1
             case ListGroups():
-                self.half.urge(encode_listing(Listing(*table.page(request.after, PAGE_MAX))))
+                self.half.urge(encode_listing(Listing(*self._host.named.table.page(request.after, PAGE_MAX))))
             case ListMembers():
-                self.half.urge(encode_members(Members(*table.members_page(*request, PAGE_MAX))))
+                page = self._host.named.table.members_page(request.group, request.after, PAGE_MAX)
+                self.half.urge(encode_members(Members(*page)))
             case Hello():
                 self._greet(request)
             case Bye():
@@ -247,11 +247,13 @@ class Connection(asyncio.BufferedProtocol):
     def received_size(self) -> int:
         return self._reader.begun_size
 
-    @property
-    def debt(self) -> int:
-        """Bytes that are kept for it: what it has not taken, has not said to the end, and what is not sent yet."""
+    def _account(self) -> None:
+        """Of all that is kept for it: what it has not taken, has not said to the end, and what is not sent yet."""
         received = max(self._reader.begun_size, self.half.extra)  # room that was granted is taken
-        return self.waiting_size + received + self._host.requests_size(self.number)
+        debt = self.waiting_size + received + self._host.requests_size(self.number)
+        if debt != self._debt:
+            self._debt = debt
+            self._server.account(self, debt)
 
     def on_confirmed(self, run: Run) -> None:
         self.half.urge(encode_confirm(run))
@@ -266,9 +268,11 @@ class Connection(asyncio.BufferedProtocol):
             return
         while not self._is_full and (frames := self.half.take(WRITE_SIZE_MAX)):
             self._transport.write(frames[0] if len(frames) == 1 else b"".join(frames))
+            if not self.half.waiting_size:
+                break
         if self._holding is not None and not self.half.outbound.is_holding:
             self._let_go()
-        self._server.account(self)
+        self._account()
 
     # The end
 
@@ -330,11 +334,11 @@ class Connection(asyncio.BufferedProtocol):
         self._let_go()
         number, self.number = self.number, 0
         if number:
-            self._host.close_session(number, self.half.name, lambda: self._server.orphaned(number))
-            self._server.orphaned(number)
+            self._host.close_session(number, self.half.name, lambda: self._server.account(number, 0))
+            self._server.account(number, self._host.requests_size(number))  # what it has sent is still sent
         self.half.forget()
         self._reader.forget()
-        self._server.account(self)
+        self._account()
 
 
 def _user(sock: socket.socket) -> int:

@@ -1,4 +1,4 @@
-"""What a live node counts, as plain numbers that rise; and some that fall, too. `status.py` makes a picture of them."""
+"""What a live node counts, as plain numbers that rise. `status.py` makes a picture of them."""
 
 from __future__ import annotations
 
@@ -51,16 +51,6 @@ class ClientCounters:
     @property
     def refused(self) -> int:
         return self.refusals.total()
-
-
-@dataclass(slots=True)
-class ClientGauges:
-    """What whoever serves clients tells of them: numbers that rise and fall."""
-
-    memory_size: int = 0  # bytes that are kept for all of them
-    memory_max: int = 0
-    memberships: int = 0
-    strangers: int = 0
 
 
 @dataclass(slots=True)

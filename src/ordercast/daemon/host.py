@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from ordercast.daemon.config import NodeConfig
-from ordercast.daemon.counters import ClientGauges, ClientRefusal
+from ordercast.daemon.counters import ClientRefusal
 from ordercast.daemon.participant import Participant
 from ordercast.daemon.status_parts import ClientsStatus, HoldStatus
 from ordercast.groups.layer import Announce, Confirmed, Groups, Output, Run, Warned, disconnect_payload
@@ -72,6 +72,21 @@ class Session(Protocol):
         """That was all for now."""
 
 
+class Serving(Protocol):
+    """Whoever serves clients here."""
+
+    @property
+    def memory_size(self) -> int:
+        """Bytes that are kept for all of them."""
+
+    @property
+    def memory_max(self) -> int: ...
+    @property
+    def memberships(self) -> int: ...
+    @property
+    def strangers_count(self) -> int: ...
+
+
 class _Request(NamedTuple):
     payloads: Sequence[bytes]
     service: Service
@@ -102,7 +117,7 @@ class GroupHost(Participant):
         self._encoder = NewsEncoder()
         self._touched: dict[Session, None] = {}  # have something to write
         self._holding: dict[int, Instant] = {}  # sessions for which all wait, and since when
-        self.gauges = ClientGauges()
+        self.serving: Serving | None = None
 
     # Sessions
 
@@ -225,7 +240,7 @@ class GroupHost(Participant):
             del self._requests_sizes[number]
 
     def clients_status(self) -> ClientsStatus:
-        counters, gauges = self.counters.clients, self.gauges
+        counters, serving = self.counters.clients, self.serving
         return ClientsStatus(
             sessions=len(self.sessions),
             groups=len(self.named.table),
@@ -237,10 +252,10 @@ class GroupHost(Participant):
             messages_dropped=counters.messages_dropped,
             received_size=sum(session.received_size for session in self.sessions.values()),
             requests_size=sum(self._requests_sizes.values()),
-            memory_size=gauges.memory_size,
-            memory_max=gauges.memory_max,
-            memberships=gauges.memberships,
-            strangers=gauges.strangers,
+            memory_size=0 if serving is None else serving.memory_size,
+            memory_max=0 if serving is None else serving.memory_max,
+            memberships=0 if serving is None else serving.memberships,
+            strangers=0 if serving is None else serving.strangers_count,
             over_memory=counters.over_memory,
             held_too_long=counters.held_too_long,
             refusals={kind.value: counters.refusals[kind] for kind in ClientRefusal},

@@ -40,7 +40,8 @@ from ordercast.session.outbound import HOLD_MAX_NS, UNLIMITED, Outbound
 from ordercast.session.pieces import HEADER, NUMBER, FrameKind, frame
 from ordercast.session.quota import Quota
 
-SEND_CREDIT = 1 << 20  # bytes of messages that a client may have under way to its daemon
+SEND_CREDIT = 5 << 18  # bytes of messages that a client may have under way to its daemon
+CREDIT_PORTION = SEND_CREDIT // 10  # that is given back at a time, at least
 URGENT_SIZE_MAX = FRAME_SIZE_MAX  # bytes of answers that may wait: one of the largest size
 HEADS_MAX = 1000  # that are remembered as checked
 CHANGES_MAX = 100  # groups that are joined or left at a time
@@ -269,7 +270,7 @@ class DaemonHalf:
 
     def take(self, size_max: int = UNLIMITED) -> list[bytes]:
         """What may be written now: answers, and of the stream not much more than so many bytes."""
-        if self._owed >= SEND_CREDIT // 8:
+        if self._owed >= CREDIT_PORTION:
             self._give_credit(self._owed)
             self._owed = 0
         frames, self._urgent, self._urgent_size = self._urgent, [], 0

@@ -12,6 +12,7 @@ from ordercast.session.batches import FRAME_SIZE_MAX, Send, encode_send
 from ordercast.session.client_half import BYE, PING, PONG
 from ordercast.session.daemon_half import (
     CHANGES_MAX,
+    CREDIT_PORTION,
     HEADS_MAX,
     SEND_CREDIT,
     URGENT_SIZE_MAX,
@@ -206,10 +207,10 @@ def test_any_number_of_different_heads_can_be_used() -> None:
 
 def test_credit_is_given_back_in_large_portions() -> None:
     half = _half()
-    half.accepted(SEND_CREDIT // 8 - 1)
+    half.accepted(CREDIT_PORTION - 1)
     assert half.take() == []
     half.accepted(1)
-    assert half.take() == [encode_number(FrameKind.CREDIT, SEND_CREDIT // 8)]
+    assert half.take() == [encode_number(FrameKind.CREDIT, CREDIT_PORTION)]
     assert half.take() == []
 
 
@@ -252,7 +253,7 @@ def test_a_client_without_credit_is_refused() -> None:
 def test_a_frame_beyond_the_credit_is_refused_at_its_header() -> None:
     half = _roomy()
     half.admit(FrameKind.SEND, SEND_CREDIT)
-    with pytest.raises(WireError, match="a frame of 1048577 bytes, with credit for 1048576"):
+    with pytest.raises(WireError, match="a frame of 1310721 bytes, with credit for 1310720"):
         half.admit(FrameKind.SEND, SEND_CREDIT + 1)
     _receive(half, ONE)
     with pytest.raises(WireError, match="more than it has credit for"):

@@ -175,7 +175,7 @@ def test_one_who_holds_and_reads_a_frame_now_and_then_is_disconnected() -> None:
 
 def test_one_who_holds_and_has_read_half_in_time_has_as_much_time_for_half_of_the_rest() -> None:
     outbound = _holding(16)
-    for seconds, frames in ((2, 2), (4, 2), (6, 2), (8, 2)):
+    for seconds, frames in ((2.0, 2), (4.0, 2), (6.0, 2), (8.0, 2)):
         _read(outbound, frames)
         assert _look(outbound, seconds) is None
     assert outbound.size == 800
