@@ -197,7 +197,7 @@ async def test_random_bytes(tmp_path: Path) -> None:
                 if number % 3 == 0:
                     noise = HELLO.replace(b"raw", b"r%02x" % number) + noise
                 elif number % 3 == 1:
-                    noise = HELLO + struct.pack(">IB", len(noise) + 1, rng.randrange(1, 22)) + noise
+                    noise = HELLO + struct.pack(">IB", len(noise) + 1, rng.randrange(1, len(FrameKind) + 2)) + noise
                 stranger.writer.write(noise)
                 if number % 2:
                     stranger.writer.write_eof()

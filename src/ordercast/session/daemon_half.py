@@ -22,7 +22,7 @@ from ordercast.groups.names import (
 )
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.service import SERVED
-from ordercast.session.batches import FRAME_SIZE_MAX, Send, decode_send, frame_size_max
+from ordercast.session.batches import Send, decode_send, frame_size_max
 from ordercast.session.frames import (
     VERSION,
     Hello,
@@ -42,8 +42,8 @@ from ordercast.session.quota import Quota
 
 SEND_CREDIT = 5 << 18  # bytes of messages that a client may have under way to its daemon
 CREDIT_PORTION = SEND_CREDIT // 10  # that is given back at a time, at least
-URGENT_SIZE_MAX = FRAME_SIZE_MAX  # bytes of answers that may wait: one of the largest size
-HEADS_MAX = 1000  # that are remembered as checked
+URGENT_SIZE_MAX = 4 << 20  # bytes of answers that may wait: more than a window of small messages has confirmations
+HEADS_SIZE_MAX = 1 << 16  # bytes of heads that are remembered as checked
 CHANGES_MAX = 100  # groups that are joined or left at a time
 _QUESTION_SIZE_MAX = NUMBER.size + 1 + GROUP_SIZE_MAX + 1 + CLIENT_SIZE_MAX + 1 + GROUP_SIZE_MAX
 _CHANGES_SIZE_MAX = NUMBER.size + CHANGES_MAX * (1 + GROUP_SIZE_MAX)
@@ -87,6 +87,7 @@ class DaemonHalf:
         self._message_size_max = message_size_max
         self._outbound: Outbound | None = None
         self._heads: set[bytes] = set()  # that were found in order
+        self._heads_size = 0
         self._urgent: list[bytes] = []  # frames that need no credit
         self._urgent_size = 0
         self._credit = SEND_CREDIT  # that the client has, or is about to hear of
@@ -199,8 +200,10 @@ class DaemonHalf:
                 checked_destinations(head.groups)
             if len(set(head.groups)) < len(head.groups):
                 raise WireError("a message that names a group twice")
-            if len(self._heads) >= HEADS_MAX:
+            self._heads_size += len(send.head)
+            if self._heads_size > HEADS_SIZE_MAX:
                 self._heads.clear()
+                self._heads_size = len(send.head)
             self._heads.add(send.head)
         largest = max(map(len, send.payloads))
         if largest > self._message_size_max:
