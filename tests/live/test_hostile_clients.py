@@ -16,7 +16,7 @@ import pytest
 
 import ordercast
 from ordercast import Client, Left, Node, Reason, Reconnected, UsageError
-from ordercast.daemon import clients, connection
+from ordercast.daemon import clients, connection, host
 from ordercast.groups.envelope import Head, Kind, encode_head
 from ordercast.groups.layer import data_head
 from ordercast.model.service import Service
@@ -613,3 +613,26 @@ async def test_a_greeting_is_due_sooner_when_there_are_many_strangers(
             "a client of Ordercast says who it is first, within 2 s"
         ] * 6
         assert here.host.clients_status().refusals["no greeting"] == 6
+
+
+@live
+async def test_joins_and_leaves_of_many_groups_are_on_their_way_a_few_at_a_time_and_messages_pass_by(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "CHANGING_MAX", 250)
+    most = 0
+    async with daemon(tmp_path) as here, calm(here) as me, AsyncExitStack() as stack:
+        names = [f"g{number}" for number in range(100)]
+        for number in range(4):
+            stranger = await stack.enter_async_context(raw(here, WAYS[number % 2]))
+            await greeted(stranger, f"raw{number}")
+            for turn in range(20):
+                for kind in (FrameKind.JOIN, FrameKind.LEAVE)[: 2 - (turn == 19)]:
+                    stranger.writer.write(encode_names(kind, names))
+        for number in range(20):
+            await me.send("nobody", b"%d" % number, confirm=True)
+            most = max(most, here.host.changing)
+        await eventually(lambda: all(len(here.host.named.table.members_of(name)) == 4 for name in names))
+        assert 0 < most <= 250 and not here.host.changing
+        await stack.aclose()  # all are gone from a hundred groups
+        await eventually(lambda: len(here.host.named.table) == 1 and not here.host.changing)

@@ -235,7 +235,7 @@ async def test_one_who_holds_and_reads_a_frame_now_and_then_is_disconnected_and_
         await eventually(lambda: here.host.is_behind)
         counters, named = here.host.counters.clients, set()
         while not counters.held_too_long:
-            await slow.say(encode_number(FrameKind.CREDIT, 1))
+            await slow.say(encode_number(FrameKind.CREDIT, 5000))
             named |= {hold.client for hold in here.host.clients_status().holding}
             await asyncio.sleep(0.05)
         assert named == {"slow@n1"}

@@ -12,6 +12,7 @@ import logging
 import socket
 import struct
 from collections.abc import Hashable
+from functools import partial
 from typing import Protocol
 
 from ordercast.daemon.counters import ClientRefusal
@@ -146,9 +147,9 @@ class Connection(asyncio.BufferedProtocol):
             case Send():
                 self._host.request(self.number, request.payloads, request.service, lambda: self._accepted(size))
             case Join():
-                self._change(join_payload(self.half.name, request.groups))
+                self._change(join_payload(self.half.name, request.groups), len(request.groups))
             case Leave():
-                self._change(leave_payload(self.half.name, request.groups))
+                self._change(leave_payload(self.half.name, request.groups), len(request.groups))
             case Refused():
                 self._host.counters.clients.refusals[ClientRefusal.GROUPS] += 1
             case ListGroups():
@@ -175,13 +176,13 @@ class Connection(asyncio.BufferedProtocol):
         self._reader.size_max = frame_size_max(self._host.config.ring.message_size_max)
         self._server.greeted(self)
 
-    def _change(self, payload: bytes) -> None:
+    def _change(self, payload: bytes, groups: int) -> None:
         """Messages wait within the credit of the client; joins and leaves within what is read."""
         assert self._transport is not None
         self._changes += 1
         if self._changes == CHANGES_MAX:
             self._transport.pause_reading()
-        self._host.request(self.number, (payload,), accepted=self._changed)
+        self._host.request(self.number, (payload,), accepted=self._changed, changes=groups)
 
     def _changed(self) -> None:
         self._changes -= 1
@@ -334,7 +335,8 @@ class Connection(asyncio.BufferedProtocol):
         self._let_go()
         number, self.number = self.number, 0
         if number:
-            self._host.close_session(number, self.half.name, lambda: self._server.account(number, 0))
+            gone = partial(self._server.account, number, 0)
+            self._host.close_session(number, self.half.name, len(self.half.joined), gone)
             self._server.account(number, self._host.requests_size(number))  # what it has sent is still sent
         self.half.forget()
         self._reader.forget()

@@ -2,7 +2,8 @@
 
 A session is somebody who sends and receives here: the program that embeds a node, or a client that is connected to a
 daemon. Requests of sessions are handed to the engine in turns, one of each, whenever there is room; what the groups
-themselves have to say goes first. Nobody waits here: a session is told when its request was accepted.
+themselves have to say goes first. Nobody waits here: a session is told when its request was accepted. Joins and leaves
+are small and cost every daemon much: only so many are on their way at a time, and the messages of others pass by them.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from ordercast.stream.payloads import portions
 from ordercast.stream.pieces import GroupInbox, events_of, rest_of
 
 OWN = 0  # the sender number of what the groups say
+CHANGING_MAX = 1000  # groups that are being joined or left: each keeps every daemon for some ten microseconds
 
 
 class Parcel:
@@ -91,6 +93,7 @@ class _Request(NamedTuple):
     payloads: Sequence[bytes]
     service: Service
     size: int  # in the engine's queue
+    changes: int  # groups that are joined or left; none: messages
     accepted: Callable[[], None] | None
 
 
@@ -112,6 +115,9 @@ class GroupHost(Participant):
         self._requests: dict[int, deque[_Request]] = {}  # that wait, by session
         self._requests_sizes: dict[int, int] = {}  # bytes of these
         self._turns: deque[int] = deque()  # sessions that have some
+        self._held_up: deque[int] = deque()  # the same, whose next one has to wait until fewer groups are changing
+        self._changing: deque[int] = deque()  # joins and leaves that are on their way: how many groups each
+        self._changes_seen = 0
         self._will_pump = False
         self._is_carrying_out = False
         self._encoder = NewsEncoder()
@@ -133,10 +139,12 @@ class GroupHost(Participant):
         self.counters.clients.connected += 1
         return number, full
 
-    def close_session(self, number: int, full: str, accepted: Callable[[], None] | None = None) -> None:
-        """It is gone: what it has sent is still sent, and then everybody is told."""
+    def close_session(
+        self, number: int, full: str, groups: int = 0, accepted: Callable[[], None] | None = None
+    ) -> None:
+        """It is gone: what it has sent is still sent, and then everybody is told. It was in so many groups."""
         if self.sessions.pop(number, None) is not None and self.is_running:
-            self.request(number, (disconnect_payload(full),), accepted=accepted)
+            self.request(number, (disconnect_payload(full),), accepted=accepted, changes=1 + groups)
 
     def hold(self, number: int, is_holding: bool) -> None:
         """All wait for this session, or no longer."""
@@ -158,15 +166,17 @@ class GroupHost(Participant):
         payloads: Sequence[bytes],
         service: Service = Service.AGREED,
         accepted: Callable[[], None] | None = None,
+        changes: int = 0,
     ) -> None:
-        """To be sent in this session's turn, after what it has asked for before."""
+        """To be sent in this session's turn, after what it has asked for before. `changes`: it is a join or a leave of
+        so many groups."""
         queue = self._requests.setdefault(number, deque())
         if not queue:
             self._turns.append(number)
         start = 0
         for end, size in portions(payloads, self._overhead, self.config.ring.queue_size_max):
             is_last = end == len(payloads)
-            queue.append(_Request(payloads[start:end], service, size, accepted if is_last else None))
+            queue.append(_Request(payloads[start:end], service, size, changes, accepted if is_last else None))
             self._requests_sizes[number] = self._requests_sizes.get(number, 0) + size
             start = end
         if self._is_carrying_out:
@@ -188,7 +198,7 @@ class GroupHost(Participant):
             queue.extend(kept)
             if not kept:
                 del self._requests[number]
-                self._turns.remove(number)
+                (self._turns if number in self._turns else self._held_up).remove(number)
 
     @property
     def requests_waiting(self) -> int:
@@ -218,6 +228,9 @@ class GroupHost(Participant):
         number = self._turns[0]
         queue = self._requests[number]
         request = queue[0]
+        if request.changes and self._changing and self.changing + request.changes > CHANGING_MAX:
+            self._held_up.append(self._turns.popleft())
+            return True
         if not self._has_room_for(request.size):
             return False
         self._turns.popleft()
@@ -227,10 +240,30 @@ class GroupHost(Participant):
             self._turns.append(number)
         else:
             del self._requests[number]
+        if request.changes:
+            self._changing.append(request.changes)
         self._hand_over(request.payloads, request.service, number, request.size)
         if request.accepted is not None:
             request.accepted()
         return True
+
+    @property
+    def changing(self) -> int:
+        """Groups that sessions here are joining or leaving, on their way through the ring."""
+        return sum(self._changing)
+
+    def _look_at_changes(self) -> None:
+        """They come back in the order in which they were sent."""
+        seen = self.named.own_changes
+        if seen != self._changes_seen:
+            self._let_change(seen - self._changes_seen)
+            self._changes_seen = seen
+
+    def _let_change(self, seen: int) -> None:
+        for _ in range(min(seen, len(self._changing))):
+            self._changing.popleft()
+        self._turns.extend(self._held_up)
+        self._held_up.clear()
 
     def _take_back(self, number: int, size: int) -> None:
         left = self._requests_sizes[number] - size
@@ -279,6 +312,7 @@ class GroupHost(Participant):
     def _viewed(self, view: View) -> None:
         if self._on_configuration is not None:
             self._on_configuration(view)
+        self._let_change(len(self._changing))  # whatever became of them, nobody waits for them for ever
         self._carry_out_groups(self.named.install(view))
 
     def on_alarm(self, alarm: Alarm, at: Instant) -> None:
@@ -296,6 +330,7 @@ class GroupHost(Participant):
                 self._carry_out_one(output)
         finally:
             self._is_carrying_out = False
+        self._look_at_changes()
         if self._announcements or self._turns:
             self._pump_soon()
 
