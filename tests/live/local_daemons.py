@@ -32,7 +32,7 @@ def live(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
 
 
 @asynccontextmanager
-async def daemons(folder: Path, *names: str) -> AsyncIterator[dict[str, str]]:
+async def daemons(folder: Path, *names: str, **clients: Any) -> AsyncIterator[dict[str, str]]:
     """Addresses by name."""
     ring = RingConfig(cluster=f"daemons {os.getpid()} {next(_NUMBERS)}", consensus_ns=100 * MILLISECOND)
     network = NetworkConfig(port=own_ports())
@@ -42,7 +42,7 @@ async def daemons(folder: Path, *names: str) -> AsyncIterator[dict[str, str]]:
             host = GroupHost(NodeConfig(name=name, ring=ring, network=network))
             await host.start()
             stack.push_async_callback(host.leave)
-            server = await stack.enter_async_context(ClientServer(host, ClientsConfig(folder=folder)))
+            server = await stack.enter_async_context(ClientServer(host, ClientsConfig(folder=folder, **clients)))
             addresses[name] = str(server.addresses[0])
         yield addresses
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from ordercast.archive.entries import record_bytes
 from ordercast.archive.files import GroupFiles
 from ordercast.archive.reader import Archive
 from ordercast.model.events import Message, View
+from ordercast.model.ids import MILLISECOND
 from tests.live.local_daemons import Cable, daemons, live
 
 
@@ -41,10 +42,12 @@ async def together(at: dict[str, str]) -> None:
 
 
 @asynccontextmanager
-async def archiving(folder: Path, at: str, *groups: str, **options: object) -> AsyncIterator[Archiver]:
+async def archiving(
+    folder: Path, at: str, *groups: str, tell: Callable[[str], None] = lambda text: None, **options: object
+) -> AsyncIterator[Archiver]:
     """Settled when it is entered."""
     chosen = Options(at=at, sync_pause_s=0.001, **options)  # type: ignore[arg-type]
-    async with Archiver(folder, groups or ("orders",), chosen) as archiver, asyncio.TaskGroup() as tasks:
+    async with Archiver(folder, groups or ("orders",), chosen, tell) as archiver, asyncio.TaskGroup() as tasks:
         task = tasks.create_task(archiver.run())  # if it fails, so does the test
         for group in groups or ("orders",):
             await settled(archiver, group)
@@ -208,3 +211,38 @@ async def test_several_groups_have_archives_of_their_own(tmp_path: Path) -> None
         await has(archive, b"2", "x")
         assert archive.groups() == ["x", "y"]
         assert (payloads(archive, "x"), payloads(archive, "y")) == ([b"1", b"2"], [b"2", b"3"])
+
+
+@live
+async def test_an_archiver_for_which_all_waited_too_long_comes_back_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its disk is slow for a while. Nobody waits for it for ever, and it misses what was sent until it is back."""
+    for module in ("session.client_half", "client.connection"):
+        monkeypatch.setattr(f"ordercast.{module}.RECEIVE_CREDIT", 100_000)
+    hold = {"queue_size_max": 1 << 20, "hold_ns": 300 * MILLISECOND}
+    told: list[str] = []
+    is_slow = True
+    async with daemons(tmp_path, "n1", **hold) as at, connect(at["n1"]) as me:
+        async with archiving(tmp_path / "a", at["n1"], tell=told.append) as archiver:
+            room = archiver.journal.room
+
+            async def slow_room() -> None:
+                await asyncio.sleep(0.5 if is_slow else 0)
+                await room()
+
+            archiver.journal.room = slow_room  # type: ignore[method-assign]
+            number = 0
+            while not any("everybody waited for it" in text for text in told):
+                await me.send_many("orders", [b"%d" % each + bytes(1000) for each in range(number, number + 100)])
+                number += 100
+            is_slow = False
+            await me.send("orders", b"when all is well again", confirm=True)
+            while not any(text.startswith("connected again") for text in told):  # noqa: ASYNC110 (nor for that)
+                await asyncio.sleep(0.005)
+            await settled(archiver)
+            await me.send("orders", b"last", confirm=True)
+            archive = Archive(tmp_path / "a")
+            await has(archive, b"last")
+        numbers = [int(data[:-1000]) for data in payloads(archive) if len(data) > 1000]
+        assert numbers == sorted(set(numbers))

@@ -75,7 +75,7 @@ async def test_credit_is_looked_at_again_by_who_waited_for_it() -> None:
 
     async def sends() -> None:
         nonlocal passed
-        await link.credit()
+        await link.credit(1)
         assert link.half.credit > 0
         link.half.credit -= 1
         passed += 1

@@ -10,13 +10,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import ordercast
 from ordercast import Client, ConnectionLost, Dropped, Message, Reason, SlowPolicy, View
 from ordercast.model.events import Event
-from ordercast.session.frames import Hello, encode_hello, encode_names
+from ordercast.model.ids import MILLISECOND, SECOND
+from ordercast.session.frames import Hello, encode_hello, encode_names, encode_number
 from ordercast.session.pieces import FrameKind
 from tests.live.stage import Daemon, daemon, eventually, live, until, view_with
 from tests.live.test_hostile_clients import raw
@@ -72,8 +74,9 @@ class Quick:
 
 
 @asynccontextmanager
-async def busy(folder: Path) -> AsyncIterator[tuple[Daemon, Quick]]:
-    async with daemon(folder, queue_size_max=QUEUE_SIZE) as here, ordercast.connect(here.unix, name="quick") as client:
+async def busy(folder: Path, **options: Any) -> AsyncIterator[tuple[Daemon, Quick]]:
+    options = {"queue_size_max": QUEUE_SIZE, **options}
+    async with daemon(folder, **options) as here, ordercast.connect(here.unix, name="quick") as client:
         await client.join("orders")
         quick = Quick(client)
         yield here, quick
@@ -134,7 +137,7 @@ async def test_all_wait_for_one_who_holds_and_nothing_is_lost(tmp_path: Path) ->
 async def test_one_who_holds_and_takes_nothing_is_waited_for_no_longer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ordercast.daemon.clients.HOLD_S", 0.1)
+    monkeypatch.setattr("ordercast.session.outbound.STILL_MAX_NS", 100 * MILLISECOND)
     async with busy(tmp_path) as (here, quick), ordercast.connect(here.unix, slow="hold") as slow:
         await slow_client(slow)
         await quick.send(3000)
@@ -220,3 +223,38 @@ async def test_a_daemon_ends_though_a_client_does_not_read(tmp_path: Path) -> No
         await eventually(here.is_empty)
         with pytest.raises(ConnectionLost, match="is being shut down"):
             await until(quick, lambda event: False)
+
+
+@live
+async def test_one_who_holds_and_reads_a_frame_now_and_then_is_disconnected_and_named(tmp_path: Path) -> None:
+    """It moves all the time, and would hold the ring for good."""
+    async with busy(tmp_path, hold_ns=500 * MILLISECOND) as (here, quick), raw(here) as slow:
+        await slow.say(encode_hello(Hello("slow", SlowPolicy.HOLD, 1)), encode_names(FrameKind.JOIN, ["orders"]))
+        await eventually(lambda: len(here.host.named.table.members_of("orders")) == 2)
+        sending = asyncio.create_task(quick.send(3000))
+        await eventually(lambda: here.host.is_behind)
+        counters, named = here.host.counters.clients, set()
+        while not counters.held_too_long:
+            await slow.say(encode_number(FrameKind.CREDIT, 5000))
+            named |= {hold.client for hold in here.host.clients_status().holding}
+            await asyncio.sleep(0.05)
+        assert named == {"slow@n1"}
+        assert not here.host.is_behind and not here.host.clients_status().holding
+        await sending
+        assert (await quick.view(Reason.DISCONNECT)).who == ("slow@n1",)
+        assert "everybody waited for it" in (why := await slow.closing()) and "within 0.5 s (policy hold)" in why
+
+
+@live
+async def test_one_who_holds_and_is_nearly_fast_enough_is_waited_for(tmp_path: Path) -> None:
+    """Half of what waits within the time, again and again."""
+    async with busy(tmp_path, hold_ns=10 * SECOND) as (here, quick), ordercast.connect(here.unix, slow="hold") as slow:
+        await slow_client(slow)
+        sending = asyncio.create_task(quick.send(3000))
+        seen: list[Event] = []
+        while numbers_of(seen[-1:]) != [2999]:
+            await eventually(lambda: here.host.is_behind or sending.done())
+            seen += await until(slow, lambda event: not here.host.is_behind)
+        assert numbers_of(seen) == list(range(3000))
+        await sending
+        assert (here.host.counters.clients.held_too_long, here.host.counters.clients.too_slow) == (0, 0)

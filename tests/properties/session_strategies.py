@@ -10,17 +10,23 @@ from ordercast.model.events import Dropped, Left, Reason, Transition, View, View
 from ordercast.model.ids import ProcessId, RingId, Seq
 from ordercast.model.service import Service
 from ordercast.session.batches import encode_confirm, encode_dropped, encode_messages, encode_send
-from ordercast.session.client_half import BYE, LIST, PING, PONG
+from ordercast.session.client_half import BYE, PING, PONG
 from ordercast.session.frames import (
     VERSION,
     Hello,
+    Listing,
+    Members,
+    Refused,
     SlowPolicy,
     Welcome,
     encode_closing,
     encode_hello,
+    encode_list,
     encode_listing,
+    encode_members,
     encode_names,
     encode_number,
+    encode_refused,
     encode_welcome,
 )
 from ordercast.session.news import encode_news
@@ -82,7 +88,9 @@ views = st.builds(
 transitions = st.builds(Transition, group_names, member_tuples, view_ids)
 lefts = group_names.map(Left)
 drops = st.builds(Dropped, u64, u64)
-listings = st.dictionaries(group_names, u32, max_size=5)
+listings = st.builds(Listing, st.dictionaries(group_names, u32, min_size=1, max_size=5), st.booleans())
+member_pages = st.builds(Members, member_tuples.filter(bool), st.booleans())
+refusals = st.builds(Refused, group_tuples, st.booleans(), st.text(max_size=20))
 
 
 @st.composite
@@ -108,8 +116,9 @@ def client_frames(me: str) -> st.SearchStrategy[bytes]:
         sends(st.just(me)),
         sends(full_names),
         st.builds(encode_names, st.sampled_from((FrameKind.JOIN, FrameKind.LEAVE, FrameKind.MEMBERS_OF)), group_tuples),
-        u32.map(lambda number: encode_number(FrameKind.CREDIT, number)),
-        st.sampled_from((PING, PONG, BYE, LIST)),
+        st.builds(encode_number, st.sampled_from((FrameKind.CREDIT, FrameKind.WANT)), u32),
+        st.one_of(st.just(""), group_names).map(encode_list),
+        st.sampled_from((PING, PONG, BYE)),
     )
 
 
@@ -126,5 +135,6 @@ daemon_frames = st.one_of(
     runs().map(encode_confirm),
     drops.map(encode_dropped),
     listings.map(encode_listing),
-    st.builds(encode_names, st.just(FrameKind.MEMBERS), st.lists(full_names, max_size=4)),
+    member_pages.map(encode_members),
+    refusals.map(encode_refused),
 )

@@ -17,12 +17,13 @@ from ordercast.model.events import Batch, Dropped, GroupNews, Left, Message, Tra
 from ordercast.model.ids import Position, ProcessId, RingId, Seq
 from ordercast.model.service import Service
 from ordercast.model.view import ViewKind
-from ordercast.session.batches import Confirm, Send, encode_confirm, encode_messages
-from ordercast.session.client_half import LIST, PING, RECEIVE_CREDIT, ClientHalf, Listing, cost_of
-from ordercast.session.daemon_half import SEND_CREDIT, DaemonHalf, Join, Leave, ListGroups, Request
-from ordercast.session.frames import Hello, SlowPolicy, Welcome, encode_listing
+from ordercast.session.batches import Confirm, Send, encode_confirm, encode_messages, send_size
+from ordercast.session.client_half import PING, RECEIVE_CREDIT, ClientHalf, cost_of
+from ordercast.session.daemon_half import CREDIT_PORTION, SEND_CREDIT, DaemonHalf, Join, Leave, ListGroups, Request
+from ordercast.session.frames import Hello, Listing, Refused, SlowPolicy, Welcome, encode_listing, encode_number
 from ordercast.session.news import NewsEncoder
 from ordercast.session.pieces import HEADER, FrameKind
+from ordercast.session.quota import Quota
 from ordercast.session.reader import FrameReader
 from tests.unit.groups.stage import parcel_of, view_of
 
@@ -30,16 +31,20 @@ ME = ProcessId(1)
 RING = RingId(4, ME)
 MESSAGE_SIZE_MAX = 16 << 20
 GROUPS = ("g", "h")
+OTHER_GROUP = "k"
 CLIENT, OTHERS = "alice@n1", ("bob@n1", "carol@n1")
 SESSION = 1
 MIB = 1 << 20
+
+QUOTA = 2  # groups that the client may be in, of three
+PAGE = 2
 
 Heard = Message | GroupNews | Dropped
 Step = tuple[str, int, int]
 
 SIZES = (0, 10, 3000, MIB // 3, MIB, 6 * MIB)  # of messages: some are larger than a whole window
 READS = (1, 4, 5, 100, 70_000, 10 * MIB)
-CHANGES = ("join", "leave", "other joins", "other joins", "other leaves", "ping", "list")
+CHANGES = ("join", "leave", "join one too many", "other joins", "other joins", "other leaves", "ping", "list")
 MESSAGES = ("send",) * 3 + ("other sends",) * 4
 MOVES = ("read by the daemon", "order", "write", "read by the client", "take") * 2
 steps = st.lists(
@@ -78,8 +83,12 @@ class Wire:
 
 class Talk:
     def __init__(self, policy: SlowPolicy, queue_size_max: int) -> None:
-        self.client, self.daemon = ClientHalf("alice", policy), DaemonHalf(MESSAGE_SIZE_MAX)
-        self.up, self.down = Wire(), Wire()
+        self.quota = Quota(QUOTA, 100)
+        self.client, self.daemon = ClientHalf("alice", policy), DaemonHalf(MESSAGE_SIZE_MAX, self.quota)
+        self.up, self.down = Wire(FrameReader(admit=self.daemon.admit)), Wire()
+        self.unsent: tuple[tuple[str, ...], int, int] | None = None  # what the client waits to send, and has announced
+        self.refused = 0  # groups that the client may still be told it has not joined
+        self.listed: list[str] = []  # on the pages that have come
         self.groups = Groups(ME, "n1")
         self.groups.install(view_of(ViewKind.REGULAR, RING, (ME,), (ME,)))
         self.encoder = NewsEncoder()
@@ -119,8 +128,11 @@ class Talk:
             case "ping":
                 self.up.write(PING)
             case "list":
-                self.up.write(LIST)
-                self.asked_for_listings += 1
+                self.ask()
+            case "join one too many":
+                if self.asked == set(GROUPS):
+                    self.up.write(self.client.join((OTHER_GROUP,)))
+                    self.refused += 1
             case "other sends":
                 head = data_head(other, GROUPS[: 1 + which % 2])
                 self.order([head + _data(SIZES[more], number) for number in range(1 + which // 2)])
@@ -142,14 +154,30 @@ class Talk:
     # The client
 
     def send(self, groups: tuple[str, ...], size: int, count: int) -> None:
-        if self.client.credit <= 0:
-            return
+        """What waits for credit goes first."""
+        is_announced = self.unsent is not None
+        groups, size, count = self.unsent or (groups, size, count)
         confirm = size % 3 == 0
         head = self.client.head(groups, self_discard=False, confirm=confirm)
         data = [_data(size, number) for number in range(1 if size > MIB else count)]
         self.client.check_sizes(head, data)
-        self.up.write(self.client.send(Service.AGREED, head, data))
+        needed = send_size(len(data), sum(map(len, data)) + len(data) * len(head))
+        if self.client.credit < needed:
+            self.unsent = groups, size, count
+            if not is_announced and (want := self.client.want(needed)) is not None:
+                self.up.write(want)
+            return
+        self.unsent = None
+        encoded = self.client.send(Service.AGREED, head, data)
+        assert len(encoded) == needed
+        self.up.write(encoded)
         self.sent += len(data) if confirm else 0
+
+    def ask(self) -> None:
+        """One question at a time, page after page."""
+        if self.asked_for_listings == self.listings:
+            self.up.write(self.client.list_groups(self.listed[-1] if self.listed else ""))
+            self.asked_for_listings += 1
 
     def change(self, group: str, *, joins: bool) -> None:
         if (group in self.asked) is joins:
@@ -169,6 +197,12 @@ class Talk:
                     self.confirmed += news.messages
                 case Listing():
                     self.listings += 1
+                    assert len(news.groups) <= PAGE
+                    self.listed = [] if news.is_last else [*self.listed, *news.groups]
+                    assert self.listed == sorted(set(self.listed))
+                case Refused():
+                    assert (news.groups, news.joins) == ((OTHER_GROUP,), True)
+                    self.refused -= 1
                 case _:
                     assert kind in (FrameKind.CREDIT, FrameKind.PONG)
 
@@ -187,7 +221,7 @@ class Talk:
             if kind == FrameKind.CREDIT:
                 self.under_way -= int.from_bytes(body, "big")
             request = self.daemon.receive(kind, body)
-            if request is not None:
+            if request is not None and not isinstance(request, Refused):
                 self.requests.append((request, len(body) + HEADER.size))
 
     def order_requests(self, count: int) -> None:
@@ -203,7 +237,7 @@ class Talk:
                     self.order([leave_payload(CLIENT, request.groups)])
                 case _:
                     assert isinstance(request, ListGroups)
-                    self.daemon.urge(encode_listing(self.groups.table.groups()))
+                    self.daemon.urge(encode_listing(Listing(*self.groups.table.page(request.after, PAGE))))
 
     def order(self, payloads: list[bytes]) -> None:
         self.seq += 1
@@ -235,6 +269,8 @@ class Talk:
         """Everybody reads and takes: a few rounds for each window full are enough, or else somebody waits for ever."""
         rounds = 10 + 10 * (self.daemon.outbound.size + len(self.up.waiting)) // MIB
         for _ in range(rounds):
+            if self.unsent is not None:
+                self.send(*self.unsent)
             while self.up.waiting:
                 self.read_by_daemon(10 * MIB)
             self.order_requests(len(self.requests))
@@ -243,8 +279,10 @@ class Talk:
                 self.read_by_client(10 * MIB)
             self.take_pieces(len(self.untaken))
         assert (self.daemon.outbound.size, self.requests, self.untaken) == (0, deque(), deque())
+        assert (self.unsent, self.daemon.extra) == (None, 0)
         self.check_credit()
-        assert (self.confirmed, self.listings) == (self.sent, self.asked_for_listings)
+        assert (self.confirmed, self.listings, self.refused) == (self.sent, self.asked_for_listings, 0)
+        assert self.quota.used == len(self.asked) == len(self.daemon.joined)
 
     def check_credit(self) -> None:
         """To the byte: what one side has used and not been told of, the other is about to tell."""
@@ -254,11 +292,13 @@ class Talk:
         self.under_way += RECEIVE_CREDIT // 4
         assert int.from_bytes(told[HEADER.size :], "big") == self.under_way
         self.up.write(told)
-        assert SEND_CREDIT - self.client.credit < SEND_CREDIT // 8
-        self.client.credit -= SEND_CREDIT // 8
-        self.daemon.accepted(SEND_CREDIT // 8)
-        self.write()
-        self.read_by_client(10 * MIB)
+        assert SEND_CREDIT - self.client.credit < CREDIT_PORTION
+        owed = SEND_CREDIT - self.client.credit
+        if owed:  # in a frame of nearly a window: all of it is needed
+            self.up.write(encode_number(FrameKind.WANT, SEND_CREDIT))
+            self.read_by_daemon(10 * MIB)
+            self.write()
+            self.read_by_client(10 * MIB)
         assert self.client.credit == SEND_CREDIT
 
 

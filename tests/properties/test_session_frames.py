@@ -31,19 +31,28 @@ from ordercast.session.client_half import ClientHalf, News
 from ordercast.session.daemon_half import DaemonHalf, Request
 from ordercast.session.frames import (
     Hello,
+    Listing,
+    Members,
+    Refused,
     SlowPolicy,
     Welcome,
     decode_closing,
     decode_hello,
+    decode_list,
     decode_listing,
+    decode_members,
     decode_names,
     decode_number,
+    decode_refused,
     decode_welcome,
     encode_closing,
     encode_hello,
+    encode_list,
     encode_listing,
+    encode_members,
     encode_names,
     encode_number,
+    encode_refused,
     encode_welcome,
 )
 from ordercast.session.news import (
@@ -68,6 +77,8 @@ from .session_strategies import (
     hellos,
     lefts,
     listings,
+    member_pages,
+    refusals,
     runs,
     services,
     transitions,
@@ -94,9 +105,12 @@ DECODERS: dict[FrameKind, Callable[[bytes], object]] = {
     FrameKind.CREDIT: decode_number,
     FrameKind.CONFIRM: decode_confirm,
     FrameKind.DROPPED: decode_dropped,
+    FrameKind.LIST: decode_list,
     FrameKind.LISTING: decode_listing,
     FrameKind.MEMBERS_OF: decode_names,
-    FrameKind.MEMBERS: decode_names,
+    FrameKind.MEMBERS: decode_members,
+    FrameKind.WANT: decode_number,
+    FrameKind.REFUSED: decode_refused,
 }
 all_frames = st.one_of(client_frames(ME), daemon_frames)
 
@@ -130,11 +144,18 @@ def test_greetings_farewells_and_credit_survive(hello: Hello, welcome: Welcome, 
     assert decode_number(_body(encode_number(FrameKind.CREDIT, number), FrameKind.CREDIT)) == number
 
 
-@given(group_tuples, listings, st.sampled_from((FrameKind.JOIN, FrameKind.LEAVE)))
-def test_requests_and_listings_survive(groups: tuple[str, ...], listing: dict[str, int], kind: FrameKind) -> None:
+@given(group_tuples, st.sampled_from((FrameKind.JOIN, FrameKind.LEAVE)), refusals)
+def test_requests_and_refusals_survive(groups: tuple[str, ...], kind: FrameKind, refused: Refused) -> None:
     assert decode_names(_body(encode_names(kind, groups), kind)) == groups
+    assert decode_refused(_body(encode_refused(refused), FrameKind.REFUSED)) == refused
+
+
+@given(full_names, listings, member_pages)
+def test_questions_and_pages_survive(after: str, listing: Listing, members: Members) -> None:
+    assert decode_list(_body(encode_list(after), FrameKind.LIST)) == after
     decoded = decode_listing(_body(encode_listing(listing), FrameKind.LISTING))
-    assert list(decoded.items()) == list(listing.items())
+    assert (list(decoded.groups.items()), decoded.is_last) == (list(listing.groups.items()), listing.is_last)
+    assert decode_members(_body(encode_members(members), FrameKind.MEMBERS)) == members
 
 
 @given(services, data_heads(full_names), data_lists)
@@ -204,8 +225,14 @@ def _nothing_worse_than_wire_errors(kind: int, body: bytes) -> None:
             DECODERS[FrameKind(kind)](body)
 
 
-FREE_AT_THE_END = {FrameKind.HELLO, FrameKind.WELCOME, FrameKind.CLOSING, FrameKind.LEFT}  # a text is the rest
-WITHOUT_A_BODY = {FrameKind.PING, FrameKind.PONG, FrameKind.BYE, FrameKind.LIST}
+FREE_AT_THE_END = {
+    FrameKind.HELLO,
+    FrameKind.WELCOME,
+    FrameKind.CLOSING,
+    FrameKind.LEFT,
+    FrameKind.LIST,
+}  # a text is the rest
+WITHOUT_A_BODY = {FrameKind.PING, FrameKind.PONG, FrameKind.BYE}
 
 
 @given(all_frames, st.data())
@@ -217,6 +244,8 @@ def test_a_frame_cut_short_is_refused(encoded: bytes, data: st.DataObject) -> No
     end = len(body) - 1
     if kind is FrameKind.VIEW:
         end -= len(decode_view(body).why.encode())
+    if kind is FrameKind.REFUSED:
+        end -= len(decode_refused(body).why.encode())
     with pytest.raises(WireError):
         DECODERS[kind](body[: data.draw(st.integers(0, end))])
 

@@ -13,15 +13,16 @@ import pytest
 
 import ordercast
 from ordercast.client.connection import RETRY_MAX_S, RETRY_MIN_S
-from ordercast.daemon.clients import SILENCE_MAX_S
 from ordercast.daemon.config import ClientsConfig, NodeConfig
 from ordercast.daemon.config_keys import CLIENTS
+from ordercast.daemon.connection import SILENCE_MAX_S
 from ordercast.daemon.thread import CROSSING_SIZE_MAX
 from ordercast.groups.names import CLIENT_SIZE_MAX, GROUP_SIZE_MAX, GROUPS_MAX
+from ordercast.model.ids import SECOND
 from ordercast.order.ring.config import RingConfig
 from ordercast.session.client_half import RECEIVE_CREDIT
 from ordercast.session.daemon_half import SEND_CREDIT
-from ordercast.session.frames import SlowPolicy
+from ordercast.session.frames import PAGE_MAX, SlowPolicy
 from ordercast.session.outbound import QUEUE_SIZE_MAX
 from ordercast.stream.addresses import PATH_SIZE_MAX
 
@@ -88,13 +89,17 @@ def test_the_bounds_of_the_page_are_those_of_the_code() -> None:
     for policy in SlowPolicy:
         assert policies[policy.name.lower()] == f"{QUEUE_SIZE_MAX[policy] // MIB} MiB"
     assert f"{RECEIVE_CREDIT // MIB} MiB on its own side" in slow
-    assert f"has {SEND_CREDIT // MIB} MiB of messages under way" in slow
+    assert f"has {SEND_CREDIT / MIB} MiB of messages under way" in slow
     assert f"at {NodeConfig().inbox_size_max // MIB} MiB" in slow
     limits = {row[0]: row[1] for row in rows(section(CLIENT, "Names and limits"))}
     assert limits["name of a group or daemon"] == f"1 to {GROUP_SIZE_MAX} characters"
     assert limits["name of a client"].startswith(f"1 to {CLIENT_SIZE_MAX} characters")
     assert limits["destinations of a message"] == f"1 to {GROUPS_MAX}"
-    assert limits["groups that one call joins or leaves"].startswith(f"1 to {GROUPS_MAX};")
+    assert limits["groups that one call joins or leaves"] == f"1 to {GROUPS_MAX}"
+    assert limits["groups of a client"].startswith(f"{ClientsConfig().groups_max:,} ")
+    assert limits["groups of all clients of a daemon"].startswith(f"{ClientsConfig().memberships_max:,} ")
+    assert f"within {ClientsConfig().hold_ns // SECOND} s" in slow
+    assert f"of {PAGE_MAX:,}" in CLIENT
     assert limits["message"].startswith(f"{RingConfig().message_size_max // MIB} MiB")
     assert limits["clients of a daemon"].startswith(f"{ClientsConfig().sessions_max:,}")
     broken = section(CLIENT, "When the connection breaks")

@@ -59,9 +59,14 @@ def _headline(status: Document) -> Text:
 def _clients(clients: Document) -> str:
     words = [f"{clients['sessions']:,} connected, {clients['groups']:,} groups"]
     words += [f"{size_text(clients['waiting_size'])} wait for them"] if clients["waiting_size"] else []
+    words += [f"{size_text(clients['memory_size'])} of memory taken"] if clients.get("memory_size") else []
     words += [f"{clients['too_slow']:,} were too slow"] if clients["too_slow"] else []
+    words += [f"{clients['over_memory']:,} took too much memory"] if clients.get("over_memory") else []
+    words += [f"{clients['held_too_long']:,} made everybody wait too long"] if clients.get("held_too_long") else []
     words += [f"{clients['messages_dropped']:,} messages dropped"] if clients["messages_dropped"] else []
     words += [f"{clients['refused']:,} refused"] if clients["refused"] else []
+    words += [f"{clients['strangers']:,} have not said who they are"] if clients.get("strangers") else []
+    words += [f"EVERYBODY WAITS FOR {hold['client']}" for hold in clients.get("holding", ())]
     words += ["the groups of two sides are being merged"] if clients["is_merging"] else []
     return "; ".join(words)
 

@@ -33,7 +33,8 @@ def connect(
     `name`: of this client at its daemon; the daemon finds one for those who give none.
     `slow`: what the daemon does when this client reads too slowly: `wait` (keep 64 MiB for it, then disconnect it),
     `drop` (keep 8 MiB, then drop the oldest messages, with a `Dropped` in their place), `disconnect` (at 8 MiB) or
-    `hold` (as `wait`, and from 16 MiB on nobody in the cluster sends, as long as this client takes something).
+    `hold` (as `wait`, and from 16 MiB on nobody in the cluster sends, as long as this client makes progress: half of
+    what waits within 10 s).
     `reconnect`: when the connection breaks, find a daemon again, join the same groups again, and put a `Reconnected`
     into the stream that says what may have been missed. Otherwise the stream ends with `ConnectionLost`.
     `on_lost`: called on the client's event loop with the reason as soon as the connection breaks.

@@ -19,19 +19,9 @@ from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Dropped, Left, Reconnected, Transition, View
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
-from ordercast.session.batches import Confirm
-from ordercast.session.client_half import (
-    BATCH_SIZE_MAX,
-    LIST,
-    RECEIVE_CREDIT,
-    ClientHalf,
-    Closing,
-    Listing,
-    Managed,
-    Members,
-    News,
-)
-from ordercast.session.frames import SlowPolicy, Welcome, encode_document
+from ordercast.session.batches import Confirm, send_size
+from ordercast.session.client_half import BATCH_SIZE_MAX, RECEIVE_CREDIT, ClientHalf, Closing, Managed, News
+from ordercast.session.frames import Listing, Members, Refused, SlowPolicy, Welcome, encode_document
 from ordercast.session.pieces import FrameKind
 from ordercast.stream.addresses import Address, UnixAddress
 from ordercast.stream.member import Member
@@ -57,7 +47,7 @@ class Client(Member):
         reconnect: bool,
         on_lost: Callable[[str], None] | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(memberships_max=None)  # the daemon knows how many it allows
         self.inbox = GroupInbox(events_of, rest_of, 2 * RECEIVE_CREDIT, None, self._on_taken)
         self.address: Address | None = None  # of the daemon
         self._addresses = addresses  # where to try now, in order
@@ -145,14 +135,25 @@ class Client(Member):
     # What an application asks for
 
     async def groups(self) -> dict[str, int]:
-        link = await self._current()
-        found: dict[str, int] = await self._answer(link, LIST)
+        found: dict[str, int] = {}
+        is_last = False
+        while not is_last:
+            link = await self._current()
+            page: Listing = await self._answer(link, link.half.list_groups(next(reversed(found), "")))
+            found |= page.groups
+            is_last = page.is_last
         return found
 
     async def members(self, group: str) -> tuple[str, ...]:
-        link = await self._current()
-        found: tuple[str, ...] = await self._answer(link, link.half.members_of(checked_group(group)))
-        return found
+        checked_group(group)
+        found: list[str] = []
+        is_last = False
+        while not is_last:
+            link = await self._current()
+            page: Members = await self._answer(link, link.half.members_of(group, found[-1] if found else ""))
+            found += page.names
+            is_last = page.is_last
+        return tuple(found)
 
     async def manage(self, document: dict[str, Any]) -> dict[str, Any]:
         """Ask the daemon for something that an operator wants; see `daemon/management.py`. UsageError when it will
@@ -164,11 +165,13 @@ class Client(Member):
         return answer
 
     async def _answer(self, link: Link, question: bytes) -> Any:
-        async with self._asking:  # one question after the other: the daemon answers few at once
+        async with self._asking:  # one question after the other: the daemon answers one at a time
+            if self._answers:  # of somebody who has stopped waiting
+                await asyncio.wait(self._answers)
             future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
             self._answers.append(future)
             link.write(question)
-            return await future
+            return await asyncio.shield(future)
 
     def _check_usable(self) -> None:
         if self._link is None and (self._is_closed or not self._reconnects):
@@ -191,8 +194,8 @@ class Client(Member):
         link.half.check_sizes(head, data)
         waits: list[asyncio.Future[Position]] = []
         start = 0
-        for end, _ in portions(data, len(head), BATCH_SIZE_MAX):
-            await link.credit()
+        for end, size in portions(data, len(head), BATCH_SIZE_MAX):
+            await link.credit(send_size(end - start, size))
             if confirm:
                 waits.append(self._waiters.confirmation(end - start))
             link.send(service, head, data[start:end] if start or end < len(data) else data)
@@ -222,12 +225,12 @@ class Client(Member):
                 self._waiters.saw(news, link.half.name)
             case Confirm():
                 self._waiters.confirmed(news.messages, news.ring, news.seq, news.each, news.first)
-            case Listing():
-                self._answered(news.groups)
-            case Members():
-                self._answered(news.names)
             case Managed():
                 self._answered(news.document)
+            case Listing() | Members():
+                self._answered(news)
+            case Refused():
+                self._refused(news)
             case Closing() | Welcome():
                 pass  # the link has seen to it
 
@@ -236,6 +239,16 @@ class Client(Member):
             future = self._answers.popleft()
             if not future.done():
                 future.set_result(answer)
+
+    def _refused(self, refused: Refused) -> None:
+        """A join that nobody waits for was made by the client itself, after it had found a daemon again."""
+        told = self._waiters.refused(refused.groups, UsageError(refused.why), joins=refused.joins)
+        if refused.joins:
+            for group in refused.groups:
+                if not self._waiters.await_join(group):
+                    self.joined.discard(group)
+                if group not in told:
+                    self.inbox.put(Left(group), 0)
 
     def _on_taken(self, size: int) -> None:
         settled = min(size, self._settled)

@@ -134,11 +134,14 @@ class Link(asyncio.BufferedProtocol):
     def send(self, service: Service, head: bytes, data: Sequence[bytes]) -> None:
         self.write(self.half.send(service, head, data))
 
-    async def credit(self) -> None:
-        """Waits until the daemon takes more. Who comes back from here sends at once, before anybody else runs."""
-        if self.half.credit <= 0 or self._turn.locked():
+    async def credit(self, size: int) -> None:
+        """Waits until the daemon takes a frame of this size. Who comes back from here sends at once, before anybody
+        else runs."""
+        if self.half.credit < size or self._turn.locked():
             async with self._turn:  # one waits for credit, the others behind it
-                while self.half.credit <= 0:
+                if self.half.credit < size and (want := self.half.want(size)) is not None:
+                    self.write(want)
+                while self.half.credit < size:
                     self._check_open()
                     self._paid.clear()
                     await self._paid.wait()

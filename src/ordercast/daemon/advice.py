@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ordercast.daemon.status_parts import Refusal, Status
+from ordercast.daemon.counters import ClientRefusal
+from ordercast.daemon.status_parts import ClientsStatus, Refusal, Status
 from ordercast.model.ids import MILLISECOND, SECOND
 from ordercast.model.quantities import size_text
 
@@ -24,6 +25,19 @@ ADVICE_ON_REFUSALS = {
 }
 
 
+ADVICE_ON_CLIENTS = {
+    ClientRefusal.WRONG: "some program there speaks another protocol, or another version of it",
+    ClientRefusal.NAME: "each client of a daemon needs a name of its own",
+    ClientRefusal.FULL: "raise sessions_max in [clients]",
+    ClientRefusal.STRANGERS: "some program connects again and again and says nothing: see `ss -xp` and `ss -tp`",
+    ClientRefusal.GREETING: "some program connects and says nothing: see `ss -xp` and `ss -tp`",
+    ClientRefusal.GROUPS: "raise groups_max or memberships_max in [clients]",
+}
+STICKY = (ClientRefusal.FULL, ClientRefusal.STRANGERS, ClientRefusal.GROUPS)  # a bound that was reached
+HOLD_NS = 2 * SECOND
+MEMORY_PART = 0.75
+
+
 def advised(status: Status) -> Status:
     return replace(status, warnings=tuple(_warnings(status)))
 
@@ -35,6 +49,7 @@ def _warnings(status: Status) -> Iterator[str]:
         if network.state != "good":
             yield f"{network.name} is {network.state}: see the alarms, and `ordercast networks explain`"
     yield from _refusals(status)
+    yield from _clients(status.clients)
     yield from _time(status)
     yield from _storage(status)
     if status.trace.error:
@@ -89,6 +104,26 @@ def _storage(status: Status) -> Iterator[str]:
         )
     if storage.free is not None and storage.free < FREE_MIN:
         yield f"the file system of the state folder {storage.folder} has {storage.free:.1%} free: make room"
+
+
+def _clients(clients: ClientsStatus) -> Iterator[str]:
+    for hold in clients.holding:
+        if hold.for_ns > HOLD_NS:
+            yield (
+                f"everybody has waited for the client {hold.client} for {hold.for_ns / SECOND:.0f} s: it has "
+                f"{size_text(hold.waiting_size)} to read (policy hold)"
+            )
+    if clients.memory_size > MEMORY_PART * clients.memory_max:
+        yield (
+            f"clients take {size_text(clients.memory_size)} of {size_text(clients.memory_max)} of memory: beyond that, "
+            "whoever takes the most is disconnected"
+        )
+    if clients.over_memory:
+        gone = counted(clients.over_memory, "client")
+        yield f"{gone} disconnected for taking too much memory: raise memory_max in [clients], or read faster"
+    for kind in STICKY:
+        if count := clients.refusals.get(kind.value):
+            yield f"{counted(count, 'client')} refused ({kind.value}): {ADVICE_ON_CLIENTS[kind]}"
 
 
 def _time(status: Status) -> Iterator[str]:

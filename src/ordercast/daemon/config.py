@@ -12,11 +12,14 @@ from enum import Enum
 from ipaddress import ip_address
 from pathlib import Path
 
+from ordercast.groups.names import MEMBERSHIPS_MAX
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import SECOND, NodeId
 from ordercast.model.roster import Entry, Place, Roster
 from ordercast.networks.config import NetworksConfig
 from ordercast.order.ring.config import RingConfig
+from ordercast.session.outbound import HOLD_MAX_NS
+from ordercast.session.quota import ALL_MEMBERSHIPS_MAX
 
 LOOPBACK = "127.0.0.1"
 GROUP = "239.192.79.67"
@@ -90,6 +93,10 @@ class ClientsConfig:
     port: int | None = None  # over TCP; None: not served
     sessions_max: int = 10_000
     queue_size_max: int | None = None  # that may wait for one client; None: as its policy says (`session/outbound.py`)
+    memory_max: int | None = None  # bytes kept for all clients together; None: a quarter of the machine's memory
+    groups_max: int = MEMBERSHIPS_MAX  # that one client may be in
+    memberships_max: int = ALL_MEMBERSHIPS_MAX  # of all clients together
+    hold_ns: int = HOLD_MAX_NS  # in which a client for which all wait must have read half of what waits for it
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,6 +199,7 @@ def _clients(values: dict[str, Any], folder: Path) -> ClientsConfig:
         folder=_below(folder, clients.folder),
         port=clients.port or None,
         queue_size_max=clients.queue_size_max or None,
+        memory_max=clients.memory_max or None,
     )
 
 

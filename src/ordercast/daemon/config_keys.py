@@ -185,6 +185,10 @@ CLIENTS = (
     Key("port", "port", read_port_or_none),
     Key("sessions_max", "sessions_max", partial(read_integer, low=1, high=1_000_000)),
     Key("queue_size_max", "queue_size_max", read_size),
+    Key("memory_max", "memory_max", read_size),
+    Key("groups_max", "groups_max", partial(read_integer, low=1)),
+    Key("memberships_max", "memberships_max", partial(read_integer, low=1)),
+    Key("hold", "hold_ns", read_duration),
 )
 STATE = (Key("folder", "folder", read_folder),)
 INBOX = (Key("size_max", "inbox_size_max", read_size), Key("stall", "stall_ns", read_duration))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from dataclasses import dataclass, field
+from enum import Enum
 
 from ordercast.model.effects import Alarm
 from ordercast.model.ids import Instant, RingId
@@ -27,12 +28,29 @@ class SocketCounters:
     send_failures: int = 0  # the kernel refused: no buffer, no route; the ring sends again what matters
 
 
+class ClientRefusal(Enum):
+    """Why a connection was sent away, or a request of a client refused."""
+
+    WRONG = "something wrong"
+    NAME = "bad or taken names"
+    FULL = "too many clients"
+    STRANGERS = "too many strangers"
+    GREETING = "no greeting"
+    GROUPS = "too many groups"
+
+
 @dataclass(slots=True)
 class ClientCounters:
     connected: int = 0  # sessions so far
-    refused: int = 0  # connections that were sent away, or said something wrong
+    refusals: Counter[ClientRefusal] = field(default_factory=Counter)
     too_slow: int = 0  # clients that were disconnected for it
+    over_memory: int = 0  # clients that were disconnected, as all took too much memory and they the most
+    held_too_long: int = 0  # clients that were disconnected, as everybody waited for them too long
     messages_dropped: int = 0  # for slow clients that had chosen that
+
+    @property
+    def refused(self) -> int:
+        return self.refusals.total()
 
 
 @dataclass(slots=True)

@@ -2,19 +2,21 @@
 
 A session is somebody who sends and receives here: the program that embeds a node, or a client that is connected to a
 daemon. Requests of sessions are handed to the engine in turns, one of each, whenever there is room; what the groups
-themselves have to say goes first. Nobody waits here: a session is told when its request was accepted.
+themselves have to say goes first. Nobody waits here: a session is told when its request was accepted. Joins and leaves
+are small and cost every daemon much: only so many are on their way at a time, and the messages of others pass by them.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from ordercast.daemon.config import NodeConfig
+from ordercast.daemon.counters import ClientRefusal
 from ordercast.daemon.participant import Participant
-from ordercast.daemon.status_parts import ClientsStatus
+from ordercast.daemon.status_parts import ClientsStatus, HoldStatus
 from ordercast.groups.layer import Announce, Confirmed, Groups, Output, Relisted, Run, Warned, disconnect_payload
 from ordercast.groups.table import Notice
 from ordercast.model.effects import Alarm, AlarmKind, Deliver
@@ -29,6 +31,7 @@ from ordercast.stream.payloads import portions
 from ordercast.stream.pieces import GroupInbox, events_of, rest_of
 
 OWN = 0  # the sender number of what the groups say
+CHANGING_MAX = 1000  # groups that are being joined or left: each keeps every daemon for some ten microseconds
 
 
 class Parcel:
@@ -53,8 +56,16 @@ class Parcel:
 
 class Session(Protocol):
     @property
+    def name(self) -> str:
+        """In full."""
+
+    @property
     def waiting_size(self) -> int:
         """Bytes that it has not taken."""
+
+    @property
+    def received_size(self) -> int:
+        """Bytes of what it has not said to the end."""
 
     def on_parcel(self, parcel: Parcel) -> None: ...
     def on_confirmed(self, run: Run) -> None: ...
@@ -65,10 +76,26 @@ class Session(Protocol):
         """That was all for now."""
 
 
+class Serving(Protocol):
+    """Whoever serves clients here."""
+
+    @property
+    def memory_size(self) -> int:
+        """Bytes that are kept for all of them."""
+
+    @property
+    def memory_max(self) -> int: ...
+    @property
+    def memberships(self) -> int: ...
+    @property
+    def strangers_count(self) -> int: ...
+
+
 class _Request(NamedTuple):
     payloads: Sequence[bytes]
     service: Service
     size: int  # in the engine's queue
+    changes: int  # groups that are joined or left; none: messages
     accepted: Callable[[], None] | None
 
 
@@ -90,13 +117,18 @@ class GroupHost(Participant):
         self._numbers = 0  # sessions so far
         self._announcements: deque[bytes] = deque()
         self._requests: dict[int, deque[_Request]] = {}  # that wait, by session
+        self._requests_sizes: dict[int, int] = {}  # bytes of these
         self._turns: deque[int] = deque()  # sessions that have some
+        self._held_up: deque[int] = deque()  # the same, whose next one has to wait until fewer groups are changing
+        self._changing: deque[int] = deque()  # joins and leaves that are on their way: how many groups each
+        self._changes_seen = 0
         self._will_pump = False
         self._is_carrying_out = False
         self._encoder = NewsEncoder()
         self._touched: dict[Session, None] = {}  # have something to write
-        self._holding: set[int] = set()  # sessions for which all wait
         self._roster_waiters: dict[Claim, Callable[[UsageError | None], None]] = {}
+        self._holding: dict[int, Instant] = {}  # sessions for which all wait, and since when
+        self.serving: Serving | None = None
 
     # Sessions
 
@@ -114,15 +146,20 @@ class GroupHost(Participant):
         self.counters.clients.connected += 1
         return number, full
 
-    def close_session(self, number: int, full: str) -> None:
-        """It is gone: what it has sent is still sent, and then everybody is told."""
+    def close_session(
+        self, number: int, full: str, groups: int = 0, accepted: Callable[[], None] | None = None
+    ) -> None:
+        """It is gone: what it has sent is still sent, and then everybody is told. It was in so many groups."""
         if self.sessions.pop(number, None) is not None and self.is_running:
-            self.request(number, (disconnect_payload(full),))
+            self.request(number, (disconnect_payload(full),), accepted=accepted, changes=1 + groups)
 
     def hold(self, number: int, is_holding: bool) -> None:
         """All wait for this session, or no longer."""
         was_behind = self.is_behind
-        (self._holding.add if is_holding else self._holding.discard)(number)
+        if is_holding:
+            self._holding.setdefault(number, self.now())
+        else:
+            self._holding.pop(number, None)
         if self.is_behind != was_behind:
             self._tell_behind()
 
@@ -136,20 +173,39 @@ class GroupHost(Participant):
         payloads: Sequence[bytes],
         service: Service = Service.AGREED,
         accepted: Callable[[], None] | None = None,
+        changes: int = 0,
     ) -> None:
-        """To be sent in this session's turn, after what it has asked for before."""
+        """To be sent in this session's turn, after what it has asked for before. `changes`: it is a join or a leave of
+        so many groups."""
         queue = self._requests.setdefault(number, deque())
         if not queue:
             self._turns.append(number)
         start = 0
         for end, size in portions(payloads, self._overhead, self.config.ring.queue_size_max):
             is_last = end == len(payloads)
-            queue.append(_Request(payloads[start:end], service, size, accepted if is_last else None))
+            queue.append(_Request(payloads[start:end], service, size, changes, accepted if is_last else None))
+            self._requests_sizes[number] = self._requests_sizes.get(number, 0) + size
             start = end
         if self._is_carrying_out:
             self._pump_soon()
         else:
             self._pump()
+
+    def requests_size(self, number: int) -> int:
+        """Bytes that this session has asked to be sent, and that wait."""
+        return self._requests_sizes.get(number, 0)
+
+    def drop_requests(self, number: int) -> None:
+        """What this session has asked for is not done, but that its end is told."""
+        queue = self._requests.get(number)
+        if queue:
+            kept = [queue[-1]] if number not in self.sessions else []
+            self._take_back(number, sum(request.size for request in queue) - sum(request.size for request in kept))
+            queue.clear()
+            queue.extend(kept)
+            if not kept:
+                del self._requests[number]
+                (self._turns if number in self._turns else self._held_up).remove(number)
 
     @property
     def requests_waiting(self) -> int:
@@ -179,30 +235,71 @@ class GroupHost(Participant):
         number = self._turns[0]
         queue = self._requests[number]
         request = queue[0]
+        if request.changes and self._changing and self.changing + request.changes > CHANGING_MAX:
+            self._held_up.append(self._turns.popleft())
+            return True
         if not self._has_room_for(request.size):
             return False
         self._turns.popleft()
         queue.popleft()
+        self._take_back(number, request.size)
         if queue:
             self._turns.append(number)
         else:
             del self._requests[number]
+        if request.changes:
+            self._changing.append(request.changes)
         self._hand_over(request.payloads, request.service, number, request.size)
         if request.accepted is not None:
             request.accepted()
         return True
 
+    @property
+    def changing(self) -> int:
+        """Groups that sessions here are joining or leaving, on their way through the ring."""
+        return sum(self._changing)
+
+    def _look_at_changes(self) -> None:
+        """They come back in the order in which they were sent."""
+        seen = self.named.own_changes
+        if seen != self._changes_seen:
+            self._let_change(seen - self._changes_seen)
+            self._changes_seen = seen
+
+    def _let_change(self, seen: int) -> None:
+        for _ in range(min(seen, len(self._changing))):
+            self._changing.popleft()
+        self._turns.extend(self._held_up)
+        self._held_up.clear()
+
+    def _take_back(self, number: int, size: int) -> None:
+        left = self._requests_sizes[number] - size
+        if left:
+            self._requests_sizes[number] = left
+        else:
+            del self._requests_sizes[number]
+
     def clients_status(self) -> ClientsStatus:
-        counters = self.counters.clients
+        counters, serving = self.counters.clients, self.serving
         return ClientsStatus(
-            len(self.sessions),
-            len(self.named.table),
-            not self.named.is_steady,
-            sum(session.waiting_size for session in self.sessions.values()),
-            counters.connected,
-            counters.refused,
-            counters.too_slow,
-            counters.messages_dropped,
+            sessions=len(self.sessions),
+            groups=len(self.named.table),
+            is_merging=not self.named.is_steady,
+            waiting_size=sum(session.waiting_size for session in self.sessions.values()),
+            connected=counters.connected,
+            refused=counters.refused,
+            too_slow=counters.too_slow,
+            messages_dropped=counters.messages_dropped,
+            received_size=sum(session.received_size for session in self.sessions.values()),
+            requests_size=sum(self._requests_sizes.values()),
+            memory_size=0 if serving is None else serving.memory_size,
+            memory_max=0 if serving is None else serving.memory_max,
+            memberships=0 if serving is None else serving.memberships,
+            strangers=0 if serving is None else serving.strangers_count,
+            over_memory=counters.over_memory,
+            held_too_long=counters.held_too_long,
+            refusals={kind.value: counters.refusals[kind] for kind in ClientRefusal},
+            holding=tuple(self._holds()),
         )
 
     # The node list
@@ -233,6 +330,12 @@ class GroupHost(Participant):
         self.raise_alarm(Alarm(AlarmKind.REMOVED, f"{text} from the cluster and leaves it", self.process))
         self._leaving = asyncio.get_running_loop().create_task(self.leave(f"{text} from the cluster"))
 
+    def _holds(self) -> Iterator[HoldStatus]:
+        now = self.now()
+        for number, since in self._holding.items():
+            session = self.sessions[number]
+            yield HoldStatus(session.name, now - since, session.waiting_size)
+
     # What the engine brings
 
     def _opened(self) -> None:
@@ -244,6 +347,7 @@ class GroupHost(Participant):
     def _viewed(self, view: View) -> None:
         if self._on_configuration is not None:
             self._on_configuration(view)
+        self._let_change(len(self._changing))  # whatever became of them, nobody waits for them for ever
         self._carry_out_groups(self.named.install(view))
 
     def on_alarm(self, alarm: Alarm, at: Instant) -> None:
@@ -261,6 +365,7 @@ class GroupHost(Participant):
                 self._carry_out_one(output)
         finally:
             self._is_carrying_out = False
+        self._look_at_changes()
         if self._announcements or self._turns:
             self._pump_soon()
 

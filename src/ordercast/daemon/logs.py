@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -65,6 +66,26 @@ class JournalFormatter(TextFormatter):
     def format(self, record: logging.LogRecord) -> str:
         prefix = f"<{_SYSLOG.get(record.levelno, 6)}>"
         return prefix + f"\n{prefix}".join(self._text(record).splitlines())
+
+
+class Rationed:
+    """Warnings that may come in crowds: one of each matter in a while, which says how many were kept back."""
+
+    def __init__(self, log: logging.Logger, every_s: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._log = log
+        self._clock = clock
+        self._every_s = every_s
+        self._said: dict[str, tuple[float | None, int]] = {}  # by matter: when, and how many were kept back since
+
+    def warn(self, matter: str, text: str) -> None:
+        now = self._clock()
+        at, kept_back = self._said.get(matter, (None, 0))
+        if at is not None and now - at < self._every_s:
+            self._said[matter] = at, kept_back + 1
+            return
+        more = f" (and {kept_back:,} more like this since the last of these lines)" if kept_back else ""
+        self._log.warning("%s%s", text, more)
+        self._said[matter] = now, 0
 
 
 def describe(**common: Any) -> None:

@@ -1,6 +1,7 @@
 """A status in the text format of Prometheus. Pure; docs/guides/monitor.md has the same table, and a test compares them.
 
-Units are seconds and bytes, as is the custom there. Labels take few values: lanes, kinds of refusal, names of states.
+Units are seconds and bytes, as is the custom there. Labels take few values: lanes, kinds of refusal, names of states,
+and the one client, or the few, for whom everybody waits.
 """
 
 from __future__ import annotations
@@ -102,12 +103,51 @@ METRICS = (
     Metric("client_waiting_bytes", "gauge", "Not yet taken by clients", _one(lambda s: s.clients.waiting_size)),
     Metric("client_sessions_total", "counter", "Clients so far", _one(lambda s: s.clients.connected)),
     Metric(
+        "client_received_bytes",
+        "gauge",
+        "Of frames of clients that are not whole yet",
+        _one(lambda s: s.clients.received_size),
+    ),
+    Metric(
+        "client_requests_bytes",
+        "gauge",
+        "Sent by clients and not yet taken by the ring",
+        _one(lambda s: s.clients.requests_size),
+    ),
+    Metric("client_memory_bytes", "gauge", "Kept for all clients", _one(lambda s: s.clients.memory_size)),
+    Metric("client_memory_max_bytes", "gauge", "What may be kept for them", _one(lambda s: s.clients.memory_max)),
+    Metric("client_memberships", "gauge", "Groups that clients here are in", _one(lambda s: s.clients.memberships)),
+    Metric(
+        "client_strangers",
+        "gauge",
+        "Connections that have not said who they are, or are being closed",
+        _one(lambda s: s.clients.strangers),
+    ),
+    Metric(
         "client_refusals_total",
         "counter",
-        "Connections sent away, or closed for what they said",
-        _one(lambda s: s.clients.refused),
+        "Connections sent away or closed, and requests refused, by reason",
+        _by("reason", lambda s: s.clients.refusals),
     ),
     Metric("clients_too_slow_total", "counter", "Clients disconnected for it", _one(lambda s: s.clients.too_slow)),
+    Metric(
+        "clients_over_memory_total",
+        "counter",
+        "Clients disconnected as they took the most of too much memory",
+        _one(lambda s: s.clients.over_memory),
+    ),
+    Metric(
+        "clients_held_too_long_total",
+        "counter",
+        "Clients disconnected as everybody waited for them too long",
+        _one(lambda s: s.clients.held_too_long),
+    ),
+    Metric(
+        "client_holding_seconds",
+        "gauge",
+        "How long everybody has waited for a client, while it is so",
+        lambda s: [({"client": hold.client}, hold.for_ns / SECOND) for hold in s.clients.holding],
+    ),
     Metric(
         "client_messages_dropped_total",
         "counter",

@@ -99,7 +99,7 @@ class Node(Member):
     async def _ask(self, groups: tuple[str, ...], *, joins: bool) -> None:
         payload = join_payload(self._name, groups) if joins else leave_payload(self._name, groups)
         changes = self._waiters.changes(groups, joins=joins)
-        await self._request([payload], Service.AGREED)
+        await self._request([payload], Service.AGREED, len(groups))
         await asyncio.gather(*changes)
 
     async def _send(
@@ -115,9 +115,9 @@ class Node(Member):
         await self._request([head + one for one in data], service)
         return None if confirmation is None else await confirmation
 
-    async def _request(self, payloads: list[bytes], service: Service) -> None:
+    async def _request(self, payloads: list[bytes], service: Service, changes: int = 0) -> None:
         accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.host.request(self._number, payloads, service, partial(_settle, accepted))
+        self.host.request(self._number, payloads, service, partial(_settle, accepted), changes)
         if not accepted.done():
             self._pending.add(accepted)
             try:
@@ -155,6 +155,10 @@ class Node(Member):
     @property
     def waiting_size(self) -> int:
         return self.inbox.size
+
+    @property
+    def received_size(self) -> int:
+        return 0
 
     def flush(self) -> None:
         pass

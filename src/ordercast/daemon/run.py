@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 from ordercast import __version__
 from ordercast.daemon import management
-from ordercast.daemon.advice import ADVICE_ON_REFUSALS, counted
+from ordercast.daemon.advice import ADVICE_ON_CLIENTS, ADVICE_ON_REFUSALS, counted
 from ordercast.daemon.clients import ClientServer
 from ordercast.daemon.config import PORT, NodeConfig
 from ordercast.daemon.config_file import STATUS_PORT, load_config
@@ -224,6 +224,9 @@ class Reporter:
         refused = refusals(self.node.counters)
         for kind in Refusal:
             yield kind.value, refused[kind.value], "packet", f"refused ({kind.value}): {ADVICE_ON_REFUSALS[kind]}"
+        clients = self.node.counters.clients.refusals
+        for why, advice in ADVICE_ON_CLIENTS.items():
+            yield f"clients: {why.value}", clients[why], "client", f"refused ({why.value}): {advice}"
         lanes = [lane for network in self.node.networks for lane in (("token", network.token), ("data", network.data))]
         for name, lane in lanes:
             yield f"drops {name}", lane.kernel_drops(), "packet", f"found the {name} receive buffer full"

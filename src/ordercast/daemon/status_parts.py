@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
@@ -95,6 +95,15 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True)
+class HoldStatus:
+    """A client for which everybody in the cluster waits, as it has asked for and reads slowly."""
+
+    client: str
+    for_ns: int
+    waiting_size: int
+
+
+@dataclass(frozen=True, slots=True)
 class ClientsStatus:
     """Those who send and receive here, and the groups of the whole cluster."""
 
@@ -106,6 +115,16 @@ class ClientsStatus:
     refused: int = 0  # connections that were sent away, or said something wrong
     too_slow: int = 0  # clients that were disconnected for it
     messages_dropped: int = 0  # for slow clients that had chosen that
+    received_size: int = 0  # bytes of frames that are not whole yet
+    requests_size: int = 0  # bytes that clients have sent and the ring has not taken
+    memory_size: int = 0  # bytes kept for all clients: what is not taken, not whole, not sent yet
+    memory_max: int = 0  # that may be; 0: no clients are served here
+    memberships: int = 0  # groups that the clients here are in, each counted as often as somebody is in it
+    strangers: int = 0  # connections that have not said who they are, or are being closed
+    over_memory: int = 0  # clients that were disconnected, as all took too much memory and they the most
+    held_too_long: int = 0  # clients that were disconnected, as everybody waited for them too long
+    refusals: dict[str, int] = field(default_factory=dict)  # `refused` by reason
+    holding: tuple[HoldStatus, ...] = ()  # for whom everybody waits now
 
 
 @dataclass(frozen=True, slots=True)

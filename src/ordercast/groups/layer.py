@@ -144,6 +144,7 @@ class Groups:
         self._gathering: _Gathering | None = None
         self._twins: set[tuple[str, tuple[ProcessId, ...]]] = set()  # daemons of one name, as told
         self.malformed = 0  # messages of other daemons that could not be read
+        self.own_changes = 0  # joins, leaves and disconnections of clients here that have come, in the order of sending
 
     # Clients of this daemon
 
@@ -234,6 +235,7 @@ class Groups:
     def _control(self, head: Head, originator: ProcessId, data: bytes, at: ViewId, outputs: list[Output]) -> None:
         self._routes.clear()
         remaining = None if self._transition is None else self._transition.members
+        self.own_changes += originator == self._me and head.kind is not Kind.GROUPS
         match head.kind:
             case Kind.JOIN:
                 for group in head.groups:

@@ -8,11 +8,13 @@ view.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
+from ordercast.groups.sorted_names import SortedNames
 from ordercast.model.events import GroupNews, Left, Reason, Transition, View, ViewId
 from ordercast.model.ids import ProcessId
 
@@ -66,6 +68,7 @@ class Table:
         self._me = me
         self._sessions = sessions  # of the clients here, by full name
         self._groups: dict[str, Group] = {}
+        self._names = SortedNames()  # of all groups
         self._joined: dict[ProcessId, dict[str, set[str]]] = {}  # the groups of each member, by daemon
         self._signalled: dict[str, Group] = {}  # those that are, in their present views
 
@@ -84,7 +87,19 @@ class Table:
 
     def groups(self) -> dict[str, int]:
         """How many members each has, sorted by name."""
-        return {name: len(self._groups[name].members) for name in sorted(self._groups)}
+        return {name: len(self._groups[name].members) for name in self._names}
+
+    def page(self, after: str, count: int) -> tuple[dict[str, int], bool]:
+        """The same for so many groups whose names come later than this one, and whether these are the last."""
+        names = list(islice(self._names.after(after), count + 1))
+        return {name: len(self._groups[name].members) for name in names[:count]}, len(names) <= count
+
+    def members_page(self, group: str, after: str, count: int) -> tuple[tuple[str, ...], bool]:
+        """So many members whose names come later than this one, and whether these are the last."""
+        found = self._groups.get(group)
+        names = [] if found is None else found.names
+        start = bisect_right(names, after)
+        return tuple(names[start : start + count]), start + count >= len(names)
 
     def report(self) -> dict[str, list[str]]:
         """Of the clients here."""
@@ -103,6 +118,7 @@ class Table:
         group = self._groups.get(name)
         if group is None:
             group = self._groups[name] = Group(name, at)
+            self._names.add(name)
         name = group.name  # one str for all its members
         if member in group.members:
             return []
@@ -137,8 +153,7 @@ class Table:
         group.remove(member)
         self._forget(member, daemon, name)
         if not group.members:
-            del self._groups[name]
-            self._signalled.pop(name, None)
+            self._remove(name)
         elif name not in self._signalled:  # otherwise the coming view will show it
             group.view = at
             members = tuple(group.names)
@@ -185,7 +200,7 @@ class Table:
                 self._forget(member, group.members[member], name)
             group.drop_partitioned()
             if not group.members:
-                del self._groups[name], self._signalled[name]
+                self._remove(name)
 
     def merge(
         self, reports: Mapping[ProcessId, Report], together: Collection[ProcessId], at: ViewId, why: str
@@ -200,9 +215,10 @@ class Table:
                 else:
                     known.update(dict.fromkeys(members, daemon))
         before, self._groups = self._groups, {}
+        self._names = SortedNames(merged)
         self._joined = {daemon: {} for daemon in reports}
         notices = []
-        for name in sorted(merged):
+        for name in self._names:
             group = self._groups[name] = before.get(name) or Group(name, at)
             members = merged[name]
             for member, daemon in members.items():
@@ -223,6 +239,12 @@ class Table:
         lost = [member for member in group.local if group.members.get(member) != self._me]
         return [Notice((group.local.pop(member),), Left(group.name)) for member in lost]
 
+    def _remove(self, name: str) -> None:
+        """A group without members is none."""
+        del self._groups[name]
+        self._names.remove(name)
+        self._signalled.pop(name, None)
+
     def _forget(self, member: str, daemon: ProcessId, group: str) -> None:
         members = self._joined[daemon]
         members[member].discard(group)
@@ -230,6 +252,7 @@ class Table:
             del members[member]
 
     def check_invariants(self) -> None:
+        assert list(self._names) == sorted(self._groups), "the kept order is another"
         for name, group in self._groups.items():
             assert group.members, f"{name} is empty"
             assert group.names == sorted(group.members), f"{name} has other names than members"

@@ -13,7 +13,7 @@ from ordercast.model.errors import WireError
 from ordercast.model.events import Dropped
 from ordercast.model.ids import Position, ProcessId, RingId, Seq, position_from
 from ordercast.model.service import SERVICE_MAX, Service
-from ordercast.session.pieces import FrameKind, expect_end, frame, reading
+from ordercast.session.pieces import HEADER, FrameKind, expect_end, frame, reading
 
 OVERHEAD = 64  # bytes that a frame has beside the messages in it, more or less
 FRAME_SIZE_MAX = (16 << 20) + (1 << 16) + OVERHEAD  # a message of the usual largest size, with its head
@@ -63,6 +63,11 @@ _SEND = Struct(">BHI")
 _MESSAGES = Struct(">QQQIIHI")
 _CONFIRM = Struct(">QQQIII")
 _DROPPED = Struct(">QQ")
+
+
+def send_size(payloads: int, size: int) -> int:
+    """Of the frame with so many payloads, which have this size together, heads included."""
+    return HEADER.size + _SEND.size + 4 * payloads + size
 
 
 def encode_send(service: Service, head: bytes, data: Sequence[bytes]) -> bytes:

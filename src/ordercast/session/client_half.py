@@ -22,15 +22,20 @@ from ordercast.session.batches import (
 from ordercast.session.frames import (
     VERSION,
     Hello,
+    Listing,
+    Members,
+    Refused,
     SlowPolicy,
     Welcome,
     decode_closing,
     decode_document,
     decode_listing,
-    decode_names,
+    decode_members,
     decode_number,
+    decode_refused,
     decode_welcome,
     encode_hello,
+    encode_list,
     encode_names,
     encode_number,
 )
@@ -48,21 +53,13 @@ class Closing(NamedTuple):
     why: str
 
 
-class Listing(NamedTuple):
-    groups: dict[str, int]  # and how many members each has
-
-
-class Members(NamedTuple):
-    names: tuple[str, ...]  # sorted; of a group in which nobody is, none
-
-
 class Managed(NamedTuple):
     """What came of an operator's question."""
 
     document: dict[str, Any]
 
 
-News = Welcome | Closing | Confirm | Listing | Members | Managed | Piece
+News = Welcome | Closing | Confirm | Listing | Members | Refused | Managed | Piece
 
 
 class ClientHalf:
@@ -70,6 +67,7 @@ class ClientHalf:
         self.name = ""  # in full, once we are welcome
         self.credit = 0  # bytes that may be sent
         self.message_size_max = 0  # with its head
+        self._window = 0  # credit at first
         self._hello = Hello(name, policy, RECEIVE_CREDIT)
         self._members: dict[str, list[str]] = {}  # of our groups, sorted
         self._heads: dict[bytes, Head] = {}  # of messages that came
@@ -100,11 +98,13 @@ class ClientHalf:
             case FrameKind.CREDIT:
                 self.credit += decode_number(body)
             case FrameKind.LISTING:
-                return Listing(decode_listing(body))
+                return decode_listing(body)
             case FrameKind.MEMBERS:
-                return Members(decode_names(body))
+                return decode_members(body)
             case FrameKind.MANAGED:
                 return Managed(decode_document(body))
+            case FrameKind.REFUSED:
+                return decode_refused(body)
             case FrameKind.CLOSING:
                 return Closing(decode_closing(body))
             case FrameKind.WELCOME:
@@ -119,7 +119,7 @@ class ClientHalf:
         if welcome.version != VERSION:
             raise WireError(f"the daemon speaks version {welcome.version} of the protocol, this client {VERSION}")
         self.name = welcome.name
-        self.credit = welcome.credit
+        self.credit = self._window = welcome.credit
         self.message_size_max = welcome.message_size_max
         return welcome
 
@@ -168,8 +168,11 @@ class ClientHalf:
     def leave(self, groups: Sequence[str]) -> bytes:
         return encode_names(FrameKind.LEAVE, groups)
 
-    def members_of(self, group: str) -> bytes:
-        return encode_names(FrameKind.MEMBERS_OF, (group,))
+    def list_groups(self, after: str = "") -> bytes:
+        return encode_list(after)
+
+    def members_of(self, group: str, after: str = "") -> bytes:
+        return encode_names(FrameKind.MEMBERS_OF, (group, after) if after else (group,))
 
     def head(self, groups: tuple[str, ...], *, self_discard: bool, confirm: bool) -> bytes:
         key = groups, self_discard, confirm
@@ -190,10 +193,15 @@ class ClientHalf:
             )
 
     def send(self, service: Service, head: bytes, data: Sequence[bytes]) -> bytes:
-        """Uses credit; it may go below zero by one frame."""
+        """Uses credit, which must suffice for it."""
         encoded = encode_send(service, head, data)
         self.credit -= len(encoded)
         return encoded
+
+    def want(self, size: int) -> bytes | None:
+        """What is to be said before one waits for the credit for a frame of this size. Credit comes back in portions:
+        of a frame that needs nearly a window, or more, the daemon must know."""
+        return encode_number(FrameKind.WANT, size) if size > self._window // 2 else None
 
     def took(self, size: int) -> bytes | None:
         """The application took so many bytes of the stream; perhaps it is time to tell the daemon."""
@@ -220,9 +228,9 @@ _FREE = frozenset(
         FrameKind.LISTING,
         FrameKind.MEMBERS,
         FrameKind.MANAGED,
+        FrameKind.REFUSED,
     )
 )
 BYE = frame(FrameKind.BYE)
 PING = frame(FrameKind.PING)
 PONG = frame(FrameKind.PONG)
-LIST = frame(FrameKind.LIST)

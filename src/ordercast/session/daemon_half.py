@@ -1,6 +1,9 @@
 """One client as its daemon sees it: frames in, requests out, and what waits for the client.
 
 A wrong frame raises `WireError` with a sentence for the client: the daemon closes this session and nothing else moves.
+
+Credit: what the client may send, what it is owed, and what is under way to the ring are together one window. A frame
+larger than that is announced (WANT); when nothing is under way, the window grows for that one frame.
 """
 
 from __future__ import annotations
@@ -10,29 +13,40 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ordercast.groups.envelope import CONFIRM, SELF_DISCARD, Kind, decode_head
-from ordercast.groups.names import GROUP_SIZE_MAX, MEMBERSHIPS_MAX, checked_destinations, checked_group
+from ordercast.groups.names import (
+    CLIENT_SIZE_MAX,
+    GROUP_SIZE_MAX,
+    checked_destination,
+    checked_destinations,
+    checked_group,
+)
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.service import SERVED
-from ordercast.session.batches import FRAME_SIZE_MAX, Send, decode_send
+from ordercast.session.batches import Send, decode_send, frame_size_max
 from ordercast.session.frames import (
     VERSION,
     Hello,
+    Refused,
     Welcome,
     decode_document,
     decode_hello,
+    decode_list,
     decode_names,
     decode_number,
+    encode_number,
+    encode_refused,
     encode_welcome,
 )
-from ordercast.session.outbound import Outbound
+from ordercast.session.outbound import HOLD_MAX_NS, UNLIMITED, Outbound
 from ordercast.session.pieces import HEADER, NUMBER, FrameKind, frame
+from ordercast.session.quota import Quota
 
-SEND_CREDIT = 1 << 20  # bytes of messages that a client may have under way to its daemon
-URGENT_SIZE_MAX = FRAME_SIZE_MAX  # bytes of answers that may wait: one of the largest size
-QUESTIONS_MAX = 16  # that may be answered in one go
-HEADS_MAX = 1000  # that are remembered as checked
+SEND_CREDIT = 5 << 18  # bytes of messages that a client may have under way to its daemon
+CREDIT_PORTION = SEND_CREDIT // 10  # that is given back at a time, at least
+URGENT_SIZE_MAX = 4 << 20  # bytes of answers that may wait: more than a window of small messages has confirmations
+HEADS_SIZE_MAX = 1 << 16  # bytes of heads that are remembered as checked
 CHANGES_MAX = 100  # groups that are joined or left at a time
-_QUESTION_SIZE_MAX = NUMBER.size + 1 + GROUP_SIZE_MAX
+_QUESTION_SIZE_MAX = NUMBER.size + 1 + GROUP_SIZE_MAX + 1 + CLIENT_SIZE_MAX + 1 + GROUP_SIZE_MAX
 _CHANGES_SIZE_MAX = NUMBER.size + CHANGES_MAX * (1 + GROUP_SIZE_MAX)
 _FLAGS = SELF_DISCARD | CONFIRM
 _PONG = frame(FrameKind.PONG)
@@ -53,11 +67,14 @@ class Bye(NamedTuple):
 class ListGroups(NamedTuple):
     """The client asks which groups there are."""
 
+    after: str = ""  # those whose names come later in the alphabet
+
 
 class ListMembers(NamedTuple):
     """The client asks who is in a group."""
 
     group: str
+    after: str = ""
 
 
 class Manage(NamedTuple):
@@ -66,21 +83,26 @@ class Manage(NamedTuple):
     document: dict[str, Any]
 
 
-Request = Hello | Send | Join | Leave | Bye | ListGroups | ListMembers | Manage
+Request = Hello | Send | Join | Leave | Bye | ListGroups | ListMembers | Refused | Manage
 
 
 class DaemonHalf:
-    def __init__(self, message_size_max: int) -> None:
+    def __init__(self, message_size_max: int, quota: Quota | None = None) -> None:
         self.name = ""  # in full, once it is welcome
         self.joined: set[str] = set()  # groups that it has asked for
+        self._quota = quota or Quota()
         self._message_size_max = message_size_max
         self._outbound: Outbound | None = None
         self._heads: set[bytes] = set()  # that were found in order
+        self._heads_size = 0
         self._urgent: list[bytes] = []  # frames that need no credit
         self._urgent_size = 0
         self._credit = SEND_CREDIT  # that the client has, or is about to hear of
-        self._owed = 0  # credit to be given back
-        self._questions = 0  # that are being answered
+        self._owed = 0  # credit to be given back; less than nothing when it has more than a window
+        self._under_way = 0  # bytes of messages that were not accepted yet
+        self._wanted = 0  # the size of a frame that the client wants credit for, and has not got
+        self.extra = 0  # credit beyond the window that it has got for that, and not used
+        self._is_asking = False  # a question of it is being answered
 
     # From the client
 
@@ -92,12 +114,12 @@ class DaemonHalf:
             raise WireError("the client asks for more than it reads")
         match kind:
             case FrameKind.SEND:
-                self._pay(len(body))
+                self._pay(len(body) + HEADER.size)
                 return self._checked_send(decode_send(body))
             case FrameKind.JOIN:
-                return Join(self._changed(body, joins=True))
+                return self._join(_changed_groups(body))
             case FrameKind.LEAVE:
-                return Leave(self._changed(body, joins=False))
+                return self._leave(_changed_groups(body))
             case FrameKind.CREDIT:
                 self.outbound.add_credit(decode_number(body))
             case FrameKind.PING:
@@ -107,18 +129,27 @@ class DaemonHalf:
                 pass
             case FrameKind.LIST:
                 self._asks()
-                return ListGroups()
+                return ListGroups(_asked_after(body))
             case FrameKind.MEMBERS_OF:
                 self._asks()
-                return ListMembers(_asked_group(body))
+                return _asked_members(body)
             case FrameKind.MANAGE:
                 self._asks()
                 return Manage(decode_document(body))
+            case FrameKind.WANT:
+                self._want(decode_number(body))
             case FrameKind.BYE:
                 return Bye()
             case _:
                 raise WireError(f"a client does not send frames of kind {kind}")
         return None
+
+    def admit(self, kind: int, size: int) -> None:
+        """Of a frame of so many bytes only the beginning is here: WireError when the rest is not worth waiting for."""
+        if kind == FrameKind.SEND:
+            self._check_credit(size)
+        elif size > HEADER.size + _CHANGES_SIZE_MAX:
+            raise WireError(f"a frame of kind {kind} with {size} bytes: at most {HEADER.size + _CHANGES_SIZE_MAX}")
 
     def _greeted(self, kind: int, body: bytes) -> Hello:
         if kind != FrameKind.HELLO:
@@ -130,15 +161,43 @@ class DaemonHalf:
 
     def _asks(self) -> None:
         """Answers are made at once, and cost far more than the questions."""
-        self._questions += 1
-        if self._questions > QUESTIONS_MAX:
-            raise WireError(f"the client asks more than {QUESTIONS_MAX} questions at once")
+        if self._is_asking:
+            raise WireError("the client asks a second question before the first was answered")
+        self._is_asking = True
+
+    def _check_credit(self, size: int) -> None:
+        if size > self._credit:
+            raise WireError(
+                f"the client sends more than it has credit for: a frame of {size} bytes, with credit for {self._credit}"
+            )
 
     def _pay(self, size: int) -> None:
-        """The last frame may exceed the credit."""
-        if self._credit <= 0:
-            raise WireError("the client sends more than it has credit for")
-        self._credit -= size + HEADER.size
+        self._check_credit(size)
+        self._credit -= size
+        self._under_way += size
+        self._owed -= self.extra
+        self.extra = 0
+
+    def _want(self, size: int) -> None:
+        size_max = frame_size_max(self._message_size_max)
+        if size > size_max:
+            raise WireError(f"the client wants to send a frame of {size} bytes: at most {size_max}")
+        self._wanted = size
+        self._grant()
+
+    def _grant(self) -> None:
+        """The window grows for one frame, when nothing else is under way."""
+        if self._wanted and not self._under_way:
+            more = max(0, self._wanted - self._credit - self._owed)
+            self._wanted = 0
+            if self._owed + more > 0:  # otherwise it has what it asks for
+                self.extra += more
+                self._give_credit(self._owed + more)
+                self._owed = 0
+
+    def _give_credit(self, size: int) -> None:
+        self.urge(encode_number(FrameKind.CREDIT, size))
+        self._credit += size
 
     def _checked_send(self, send: Send) -> Send:
         if send.service not in SERVED:
@@ -151,30 +210,39 @@ class DaemonHalf:
                 checked_destinations(head.groups)
             if len(set(head.groups)) < len(head.groups):
                 raise WireError("a message that names a group twice")
-            if len(self._heads) >= HEADS_MAX:
+            self._heads_size += len(send.head)
+            if self._heads_size > HEADS_SIZE_MAX:
                 self._heads.clear()
+                self._heads_size = len(send.head)
             self._heads.add(send.head)
         largest = max(map(len, send.payloads))
         if largest > self._message_size_max:
             raise WireError(f"a message of {largest} bytes with its head: at most {self._message_size_max}")
         return send
 
-    def _changed(self, body: bytes, *, joins: bool) -> tuple[str, ...]:
-        groups = decode_names(body) if len(body) <= _CHANGES_SIZE_MAX else ()
+    def _join(self, groups: tuple[str, ...]) -> Join | Refused:
         for group in groups:
-            with _as_wire_errors():
-                checked_group(group)
-            if (group in self.joined) is joins:
-                raise WireError(f"the client is {'already' if joins else 'not'} in the group {group}")
-        if len(set(groups)) != len(groups) or not 0 < len(groups) <= CHANGES_MAX:
-            raise WireError(f"a client joins or leaves 1 to {CHANGES_MAX} groups at a time, each once")
-        if joins:
-            if len(self.joined) + len(groups) > MEMBERSHIPS_MAX:
-                raise WireError(f"a client is in at most {MEMBERSHIPS_MAX:,} groups")
-            self.joined.update(groups)
-        else:
-            self.joined.difference_update(groups)
-        return groups
+            if group in self.joined:
+                raise WireError(f"the client is already in the group {group}")
+        why = self._quota.refusal(len(self.joined), len(groups))
+        if why is not None:
+            return self._refuse(Refused(groups, True, why))
+        self.joined.update(groups)
+        self._quota.use(len(groups))
+        return Join(groups)
+
+    def _leave(self, groups: tuple[str, ...]) -> Leave | Refused:
+        """Perhaps of groups that it has asked for and was refused, before it knew."""
+        for group in groups:
+            if group not in self.joined:
+                return self._refuse(Refused(groups, False, f"the client is not in the group {group}"))
+        self.joined.difference_update(groups)
+        self._quota.use(-len(groups))
+        return Leave(groups)
+
+    def _refuse(self, refused: Refused) -> Refused:
+        self.urge(encode_refused(refused))
+        return refused
 
     # To the client
 
@@ -183,14 +251,18 @@ class DaemonHalf:
         assert self._outbound is not None, "nothing is sent to a client that is not welcome yet"
         return self._outbound
 
-    def welcome(self, name: str, hello: Hello, queue_size_max: int | None = None) -> None:
+    def welcome(
+        self, name: str, hello: Hello, queue_size_max: int | None = None, hold_max_ns: int = HOLD_MAX_NS
+    ) -> None:
         self.name = name
-        self._outbound = Outbound(hello.policy, hello.credit, queue_size_max)
+        self._outbound = Outbound(hello.policy, hello.credit, queue_size_max, hold_max_ns)
         self.urge(encode_welcome(Welcome(name, self._message_size_max, SEND_CREDIT)))
 
     def accepted(self, size: int) -> None:
         """A frame with messages was submitted, of so many bytes with its header: the client may send more."""
         self._owed += size
+        self._under_way -= size
+        self._grant()
 
     def urge(self, urgent: bytes) -> None:
         """A frame that needs no credit."""
@@ -198,28 +270,52 @@ class DaemonHalf:
         self._urgent_size += len(urgent)
 
     def forget(self) -> None:
-        """Nothing more will be written."""
+        """Nothing more will be written, and it is in no group."""
         self._outbound, self._urgent, self._urgent_size = None, [], 0
+        self._wanted = self.extra = 0
+        self._quota.use(-len(self.joined))
+        self.joined.clear()
 
-    def take(self) -> list[bytes]:
-        """What may be written now."""
-        frames, self._urgent, self._urgent_size = self._urgent, [], 0
-        self._questions = 0
-        if self._owed >= SEND_CREDIT // 8:
-            frames.append(frame(FrameKind.CREDIT, self._owed.to_bytes(4, "big")))
-            self._credit += self._owed
+    @property
+    def waiting_size(self) -> int:
+        """Bytes that wait to be written."""
+        return self._urgent_size + (0 if self._outbound is None else self._outbound.size)
+
+    def take(self, size_max: int = UNLIMITED) -> list[bytes]:
+        """What may be written now: answers, and of the stream not much more than so many bytes."""
+        if self._owed >= CREDIT_PORTION:
+            self._give_credit(self._owed)
             self._owed = 0
+        frames, self._urgent, self._urgent_size = self._urgent, [], 0
+        self._is_asking = False
         if self._outbound is not None:
-            frames += self._outbound.take()
+            frames += self._outbound.take(size_max)
         return frames
 
 
-def _asked_group(body: bytes) -> str:
-    groups = decode_names(body) if len(body) <= _QUESTION_SIZE_MAX else ()
-    if len(groups) != 1:
+def _changed_groups(body: bytes) -> tuple[str, ...]:
+    groups = decode_names(body) if len(body) <= _CHANGES_SIZE_MAX else ()
+    for group in groups:
+        with _as_wire_errors():
+            checked_group(group)
+    if len(set(groups)) != len(groups) or not 0 < len(groups) <= CHANGES_MAX:
+        raise WireError(f"a client joins or leaves 1 to {CHANGES_MAX} groups at a time, each once")
+    return groups
+
+
+def _asked_after(body: bytes) -> str:
+    after = decode_list(body)
+    with _as_wire_errors():
+        return checked_group(after) if after else ""
+
+
+def _asked_members(body: bytes) -> ListMembers:
+    names = decode_names(body) if len(body) <= _QUESTION_SIZE_MAX else ()
+    if not 1 <= len(names) <= 2:
         raise WireError("a client asks for the members of one group at a time")
     with _as_wire_errors():
-        return checked_group(groups[0])
+        group, *after = checked_group(names[0]), *names[1:]
+        return ListMembers(group, *map(checked_destination, after))
 
 
 @contextmanager

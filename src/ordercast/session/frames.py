@@ -8,17 +8,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from enum import IntEnum
-from itertools import islice
 from struct import Struct, pack, unpack_from
 from typing import Any, NamedTuple
 
 from ordercast.model.errors import WireError
 from ordercast.session.pieces import NUMBER, FrameKind, expect_end, frame, read_names, reading, write_names
 
-VERSION = 1
+VERSION = 2
 MAGIC = b"OCST"
 DOCUMENT_SIZE_MAX = 1 << 20  # of an operator's question, or its answer
-LISTING_MAX = 100_000  # groups that a client is told of when it asks
+PAGE_MAX = 1000  # names in one answer: a daemon that answers everybody must not keep its event loop for long
 
 
 class SlowPolicy(IntEnum):
@@ -27,7 +26,7 @@ class SlowPolicy(IntEnum):
     WAIT = 0  # keep much for it; when that is full, disconnect it
     DROP = 1  # keep less; when that is full, drop the oldest messages and say so in their place
     DISCONNECT = 2  # keep less; when that is full, disconnect it
-    HOLD = 3  # as WAIT; and while much waits for it, and it takes some of that, nobody on the ring sends
+    HOLD = 3  # as WAIT; and while much waits for it, and it makes progress, nobody on the ring sends
 
 
 class Hello(NamedTuple):
@@ -44,6 +43,29 @@ class Welcome(NamedTuple):
     version: int = VERSION
 
 
+class Listing(NamedTuple):
+    """A page of the groups that there are."""
+
+    groups: dict[str, int]  # sorted, and how many members each has
+    is_last: bool
+
+
+class Members(NamedTuple):
+    """A page of the members of a group."""
+
+    names: tuple[str, ...]  # sorted; of a group in which nobody is, none
+    is_last: bool
+
+
+class Refused(NamedTuple):
+    """A JOIN or LEAVE that changes nothing."""
+
+    groups: tuple[str, ...]
+    joins: bool
+    why: str
+
+
+_FLAG = Struct(">?")
 _HELLO = Struct(">4sHBI")
 _HELLO_VERSION = Struct(">4sH")  # these bytes mean the same in all versions
 _WELCOME = Struct(">HII")
@@ -126,16 +148,54 @@ def decode_document(body: bytes) -> dict[str, Any]:
     return document
 
 
-def encode_listing(groups: dict[str, int]) -> bytes:
-    """Not all when they are very many: a frame has an end."""
-    if len(groups) > LISTING_MAX:
-        groups = dict(islice(groups.items(), LISTING_MAX))
-    return frame(FrameKind.LISTING, write_names(tuple(groups)), pack(f">{len(groups)}I", *groups.values()))
+def encode_list(after: str) -> bytes:
+    return frame(FrameKind.LIST, after.encode())
 
 
-def decode_listing(body: bytes) -> dict[str, int]:
+def decode_list(body: bytes) -> str:
+    with reading("a question"):
+        return str(body, "ascii")
+
+
+def encode_listing(page: Listing) -> bytes:
+    groups = page.groups
+    counts = pack(f">{len(groups)}I", *groups.values())
+    return frame(FrameKind.LISTING, _FLAG.pack(page.is_last), write_names(tuple(groups)), counts)
+
+
+def decode_listing(body: bytes) -> Listing:
     with reading("a list of groups"):
-        names, at = read_names(body, 0)
+        is_last, names, at = _page(body)
         counts = unpack_from(f">{len(names)}I", body, at)
         expect_end(body, at + 4 * len(counts))
-        return dict(zip(names, counts, strict=True))
+        return Listing(dict(zip(names, counts, strict=True)), is_last)
+
+
+def encode_members(page: Members) -> bytes:
+    return frame(FrameKind.MEMBERS, _FLAG.pack(page.is_last), write_names(page.names))
+
+
+def decode_members(body: bytes) -> Members:
+    with reading("a list of members"):
+        is_last, names, at = _page(body)
+        expect_end(body, at)
+        return Members(names, is_last)
+
+
+def _page(body: bytes) -> tuple[bool, tuple[str, ...], int]:
+    (is_last,) = _FLAG.unpack_from(body)
+    names, at = read_names(body, _FLAG.size)
+    if not names and not is_last:
+        raise WireError("an empty page that is not the last one")
+    return is_last, names, at
+
+
+def encode_refused(refused: Refused) -> bytes:
+    return frame(FrameKind.REFUSED, _FLAG.pack(refused.joins), write_names(refused.groups), refused.why.encode())
+
+
+def decode_refused(body: bytes) -> Refused:
+    with reading("a refusal"):
+        (joins,) = _FLAG.unpack_from(body)
+        groups, at = read_names(body, _FLAG.size)
+        return Refused(groups, joins, str(body[at:], "utf-8", "replace"))

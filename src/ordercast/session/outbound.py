@@ -2,14 +2,17 @@
 
 Messages may be dropped, where the client has chosen that; a notice then stands in their place. Views are never dropped:
 who follows them must see them all. A client may ask that all wait for it (`is_holding`): long before it would be lost,
-and only as long as it moves (`look`).
+and only as long as it makes progress (`look`): while it holds nobody sends, so a reader that is nearly as fast as the
+ring has soon read what waits, and one that reads a little now and then would stop everybody for good.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 
 from ordercast.model.events import Dropped
+from ordercast.model.ids import SECOND, Instant
 from ordercast.session.batches import encode_dropped
 from ordercast.session.frames import SlowPolicy
 
@@ -21,13 +24,28 @@ QUEUE_SIZE_MAX = {
     SlowPolicy.HOLD: 64 * MIB,
 }
 HOLD_FROM, HOLD_UNTIL = 4, 16  # all wait from a quarter of the bound on, until a sixteenth is left
+HOLD_MAX_NS = 10 * SECOND  # in which what waits must have fallen by half, or the client has to go
+STILL_MAX_NS = 2 * SECOND  # a client that takes nothing for so long is waited for no longer
+UNLIMITED = 1 << 62
 
 # A frame and how many messages are in it, none if it must not be dropped; or what was dropped here.
 _Waiting = tuple[bytes, int] | Dropped
 
 
+@dataclass(slots=True)
+class Hold:
+    """All wait for this client."""
+
+    since: Instant
+    size: int  # bytes that waited when it was last found to have made progress
+    progress_at: Instant
+    moved_at: Instant  # when it was last found to have taken something
+
+
 class Outbound:
-    def __init__(self, policy: SlowPolicy, credit: int, size_max: int | None = None) -> None:
+    def __init__(
+        self, policy: SlowPolicy, credit: int, size_max: int | None = None, hold_max_ns: int = HOLD_MAX_NS
+    ) -> None:
         self.policy = policy
         self.size_max = QUEUE_SIZE_MAX[policy] if size_max is None else size_max
         self.size = 0  # bytes that wait
@@ -35,7 +53,9 @@ class Outbound:
         self.dropped = Dropped(0, 0)  # in all
         self.is_holding = False  # all should wait for this client
         self._may_hold = policy is SlowPolicy.HOLD
-        self._taken = 0  # frames, since it holds
+        self.hold: Hold | None = None  # since it was first looked at
+        self._hold_max_ns = hold_max_ns
+        self._taken = 0  # frames, since the last look
         self._credit = credit
         self._waiting: deque[_Waiting] = deque()
 
@@ -53,10 +73,12 @@ class Outbound:
             return _too_slow(self._kept_size, "bytes of views", self.size_max // 2, self.policy)
         return _too_slow(self.size, "bytes", self.size_max, self.policy)
 
-    def take(self) -> list[bytes]:
-        """What may be written now. The last frame may exceed the credit: it is then paid off first."""
+    def take(self, size_max: int = UNLIMITED) -> list[bytes]:
+        """What may be written now. The last frame may exceed the credit, which is then paid off first, and `size_max`,
+        beyond which nothing more is taken."""
         frames: list[bytes] = []
-        while self._credit > 0 and self._waiting:
+        least = self._credit - size_max
+        while self._credit > 0 and self._credit > least and self._waiting:
             waiting = self._waiting.popleft()
             if isinstance(waiting, Dropped):
                 frame = encode_dropped(waiting)
@@ -69,15 +91,34 @@ class Outbound:
             frames.append(frame)
         self._taken += len(frames)
         if self.size <= self.size_max // HOLD_UNTIL:
-            self.is_holding, self._may_hold = False, self.policy is SlowPolicy.HOLD
+            self.is_holding, self._may_hold, self.hold = False, self.policy is SlowPolicy.HOLD, None
         return frames
 
-    def look(self) -> None:
-        """Now and then, while it holds. Nobody waits for a client that has taken nothing since the last time; it may
-        hold again when it has caught up."""
-        if not self._taken:
-            self.is_holding = self._may_hold = False
-        self._taken = 0
+    def look(self, now: Instant) -> str | None:
+        """When it begins to hold, and a few times a second while it does: why the client has to be disconnected, if it
+        has. Nobody waits for a client that takes nothing; it may hold again when it has caught up."""
+        if not self.is_holding:
+            return None
+        taken, self._taken = self._taken, 0
+        hold = self.hold
+        if hold is None:
+            self.hold = Hold(now, self.size, now, now)
+            return None
+        if taken:
+            hold.moved_at = now
+        elif now - hold.moved_at >= STILL_MAX_NS:
+            self.is_holding, self._may_hold, self.hold = False, False, None
+            return None
+        if self.size <= hold.size // 2:
+            hold.size, hold.progress_at = self.size, now
+        elif now - hold.progress_at >= self._hold_max_ns:
+            return (
+                f"the client was too slow: everybody waited for it, and of {hold.size:,} bytes {self.size:,} still "
+                f"wait after {(now - hold.progress_at) / SECOND:.1f} s, where half had to be read within "
+                f"{self._hold_max_ns / SECOND:g} s (policy hold)"
+            )
+        hold.size = max(hold.size, self.size)  # what was on its way when all were stopped
+        return None
 
     def add_credit(self, size: int) -> None:
         self._credit += size

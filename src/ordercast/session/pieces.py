@@ -38,8 +38,10 @@ class FrameKind(IntEnum):
     LISTING = 19
     MEMBERS_OF = 20
     MEMBERS = 21
-    MANAGE = 22  # an operator's question, and its answer
-    MANAGED = 23
+    WANT = 22
+    REFUSED = 23
+    MANAGE = 24  # an operator's question, and its answer
+    MANAGED = 25
 
 
 def frame(kind: FrameKind, *parts: bytes) -> bytes:

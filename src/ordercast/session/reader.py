@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ordercast.model.errors import WireError
 from ordercast.session.batches import FRAME_SIZE_MAX
@@ -14,16 +14,32 @@ ROOM = 1 << 18  # bytes that are read at a time
 class FrameReader:
     """Give the transport `room()`, then tell how much was put there."""
 
-    def __init__(self, size_max: int = FRAME_SIZE_MAX, room: bytearray | None = None) -> None:
+    def __init__(
+        self,
+        size_max: int = FRAME_SIZE_MAX,
+        room: bytearray | None = None,
+        admit: Callable[[int, int], None] | None = None,
+    ) -> None:
         """Readers whose transports fill the room and tell of it in one go may share it: a thousand idle connections
-        then need it once."""
+        then need it once. `admit` is asked for a frame of which only the header and perhaps more is here, with its kind
+        and its whole size: it raises a WireError for one that is not to be kept until it is whole."""
         self.size_max = size_max
+        self._admit = admit
         self._room = memoryview(bytearray(ROOM) if room is None else room)
         self._begun = bytearray()  # a frame of which more is to come
         self._needed = 0  # bytes, before it is worth a look
 
     def room(self) -> memoryview:
         return self._room
+
+    @property
+    def begun_size(self) -> int:
+        """Bytes of a frame of which more is to come."""
+        return len(self._begun)
+
+    def forget(self) -> None:
+        """Nothing more is read."""
+        self._begun = bytearray()
 
     def received(self, size: int) -> Iterator[tuple[int, bytes]]:
         """Whole frames, one after the other, as (kind, body). WireError for one that is too large or empty; what a
@@ -46,6 +62,8 @@ class FrameReader:
             end = at + HEADER.size - 1 + length
             if end > len(data):
                 self._needed = end - at
+                if self._admit is not None:
+                    self._admit(kind, self._needed)
                 break
             yield kind, bytes(data[at + HEADER.size : end])
             at = end

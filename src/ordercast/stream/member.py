@@ -29,8 +29,9 @@ class Member(ABC):
 
     inbox: GroupInbox
 
-    def __init__(self) -> None:
+    def __init__(self, memberships_max: int | None = MEMBERSHIPS_MAX) -> None:
         self.joined: set[str] = set()  # groups that were asked for
+        self._memberships_max = memberships_max
 
     @property
     @abstractmethod
@@ -46,8 +47,9 @@ class Member(ABC):
         for group in wanted:
             if group in self.joined:
                 raise UsageError(f"{self.name} is in the group {group} already")
-        if len(self.joined) + len(wanted) > MEMBERSHIPS_MAX:
-            raise UsageError(f"one member is in at most {MEMBERSHIPS_MAX:,} groups: use several clients")
+        most = self._memberships_max
+        if most is not None and len(self.joined) + len(wanted) > most:
+            raise UsageError(f"one member is in at most {most:,} groups: use several clients")
         self.joined.update(wanted)
         await self._ask(wanted, joins=True)
 

@@ -49,6 +49,18 @@ class Waiters:
         elif isinstance(piece, Left):
             _resolve_first(self._leaves, piece.group)
 
+    def refused(self, groups: Sequence[str], error: BaseException, *, joins: bool) -> set[str]:
+        """The first who waits for each of these changes is told why it does not come; which groups had one."""
+        queues, told = (self._joins if joins else self._leaves), set()
+        for group in groups:
+            if (future := _first(queues, group)) is not None and not future.done():
+                _fail((future,), error)
+                told.add(group)
+        return told
+
+    def await_join(self, group: str) -> bool:
+        return group in self._joins
+
     def confirmed(self, messages: int, ring: RingId, seq: Seq, each: int, first: int) -> None:
         """The next so many messages have their places; those as in `groups.layer.Run`."""
         end = first + messages
@@ -85,14 +97,20 @@ class Waiters:
         self._confirmations.clear()
 
 
-def _resolve_first(queues: _Queues, group: str) -> None:
+def _first(queues: _Queues, group: str) -> asyncio.Future[None] | None:
     queue = queues.get(group)
-    if queue:
-        future = queue.popleft()
-        if not queue:
-            del queues[group]
-        if not future.done():
-            future.set_result(None)
+    if not queue:
+        return None
+    future = queue.popleft()
+    if not queue:
+        del queues[group]
+    return future
+
+
+def _resolve_first(queues: _Queues, group: str) -> None:
+    future = _first(queues, group)
+    if future is not None and not future.done():
+        future.set_result(None)
 
 
 def _fail(futures: Collection[asyncio.Future[Any]], error: BaseException) -> None:

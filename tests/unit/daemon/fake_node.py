@@ -56,6 +56,7 @@ class FakeNode:
         self.loop_lag_ns = 3 * MILLISECOND
         self.trace_error: str | None = None
         self.storage = StorageStatus("/var/lib/ordercast", free=0.5)
+        self.clients = ClientsStatus(sessions=2, groups=3)
 
     def begin(self) -> None:
         """The first ring is installed."""
@@ -66,7 +67,7 @@ class FakeNode:
         return self.engine.process
 
     def clients_status(self) -> ClientsStatus:
-        return ClientsStatus(sessions=2, groups=3)
+        return self.clients
 
     def storage_status(self) -> StorageStatus:
         return self.storage

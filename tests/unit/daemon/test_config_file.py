@@ -96,9 +96,11 @@ def test_ipv6_leaves_less_room_in_a_packet(file: Path) -> None:
 def test_clients_are_served_at_a_unix_socket_and_over_tcp_where_a_port_is_given(file: Path) -> None:
     assert loaded(file, NODE_A).clients == ClientsConfig()
     text = '[clients]\nfolder = "run"\nmode = "0660"\nport = 4803\nsessions_max = 5\nqueue_size_max = "1MiB"\n'
-    wanted = ClientsConfig(file.parent / "run", 0o660, "127.0.0.1", 4803, 5, 1 << 20)
+    text += 'memory_max = "1GiB"\ngroups_max = 6\nmemberships_max = 7\nhold = "3s"\n'
+    wanted = ClientsConfig(file.parent / "run", 0o660, "127.0.0.1", 4803, 5, 1 << 20, 1 << 30, 6, 7, 3 * 10**9)
     assert loaded(file, text + NODE_A).clients == wanted
-    assert loaded(file, "[clients]\nport = 0\nqueue_size_max = 0\n" + NODE_A).clients == ClientsConfig()
+    nothing = "[clients]\nport = 0\nqueue_size_max = 0\nmemory_max = 0\n"
+    assert loaded(file, nothing + NODE_A).clients == ClientsConfig()
     assert problems(file, 'cluster = "shop"\n[clients]\nmode = 600\n' + NODE_A) == [
         'clients.mode: 600 is not a set of permissions: write octal digits in quotes, such as "0660"'
     ]

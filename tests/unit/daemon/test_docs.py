@@ -34,7 +34,8 @@ def expected() -> list[tuple[str, str]]:
         if table == "network":
             rows += [("redundancy.…", ""), ("ring.…", "")]
     rows += [("status.address", shown(StatusConfig().address)), ("status.port", shown(STATUS_PORT))]
-    clients = {"folder": '"/run/ordercast"', "mode": '"0600"', "port": "0", "queue_size_max": "0"}
+    clients = {"folder": '"/run/ordercast"', "mode": '"0600"', "port": "0", "queue_size_max": "0", "memory_max": "0"}
+    clients["hold"] = f'"{duration_text(ClientsConfig().hold_ns)}"'
     for key in TABLES["clients"]:
         default = clients.get(key.name)
         rows.append((f"clients.{key.name}", f"`{default}`" if default else shown(getattr(ClientsConfig(), key.field))))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ordercast.daemon.logs import ROOT, describe, fields, start_logging
+from ordercast.daemon.logs import ROOT, Rationed, describe, fields, start_logging
 
 LOG = logging.getLogger("ordercast.somewhere")
 
@@ -59,3 +59,19 @@ def test_an_error_brings_its_traceback(stream: io.StringIO, style: str) -> None:
     except ValueError:
         LOG.exception("failed")
     assert "ValueError: why" in stream.getvalue()
+
+
+def test_warnings_that_come_in_crowds_are_rationed_by_matter(stream: io.StringIO) -> None:
+    start_logging("text", stream)
+    now = 100.0
+    rationed = Rationed(LOG, 10.0, lambda: now)
+    for now in (100.0, 101.0, 109.9, 110.0, 125.0):
+        rationed.warn("slow", f"alice is slow at {now:.0f}")
+    rationed.warn("wrong", "bob is wrong")
+    said = [line.partition("warning  ")[2] for line in stream.getvalue().splitlines()]
+    assert said == [
+        "alice is slow at 100",
+        "alice is slow at 110 (and 2 more like this since the last of these lines)",
+        "alice is slow at 125",
+        "bob is wrong",
+    ]

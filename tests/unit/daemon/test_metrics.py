@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ordercast.daemon.metrics import METRICS, PREFIX, metrics_text
 from ordercast.daemon.status import status_of
+from ordercast.daemon.status_parts import ClientsStatus, HoldStatus
 from tests.unit.daemon.fake_node import FakeNode
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "monitor.md"
@@ -19,6 +20,12 @@ def text() -> str:
     node.counters.messages_delivered = 12
     node.counters.moves['a "quoted" \\ move\n'] = 3
     node.sockets.data.counters.packets_received = 5
+    node.clients = ClientsStatus(
+        memory_size=7,
+        memory_max=9,
+        refusals={"no greeting": 3},
+        holding=(HoldStatus("bob@n1", 1_500_000_000, 20),),
+    )
     return metrics_text(status_of(node))
 
 
@@ -32,6 +39,9 @@ def test_values_labels_and_escapes() -> None:
     assert "ordercast_messages_delivered_total 12" in lines
     assert "ordercast_uptime_seconds 100" in lines
     assert "ordercast_operational 1" in lines
+    assert 'ordercast_client_refusals_total{reason="no greeting"} 3' in lines
+    assert 'ordercast_client_holding_seconds{client="bob@n1"} 1.5' in lines
+    assert {"ordercast_client_memory_bytes 7", "ordercast_client_memory_max_bytes 9"} <= set(lines)
     assert 'ordercast_socket_packets_received_total{lane="data"} 5' in lines
     assert 'ordercast_packets_refused_total{reason="another cluster"} 0' in lines
     assert r'ordercast_state_moves_total{move="a \"quoted\" \\ move\n"} 3' in lines

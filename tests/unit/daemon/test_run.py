@@ -8,6 +8,7 @@ import pytest
 
 from ordercast.daemon.config import PORT, NetworkConfig, NodeConfig
 from ordercast.daemon.config_file import STATUS_PORT
+from ordercast.daemon.counters import ClientRefusal
 from ordercast.daemon.run import REPEAT_NS, Reporter, own_port
 from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.ids import SECOND, Instant, NodeId
@@ -55,6 +56,18 @@ def test_strangers_are_logged_at_once_and_then_once_a_minute(node: FakeNode, cap
         node.clock += SECOND
     advice = "refused (another cluster): give each cluster a multicast group and port of its own"
     assert caplog.messages == [f"5 packets {advice}", f"300 packets {advice}"]
+
+
+def test_clients_that_are_refused_are_logged_at_once_and_then_once_a_minute(
+    node: FakeNode, caplog: pytest.LogCaptureFixture
+) -> None:
+    reporter = Reporter(node)
+    for _ in range(REPEAT_NS // SECOND + 1):
+        node.counters.clients.refusals[ClientRefusal.FULL] += 7
+        reporter.tick()
+        node.clock += SECOND
+    advice = "refused (too many clients): raise sessions_max in [clients]"
+    assert caplog.messages == [f"7 clients {advice}", f"420 clients {advice}"]
 
 
 def test_an_alarm_is_logged_once(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from ordercast.daemon.advice import advised
+from ordercast.daemon.counters import ClientRefusal
 from ordercast.daemon.status import Meter, refusal_of, status_of
-from ordercast.daemon.status_parts import Refusal, StorageStatus, change_text
+from ordercast.daemon.status_parts import ClientsStatus, HoldStatus, Refusal, StorageStatus, change_text
 from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.ids import (
     MILLISECOND,
@@ -151,6 +152,31 @@ def test_what_is_not_well_is_said_with_what_to_do(node: FakeNode) -> None:
         "this process did not run for up to 530 ms (2 times): "
         "a busy host, a suspended machine, or a blocked event loop",
     )
+
+
+def test_what_clients_do_to_the_others_is_said_with_what_to_do(node: FakeNode) -> None:
+    node.config = replace(node.config, peers=node.config.peers[:1])
+    node.clients = ClientsStatus(
+        memory_size=800,
+        memory_max=1000,
+        over_memory=1,
+        refusals={kind.value: number for number, kind in enumerate(ClientRefusal, 1)},
+        holding=(HoldStatus("bob@n1", 3 * SECOND, 16 << 20), HoldStatus("quick@n1", SECOND, 16 << 20)),
+    )
+    assert advised(status_of(node)).warnings == (
+        "everybody has waited for the client bob@n1 for 3 s: it has 16 MiB to read (policy hold)",
+        "clients take 800 bytes of 1000 bytes of memory: beyond that, whoever takes the most is disconnected",
+        "1 client disconnected for taking too much memory: raise memory_max in [clients], or read faster",
+        "3 clients refused (too many clients): raise sessions_max in [clients]",
+        "4 clients refused (too many strangers): some program connects again and again and says nothing: see `ss -xp` "
+        "and `ss -tp`",
+        "6 clients refused (too many groups): raise groups_max or memberships_max in [clients]",
+    )
+    assert status_of(node).document()["clients"]["holding"][0] == {
+        "client": "bob@n1",
+        "for_ns": 3 * SECOND,
+        "waiting_size": 16 << 20,
+    }
 
 
 def test_a_late_event_loop_and_a_missing_ring_are_noticed() -> None:

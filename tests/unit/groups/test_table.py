@@ -248,3 +248,24 @@ def test_invariants_are_checked() -> None:
     sessions[A] = 99
     with pytest.raises(AssertionError, match="a@n1 has another session"):
         table.check_invariants()
+
+
+def test_groups_and_members_are_told_in_pages() -> None:
+    table = Table(ME, SESSIONS)
+    for number in range(5):
+        for seq, member in enumerate((A, B)[: 1 + number % 2]):
+            table.join(member, DAEMONS[member], f"g{number}", at(2 * number + seq), None)
+    pages = []
+    after, is_last = "", False
+    while not is_last:
+        page, is_last = table.page(after, 2)
+        pages.append(page)
+        after = next(reversed(page))
+    assert pages == [{"g0": 1, "g1": 2}, {"g2": 1, "g3": 2}, {"g4": 1}]
+    assert table.page("g9", 2) == ({}, True)
+    assert table.page("g1x", 9) == ({"g2": 1, "g3": 2, "g4": 1}, True)
+    members = table.members_of("g1")
+    assert table.members_page("g1", "", 1) == (members[:1], False)
+    assert table.members_page("g1", members[0], 1) == (members[1:], True)
+    assert table.members_page("g1", "", 2) == (members, True)
+    assert table.members_page("none", "", 2) == ((), True)

@@ -9,8 +9,10 @@ from ordercast.model.errors import WireError
 from ordercast.model.service import Service
 from ordercast.session.batches import FRAME_SIZE_MAX, MESSAGES_MAX, encode_send, frame_size_max
 from ordercast.session.daemon_half import DaemonHalf
-from ordercast.session.frames import Hello, SlowPolicy
+from ordercast.session.frames import Hello, SlowPolicy, encode_number
 from ordercast.session.pieces import HEADER, FrameKind
+
+from .vectors import kind_and_body
 
 
 def _welcome() -> DaemonHalf:
@@ -34,8 +36,11 @@ def test_a_group_that_is_named_twice_is_refused() -> None:
 
 
 def test_a_frame_of_very_many_messages_is_refused() -> None:
+    half, body = _welcome(), _send(Service.AGREED, ("g",), [b""] * (MESSAGES_MAX + 1))
+    half.receive(*kind_and_body(encode_number(FrameKind.WANT, len(body) + HEADER.size)))
+    half.take()
     with pytest.raises(WireError, match=f"65537 messages in one frame: at most {MESSAGES_MAX}"):
-        _welcome().receive(FrameKind.SEND, _send(Service.AGREED, ("g",), [b""] * (MESSAGES_MAX + 1)))
+        half.receive(FrameKind.SEND, body)
 
 
 def test_frames_are_as_large_as_the_messages_that_are_allowed() -> None:

@@ -10,31 +10,41 @@ from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Batch, Dropped, Left, Message, Reason, Transition, View, ViewId
 from ordercast.model.ids import Position, Seq
 from ordercast.model.service import Service
-from ordercast.session.batches import Confirm, decode_send, encode_confirm, encode_dropped, encode_messages, encode_send
+from ordercast.session.batches import (
+    Confirm,
+    decode_send,
+    encode_confirm,
+    encode_dropped,
+    encode_messages,
+    encode_send,
+    send_size,
+)
 from ordercast.session.client_half import (
     BYE,
     HEADS_MAX,
-    LIST,
     PING,
     PONG,
     RECEIVE_CREDIT,
     ClientHalf,
     Closing,
-    Listing,
-    Members,
     News,
     cost_of,
 )
 from ordercast.session.frames import (
     Hello,
+    Listing,
+    Members,
+    Refused,
     SlowPolicy,
     Welcome,
     decode_hello,
+    decode_list,
     decode_names,
     encode_closing,
     encode_listing,
-    encode_names,
+    encode_members,
     encode_number,
+    encode_refused,
     encode_welcome,
 )
 from ordercast.session.news import encode_news
@@ -77,7 +87,7 @@ def test_a_welcome_says_the_full_name_the_largest_size_and_the_credit() -> None:
 def test_a_daemon_of_another_version_is_refused_with_both_versions() -> None:
     for encoded in (encode_welcome(WELCOME._replace(version=3)), frame(FrameKind.WELCOME, b"\0\x03")):
         half = ClientHalf("alice", SlowPolicy.WAIT)
-        with pytest.raises(WireError, match="the daemon speaks version 3 of the protocol, this client 1"):
+        with pytest.raises(WireError, match="the daemon speaks version 3 of the protocol, this client 2"):
             _receive(half, encoded)
         assert half.name == ""
 
@@ -106,8 +116,9 @@ def test_before_the_welcome_there_is_at_most_a_refusal(vector: object) -> None:
         FrameKind.BYE,
         FrameKind.LIST,
         FrameKind.MEMBERS_OF,
+        FrameKind.WANT,
         0,
-        22,
+        24,
         255,
     ],
 )
@@ -154,9 +165,12 @@ def test_the_other_pieces_come_as_they_were_said() -> None:
     assert _receive(half, encode_news(Left("chat"))) == Left("chat")
     assert _receive(half, encode_dropped(Dropped(3, 4))) == Dropped(3, 4)
     assert _receive(half, encode_confirm(RUN)) == Confirm(RING, Seq(41), 2, 1, 3)
-    assert _receive(half, encode_listing({"chat": 2})) == Listing({"chat": 2})
-    assert _receive(half, encode_listing({})) == Listing({})
-    assert _receive(half, encode_names(FrameKind.MEMBERS, (A, B))) == Members((A, B))
+    for listing in (Listing({"chat": 2}, False), Listing({"chat": 2}, True), Listing({}, True)):
+        assert _receive(half, encode_listing(listing)) == listing
+    for members in (Members((A, B), False), Members((), True)):
+        assert _receive(half, encode_members(members)) == members
+    refused = Refused(("chat",), True, "too many groups")
+    assert _receive(half, encode_refused(refused)) == refused
     assert _receive(half, encode_closing("enough")) == Closing("enough")
     assert [_receive(half, encoded) for encoded in (PING, PONG)] == [None, None]
 
@@ -226,6 +240,13 @@ def test_a_difference_for_which_the_network_is_the_reason_is_refused() -> None:
         half.receive(kind, body[:26] + b"\x03" + body[27:])
 
 
+def test_an_empty_page_is_the_last_one() -> None:
+    """Or else one would ask for ever."""
+    for encoded in (encode_listing(Listing({}, False)), encode_members(Members((), False))):
+        with pytest.raises(WireError, match="an empty page that is not the last one"):
+            _receive(_half(), encoded)
+
+
 # What is sent
 
 
@@ -269,12 +290,28 @@ def test_what_is_sent_uses_credit_and_what_is_heard_of_adds_to_it() -> None:
     encoded = half.send(Service.SAFE, HEAD, DATA)
     assert encoded == encode_send(Service.SAFE, HEAD, DATA)
     assert decode_send(kind_and_body(encoded)[1]).payloads == [HEAD + one for one in DATA]
+    assert len(encoded) == send_size(len(DATA), sum(map(len, DATA)) + len(DATA) * len(HEAD))
     assert half.credit == 1000 - len(encoded)
-    half.send(Service.SAFE, HEAD, [bytes(2000)])
-    assert half.credit < 0
-    before = half.credit
     assert _receive(half, encode_number(FrameKind.CREDIT, 5000)) is None
-    assert half.credit == before + 5000
+    assert half.credit == 6000 - len(encoded)
+
+
+def test_the_daemon_is_told_of_a_frame_that_needs_more_than_half_a_window() -> None:
+    half = _half()
+    assert half.want(500) is None
+    assert half.want(501) == encode_number(FrameKind.WANT, 501)
+    half.send(Service.SAFE, HEAD, DATA)
+    assert half.want(500) is None  # that much comes back by itself
+
+
+def test_questions_name_the_last_one_that_is_known() -> None:
+    half = _half()
+    for after in ("", "chat"):
+        kind, body = kind_and_body(half.list_groups(after))
+        assert (kind, decode_list(body)) == (FrameKind.LIST, after)
+    for after, names in (("", ("chat",)), (B, ("chat", B))):
+        kind, body = kind_and_body(half.members_of("chat", after))
+        assert (kind, decode_names(body)) == (FrameKind.MEMBERS_OF, names)
 
 
 def test_the_daemon_is_told_what_was_taken_in_large_portions() -> None:
@@ -303,11 +340,12 @@ def test_the_stream_costs_credit_and_answers_do_not(kind: FrameKind) -> None:
         FrameKind.BYE,
         FrameKind.LIST,
         FrameKind.MEMBERS_OF,
+        FrameKind.WANT,
     }
     if kind not in from_a_client:
         assert cost_of(kind, b"body") == (len(frame(kind, b"body")) if kind in stream else 0)
 
 
 def test_frames_without_a_body_are_their_kind() -> None:
-    kinds = (FrameKind.BYE, FrameKind.PING, FrameKind.PONG, FrameKind.LIST)
-    assert [kind_and_body(encoded) for encoded in (BYE, PING, PONG, LIST)] == [(kind, b"") for kind in kinds]
+    kinds = (FrameKind.BYE, FrameKind.PING, FrameKind.PONG)
+    assert [kind_and_body(encoded) for encoded in (BYE, PING, PONG)] == [(kind, b"") for kind in kinds]

@@ -8,16 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from ordercast.daemon.clients import GREETING_S, QUIET_S, SILENCE_MAX_S
-from ordercast.groups.names import CLIENT_SIZE_MAX, GROUP_SIZE_MAX, GROUPS_MAX
+from ordercast.daemon.clients import CROWDED_GREETING_S, GREETING_S
+from ordercast.daemon.connection import QUIET_S, SILENCE_MAX_S
+from ordercast.groups.names import CLIENT_SIZE_MAX, GROUP_SIZE_MAX, GROUPS_MAX, MEMBERSHIPS_MAX
 from ordercast.model.events import Reason
+from ordercast.model.ids import SECOND
 from ordercast.model.service import Service
 from ordercast.session.batches import FRAME_SIZE_MAX
 from ordercast.session.client_half import RECEIVE_CREDIT, cost_of
 from ordercast.session.daemon_half import CHANGES_MAX, SEND_CREDIT, URGENT_SIZE_MAX
-from ordercast.session.frames import MAGIC, VERSION, SlowPolicy
-from ordercast.session.outbound import MIB, QUEUE_SIZE_MAX
+from ordercast.session.frames import MAGIC, PAGE_MAX, VERSION, SlowPolicy
+from ordercast.session.outbound import HOLD_MAX_NS, MIB, QUEUE_SIZE_MAX, STILL_MAX_NS
 from ordercast.session.pieces import FrameKind
+from ordercast.session.quota import ALL_MEMBERSHIPS_MAX
 
 from .vectors import HEADER_GROUPS, VECTORS, Vector
 
@@ -35,6 +38,10 @@ FIXED = {
     FrameKind.CREDIT: 1,
     FrameKind.CONFIRM: 5,
     FrameKind.DROPPED: 2,
+    FrameKind.LISTING: 1,
+    FrameKind.MEMBERS: 1,
+    FrameKind.WANT: 1,
+    FrameKind.REFUSED: 1,
 }
 
 
@@ -111,9 +118,14 @@ def test_bounds_and_limits_are_those_of_the_code() -> None:
         RECEIVE_CREDIT,
         URGENT_SIZE_MAX,
         CHANGES_MAX,
+        MEMBERSHIPS_MAX,
+        ALL_MEMBERSHIPS_MAX,
+        PAGE_MAX,
         GROUPS_MAX,
         GROUP_SIZE_MAX,
         CLIENT_SIZE_MAX,
     ]
     heartbeat = [int(number) for number in re.findall(r"(\d+) s\b", _section("Heartbeat"))]
-    assert heartbeat == [QUIET_S, SILENCE_MAX_S, GREETING_S]
+    assert heartbeat == [QUIET_S, SILENCE_MAX_S, GREETING_S, CROWDED_GREETING_S]
+    hold = [int(number) * SECOND for number in re.findall(r"(\d+) s\b", _section("Policies"))]
+    assert hold == [STILL_MAX_NS, HOLD_MAX_NS]

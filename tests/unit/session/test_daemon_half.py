@@ -8,11 +8,12 @@ from ordercast.groups.envelope import CONFIRM, SELF_DISCARD, Head, Kind, encode_
 from ordercast.groups.layer import data_head
 from ordercast.model.errors import WireError
 from ordercast.model.service import Service
-from ordercast.session.batches import Send, encode_send
-from ordercast.session.client_half import BYE, LIST, PING, PONG
+from ordercast.session.batches import FRAME_SIZE_MAX, Send, encode_send
+from ordercast.session.client_half import BYE, PING, PONG
 from ordercast.session.daemon_half import (
     CHANGES_MAX,
-    HEADS_MAX,
+    CREDIT_PORTION,
+    HEADS_SIZE_MAX,
     SEND_CREDIT,
     URGENT_SIZE_MAX,
     Bye,
@@ -25,14 +26,18 @@ from ordercast.session.daemon_half import (
 )
 from ordercast.session.frames import (
     Hello,
+    Refused,
     SlowPolicy,
     Welcome,
     decode_welcome,
     encode_hello,
+    encode_list,
     encode_names,
     encode_number,
+    encode_refused,
 )
 from ordercast.session.pieces import FrameKind, frame, write_names
+from ordercast.session.quota import Quota
 
 from .vectors import VECTORS, kind_and_body
 
@@ -84,8 +89,8 @@ def test_nothing_is_accepted_before_the_greeting(kind: int) -> None:
 
 
 def test_a_client_of_another_version_is_told_both_versions() -> None:
-    for encoded in (encode_hello(HELLO._replace(version=2)), frame(FrameKind.HELLO, b"OCST\0\x02")):
-        _refused(DaemonHalf(MESSAGE_SIZE_MAX), encoded, "the client speaks version 2 of the protocol, this daemon 1")
+    for encoded in (encode_hello(HELLO._replace(version=1)), frame(FrameKind.HELLO, b"OCST\0\x01")):
+        _refused(DaemonHalf(MESSAGE_SIZE_MAX), encoded, "the client speaks version 1 of the protocol, this daemon 2")
 
 
 def test_a_stranger_is_refused() -> None:
@@ -107,8 +112,9 @@ def test_a_stranger_is_refused() -> None:
         FrameKind.DROPPED,
         FrameKind.LISTING,
         FrameKind.MEMBERS,
+        FrameKind.REFUSED,
         0,
-        22,
+        24,
         255,
     ],
 )
@@ -191,8 +197,13 @@ def test_a_message_has_its_largest_size_with_its_head() -> None:
 
 def test_any_number_of_different_heads_can_be_used() -> None:
     half = _half()
-    for number in range(HEADS_MAX + 10):
-        assert _receive(half, encode_send(Service.AGREED, data_head(ALICE, (f"g{number}",)), [b""])) is not None
+    sent = 0
+    while sent < 3 * HEADS_SIZE_MAX:
+        encoded = encode_send(Service.AGREED, data_head(ALICE, (f"g{sent}",)), [b""])
+        assert _receive(half, encoded) is not None
+        half.accepted(len(encoded))
+        half.take()
+        sent += len(encoded)
     _refused(half, encode_send(Service.AGREED, data_head("bob@n1", ("g1",)), [b""]), "not this client's own")
 
 
@@ -201,37 +212,126 @@ def test_any_number_of_different_heads_can_be_used() -> None:
 
 def test_credit_is_given_back_in_large_portions() -> None:
     half = _half()
-    half.accepted(SEND_CREDIT // 8 - 1)
+    half.accepted(CREDIT_PORTION - 1)
     assert half.take() == []
     half.accepted(1)
-    assert half.take() == [encode_number(FrameKind.CREDIT, SEND_CREDIT // 8)]
+    assert half.take() == [encode_number(FrameKind.CREDIT, CREDIT_PORTION)]
     assert half.take() == []
+
+
+LARGE = 3 * SEND_CREDIT
+ONE = encode_send(Service.AGREED, HEAD, [b""])
+
+
+def _roomy() -> DaemonHalf:
+    """For large messages."""
+    half = DaemonHalf(LARGE)
+    half.welcome(ALICE, HELLO)
+    half.take()
+    return half
+
+
+def _sized(size: int) -> bytes:
+    """A frame of so many bytes."""
+    encoded = encode_send(Service.AGREED, HEAD, [bytes(size - len(ONE))])
+    assert len(encoded) == size
+    return encoded
+
+
+def _granted(half: DaemonHalf) -> int:
+    return sum(int.from_bytes(encoded[5:], "big") for encoded in half.take() if encoded[4] == FrameKind.CREDIT)
 
 
 def test_a_client_without_credit_is_refused() -> None:
-    """It may exceed its credit by its last frame, and may go on when it is told so."""
-    half = DaemonHalf(SEND_CREDIT + 1000)
-    half.welcome(ALICE, HELLO)
+    """It may go on when it is told so."""
+    half = _roomy()
+    assert _receive(half, _sized(SEND_CREDIT)) is not None
+    _refused(
+        half, ONE, f"^the client sends more than it has credit for: a frame of {len(ONE)} bytes, with credit for 0$"
+    )
+    half.accepted(SEND_CREDIT)
+    _refused(half, ONE, "credit")  # it has not been told yet
     half.take()
-    exact = SEND_CREDIT - len(encode_send(Service.AGREED, HEAD, [b""])) - 1
-    almost = encode_send(Service.AGREED, HEAD, [bytes(exact)])
-    one = encode_send(Service.AGREED, HEAD, [b""])
-    assert len(almost) == SEND_CREDIT - 1
-    for encoded in (almost, one):
-        assert _receive(half, encoded) is not None
-    _refused(half, one, "^the client sends more than it has credit for$")
-    half.accepted(len(almost))
-    _refused(half, one, "credit")  # it has not been told yet
-    half.take()
-    assert _receive(half, one) is not None
+    assert _receive(half, ONE) is not None
+
+
+def test_a_frame_beyond_the_credit_is_refused_at_its_header() -> None:
+    half = _roomy()
+    half.admit(FrameKind.SEND, SEND_CREDIT)
+    with pytest.raises(WireError, match="a frame of 1310721 bytes, with credit for 1310720"):
+        half.admit(FrameKind.SEND, SEND_CREDIT + 1)
+    _receive(half, ONE)
+    with pytest.raises(WireError, match="more than it has credit for"):
+        half.admit(FrameKind.SEND, SEND_CREDIT)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in FrameKind if kind is not FrameKind.SEND])
+def test_no_other_frame_is_large(kind: FrameKind) -> None:
+    longest = encode_names(FrameKind.JOIN, tuple(f"g{number}".ljust(64, "-") for number in range(CHANGES_MAX)))
+    _half().admit(kind, len(longest))
+    with pytest.raises(WireError, match=f"a frame of kind {kind.value} with {len(longest) + 1} bytes: at most"):
+        _half().admit(kind, len(longest) + 1)
+
+
+def test_room_for_one_large_frame_is_given_when_it_is_asked_for() -> None:
+    half = _roomy()
+    assert _receive(half, encode_number(FrameKind.WANT, LARGE)) is None
+    assert half.extra == LARGE - SEND_CREDIT == _granted(half)
+    half.admit(FrameKind.SEND, LARGE)
+    assert _receive(half, _sized(LARGE)) is not None
+    assert half.extra == 0
+    _refused(half, ONE, "with credit for 0")
+    half.accepted(LARGE)
+    assert _granted(half) == SEND_CREDIT  # as before
+
+
+def test_room_is_given_when_all_before_it_is_on_the_ring() -> None:
+    half = _roomy()
+    _receive(half, _sized(SEND_CREDIT // 2))
+    _receive(half, encode_number(FrameKind.WANT, LARGE))
+    assert (half.take(), half.extra) == ([], 0)
+    half.accepted(SEND_CREDIT // 2)
+    assert _granted(half) == LARGE - SEND_CREDIT // 2
+    assert half.extra == LARGE - SEND_CREDIT
+
+
+def test_a_frame_of_nearly_a_window_gets_the_last_bytes_of_it() -> None:
+    """Which are otherwise given back in portions."""
+    half = _roomy()
+    _receive(half, ONE)
+    half.accepted(len(ONE))
+    assert half.take() == []
+    _receive(half, encode_number(FrameKind.WANT, SEND_CREDIT))
+    assert (_granted(half), half.extra) == (len(ONE), 0)
+    assert _receive(half, _sized(SEND_CREDIT)) is not None
+
+
+def test_room_that_is_not_used_does_not_add_up() -> None:
+    """Who asks again and again, and sends little, never has more than one large frame under way."""
+    half = _roomy()
+    granted = SEND_CREDIT
+    for _ in range(5):
+        _receive(half, encode_number(FrameKind.WANT, LARGE))
+        _receive(half, encode_number(FrameKind.WANT, LARGE - 1))
+        granted += _granted(half)
+        assert half.extra <= LARGE - SEND_CREDIT
+        assert _receive(half, ONE) is not None
+        granted -= len(ONE)
+        half.accepted(len(ONE))
+        assert granted <= LARGE
+    _refused(half, _sized(granted + 1), "more than it has credit for")
+
+
+def test_no_more_room_is_given_than_the_largest_message_needs() -> None:
+    _refused(_roomy(), encode_number(FrameKind.WANT, FRAME_SIZE_MAX + 1), "wants to send a frame of 16842817 bytes")
 
 
 def test_joining_and_asking_need_no_credit() -> None:
     half = DaemonHalf(2 * SEND_CREDIT)
     half.welcome(ALICE, HELLO)
-    _receive(half, encode_send(Service.AGREED, HEAD, [bytes(SEND_CREDIT)]))
+    _receive(half, _sized(SEND_CREDIT))
     assert _receive(half, encode_names(FrameKind.JOIN, ("chat",))) == Join(("chat",))
-    assert _receive(half, LIST) == ListGroups()
+    assert _receive(half, encode_list("")) == ListGroups()
 
 
 # Groups
@@ -250,8 +350,44 @@ def test_nothing_is_joined_twice_and_nothing_left_that_was_not_joined() -> None:
     half = _half()
     _receive(half, encode_names(FrameKind.JOIN, ("chat",)))
     _refused(half, encode_names(FrameKind.JOIN, ("news", "chat")), "^the client is already in the group chat$")
-    _refused(half, encode_names(FrameKind.LEAVE, ("chat", "news")), "^the client is not in the group news$")
+    refused = Refused(("chat", "news"), False, "the client is not in the group news")
+    assert _receive(half, encode_names(FrameKind.LEAVE, ("chat", "news"))) == refused
+    assert half.take() == [encode_refused(refused)]
     assert half.joined == {"chat"}
+
+
+def test_a_client_that_joins_more_than_it_may_is_told_and_keeps_what_it_has() -> None:
+    half = DaemonHalf(MESSAGE_SIZE_MAX, Quota(3, 100))
+    half.welcome(ALICE, HELLO)
+    half.take()
+    for names in (("a", "b"), ("c",)):
+        assert _receive(half, encode_names(FrameKind.JOIN, names)) == Join(names)
+    why = (
+        "a client may be in 3 groups, and this one would be in 4: use several clients, or raise groups_max in [clients]"
+    )
+    assert _receive(half, encode_names(FrameKind.JOIN, ("d",))) == Refused(("d",), True, why)
+    assert half.take() == [encode_refused(Refused(("d",), True, why))]
+    assert half.joined == {"a", "b", "c"}
+    _receive(half, encode_names(FrameKind.LEAVE, ("a",)))
+    assert _receive(half, encode_names(FrameKind.JOIN, ("d",))) == Join(("d",))
+
+
+def test_the_clients_of_a_daemon_share_a_quota_and_who_is_gone_gives_back_its_part() -> None:
+    quota = Quota(10, 3)
+    halves = [DaemonHalf(MESSAGE_SIZE_MAX, quota) for _ in range(2)]
+    for half in halves:
+        half.welcome(ALICE, HELLO)
+    assert _receive(halves[0], encode_names(FrameKind.JOIN, ("a", "b"))) == Join(("a", "b"))
+    refused = _receive(halves[1], encode_names(FrameKind.JOIN, ("a", "c")))
+    assert isinstance(refused, Refused)
+    assert refused.why == (
+        "the clients of this daemon are in 2 groups together, and may be in 3: connect to another daemon, or raise "
+        "memberships_max in [clients]"
+    )
+    halves[0].forget()
+    assert quota.used == 0
+    assert _receive(halves[1], encode_names(FrameKind.JOIN, ("a", "c"))) == Join(("a", "c"))
+    assert quota.used == 2
 
 
 @pytest.mark.parametrize("kind", [FrameKind.JOIN, FrameKind.LEAVE])
@@ -295,13 +431,32 @@ def test_a_frame_with_names_that_cannot_be_read_is_refused() -> None:
 
 
 def test_a_client_may_ask_and_may_end() -> None:
-    assert _receive(_half(), LIST) == ListGroups()
+    assert _receive(_half(), encode_list("")) == ListGroups()
+    assert _receive(_half(), encode_list("chat")) == ListGroups("chat")
     assert _receive(_half(), encode_names(FrameKind.MEMBERS_OF, ("chat",))) == ListMembers("chat")
+    assert _receive(_half(), encode_names(FrameKind.MEMBERS_OF, ("chat", ALICE))) == ListMembers("chat", ALICE)
     assert _receive(_half(), BYE) == Bye()
 
 
+def test_one_question_is_answered_at_a_time() -> None:
+    questions = (encode_list(""), encode_names(FrameKind.MEMBERS_OF, ("chat",)))
+    for first in questions:
+        for second in questions:
+            half = _half()
+            _receive(half, first)
+            _refused(half, second, "^the client asks a second question before the first was answered$")
+            half.take()
+            assert _receive(half, second) is not None
+
+
+def test_questions_after_names_that_cannot_be_are_refused() -> None:
+    _refused(_half(), encode_list("two words"), "has ' ' in it")
+    _refused(_half(), frame(FrameKind.LIST, b"\xff"), "a question that cannot be read")
+    _refused(_half(), encode_names(FrameKind.MEMBERS_OF, ("chat", "two words")), "has ' ' in it")
+
+
 def test_the_members_of_one_group_are_asked_for_at_a_time() -> None:
-    for names in ((), ("chat", "news"), ("a" * 65,)):
+    for names in ((), ("chat", "news", "more"), ("a" * 200,)):
         with pytest.raises(WireError, match="the members of one group at a time"):
             _receive(_half(), encode_names(FrameKind.MEMBERS_OF, names))
     with pytest.raises(WireError, match="has '@' in it"):
@@ -329,11 +484,12 @@ def test_pings_in_a_row_get_one_answer() -> None:
 def test_a_client_that_asks_and_does_not_read_is_refused() -> None:
     half = _half()
     half.urge(bytes(URGENT_SIZE_MAX))
-    assert _receive(half, LIST) == ListGroups()
+    assert _receive(half, PONG) is None
     half.urge(b"x")
-    _refused(half, LIST, "^the client asks for more than it reads$")
+    assert half.waiting_size == URGENT_SIZE_MAX + 1
+    _refused(half, PONG, "^the client asks for more than it reads$")
     half.take()
-    assert _receive(half, LIST) == ListGroups()
+    assert _receive(half, PONG) is None
 
 
 def test_credit_of_the_daemon_is_added() -> None:
@@ -349,10 +505,11 @@ def test_credit_of_the_daemon_is_added() -> None:
 
 
 def test_urgent_frames_go_first_and_need_no_credit() -> None:
-    half = DaemonHalf(MESSAGE_SIZE_MAX)
+    half = DaemonHalf(LARGE)
     half.welcome(ALICE, HELLO._replace(credit=1))
     half.outbound.put(b"view")
     half.outbound.put(b"more")
+    _receive(half, _sized(SEND_CREDIT))
     half.accepted(SEND_CREDIT)
     half.urge(b"urgent")
     welcome, *others = half.take()

@@ -10,16 +10,20 @@ from ordercast.model.errors import WireError
 from ordercast.session.frames import (
     MAGIC,
     Hello,
+    Listing,
+    Members,
     SlowPolicy,
     Welcome,
     decode_closing,
     decode_hello,
     decode_listing,
+    decode_members,
     decode_names,
     decode_number,
     decode_welcome,
     encode_hello,
     encode_listing,
+    encode_members,
     encode_welcome,
 )
 from ordercast.session.pieces import HEADER, write_names
@@ -45,10 +49,10 @@ def test_a_greeting_that_cannot_be_read_is_refused(body: bytes) -> None:
 
 def test_of_another_version_only_the_version_is_read() -> None:
     """Whatever else it says may stand elsewhere by then."""
-    assert decode_hello(MAGIC + b"\0\x02").version == 2
-    assert decode_hello(MAGIC + b"\0\x02" + b"\xff" * 30).version == 2
-    assert decode_welcome(b"\0\x02").version == 2
-    assert decode_welcome(b"\0\x02" + b"\xff" * 30).version == 2
+    assert decode_hello(MAGIC + b"\0\x07").version == 7
+    assert decode_hello(MAGIC + b"\0\x07" + b"\xff" * 30).version == 7
+    assert decode_welcome(b"\0\x07").version == 7
+    assert decode_welcome(b"\0\x07" + b"\xff" * 30).version == 7
 
 
 def test_a_welcome_that_cannot_be_read_is_refused() -> None:
@@ -74,7 +78,8 @@ def test_a_number_has_four_bytes() -> None:
     ("decode", "body"),
     [
         (decode_names, write_names(("chat",))),
-        (decode_listing, encode_listing({"chat": 3, "news": 1})[HEADER.size :]),
+        (decode_listing, encode_listing(Listing({"chat": 3, "news": 1}, True))[HEADER.size :]),
+        (decode_members, encode_members(Members(("a@n1", "b@n1"), True))[HEADER.size :]),
     ],
 )
 def test_nothing_may_follow_and_nothing_may_be_missing(decode: Callable[[bytes], object], body: bytes) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ordercast.model.events import Dropped
+from ordercast.model.ids import SECOND, Instant
 from ordercast.session.batches import encode_dropped
 from ordercast.session.frames import SlowPolicy
 from ordercast.session.outbound import MIB, QUEUE_SIZE_MAX, Outbound
@@ -118,15 +119,36 @@ def test_one_who_may_hold_does_so_from_a_quarter_of_the_bound_until_a_sixteenth(
     assert not _holds(outbound)
 
 
+def _holding(frames: int) -> Outbound:
+    """One for whom all wait since 0 s, with so many frames of 100 bytes."""
+    outbound = Outbound(SlowPolicy.HOLD, 0, 1600, 10 * SECOND)
+    for number in range(frames):
+        assert outbound.put(_message(number, 100), 1) is None
+    assert _look(outbound, 0) is None
+    return outbound
+
+
+def _look(outbound: Outbound, seconds: float) -> str | None:
+    return outbound.look(Instant(int(seconds * SECOND)))
+
+
+def _read(outbound: Outbound, frames: int) -> None:
+    for _ in range(frames):
+        outbound.add_credit(100)
+        assert len(outbound.take()) == 1
+
+
 def test_one_who_holds_and_takes_nothing_holds_no_longer_until_it_has_caught_up() -> None:
-    outbound = Outbound(SlowPolicy.HOLD, 100, 1600)
-    for number in range(8):
-        outbound.put(_message(number, 100), 1)
-    assert len(outbound.take()) == 1
-    outbound.look()
-    assert _holds(outbound)  # it has moved
-    outbound.look()
-    assert not _holds(outbound)
+    outbound = _holding(12)
+    for seconds in (1, 1.9):
+        assert _look(outbound, seconds) is None
+        assert _holds(outbound)
+    _read(outbound, 1)
+    for seconds in (2, 3.9):
+        assert _look(outbound, seconds) is None
+        assert _holds(outbound)  # it has moved
+    assert _look(outbound, 4) is None
+    assert not _holds(outbound) and outbound.hold is None
     outbound.put(_message(8, 100), 1)
     assert not _holds(outbound)
     outbound.add_credit(PLENTY)
@@ -134,6 +156,66 @@ def test_one_who_holds_and_takes_nothing_holds_no_longer_until_it_has_caught_up(
     for number in range(5):
         outbound.put(_message(number, 100), 1)
     assert _holds(outbound)
+
+
+def test_one_who_holds_and_reads_a_frame_now_and_then_is_disconnected() -> None:
+    """Every 1.5 s: it moves, and makes no progress to speak of."""
+    outbound = _holding(14)
+    for turn in range(1, 7):
+        _read(outbound, 1)
+        assert _look(outbound, 1.5 * turn) is None
+        assert _holds(outbound)
+    assert outbound.hold is not None and outbound.hold.since == 0
+    assert _look(outbound, 9.9) is None
+    assert _look(outbound, 10) == (
+        "the client was too slow: everybody waited for it, and of 1,400 bytes 800 still wait after 10.0 s, where half "
+        "had to be read within 10 s (policy hold)"
+    )
+
+
+def test_one_who_holds_and_has_read_half_in_time_has_as_much_time_for_half_of_the_rest() -> None:
+    outbound = _holding(16)
+    for seconds, frames in ((2.0, 2), (4.0, 2), (6.0, 2), (8.0, 2)):
+        _read(outbound, frames)
+        assert _look(outbound, seconds) is None
+    assert outbound.size == 800
+    for seconds, frames in ((9, 1), (11, 1), (13, 1), (15, 0), (16.5, 0), (17.9, 1)):
+        _read(outbound, frames)
+        assert _look(outbound, seconds) is None
+    assert outbound.size == 400
+    _read(outbound, 3)
+    assert not _holds(outbound) and outbound.hold is None
+
+
+def test_what_was_on_its_way_when_all_were_stopped_counts_as_if_it_had_been_there() -> None:
+    outbound = _holding(6)
+    for number in range(6):
+        outbound.put(_message(number, 100), 1)
+    assert _look(outbound, 0.1) is None
+    _read(outbound, 6)  # half of twelve
+    assert _look(outbound, 9) is None
+    assert _look(outbound, 10.5) is None
+    assert _holds(outbound)
+
+
+def test_nobody_else_is_looked_at() -> None:
+    for policy in (SlowPolicy.WAIT, SlowPolicy.DROP, SlowPolicy.DISCONNECT):
+        outbound = Outbound(policy, 0, 1600)
+        for number in range(8):
+            outbound.put(_message(number, 100), 1)
+        for seconds in (0, 100):
+            assert _look(outbound, seconds) is None
+        assert outbound.hold is None
+
+
+def test_not_much_more_is_taken_than_is_asked_for() -> None:
+    outbound = Outbound(SlowPolicy.WAIT, PLENTY)
+    for number in range(5):
+        outbound.put(_message(number), 1)
+    assert outbound.take(15) == [_message(0), _message(1)]
+    assert outbound.take(10) == [_message(2)]
+    assert outbound.take(0) == []
+    assert outbound.take() == [_message(3), _message(4)]
 
 
 def test_what_was_taken_does_not_count() -> None:

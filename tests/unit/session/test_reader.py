@@ -62,6 +62,28 @@ def test_a_frame_of_the_largest_size_is_read_and_a_larger_one_refused() -> None:
         _read(FrameReader(), b"\xff" * HEADER.size)
 
 
+def test_a_frame_that_is_not_admitted_is_refused_at_its_header_and_nothing_of_it_is_kept() -> None:
+    asked = []
+
+    def admit(kind: int, size: int) -> None:
+        asked.append((kind, size))
+        if size > 100:
+            raise WireError("too large")
+
+    reader = FrameReader(1 << 20, admit=admit)
+    small, large = frame(FrameKind.CLOSING, bytes(95)), frame(FrameKind.SEND, bytes(96))
+    assert _read(reader, small) == [(FrameKind.CLOSING, bytes(95))]
+    assert (asked, reader.begun_size) == ([], 0)  # it was whole
+    assert _read(reader, small[:50]) == []
+    assert (asked, reader.begun_size) == ([(FrameKind.CLOSING, 100)], 50)
+    assert _read(reader, small[50:] + large[:3]) == [(FrameKind.CLOSING, bytes(95))]
+    with pytest.raises(WireError, match="too large"):
+        _read(reader, large[3 : HEADER.size])
+    assert (asked[1:], reader.begun_size) == ([(FrameKind.SEND, 101)], 0)
+    reader.forget()
+    assert reader.begun_size == 0
+
+
 def test_a_frame_without_a_kind_is_refused() -> None:
     with pytest.raises(WireError, match="a frame of 0 bytes"):
         _read(FrameReader(), bytes(HEADER.size))
