@@ -15,10 +15,11 @@ from typing import NamedTuple, Protocol
 from ordercast.daemon.config import NodeConfig
 from ordercast.daemon.participant import Participant
 from ordercast.daemon.status_parts import ClientsStatus
-from ordercast.groups.layer import Announce, Confirmed, Groups, Output, Run, Warned, disconnect_payload
+from ordercast.groups.layer import Announce, Confirmed, Groups, Output, Refused, Run, Warned, disconnect_payload
 from ordercast.groups.table import Notice
 from ordercast.model.effects import Alarm, AlarmKind, Deliver
 from ordercast.model.ids import Instant
+from ordercast.model.notes import Dropped
 from ordercast.model.service import Service
 from ordercast.model.view import View
 from ordercast.session.batches import encode_messages
@@ -243,6 +244,9 @@ class GroupHost(Participant):
                 self._announcements.extend(output.payloads)
             case Warned():
                 self.counters.alarms.append((self.now(), Alarm(AlarmKind.TWIN_NAMES, output.text)))
+            case Refused():
+                self.counters.refused[output.why] += 1
+                self.on_note(Dropped(output.why), self.now())
 
     def _hand_out(self, parcel: Parcel, numbers: tuple[int, ...]) -> None:
         for number in numbers:

@@ -17,6 +17,7 @@ from ordercast.groups.layer import (
     Confirmed,
     Groups,
     Output,
+    Refused,
     Run,
     Warned,
     data_head,
@@ -122,6 +123,8 @@ class Station:
                     self.announcements += [Request(LAYER, payload) for payload in output.payloads]
                 case Warned():
                     raise AssertionError(f"every host here has a name of its own, yet: {output.text}")
+                case Refused():
+                    raise AssertionError(f"every host here is honest, yet of {output.originator}: {output.why}")
                 case _:
                     assert_never(output)
         self.groups.check_invariants()

@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
-from ordercast.groups.names import GROUPS_MAX, MEMBERSHIPS_MAX, checked_destinations, checked_group
+from ordercast.groups.names import MEMBERSHIPS_MAX, checked_destinations, checked_groups
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
@@ -42,7 +42,7 @@ class Member(ABC):
     async def join(self, *groups: str) -> None:
         """Returns when the first view of each is in the stream."""
         self._check_usable()
-        wanted = _distinct(groups)
+        wanted = checked_groups(groups)
         for group in wanted:
             if group in self.joined:
                 raise UsageError(f"{self.name} is in the group {group} already")
@@ -54,7 +54,7 @@ class Member(ABC):
     async def leave(self, *groups: str) -> None:
         """Returns when the leave of each is in the stream: nothing comes from there any more."""
         self._check_usable()
-        wanted = _distinct(groups)
+        wanted = checked_groups(groups)
         for group in wanted:
             if group not in self.joined:
                 raise UsageError(f"{self.name} is not in the group {group}")
@@ -126,13 +126,3 @@ class Member(ABC):
     async def _send(
         self, groups: tuple[str, ...], data: list[bytes], service: Service, *, confirm: bool, self_discard: bool
     ) -> Position | None: ...
-
-
-def _distinct(groups: tuple[str, ...]) -> tuple[str, ...]:
-    if not groups:
-        raise UsageError("name at least one group")
-    if len(groups) > GROUPS_MAX:
-        raise UsageError(f"at most {GROUPS_MAX} groups are joined or left at a time, not {len(groups)}")
-    for group in groups:
-        checked_group(group)
-    return tuple(dict.fromkeys(groups))
