@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import signal
 import sys
 import time
@@ -29,6 +28,7 @@ from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import Meter, complain, note, output, wipe, write_json
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Message, Transition, View
+from ordercast.model.printable import json_text, safe
 from ordercast.model.quantities import size_text
 
 EXAMPLE = "Example: ordercast archive orders prices --dir /var/lib/ordercast/archive --keep-size 10GiB"
@@ -110,7 +110,7 @@ def _host_and_port(text: str) -> tuple[str, int]:
 def _teller(as_json: bool) -> Any:
     def tell(text: str) -> None:
         if as_json:
-            sys.stdout.write(json.dumps({"time": time.time(), "text": text}) + "\n")
+            sys.stdout.write(json_text({"time": time.time(), "text": text}) + "\n")
             sys.stdout.flush()
         else:
             note(text, always=True)
@@ -172,7 +172,7 @@ def follow(
 
 def _show(entries: Iterable[Entry], count: int | None, as_json: bool) -> None:
     for number, entry in enumerate(entries, 1):
-        line = json.dumps(_document(entry), ensure_ascii=False) if as_json else _line(entry)
+        line = json_text(_document(entry)) if as_json else safe(_line(entry))
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
         if number == count:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 import time
 from typing import Annotated, BinaryIO, Protocol
@@ -20,6 +19,7 @@ from ordercast.client.connect import connect
 from ordercast.groups.names import checked_group
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Dropped, Message, Piece, Reconnected
+from ordercast.model.printable import json_text, safe
 from ordercast.stream.pieces import events_of
 
 EXAMPLE = "Example: ordercast listen orders prices --json | jq .text"
@@ -111,7 +111,7 @@ class JsonWriter(BytesWriter):
         """Events say it themselves."""
 
     def write(self, event: Message | News) -> None:
-        self._parts.append(json.dumps(event_document(event), ensure_ascii=False).encode("utf-8") + b"\n")
+        self._parts.append(json_text(event_document(event)).encode("utf-8") + b"\n")
 
 
 class RawWriter(BytesWriter):
@@ -140,10 +140,11 @@ class LineWriter:
 
     def write(self, event: Message | News) -> None:
         if isinstance(event, Message):
-            line = self._line(",".join(event.groups), event.sender, shown(event.data, self._length_max), "cyan")
+            text = shown(event.data, self._length_max)
+            line = self._line(safe(",".join(event.groups)), safe(event.sender), text, "cyan")
         else:
-            group = getattr(event, "group", NOBODY)
-            line = self._line(group, NOBODY, self._narrator.tell(event), "dim", "dim")
+            group = safe(getattr(event, "group", NOBODY))
+            line = self._line(group, NOBODY, safe(self._narrator.tell(event)), "dim", "dim")
         if isinstance(line, Text):
             self._console.print(line, soft_wrap=True)
         else:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import json
 import logging
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,6 +26,7 @@ from ordercast.daemon.plan import host_and_port
 from ordercast.daemon.status import Meter, ObservedNode, status_of
 from ordercast.daemon.status_parts import Status
 from ordercast.model.errors import UsageError
+from ordercast.model.printable import json_text
 
 REQUEST_SIZE_MAX = 8192
 REQUEST_TIME_MAX_S = 5.0
@@ -144,7 +144,7 @@ class StatusServer:
             return Answer(HTTPStatus.INTERNAL_SERVER_ERROR, "the status could not be told; see the log\n")
 
     def _on_status(self) -> Answer:
-        text = json.dumps(self.status().document(), indent=2, ensure_ascii=False) + "\n"
+        text = json_text(self.status().document(), indent=2) + "\n"
         return Answer(HTTPStatus.OK, text, "application/json")
 
     def _on_metrics(self) -> Answer:

@@ -12,7 +12,6 @@ result             the end
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 import signal
 import tempfile
@@ -39,6 +38,7 @@ from ordercast.cli.demo.waiting import News, NotSettled
 from ordercast.cli.terminal import complain, output, wipe, write_json
 from ordercast.client.link import ConnectionLost
 from ordercast.model.errors import UsageError
+from ordercast.model.printable import json_text
 from ordercast.replicated.replica import ReplicaEnded
 
 EXAMPLE = "Example: ordercast demo --keep demo"
@@ -90,7 +90,7 @@ def _kept(console: Console, keep: Path, result: Result) -> Result:
         with _interruptible(), console.status("Spark …") as status:
             result = replace(result, on_spark=judge_on_spark(traces, keep / REPORT, status.update))
         draw_on_spark(console, result.on_spark)
-    text = json.dumps(result.document(), indent=2, ensure_ascii=False)
+    text = json_text(result.document(), indent=2)
     (keep / RESULT).write_text(text + "\n", encoding="utf-8")
     draw_ways_on(console, traces)
     return result
