@@ -35,6 +35,7 @@ from ordercast.groups.names import GROUPS_MAX
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Dropped, Left, Piece, Reconnected, Transition, View
 from ordercast.model.service import Service
+from ordercast.trace.private_files import make_private_folder, open_private, remark_on_folder
 
 GATHER_SIZE = 1 << 20  # that is handed to the journal at the latest
 RETAIN_EVERY_S = 30.0
@@ -89,6 +90,8 @@ class Archiver:
     async def _open(self) -> None:
         lock = _locked(self.folder)
         self._stack.callback(os.close, lock)
+        if (remark := remark_on_folder(self.folder)) is not None:
+            self._tell(remark)
         self.journal = Journal(self.options.sync_pause_s)
         for group in self._groups:
             self._keepers[group] = Keeper(group, self.folder, self.journal, self.options.segment_size, self._tell)
@@ -222,8 +225,8 @@ class Archiver:
 
 
 def _locked(folder: Path) -> int:
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    make_private_folder(folder)
+    lock = open_private(folder / LOCK, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -37,6 +37,7 @@ from ordercast.archive.places import Place, sink_of
 from ordercast.archive.rows import Sinks
 from ordercast.model.errors import WireError
 from ordercast.model.events import View
+from ordercast.trace.private_files import make_private_folder, open_private
 
 INDEX_EVERY = 64 << 10  # bytes of frames between two marks
 
@@ -65,10 +66,10 @@ class GroupFiles:
     def __init__(self, folder: Path) -> None:
         """Whatever a crash left half written is cut off."""
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
         self.tree: dict[str, Branch] = tree_of(folder)
         self._branches = {name: _recovered(folder / name, branch.base) for name, branch in self.tree.items()}
-        self._tip_file = os.open(folder / TIP, os.O_RDWR | os.O_CREAT, 0o644)
+        self._tip_file = open_private(folder / TIP, os.O_RDWR | os.O_CREAT)
         self.tip = self._recovered_tip()
         self._tip_wanted = self.tip
         if self.tip is not None:
@@ -114,13 +115,13 @@ class GroupFiles:
     def begin(self, branch: Branch, *, is_own: bool) -> None:
         path = self.folder / branch.name
         if branch.name not in self.tree:
-            path.mkdir(exist_ok=True)
+            make_private_folder(path)
             _write_whole(path / DESCRIPTION, branch_bytes(branch))
             _sync_folder(self.folder)
             self.tree[branch.name] = branch
             self._branches[branch.name] = BranchFiles(path, branch.base, branch.base)
         if is_own and branch.name not in own_of(self.folder)[-1:]:
-            with (self.folder / OWN).open("a") as file:
+            with open(self.folder / OWN, "a", opener=open_private) as file:
                 file.write(branch.name + "\n")
                 file.flush()
                 os.fsync(file.fileno())
@@ -152,8 +153,8 @@ class GroupFiles:
         path = segment_path(files.path, header.first)
         known = start or EMPTY
         opening = start_bytes(Start(header.first, known.view, known.sinks))
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
-        index = os.open(path.with_suffix(INDEX), os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+        file = open_private(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
+        index = open_private(path.with_suffix(INDEX), os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
         os.write(file, opening)
         _sync_folder(files.path)
         files.open = _Open(file, index, path, len(opening), -1)
@@ -314,7 +315,7 @@ def _remove(path: Path) -> None:
 def _write_whole(path: Path, data: bytes) -> None:
     """All of it or nothing."""
     new = path.with_suffix(".new")
-    with new.open("wb") as file:
+    with open(new, "wb", opener=open_private) as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

@@ -40,6 +40,7 @@ from ordercast.client.link import ConnectionLost
 from ordercast.model.errors import UsageError
 from ordercast.model.printable import json_text
 from ordercast.replicated.replica import ReplicaEnded
+from ordercast.trace.private_files import make_private_folder
 
 EXAMPLE = "Example: ordercast demo --keep demo"
 TRACES = "traces"
@@ -76,7 +77,7 @@ def show(console: Console, keep: Path | None, script: Script) -> Result:
     folder = Path(tempfile.mkdtemp(prefix="ordercast-demo-"))  # short: sockets are in it
     try:
         traces = (keep or folder) / TRACES
-        traces.mkdir(parents=True)
+        make_private_folder(traces)
         result = _play_and_judge(console, folder, traces, keep, script)
         return result if keep is None else _kept(console, keep, result)
     finally:
