@@ -16,7 +16,7 @@ PLAIN = [chr(code) for code in range(ord("$"), 127) if chr(code) != "@"]
 Names = st.SearchStrategy[str]
 
 groups = st.text(PLAIN, min_size=1, max_size=GROUP_SIZE_MAX)
-daemons = groups
+daemons = st.text([character for character in PLAIN if character != "/"], min_size=1, max_size=GROUP_SIZE_MAX)
 clients = st.builds("{}@{}".format, st.text(PLAIN, min_size=1, max_size=CLIENT_SIZE_MAX), daemons)
 destinations = st.one_of(groups, clients)
 

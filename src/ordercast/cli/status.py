@@ -103,7 +103,9 @@ def fetch(host: str, port: int) -> dict[str, Any]:
     place = host_and_port(host, port)
     connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
     try:
-        connection.request("GET", "/status", headers={"Connection": "close"})
+        connection.connect()
+        where = host_and_port(connection.sock.getpeername()[0], port)  # by address: a name would have to be configured
+        connection.request("GET", "/status", headers={"Connection": "close", "Host": where})
         answer = connection.getresponse()
         text = answer.read(ANSWER_SIZE_MAX)
     except ConnectionRefusedError as error:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
-from ordercast.model.effects import Alarm
+from ordercast.daemon.alarms import Alarms
 from ordercast.model.ids import Instant
 from ordercast.model.view import View
 
 VIEWS_KEPT = 32
-ALARMS_KEPT = 32
 
 
 @dataclass(slots=True)
@@ -49,4 +48,4 @@ class Counters:
     occurred: Counter[str] = field(default_factory=Counter)  # rare events of the engine
     moves: Counter[str] = field(default_factory=Counter)  # "Operational → Gather", …
     views: deque[tuple[Instant, View]] = field(default_factory=lambda: deque(maxlen=VIEWS_KEPT))
-    alarms: deque[tuple[Instant, Alarm]] = field(default_factory=lambda: deque(maxlen=ALARMS_KEPT))
+    alarms: Alarms = field(default_factory=Alarms)

@@ -21,6 +21,7 @@ from ordercast.daemon.driver import Driver
 from ordercast.daemon.sockets import Sockets
 from ordercast.daemon.status_parts import ClientsStatus
 from ordercast.daemon.storage import FolderStorage, MemoryStorage, Storage
+from ordercast.groups.names import checked_daemon
 from ordercast.model.effects import Alarm, AlarmKind, Deliver, InstallView
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant, ProcessId, node_of, process_id_from, process_text
@@ -56,6 +57,8 @@ class Participant(ABC):
 
     def __init__(self, config: NodeConfig | None = None) -> None:
         self.config = (config or NodeConfig()).with_packet_size()
+        if self.config.name:
+            checked_daemon(self.config.name)
         self.config.ring.validate()
         self.config.layer.validate(self.config.ring, self.config.nodes_expected)
         self.counters = Counters()

@@ -25,7 +25,10 @@ def checked_client(name: str) -> str:
 
 
 def checked_daemon(name: str) -> str:
-    return _checked(name, "daemon name", GROUP_SIZE_MAX)
+    """Its socket and its traces have this name too, so it has no slash."""
+    if "/" in _checked(name, "daemon name", GROUP_SIZE_MAX):
+        raise UsageError(f"the daemon name {name!r} has '/' in it: files are called after it, so use another character")
+    return name
 
 
 def checked_member(name: str) -> str:

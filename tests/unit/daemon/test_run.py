@@ -68,7 +68,7 @@ def test_an_alarm_is_logged_once(node: FakeNode, caplog: pytest.LogCaptureFixtur
 def test_pauses_of_a_busy_host_are_logged_once_a_minute(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
     reporter = Reporter(node)
     for number in range(1, REPEAT_NS // SECOND + 2):
-        node.counters.alarms.append((Instant(number), Alarm(AlarmKind.PAUSED, f"pause {number}")))
+        node.counters.alarms.append((node.now(), Alarm(AlarmKind.PAUSED, f"pause {number}")))
         reporter.tick()
         node.clock += SECOND
     assert caplog.messages == ["paused: pause 1", "paused: pause 61 (and 59 times since the last of these lines)"]
