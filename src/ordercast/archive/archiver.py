@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -45,6 +46,7 @@ RETAIN_EVERY_S = 30.0
 class Options:
     at: str | None = None  # the daemon's address
     name: str = ""
+    wait_s: float = math.inf  # for the daemon to come up
     serve: tuple[str, int] = ("127.0.0.1", 0)  # for other archivers
     keep_size: int | None = None  # bytes of each group
     keep_s: float | None = None
@@ -98,7 +100,12 @@ class Archiver:
         self._stack.push_async_callback(self._close)
         donor = await self._stack.enter_async_context(Donor(*self.options.serve, self._found))
         connecting = connect(
-            self.options.at, name=self.options.name, slow="hold", reconnect=True, on_lost=self._on_lost
+            self.options.at,
+            name=self.options.name,
+            slow="hold",
+            reconnect=True,
+            on_lost=self._on_lost,
+            wait=self.options.wait_s,
         )
         self._client: Client = await self._stack.enter_async_context(connecting)
         self.name = self._client.name

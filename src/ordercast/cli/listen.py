@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from ordercast.cli.client_options import At, Name, first_and_others
+from ordercast.cli.client_options import At, Name, Wait, first_and_others
 from ordercast.cli.event_text import Narrator, News, counted, event_document, listed
 from ordercast.cli.payload_text import SHOWN_MAX, shown
 from ordercast.cli.terminal import INTERRUPTED, note, output, wipe
@@ -33,6 +33,7 @@ def listen(
     raw: Annotated[bool, typer.Option("--raw", help="The messages alone, as they are, with a line feed each.")] = False,
     at: At = None,
     name: Name = "",
+    wait: Wait = None,
 ) -> int:
     """Show messages and views of groups as they come, in the order that is the same for everybody.
 
@@ -45,7 +46,7 @@ def listen(
     writer = JsonWriter() if as_json else RawWriter() if raw else LineWriter(output())
     listener = Listener(writer, count)
     try:
-        asyncio.run(listener.listen(list(dict.fromkeys(groups)), at, name))
+        asyncio.run(listener.listen(list(dict.fromkeys(groups)), at, name, wait))
     except KeyboardInterrupt:
         wipe()
         if count is not None:
@@ -60,8 +61,9 @@ class Listener:
         self._writer = writer
         self._count = count
 
-    async def listen(self, groups: list[str], at: str | None, name: str) -> None:
-        async with connect(first_and_others(at), name=name, reconnect=True, on_lost=_say_lost) as me:
+    async def listen(self, groups: list[str], at: str | None, name: str, wait: float | None) -> None:
+        where = first_and_others(at, wait)
+        async with connect(where, name=name, reconnect=True, on_lost=_say_lost, wait=wait) as me:
             await me.join(*groups)
             note(f"listening to {listed(groups)} as {me.name}; Ctrl-C ends")
             self._writer.begin(me.name)

@@ -23,7 +23,7 @@ from ordercast.daemon.status_parts import ClientsStatus
 from ordercast.daemon.storage import FolderStorage, MemoryStorage, Storage
 from ordercast.groups.names import checked_daemon
 from ordercast.model.effects import Alarm, AlarmKind, Deliver, InstallView
-from ordercast.model.errors import UsageError
+from ordercast.model.errors import Error, UsageError
 from ordercast.model.ids import Instant, ProcessId, node_of, process_id_from, process_text
 from ordercast.model.inputs import Submissions
 from ordercast.model.notes import Note
@@ -46,7 +46,7 @@ TURN_SIZE = 64 << 10  # bytes that may be submitted in one turn of the event loo
 LOOK_EVERY_S = 0.2  # how often the trace is handed to the disk, and the application looked after
 
 
-class NodeFailed(Exception):
+class NodeFailed(Error):
     """The node has ended by itself. It says why."""
 
 

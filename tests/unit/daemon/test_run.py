@@ -6,9 +6,10 @@ import logging
 
 import pytest
 
+from ordercast.daemon.alarms import REPEAT_NS
 from ordercast.daemon.config import PORT, NetworkConfig, NodeConfig
 from ordercast.daemon.config_file import STATUS_PORT
-from ordercast.daemon.run import REPEAT_NS, Reporter, own_port
+from ordercast.daemon.run import Reporter, own_port
 from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.ids import SECOND, Instant, NodeId
 from ordercast.model.view import ChangeReason

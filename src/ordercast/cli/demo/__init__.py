@@ -36,8 +36,7 @@ from ordercast.cli.demo.stage import Stage
 from ordercast.cli.demo.story import perform
 from ordercast.cli.demo.waiting import News, NotSettled
 from ordercast.cli.terminal import complain, output, wipe, write_json
-from ordercast.client.link import ConnectionLost
-from ordercast.model.errors import UsageError
+from ordercast.model.errors import ConnectionLost, UsageError
 from ordercast.model.printable import json_text
 from ordercast.replicated.replica import ReplicaEnded
 from ordercast.trace.private_files import make_private_folder
