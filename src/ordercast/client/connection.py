@@ -32,9 +32,10 @@ from ordercast.session.client_half import (
 )
 from ordercast.session.frames import SlowPolicy, Welcome
 from ordercast.stream.addresses import Address, UnixAddress
+from ordercast.stream.group_inbox import GroupInbox
 from ordercast.stream.member import Member
 from ordercast.stream.payloads import portions
-from ordercast.stream.pieces import GroupInbox, events_of, rest_of
+from ordercast.stream.pieces import events_of, rest_of
 from ordercast.stream.waiters import Waiters
 
 GREETING_S = 10.0  # in which the daemon must have answered

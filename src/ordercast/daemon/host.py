@@ -24,8 +24,9 @@ from ordercast.model.service import Service
 from ordercast.model.view import View
 from ordercast.session.batches import encode_messages
 from ordercast.session.news import NewsEncoder
+from ordercast.stream.group_inbox import GroupInbox
 from ordercast.stream.payloads import portions
-from ordercast.stream.pieces import GroupInbox, events_of, rest_of
+from ordercast.stream.pieces import events_of, rest_of
 
 OWN = 0  # the sender number of what the groups say
 

@@ -8,7 +8,8 @@
                 case ordercast.Message(groups, sender, data, position): ...
                 case ordercast.View(group, members, transitional, reason): ...
 
-Everything comes in one ordered stream: what is read event by event and what `batches()` gives is the same stream.
+Everything comes in one ordered stream: what is read event by event and what `batches()` gives is the same stream. A
+group that is read apart, with `group()`, is missing there.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from ordercast.groups.names import MEMBERSHIPS_MAX, checked_destinations, checke
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
+from ordercast.stream.group_inbox import GroupInbox
+from ordercast.stream.group_reader import GroupReader
 from ordercast.stream.payloads import checked_payloads, checked_service
-from ordercast.stream.pieces import GroupEvents, GroupInbox, GroupPieces
+from ordercast.stream.pieces import GroupEvents, GroupPieces
 
 
 class Member(ABC):
@@ -103,6 +106,11 @@ class Member(ABC):
     def batches(self) -> GroupPieces:
         """The same stream with messages in batches, for those who count microseconds. One reader at a time."""
         return self.inbox.pieces()
+
+    def group(self, group: str) -> GroupReader:
+        """Reads one group apart from the others: enter it with `async with`, and iterate. The group is joined, and left
+        at the end, unless this member was in it before."""
+        return GroupReader(self, group)
 
     @abstractmethod
     async def groups(self) -> dict[str, int]:
