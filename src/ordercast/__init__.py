@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ordercast.model.events import Batch, Dropped, Left, Message, Reason, Reconnected, Transition, View
     from ordercast.model.service import Service
     from ordercast.session.frames import SlowPolicy
+    from ordercast.stream.group_reader import GroupReader
 
     RELIABLE, FIFO, CAUSAL = Service.RELIABLE, Service.FIFO, Service.CAUSAL
     AGREED, SAFE = Service.AGREED, Service.SAFE
@@ -33,6 +34,7 @@ __all__ = [
     "ConnectionLost",
     "Dropped",
     "Error",
+    "GroupReader",
     "Left",
     "Message",
     "Node",
@@ -56,6 +58,7 @@ _HOMES = {
     "ConnectionLost": "model.errors",
     "Dropped": "model.events",
     "Error": "model.errors",
+    "GroupReader": "stream.group_reader",
     "Left": "model.events",
     "Message": "model.events",
     "Node": "daemon.node",

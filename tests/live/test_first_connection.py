@@ -74,7 +74,7 @@ async def test_an_archiver_waits_unless_it_is_told_not_to(tmp_path: Path) -> Non
 async def test_without_a_wait_a_daemon_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
     for options in ({}, {"reconnect": True}, {"wait": 0}, {"wait": 0.01}):
         with pytest.raises(ordercast.Unreachable, match="no daemon can be reached"):
-            async with connect(f"unix://{tmp_path}/nobody.sock", **options):  # type: ignore[arg-type]
+            async with connect(f"unix://{tmp_path}/nobody.sock", **options):
                 pass
 
 
