@@ -10,15 +10,15 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from ordercast.client.connect import connect
     from ordercast.client.connection import Client
-    from ordercast.client.link import ConnectionLost
     from ordercast.daemon.config import NodeConfig
     from ordercast.daemon.node import Node
     from ordercast.daemon.participant import NodeFailed
     from ordercast.daemon.thread import ThreadedNode
-    from ordercast.model.errors import UsageError
+    from ordercast.model.errors import ConnectionLost, Error, Unreachable, UsageError
     from ordercast.model.events import Batch, Dropped, Left, Message, Reason, Reconnected, Transition, View
     from ordercast.model.service import Service
     from ordercast.session.frames import SlowPolicy
+    from ordercast.stream.group_reader import GroupReader
 
     RELIABLE, FIFO, CAUSAL = Service.RELIABLE, Service.FIFO, Service.CAUSAL
     AGREED, SAFE = Service.AGREED, Service.SAFE
@@ -33,6 +33,8 @@ __all__ = [
     "Client",
     "ConnectionLost",
     "Dropped",
+    "Error",
+    "GroupReader",
     "Left",
     "Message",
     "Node",
@@ -44,6 +46,7 @@ __all__ = [
     "SlowPolicy",
     "ThreadedNode",
     "Transition",
+    "Unreachable",
     "UsageError",
     "View",
     "connect",
@@ -52,8 +55,10 @@ __all__ = [
 _HOMES = {
     "Batch": "model.events",
     "Client": "client.connection",
-    "ConnectionLost": "client.link",
+    "ConnectionLost": "model.errors",
     "Dropped": "model.events",
+    "Error": "model.errors",
+    "GroupReader": "stream.group_reader",
     "Left": "model.events",
     "Message": "model.events",
     "Node": "daemon.node",
@@ -65,6 +70,7 @@ _HOMES = {
     "SlowPolicy": "session.frames",
     "ThreadedNode": "daemon.thread",
     "Transition": "model.events",
+    "Unreachable": "model.errors",
     "UsageError": "model.errors",
     "View": "model.events",
     "connect": "client.connect",

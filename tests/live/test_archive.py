@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import json
+import re
+import stat
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -11,15 +14,18 @@ from typing import Any
 
 import pytest
 
-from ordercast import connect
+from ordercast import Client, connect
 from ordercast.archive import journal
 from ordercast.archive.archiver import Archiver, Options
 from ordercast.archive.branches import Cause
 from ordercast.archive.entries import record_bytes
 from ordercast.archive.files import GroupFiles
+from ordercast.archive.places import Place
 from ordercast.archive.reader import Archive
-from ordercast.model.events import Message, View
-from ordercast.model.ids import MILLISECOND
+from ordercast.archive.statements import Kind, Statement, statement_bytes
+from ordercast.archive.transfer import ASK, BLOCK, CATALOGUE, END
+from ordercast.model.events import Message, View, ViewId
+from ordercast.model.ids import MILLISECOND, ProcessId, RingId, Seq
 from tests.live.local_daemons import Cable, daemons, live
 
 
@@ -246,3 +252,101 @@ async def test_an_archiver_for_which_all_waited_too_long_comes_back_and_goes_on(
             await has(archive, b"last")
         numbers = [int(data[:-1000]) for data in payloads(archive) if len(data) > 1000]
         assert numbers == sorted(set(numbers))
+
+
+HOSTILE_NAMES = ["{outside}", "../../OUTSIDE", "..", "0" * 16, "0" * 15 + "/"]
+
+
+@live
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+async def test_a_hostile_archiver_makes_nobody_write_outside_the_folder(tmp_path: Path, name: str) -> None:
+    """She says where to fetch from, and her catalogue has a branch of a name that she chose."""
+    outside = tmp_path / "OUTSIDE"
+    branch = {"name": name.format(outside=outside), "cause": "root", "parents": [], "view": "0.0:0.0", "who": []}
+    catalogue = json.dumps({"tree": {"0" * 16: branch}, "spans": {"0" * 16: [1, 9]}}).encode()
+    asked = asyncio.Event()
+    told: list[str] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(ASK.unpack(await reader.readexactly(ASK.size))[0])
+        writer.write(BLOCK.pack(CATALOGUE, len(catalogue)) + catalogue + BLOCK.pack(END, 0))
+        writer.close()
+        asked.set()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    address = server.sockets[0].getsockname()
+    async with server, cluster(tmp_path, "n1") as at, connect(at["n1"], name="mallory") as mallory:
+        await mallory.join("$archive/orders")
+        async with (
+            Archiver(tmp_path / "deep" / "a", ["orders"], Options(at=at["n1"]), told.append) as archiver,
+            asyncio.TaskGroup() as tasks,
+        ):
+            task = tasks.create_task(archiver.run())
+            view = await _view_with(mallory, archiver.name)
+            settled_there = Statement(Kind.SETTLED, view.id, Place("0" * 16, 9), 1, address=address)
+            await mallory.send("$archive/orders", statement_bytes(settled_there))
+            await asked.wait()
+            while not any("its catalogue cannot be read" in text for text in told):  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+            await mallory.leave("$archive/orders")
+            await settled(archiver)  # it goes on by itself
+            task.cancel()
+    assert not outside.exists()
+    (path,) = _below(tmp_path, "branch.json")
+    assert path.is_relative_to(tmp_path / "deep" / "a" / "orders")
+    assert re.fullmatch("[0-9a-f]{16}", path.parent.name) and path.parent.name != "0" * 16
+
+
+@live
+async def test_who_is_no_archiver_is_not_heard_by_archivers(tmp_path: Path) -> None:
+    told: list[str] = []
+    async with (
+        cluster(tmp_path, "n1") as at,
+        connect(at["n1"], name="mallory") as mallory,
+        Archiver(tmp_path / "a", ["orders"], Options(at=at["n1"]), told.append) as archiver,
+        asyncio.TaskGroup() as tasks,
+    ):
+        task = tasks.create_task(archiver.run())
+        await settled(archiver)
+        tip = Statement(Kind.TIP, ViewId(RingId(9, ProcessId(9)), Seq(1), 0), Place("0" * 16, 9), 1)
+        for payload in (statement_bytes(tip), b"[" * 100_000, b"rubbish") * 3:
+            await mallory.send("$archive/orders", payload)
+        await mallory.send("orders", b"last")
+        await has(Archive(tmp_path / "a"), b"last")
+        task.cancel()
+    (complaint,) = [text for text in told if "mallory" in text]
+    assert complaint == "mallory@n1 says something to the archivers of orders, and is not heard: it is none of them"
+
+
+def _below(folder: Path, pattern: str) -> list[Path]:
+    return sorted(folder.rglob(pattern))
+
+
+async def _view_with(client: Client, name: str) -> View:
+    async for event in client:
+        if isinstance(event, View) and name in event.members:
+            return event
+    raise AssertionError("the stream has ended")
+
+
+@live
+async def test_an_archive_is_for_its_owner_alone(tmp_path: Path) -> None:
+    open_folder = tmp_path / "open"
+    open_folder.mkdir(0o755)
+    told: list[str] = []
+    async with cluster(tmp_path, "n1") as at, connect(at["n1"]) as me:
+        for folder in (tmp_path / "new" / "a", open_folder):
+            options = Options(at=at["n1"], sync_pause_s=0.001)
+            async with Archiver(folder, ["orders"], options, told.append) as archiver, asyncio.TaskGroup() as tasks:
+                task = tasks.create_task(archiver.run())
+                await settled(archiver)
+                await me.send("orders", str(folder).encode())
+                await has(Archive(folder), str(folder).encode())
+                task.cancel()
+    paths = [path for folder in ("new", "open") for path in _below(tmp_path / folder, "*")]
+    assert {path.suffix for path in paths} >= {".segment", ".index", ".json"}
+    modes = {str(path): stat.S_IMODE(path.stat().st_mode) for path in [*paths, tmp_path / "new"]}
+    assert {name: mode for name, mode in modes.items() if mode not in (0o600, 0o700)} == {}
+    assert stat.S_IMODE(open_folder.stat().st_mode) == 0o755, "who made it may have had a reason"
+    (remark,) = [text for text in told if "chmod" in text]
+    assert remark.startswith(f"{open_folder} is open to other users of this machine (0755): chmod 700 ")

@@ -26,7 +26,9 @@ from ordercast import (
     View,
 )
 from ordercast.daemon import participant
-from ordercast.groups.names import GROUPS_MAX
+from ordercast.groups.envelope import Head, Kind, encode_head
+from ordercast.groups.layer import disconnect_payload, join_payload, leave_payload
+from ordercast.groups.names import GROUPS_MAX, daemon_of
 from ordercast.model.effects import AlarmKind
 from ordercast.model.events import Batch
 from ordercast.model.ids import MILLISECOND
@@ -120,6 +122,31 @@ async def test_nodes_of_one_name_are_told_of_at_all_of_them() -> None:
         (text,) = twins_told_at(one)
         assert text.startswith("2 processes are called same: ")
         assert twins_told_at(two) == [text]
+
+
+@live
+async def test_what_a_daemon_forges_is_ignored_by_all_alike_and_counted() -> None:
+    ring = quick_ring()
+    async with Node(local(ring), name="a") as one, Node(local(ring), name="b") as two:
+        await joined((one, two), "orders")
+        number, forger = two.host.open_session(two, "forger")
+        hostile = Head(Kind.JOIN, "\x1b]0;PWNED\x07@n2", ("orders",))
+        forged = (
+            encode_head(hostile),
+            join_payload("ghost@" + daemon_of(one.name), ["orders"]),
+            leave_payload(one.name, ["orders"]),
+            disconnect_payload(one.name),
+            join_payload(forger, ["orders"]),
+        )
+        two.host.request(number, forged)
+        view = await view_with(one, one.name, two.name, forger)
+        assert await two.members("orders") == view.members == tuple(sorted((one.name, two.name, forger)))
+        for node in (one, two):
+            refused = {why: count for why, count in node.host.counters.refused.items() if "group" in why}
+            assert refused == {
+                "a group message whose head is wrong": 1,
+                "a change of groups in the name of another daemon's client": 3,
+            }
 
 
 # Messages

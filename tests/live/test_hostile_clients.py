@@ -134,7 +134,7 @@ SAID: dict[str, tuple[bytes, str]] = {
     "a forged sender": (HELLO + send_frame("calm@n1"), "a message that is not this client's own"),
     "a forged daemon": (HELLO + send_frame("raw@n2"), "a message that is not this client's own"),
     "a forged join": (HELLO + send_frame(kind=Kind.JOIN), "a message that is not this client's own"),
-    "a forged snapshot": (HELLO + send_frame(kind=Kind.GROUPS), "a message that is not this client's own"),
+    "a forged snapshot": (HELLO + send_frame(kind=Kind.GROUPS), "a head with a wrong name"),
     "unknown flags": (HELLO + send_frame(flags=0x80), "a message that is not this client's own"),
     "a bad group": (HELLO + send_frame(group="a b"), "has ' ' in it"),
     "no head": (HELLO + encode_send(Service.AGREED, b"", [b"forged"]), "a head that cannot be read|a message that"),

@@ -219,7 +219,7 @@ def test_a_disk_that_fails_does_not_end_the_node(tmp_path: Path, monkeypatch: py
                 monkeypatch.undo()
                 while not node.storage_status().is_used:  # noqa: ASYNC110 (the whole test is bounded in time)
                     await asyncio.sleep(0.01)
-                assert node.counters.alarms[-1][1].kind is AlarmKind.STORAGE_REPAIRED
+                assert node.counters.alarms.entries()[-1].alarm.kind is AlarmKind.STORAGE_REPAIRED
 
     run(work())
 

@@ -98,7 +98,7 @@ class ArchiveWorld(World):
                 assert lineage is not None
                 if isinstance(heard, Message):
                     if heard.groups == (CONTROL,):
-                        lineage.on_statement(heard.sender, statement_from(heard.data))
+                        lineage.on_statement(heard.sender, statement_from(heard.data, GROUP))
                     elif GROUP in heard.groups:
                         lineage.on_item(batch_of(heard))
                 elif isinstance(heard, View | Transition):

@@ -13,21 +13,33 @@ from .strategies import rings
 
 PLAIN = [chr(code) for code in range(ord("$"), 127) if chr(code) != "@"]
 
+Names = st.SearchStrategy[str]
+
 groups = st.text(PLAIN, min_size=1, max_size=GROUP_SIZE_MAX)
-daemons = groups
+daemons = st.text([character for character in PLAIN if character != "/"], min_size=1, max_size=GROUP_SIZE_MAX)
 clients = st.builds("{}@{}".format, st.text(PLAIN, min_size=1, max_size=CLIENT_SIZE_MAX), daemons)
 destinations = st.one_of(groups, clients)
-heads = st.builds(
-    Head,
-    st.sampled_from(Kind),
-    st.one_of(clients, daemons),
-    st.lists(destinations, max_size=5).map(tuple),
-    st.integers(0, 255),
+
+
+def _heads(kinds: list[Kind], senders: Names, named: st.SearchStrategy[tuple[str, ...]]) -> st.SearchStrategy[Head]:
+    return st.builds(Head, st.sampled_from(kinds), senders, named, st.integers(0, 255))
+
+
+heads = st.one_of(
+    _heads([Kind.DATA], clients, st.lists(destinations, min_size=1, max_size=5).map(tuple)),
+    _heads([Kind.JOIN, Kind.LEAVE], clients, st.lists(groups, min_size=1, max_size=5).map(tuple)),
+    _heads([Kind.DISCONNECT], clients, st.just(())),
+    _heads([Kind.GROUPS], daemons, st.just(())),
 )
-long_heads = st.builds(
-    Head, st.just(Kind.DATA), clients, st.lists(destinations, max_size=GROUPS_MAX).map(tuple), st.just(0)
-)
-reports = st.dictionaries(groups, st.lists(clients, min_size=1, max_size=4, unique=True), max_size=5)
+long_heads = _heads([Kind.DATA], clients, st.lists(destinations, min_size=1, max_size=GROUPS_MAX).map(tuple))
+
+# What no honest daemon writes: any names anywhere, control characters and wrong sizes among them.
+forged_names = st.one_of(destinations, st.text([*map(chr, range(128))], min_size=1, max_size=100))
+forged_heads = _heads(list(Kind), forged_names, st.lists(forged_names, max_size=5).map(tuple))
+forged_reports = st.dictionaries(forged_names, st.lists(forged_names, min_size=1, max_size=4), max_size=5)
+HERE = "n2"  # whose clients are in snapshots
+own_clients = st.builds("{}@{}".format, st.text(PLAIN, min_size=1, max_size=CLIENT_SIZE_MAX), st.just(HERE))
+reports = st.dictionaries(groups, st.lists(own_clients, min_size=1, max_size=4, unique=True), max_size=5)
 
 
 @st.composite
@@ -49,13 +61,14 @@ damaged_snapshots = snapshots.flatmap(damaged)
 
 
 def any_payloads(ring: RingId) -> st.SearchStrategy[bytes]:
-    """Bytes, damaged heads, whole heads with anything behind, and snapshots of this ring that are damaged or not."""
-    fixed = encode_head(Head(Kind.GROUPS, "n2", ()))
-    pieces = reports.map(lambda told: encode_snapshot(ring, told)[0])
+    """Bytes, damaged heads, whole and forged heads with anything behind, and snapshots of this ring that are damaged,
+    forged, or neither."""
+    fixed = encode_head(Head(Kind.GROUPS, HERE, ()))
+    pieces = st.one_of(reports, forged_reports).map(lambda told: encode_snapshot(ring, told)[0])
     return st.one_of(
         st.binary(max_size=60),
         damaged_heads,
-        st.builds(lambda head, data: encode_head(head) + data, heads, st.binary(max_size=20)),
+        st.builds(lambda head, data: encode_head(head) + data, st.one_of(heads, forged_heads), st.binary(max_size=20)),
         st.one_of(st.binary(max_size=40), pieces, pieces.flatmap(damaged)).map(lambda rest: fixed + rest),
     )
 

@@ -2,7 +2,8 @@
 
 Each ring has one log. A daemon delivers a prefix of it, as far as a step lets it; those who go on together from a ring
 deliver the same prefix of it before their transitional configuration and the same behind that, and each component has
-its own. What is submitted waits in its daemon's queue, over changes of configuration too.
+its own. What is submitted waits in its daemon's queue, over changes of configuration too. Some daemons also say what no
+honest one does (`forgeries`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
+from ordercast.groups.envelope import Head, Kind, encode_head
 from ordercast.groups.layer import (
     Announce,
     Groups,
@@ -19,6 +21,7 @@ from ordercast.groups.layer import (
     join_payload,
     leave_payload,
 )
+from ordercast.groups.snapshot import encode_snapshot
 from ordercast.model.effects import Deliver
 from ordercast.model.ids import NO_RING, ProcessId, RingId
 from ordercast.model.view import ViewKind
@@ -61,6 +64,18 @@ class Host:
     clients: dict[str, Session] = field(default_factory=dict)  # the present ones
 
 
+def forgeries(me: ProcessId, ring: RingId) -> list[bytes]:
+    """In the name of other daemons' clients, with names that are none, and snapshots that tell of both."""
+    other = f"x@n{me % 4 + 1}"
+    changes = [Head(kind, name, ("g",)) for kind in (Kind.JOIN, Kind.LEAVE) for name in (other, "\x1b[2J@n1", "x")]
+    ends = [Head(Kind.DISCONNECT, name, groups) for name, groups in ((other, ()), ("\x07@n1", ()), (other, ("g",)))]
+    data = [Head(Kind.DATA, "\r@n1", ("g",)), Head(Kind.DATA, other, ("\x7f",)), Head(Kind.DATA, other, ())]
+    payloads = [encode_head(head) + b"forged" * (head.kind is Kind.DATA) for head in (*changes, *ends, *data)]
+    told = ({"g": [other]}, {"\n": [f"x@n{me}"]}, {"g": ["\x1b@n1"]}, {"h": [f"{'x' * 33}@n{me}"]})
+    snapshots = [encode_snapshot(ring, report)[0] for report in told]
+    return [*payloads, *(encode_head(Head(Kind.GROUPS, f"n{me}", ())) + piece for piece in snapshots)]
+
+
 class World:
     def __init__(self, size: int) -> None:
         self.hosts: list[Host] = []
@@ -88,6 +103,9 @@ class World:
             self.order(host, 1 + what % 4)
         elif kind < 9:
             self.deliver(host, host.delivered + 1 + what % 4)
+        elif kind == 10:
+            forged = forgeries(host.process, host.ring)
+            host.queue.append(forged[(4 * what + more) % len(forged)])
         else:
             chosen = [other for place, other in enumerate(self.hosts) if what >> place & 1]
             self.form(chosen or [host], more & 3, more >> 2 & 3)

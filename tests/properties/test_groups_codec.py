@@ -4,15 +4,34 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ordercast.groups.envelope import Head, decode_head, encode_head, head_bytes_of
+from ordercast.groups.envelope import Head, Kind, decode_head, encode_head, head_bytes_of
+from ordercast.groups.names import (
+    checked_daemon,
+    checked_destinations,
+    checked_group,
+    checked_groups,
+    checked_member,
+)
 from ordercast.groups.snapshot import PIECE_SIZE_MAX, decode_snapshot, encode_snapshot
-from ordercast.model.errors import WireError
+from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import RingId
 
-from .group_strategies import clients, damaged_heads, damaged_snapshots, groups, heads, long_heads, reports
+from .group_strategies import (
+    HERE,
+    damaged_heads,
+    damaged_snapshots,
+    forged_heads,
+    forged_reports,
+    groups,
+    heads,
+    long_heads,
+    own_clients,
+    reports,
+)
 from .strategies import rings
 
 
@@ -29,13 +48,13 @@ def test_a_payload_begins_with_a_head_only_if_it_is_its_own(one: Head, other: He
     assert (encode_head(one) + data).startswith(encode_head(other)) == (one == other)
 
 
-@given(rings, st.dictionaries(groups, st.lists(clients, min_size=1, max_size=200), max_size=4))
+@given(rings, st.dictionaries(groups, st.lists(own_clients, min_size=1, max_size=200), max_size=4))
 def test_a_snapshot_survives_the_wire_in_pieces_of_bounded_size(ring: RingId, told: dict[str, list[str]]) -> None:
     gathered: dict[str, list[str]] = {}
     pieces = encode_snapshot(ring, told)
     for number, piece in enumerate(pieces, 1):
         assert len(piece) <= PIECE_SIZE_MAX
-        read, is_last, part = decode_snapshot(piece)
+        read, is_last, part = decode_snapshot(piece, HERE)
         assert (read, is_last) == (ring, number == len(pieces))
         for group, members in part.items():
             gathered.setdefault(group, []).extend(members)
@@ -45,7 +64,7 @@ def test_a_snapshot_survives_the_wire_in_pieces_of_bounded_size(ring: RingId, to
 @given(rings, reports)
 def test_every_group_of_a_snapshot_has_members(ring: RingId, told: dict[str, list[str]]) -> None:
     (piece,) = encode_snapshot(ring, told)
-    assert all(decode_snapshot(piece)[2].values())
+    assert all(decode_snapshot(piece, HERE)[2].values())
 
 
 @given(st.one_of(st.binary(max_size=100), damaged_heads))
@@ -59,5 +78,49 @@ def test_any_bytes_are_a_head_or_a_wire_error(data: bytes) -> None:
 @given(st.one_of(st.binary(max_size=100), damaged_snapshots))
 def test_any_bytes_are_a_snapshot_or_a_wire_error(data: bytes) -> None:
     with suppress(WireError):
-        _, _, told = decode_snapshot(data)
+        _, _, told = decode_snapshot(data, HERE)
         assert all(told.values())
+
+
+@given(forged_heads)
+def test_a_head_is_read_exactly_when_an_application_could_have_asked_for_it(head: Head) -> None:
+    if _could_be_asked_for(head):
+        assert decode_head(encode_head(head)) == head
+    else:
+        with pytest.raises(WireError):
+            decode_head(encode_head(head))
+
+
+def _could_be_asked_for(head: Head) -> bool:
+    try:
+        (checked_daemon if head.kind is Kind.GROUPS else checked_member)(head.sender)
+        if head.kind in (Kind.DATA, Kind.JOIN, Kind.LEAVE):
+            (checked_destinations if head.kind is Kind.DATA else checked_groups)(head.groups)
+            return True
+    except UsageError:
+        return False
+    return not head.groups
+
+
+@given(rings, forged_reports)
+def test_a_snapshot_is_read_exactly_when_it_is_of_clients_that_its_daemon_can_have(
+    ring: RingId, told: dict[str, list[str]]
+) -> None:
+    pieces = encode_snapshot(ring, told)
+    if all(_is_group(group) and all(map(_is_own, members)) for group, members in told.items()):
+        assert decode_snapshot(pieces[0], HERE)[2] == told
+    else:
+        with pytest.raises(WireError):
+            decode_snapshot(pieces[0], HERE)
+
+
+def _is_group(name: str) -> bool:
+    with suppress(UsageError):
+        return bool(checked_group(name))
+    return False
+
+
+def _is_own(name: str) -> bool:
+    with suppress(UsageError):
+        return checked_member(name).endswith(f"@{HERE}")
+    return False

@@ -63,9 +63,9 @@ def _live_on(stage: Stage, state: str) -> list[list[str]]:
 def _can_be_read(payload: bytes) -> bool:
     with suppress(WireError):
         head = head_bytes_of(payload)
-        if decode_head(head).kind is not Kind.GROUPS:
-            return True
-        decode_snapshot(payload[len(head) :])
+        read = decode_head(head)
+        if read.kind is Kind.GROUPS:
+            decode_snapshot(payload[len(head) :], read.sender)
         return True
     return False
 

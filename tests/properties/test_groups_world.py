@@ -13,7 +13,8 @@ from ordercast.model.events import Left, Message, Reason, Transition, View, View
 
 from .group_world import GROUPS, Session, World
 
-SEEDS = 400
+HONEST = 400
+SEEDS = HONEST + 100  # in the last of them daemons forge
 
 
 @dataclass
@@ -57,9 +58,10 @@ def played(seed: int) -> World:
     """From a seed, not drawn: what is hard to get right needs long stories, each with its own mix of steps."""
     rng = Random(seed)
     world = World(rng.randint(2, 4))
-    weights = [rng.random() + 0.05 for _ in range(10)]
+    kinds = 10 if seed < HONEST else 11
+    weights = [rng.random() + 0.05 for _ in range(kinds)]
     for _ in range(rng.randint(10, 150)):
-        kind = rng.choices(range(10), weights)[0]
+        kind = rng.choices(range(kinds), weights)[0]
         world.take((kind, rng.randint(0, 3), rng.randint(0, 15), rng.randint(0, 15)))
     world.settle()
     return world
@@ -118,7 +120,7 @@ def test_all_agree_in_the_end(seed: int) -> None:
     first = world.hosts[0].groups
     for host in world.hosts:
         assert host.groups.is_steady
-        assert host.groups.malformed == 0
+        assert seed >= HONEST or host.groups.malformed == 0
         assert host.groups.table.groups() == first.table.groups()
         for group in GROUPS:
             assert host.groups.table.members_of(group) == first.table.members_of(group)
@@ -134,6 +136,11 @@ def test_all_agree_in_the_end(seed: int) -> None:
                 assert not any(isinstance(heard, Transition) for heard in last.heard)
                 ids.add(last.view.id)
         assert len(ids) <= 1
+
+
+def test_what_is_forged_is_met_in_every_kind_of_story() -> None:
+    refused = [sum(host.groups.malformed for host in played(seed).hosts) for seed in range(HONEST, SEEDS)]
+    assert sum(count > 0 for count in refused) > 80
 
 
 def _after(session: Session, view: View) -> list[object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,9 +35,11 @@ from ordercast.replicated.wire import (
     is_command,
 )
 
+from .group_strategies import destinations
+
 u64 = st.integers(0, 2**64 - 1)
 u32 = st.integers(0, 2**32 - 1)
-names = st.text(max_size=30)
+names = destinations
 views = st.builds(lambda ring, who, seq, slot: ViewId(RingId(ring, ProcessId(who)), Seq(seq), slot), u64, u64, u64, u32)
 terms = st.builds(Term, u32, views)
 points = st.builds(Point, terms, u32)
@@ -103,6 +106,12 @@ def test_a_united_survives(united: United) -> None:
 def test_a_preface_survives(preface: Preface) -> None:
     found = decode_preface(encode_preface(preface))
     assert found == preface and list(found.sessions.by_life) == list(preface.sessions.by_life)
+
+
+@given(prefaces, st.text([*map(chr, range(33)), "\x7f", "\x9b", "\N{RIGHT-TO-LEFT OVERRIDE}", "!"], max_size=5))
+def test_a_name_that_no_member_can_have_is_refused(preface: Preface, name: str) -> None:
+    with pytest.raises(WireError, match="a name that is none"):
+        decode_preface(encode_preface(preface._replace(held=(Held(name, b""),))))
 
 
 def _read(decoder: Callable[[bytes], object], data: bytes) -> None:

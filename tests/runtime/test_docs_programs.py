@@ -134,6 +134,7 @@ EXPECTED = {
     "docs/reference/client.md": [
         ["ordered at ", "orders has alice@n1", "alice@n1 to orders b'buy 3'"],
         ["bob@n1 b'sell 3'"],
+        ["order b'buy 3'", "chat b'hello'"],
         ["6 in 3"],
     ],
     "docs/reference/node.md": [["board@n1 is here"], ["b'one'", "b'two'"]],

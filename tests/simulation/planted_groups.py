@@ -276,8 +276,8 @@ def _leave_shown_while_signalled(patch: pytest.MonkeyPatch) -> None:
 def _first_piece_is_all(patch: pytest.MonkeyPatch) -> None:
     """Snapshots come in pieces, and nobody waits for the last."""
 
-    def wrong(data: bytes) -> tuple[RingId, bool, dict[str, list[str]]]:
-        ring, _, groups = decode_snapshot(data)
+    def wrong(data: bytes, daemon: str) -> tuple[RingId, bool, dict[str, list[str]]]:
+        ring, _, groups = decode_snapshot(data, daemon)
         return ring, True, groups
 
     patch.setattr("ordercast.groups.snapshot.PIECE_SIZE_MAX", 40)

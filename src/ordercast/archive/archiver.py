@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -35,6 +36,7 @@ from ordercast.groups.names import GROUPS_MAX
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Dropped, Left, Piece, Reconnected, Transition, View
 from ordercast.model.service import Service
+from ordercast.trace.private_files import make_private_folder, open_private, remark_on_folder
 
 GATHER_SIZE = 1 << 20  # that is handed to the journal at the latest
 RETAIN_EVERY_S = 30.0
@@ -44,6 +46,7 @@ RETAIN_EVERY_S = 30.0
 class Options:
     at: str | None = None  # the daemon's address
     name: str = ""
+    wait_s: float = math.inf  # for the daemon to come up
     serve: tuple[str, int] = ("127.0.0.1", 0)  # for other archivers
     keep_size: int | None = None  # bytes of each group
     keep_s: float | None = None
@@ -91,12 +94,19 @@ class Archiver:
         self._stack.callback(os.close, lock)
         self.journal = Journal(self.options.sync_pause_s, self._tell_of_disk, self._relieve)
         self._stack.push_async_callback(self.journal.close)
+        if (remark := remark_on_folder(self.folder)) is not None:
+            self._tell(remark)
         for group in self._groups:
             self._keepers[group] = self._keeper_of(group)
         self._stack.push_async_callback(self._close)
         donor = await self._stack.enter_async_context(Donor(*self.options.serve, self._found))
         connecting = connect(
-            self.options.at, name=self.options.name, slow="hold", reconnect=True, on_lost=self._on_lost
+            self.options.at,
+            name=self.options.name,
+            slow="hold",
+            reconnect=True,
+            on_lost=self._on_lost,
+            wait=self.options.wait_s,
         )
         self._client: Client = await self._stack.enter_async_context(connecting)
         self.name = self._client.name
@@ -260,8 +270,8 @@ def _unusable(folder: Path, error: OSError) -> UsageError:
 
 def _locked(folder: Path) -> int:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        make_private_folder(folder)
+        lock = open_private(folder / LOCK, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise _unusable(folder, error) from error
     try:

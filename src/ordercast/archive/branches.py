@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from ordercast.archive.places import Place, position_text
+from ordercast.archive.places import Place, checked_branch, position_text, view_id_of_text
 from ordercast.model.events import ViewId
 
 
@@ -62,11 +62,16 @@ def branch_bytes(branch: Branch) -> bytes:
     return json.dumps(document, indent=1).encode() + b"\n"
 
 
-def branch_from(data: bytes) -> Branch:
-    """ValueError, KeyError or TypeError when it is none."""
+def branch_from(data: bytes, group: str) -> Branch:
+    """A branch of this group. One of UNREADABLE when it is none: the name has to be the one that its content has, so
+    nobody can give it another, and it is fit to be that of a folder."""
     found = json.loads(data)
-    parents = tuple(Place(str(branch), int(number)) for branch, number in found["parents"])
-    return Branch(found["name"], Cause(found["cause"]), parents, found["view"], tuple(found["who"]))
+    parents = [Place(checked_branch(branch), int(number)) for branch, number in found["parents"]]
+    view = view_id_of_text(found["view"])
+    branch = branch_of(group, Cause(found["cause"]), view, [str(name) for name in found["who"]], parents)
+    if checked_branch(found["name"]) != branch.name:
+        raise ValueError(f"a branch is called {found['name']}, and its content is that of {branch.name}")
+    return branch
 
 
 class Stretch(NamedTuple):

@@ -38,6 +38,7 @@ from ordercast.archive.places import Place, sink_of
 from ordercast.archive.rows import Sinks
 from ordercast.model.errors import WireError
 from ordercast.model.events import View
+from ordercast.trace.private_files import make_private_folder, open_private
 
 INDEX_EVERY = 64 << 10  # bytes of frames between two marks
 
@@ -67,10 +68,10 @@ class GroupFiles:
     def __init__(self, folder: Path) -> None:
         """Whatever a crash left half written is cut off."""
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
         self.tree: dict[str, Branch] = tree_of(folder)
         self._branches = {name: _recovered(folder / name, branch.base) for name, branch in self.tree.items()}
-        self._tip_file = os.open(folder / TIP, os.O_RDWR | os.O_CREAT, 0o644)
+        self._tip_file = open_private(folder / TIP, os.O_RDWR | os.O_CREAT)
         self.tip = self._recovered_tip()
         self._tip_wanted = self.tip
         if self.tip is not None:
@@ -116,7 +117,7 @@ class GroupFiles:
     def begin(self, branch: Branch, *, is_own: bool) -> None:
         path = self.folder / branch.name
         if branch.name not in self.tree:
-            path.mkdir(exist_ok=True)
+            make_private_folder(path)
             _write_whole(path / DESCRIPTION, branch_bytes(branch))
             _sync_folder(self.folder)
             self.tree[branch.name] = branch
@@ -272,9 +273,9 @@ def _recovered(path: Path, base: int) -> BranchFiles:
 def _begun(path: Path, opening: bytes) -> _Open:
     flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
     with ExitStack() as undo:
-        file = os.open(path, flags, 0o644)
+        file = open_private(path, flags)
         undo.callback(os.close, file)
-        index = os.open(path.with_suffix(INDEX), flags, 0o644)
+        index = open_private(path.with_suffix(INDEX), flags)
         undo.callback(os.close, index)
         _write_all(file, [opening])
         undo.pop_all()
@@ -345,7 +346,7 @@ def _remove(path: Path) -> None:
 def _write_whole(path: Path, data: bytes) -> None:
     """All of it or nothing."""
     new = path.with_suffix(".new")
-    with new.open("wb") as file:
+    with open(new, "wb", opener=open_private) as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

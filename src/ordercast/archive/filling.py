@@ -12,6 +12,7 @@ from ordercast.archive.journal import Journal
 from ordercast.archive.layout import Start, start_from
 from ordercast.archive.places import Place
 from ordercast.archive.transfer import FRAME, START, Catalogue, TransferFailed, ask, catalogue
+from ordercast.model.errors import WireError
 
 RETRY_S = 0.1
 RETRY_MAX_S = 2.0
@@ -84,10 +85,9 @@ class Filling:
         async for kind, data in ask(address, group=self._group, branch=name, first=first, last=last):
             if kind == START:
                 await self._append(name, frames, start)
-                frames, size, start = [], 0, start_from(data)[0]
+                frames, size, start = [], 0, _start(data)
             elif kind == FRAME:
-                if not is_whole(data, 0, header_from(data)):
-                    raise TransferFailed(f"a frame of {name} came damaged")
+                first = _number_behind(data, first, is_start=start is not None and not frames)
                 frames.append(data)
                 size += len(data)
                 self.fetched += len(data)
@@ -99,3 +99,24 @@ class Filling:
     async def _append(self, name: str, frames: list[bytes], start: Start | None) -> None:
         if frames:
             await self._journal.do(self._files, lambda: self._files.append(name, frames, start, is_own=False))
+
+
+def _start(data: bytes) -> Start:
+    try:
+        return start_from(data)[0]
+    except WireError as error:
+        raise TransferFailed(str(error)) from None
+
+
+def _number_behind(data: bytes, wanted: int, *, is_start: bool) -> int:
+    """The number after a frame that came. What is damaged, or is not the next, never reaches the disk; where a segment
+    begins, numbers may be missing."""
+    try:
+        header = header_from(data)
+    except WireError as error:
+        raise TransferFailed(str(error)) from None
+    if not is_whole(data, 0, header) or header.size != len(data):
+        raise TransferFailed("a frame came damaged")
+    if header.first != wanted and not (is_start and header.first > wanted):
+        raise TransferFailed(f"number {header.first} came where {wanted} was wanted")
+    return header.last + 1

@@ -27,6 +27,7 @@ from ordercast.model.events import Transition, View
 
 ACK = b'{"ordercast":"sink"'  # with which an answer to a sink begins
 BACKFILL_ROUNDS = 20
+COMPLAINED_MAX = 100
 
 
 class Keeper:
@@ -46,6 +47,7 @@ class Keeper:
         self._filling = Filling(group, self.files, journal, tell)
         self._lineage = Lineage(group, "")
         self._addresses: dict[str, Address] = {}
+        self._complained: set[str] = set()  # of whom a person was told
         self._task: asyncio.Task[None] | None = None
         self._backfill: asyncio.Task[None] | None = None
 
@@ -93,15 +95,24 @@ class Keeper:
         self._obey()
 
     def on_statement(self, sender: str, data: bytes) -> None:
+        if not self._lineage.hears(sender):
+            self._complain(sender, "it is none of them")
+            return
         try:
-            statement = statement_from(data)
+            statement = statement_from(data, self.group)
         except WireError as error:
-            self._tell(f"{sender} says something to the archivers of {self.group} that makes no sense: {error}")
+            self._complain(sender, str(error))
             return
         if statement.address is not None and sender != self._lineage.me:
             self._addresses[sender] = statement.address
         self._lineage.on_statement(sender, statement)
         self._obey()
+
+    def _complain(self, sender: str, why: str) -> None:
+        """Of each once: who says something wrong may say it without end."""
+        if sender not in self._complained and len(self._complained) < COMPLAINED_MAX:
+            self._complained.add(sender)
+            self._tell(f"{sender} says something to the archivers of {self.group}, and is not heard: {why}")
 
     def _obey(self) -> None:
         if not self._lineage.actions:

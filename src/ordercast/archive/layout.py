@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote
 
 from ordercast.archive.branches import Branch, branch_from
-from ordercast.archive.places import NO_VIEW, Place, place_from, position_text, view_id_of_text
+from ordercast.archive.places import NO_VIEW, UNREADABLE, Place, place_from, position_text, view_id_of_text
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import ViewId
 from ordercast.model.ids import Position, ProcessId, RingId, Seq
@@ -94,7 +94,7 @@ def start_from(data: bytes | memoryview) -> tuple[Start, int]:
             raise WireError("a segment's opening is not whole")
         found = json.loads(body)
         start = Start(int(found["first"]), view_id_of_text(found["view"]), found["sinks"])
-    except (StructError, ValueError, KeyError, TypeError, UsageError) as error:
+    except (StructError, *UNREADABLE) as error:
         raise WireError(f"a segment's opening cannot be read: {error}") from None
     return start, OPENING.size + size
 
@@ -144,10 +144,11 @@ def tree_of(folder: Path) -> dict[str, Branch]:
     tree = {}
     for path in sorted(folder.glob(f"*/{DESCRIPTION}")):
         try:
-            branch = branch_from(path.read_bytes())
-        except (ValueError, KeyError, TypeError):
+            branch = branch_from(path.read_bytes(), group_of(folder))
+        except UNREADABLE:
             continue  # it was being written when the archiver was killed: nothing is in it yet
-        tree[branch.name] = branch
+        if path.parent.name == branch.name:
+            tree[branch.name] = branch
     return tree
 
 

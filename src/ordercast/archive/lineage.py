@@ -152,7 +152,13 @@ class Lineage:
         else:
             self._queue.append(item)
 
+    def hears(self, sender: str) -> bool:
+        """Whether this is an archiver: anybody may send to any group."""
+        return self.view is not None and sender in self.view.members
+
     def on_statement(self, sender: str, statement: Statement) -> None:
+        if not self.hears(sender):
+            return
         match statement.kind:
             case Kind.TIP:
                 self._tips.setdefault(statement.view, {})[sender] = statement

@@ -18,9 +18,21 @@ from ordercast.model.ids import NO_RING, NO_SEQ, Position, ProcessId, RingId, Se
 CONTROL = "$archive/"  # `$` comes before every other character of a name, so a control group is told of changes first
 SINK = "$sink/"  # a message that is sent to such a group too carries rows, or commits them
 NO_VIEW = ViewId(NO_RING, NO_SEQ, 0)
+# What reading a document that somebody else wrote may raise.
+UNREADABLE = (
+    ValueError,
+    KeyError,
+    TypeError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+    UsageError,
+)
 NO_POSITION = Position(NO_RING, NO_SEQ, 0)
 
-_PLACE = re.compile(r"([0-9a-f]{16}):(\d+)")
+_BRANCH = re.compile(r"[0-9a-f]{16}")
+_PLACE = re.compile(rf"({_BRANCH.pattern}):([0-9]{{1,20}})")
 _POSITION = re.compile(r"(\d+)\.(\d+):(\d+)\.(\d+)")
 
 
@@ -32,6 +44,13 @@ class Place(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.branch}:{self.number}"
+
+
+def checked_branch(name: object) -> str:
+    """The name of a branch, which is also that of its folder. ValueError for anything else, whoever says it."""
+    if not isinstance(name, str) or not _BRANCH.fullmatch(name):
+        raise ValueError(f"{str(name)[:40]!r} is no name of a branch: that has 16 hexadecimal digits")
+    return name
 
 
 def place_from(text: str) -> Place:

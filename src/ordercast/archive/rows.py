@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 
 from ordercast.archive.entries import Commit, Outcome
 from ordercast.archive.frames import lengths_bytes, lengths_from
-from ordercast.archive.places import Place, place_from
+from ordercast.archive.places import UNREADABLE, Place, place_from
 from ordercast.model.errors import UsageError, WireError
 
 PART, MARKER = b"P", b"M"
@@ -66,7 +66,7 @@ def marker_from(data: bytes) -> Marker:
         found = json.loads(data[1:])
         winners = tuple((int(partition), str(attempt), int(parts)) for partition, attempt, parts in found["winners"])
         return Marker(str(found["query"]), int(found["batch"]), winners)
-    except (ValueError, KeyError, TypeError) as error:
+    except UNREADABLE as error:
         raise WireError(f"this is no marker: {error}") from None
 
 
@@ -154,6 +154,8 @@ class Sinks:
             return Commit(name, marker.batch, Outcome.FOREIGN)
         if marker.batch <= sink.last:
             return Commit(name, marker.batch, Outcome.REPEATED)
+        if sum(parts for _, _, parts in marker.winners) > len(sink.open):
+            return Commit(name, marker.batch, Outcome.INCOMPLETE)
         keys = [
             (marker.batch, partition, attempt, number)
             for partition, attempt, parts in sorted(marker.winners)

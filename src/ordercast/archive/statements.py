@@ -8,9 +8,12 @@ from enum import Enum
 from typing import Any
 
 from ordercast.archive.branches import Branch, branch_bytes, branch_from
-from ordercast.archive.places import Place, place_from, position_text, view_id_of_text
-from ordercast.model.errors import UsageError, WireError
+from ordercast.archive.places import UNREADABLE, Place, place_from, position_text, view_id_of_text
+from ordercast.archive.rows import Sinks
+from ordercast.model.errors import WireError
 from ordercast.model.events import ViewId
+
+HOST_SIZE_MAX = 255
 
 
 class Kind(Enum):
@@ -46,12 +49,12 @@ def statement_bytes(statement: Statement) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode()
 
 
-def statement_from(data: bytes) -> Statement:
-    """WireError when it is none: anybody may send to any group."""
+def statement_from(data: bytes, group: str) -> Statement:
+    """Of an archiver of this group. WireError when it is none: anybody may send to any group."""
     try:
         found = json.loads(data)
-        branch = None if found["branch"] is None else branch_from(json.dumps(found["branch"]).encode())
-        address = None if found["address"] is None else (str(found["address"][0]), int(found["address"][1]))
+        branch = None if found["branch"] is None else branch_from(json.dumps(found["branch"]).encode(), group)
+        address = None if found["address"] is None else _address(found["address"])
         return Statement(
             Kind(found["kind"]),
             view_id_of_text(found["view"]),
@@ -59,8 +62,15 @@ def statement_from(data: bytes) -> Statement:
             int(found["number"]),
             tuple(map(str, found["side"])),
             branch,
-            dict(found["sinks"]),
+            Sinks(found["sinks"]).document(),
             address,
         )
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, UsageError) as error:
+    except UNREADABLE as error:
         raise WireError(f"this is no statement of an archiver: {error}") from None
+
+
+def _address(found: Any) -> tuple[str, int]:
+    host, port = found
+    if not isinstance(host, str) or not 0 < len(host) <= HOST_SIZE_MAX or not 0 < int(port) < 65536:
+        raise ValueError(f"{found!r} is no address")
+    return host, int(port)

@@ -22,6 +22,7 @@ from ordercast.archive.branches import Branch, Stretch, branch_bytes, branch_fro
 from ordercast.archive.files import GroupFiles
 from ordercast.archive.frames import FRAME_SIZE_MAX
 from ordercast.archive.layout import opening_size, segment_path, segments_of
+from ordercast.archive.places import UNREADABLE, checked_branch
 from ordercast.archive.reading import GroupReader
 from ordercast.model.errors import UsageError, WireError
 
@@ -113,6 +114,8 @@ class Donor:
             yield CATALOGUE, _catalogue_bytes(files)
             return
         branch, first, last = asked["branch"], asked["first"], asked["last"]
+        if branch not in files.tree:
+            raise UsageError(f"{asked['group']} has no branch {branch} here")
         path = reader.path / branch
         starts = {number for number, _ in segments_of(path)}
         for frame in reader.frames(Stretch(branch, first, last)):
@@ -137,8 +140,12 @@ def _asked(data: bytes) -> dict[str, Any]:
         found = json.loads(data)
         asked: dict[str, Any] = {"group": str(found["group"])}
         if "branch" in found:
-            asked |= {"branch": str(found["branch"]), "first": int(found["first"]), "last": int(found["last"])}
-    except (ValueError, KeyError, TypeError):
+            asked |= {
+                "branch": checked_branch(found["branch"]),
+                "first": int(found["first"]),
+                "last": int(found["last"]),
+            }
+    except UNREADABLE:
         raise UsageError("this is no question for an archiver") from None
     return asked
 
@@ -186,9 +193,12 @@ async def catalogue(address: tuple[str, int], group: str) -> Catalogue:
         if kind == CATALOGUE:
             try:
                 found = json.loads(data)
-                tree = {str(name): branch_from(json.dumps(one).encode()) for name, one in found["tree"].items()}
-                spans = {str(name): (int(first), int(last)) for name, (first, last) in found["spans"].items()}
-            except (ValueError, KeyError, TypeError) as error:
+                branches = [branch_from(json.dumps(one).encode(), group) for one in found["tree"].values()]
+                tree = {branch.name: branch for branch in branches}
+                spans = {
+                    checked_branch(name): (int(first), int(last)) for name, (first, last) in found["spans"].items()
+                }
+            except UNREADABLE as error:
                 raise TransferFailed(f"its catalogue cannot be read: {error}") from None
             return Catalogue(tree, spans)
     raise TransferFailed("it gave no catalogue")

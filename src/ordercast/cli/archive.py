@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
+import math
 import signal
 import sys
 import time
@@ -21,7 +21,7 @@ from ordercast.archive.layout import segments_of
 from ordercast.archive.places import checked_archived, place_from, position_text
 from ordercast.archive.reader import EARLIEST, LATEST, Archive
 from ordercast.archive.reading import Entry, Lost
-from ordercast.cli.client_options import At, Name, checked_at, first_and_others
+from ordercast.cli.client_options import At, Name, first_and_others
 from ordercast.cli.event_text import counted, listed
 from ordercast.cli.payload_text import payload_document, shown
 from ordercast.cli.quantities import duration_from, size_from
@@ -29,6 +29,7 @@ from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import Meter, complain, note, output, wipe, write_json
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Message, Transition, View
+from ordercast.model.printable import json_text, safe
 from ordercast.model.quantities import size_text
 
 EXAMPLE = "Example: ordercast archive orders prices --dir /var/lib/ordercast/archive --keep-size 10GiB"
@@ -67,6 +68,10 @@ def run(
     folder: Folder = FOLDER,
     at: At = None,
     name: Name = "",
+    wait: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="SECONDS", help="How long the daemon may take to come up; by default for ever."),
+    ] = None,
     serve: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Where other archivers fetch what they missed; port 0: any.")
     ] = "127.0.0.1:0",
@@ -83,10 +88,11 @@ def run(
     """
     for group in groups:
         checked_archived(group)
-    checked_at(at)
+    wait_s = math.inf if wait is None else wait
     options = Options(
-        at=first_and_others(at),
+        at=first_and_others(at, wait_s),
         name=name,
+        wait_s=wait_s,
         serve=_host_and_port(serve),
         keep_size=size_from(keep_size) if keep_size else None,
         keep_s=duration_from(keep_time, default_unit="s") / 1e9 if keep_time else None,
@@ -111,7 +117,7 @@ def _teller(as_json: bool) -> Any:
     def tell(text: str) -> None:
         try:
             if as_json:
-                sys.stdout.write(json.dumps({"time": time.time(), "text": text}) + "\n")
+                sys.stdout.write(json_text({"time": time.time(), "text": text}) + "\n")
                 sys.stdout.flush()
             else:
                 note(text, always=True)
@@ -177,7 +183,7 @@ def follow(
 
 def _show(entries: Iterable[Entry], count: int | None, as_json: bool) -> None:
     for number, entry in enumerate(entries, 1):
-        line = json.dumps(_document(entry), ensure_ascii=False) if as_json else _line(entry)
+        line = json_text(_document(entry)) if as_json else safe(_line(entry))
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
         if number == count:

@@ -16,13 +16,13 @@ from rich.text import Text
 from ordercast.cli.chat_text import DEFAULT_ROOM, HELP, ChatText
 from ordercast.cli.client_options import At, first_and_others
 from ordercast.cli.keyboard import Desk, desk_for
-from ordercast.cli.payload_text import safe
 from ordercast.cli.terminal import output
 from ordercast.client.connect import connect
 from ordercast.client.connection import Client
 from ordercast.groups.names import CLIENT_SIZE_MAX, checked_client, checked_group
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Message
+from ordercast.model.printable import safe
 
 EXAMPLE = "Example: ordercast chat lobby --name alice"
 NAMES_TRIED = 9

@@ -27,11 +27,17 @@ At = Annotated[
 Name = Annotated[
     str, typer.Option(metavar="NAME", help="As which client; by default the daemon finds a name.", show_default=False)
 ]
+Wait = Annotated[
+    float | None,
+    typer.Option(
+        "--wait", min=0, metavar="SECONDS", help="How long the daemon may take to come up.", show_default=False
+    ),
+]
 
 
-def checked_at(at: str | None) -> str | None:
-    """UsageError when a daemon of this machine is meant that does not run."""
-    if at is not None and _is_daemon(at) and not socket_path(at).exists():
+def checked_at(at: str | None, wait: float | None = None) -> str | None:
+    """UsageError when a daemon of this machine is meant that does not run, and is not waited for."""
+    if not wait and at is not None and _is_daemon(at) and not socket_path(at).exists():
         there = [
             address.path.stem
             for address in addresses_from(ANY)
@@ -42,9 +48,9 @@ def checked_at(at: str | None) -> str | None:
     return at
 
 
-def first_and_others(at: str | None) -> str | None:
+def first_and_others(at: str | None, wait: float | None = None) -> str | None:
     """For those who reconnect: the daemon of this machine that was named, and when it is gone, any other."""
-    return f"{at} {ANY}" if checked_at(at) is not None and _is_daemon(str(at)) else at
+    return f"{at} {ANY}" if checked_at(at, wait) is not None and _is_daemon(str(at)) else at
 
 
 def _is_daemon(at: str) -> bool:

@@ -13,6 +13,7 @@ from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import output, write_json
 from ordercast.client.connect import connect
 from ordercast.groups.names import AT, checked_group
+from ordercast.model.printable import safe
 
 EXAMPLE = "Example: ordercast groups orders"
 
@@ -44,7 +45,7 @@ def _show_groups(at: str | None, as_json: bool) -> None:
         return
     table = new_table("group", "members", right=("members",))
     for name, members in found.items():
-        table.add_row(Text(name), f"{members:,}")
+        table.add_row(Text(safe(name)), f"{members:,}")
     console.print(table)
 
 
@@ -60,6 +61,6 @@ def _show_members(group: str, at: str | None, as_json: bool) -> None:
         return
     table = new_table("member", "at daemon")
     for member in members:
-        table.add_row(Text(member), Text(member.partition(AT)[2]))
+        table.add_row(Text(safe(member)), Text(safe(member.partition(AT)[2])))
     console.print(table)
     console.print(Text(counted(len(members), "member")))

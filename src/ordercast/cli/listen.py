@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 import time
 from typing import Annotated, BinaryIO, Protocol
@@ -12,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from ordercast.cli.client_options import At, Name, first_and_others
+from ordercast.cli.client_options import At, Name, Wait, first_and_others
 from ordercast.cli.event_text import Narrator, News, counted, event_document, listed
 from ordercast.cli.payload_text import SHOWN_MAX, shown
 from ordercast.cli.terminal import INTERRUPTED, note, output, wipe
@@ -20,6 +19,7 @@ from ordercast.client.connect import connect
 from ordercast.groups.names import checked_group
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Dropped, Message, Piece, Reconnected
+from ordercast.model.printable import json_text, safe
 from ordercast.stream.pieces import events_of
 
 EXAMPLE = "Example: ordercast listen orders prices --json | jq .text"
@@ -33,6 +33,7 @@ def listen(
     raw: Annotated[bool, typer.Option("--raw", help="The messages alone, as they are, with a line feed each.")] = False,
     at: At = None,
     name: Name = "",
+    wait: Wait = None,
 ) -> int:
     """Show messages and views of groups as they come, in the order that is the same for everybody.
 
@@ -45,7 +46,7 @@ def listen(
     writer = JsonWriter() if as_json else RawWriter() if raw else LineWriter(output())
     listener = Listener(writer, count)
     try:
-        asyncio.run(listener.listen(list(dict.fromkeys(groups)), at, name))
+        asyncio.run(listener.listen(list(dict.fromkeys(groups)), at, name, wait))
     except KeyboardInterrupt:
         wipe()
         if count is not None:
@@ -60,8 +61,9 @@ class Listener:
         self._writer = writer
         self._count = count
 
-    async def listen(self, groups: list[str], at: str | None, name: str) -> None:
-        async with connect(first_and_others(at), name=name, reconnect=True, on_lost=_say_lost) as me:
+    async def listen(self, groups: list[str], at: str | None, name: str, wait: float | None) -> None:
+        where = first_and_others(at, wait)
+        async with connect(where, name=name, reconnect=True, on_lost=_say_lost, wait=wait) as me:
             await me.join(*groups)
             note(f"listening to {listed(groups)} as {me.name}; Ctrl-C ends")
             self._writer.begin(me.name)
@@ -111,7 +113,7 @@ class JsonWriter(BytesWriter):
         """Events say it themselves."""
 
     def write(self, event: Message | News) -> None:
-        self._parts.append(json.dumps(event_document(event), ensure_ascii=False).encode("utf-8") + b"\n")
+        self._parts.append(json_text(event_document(event)).encode("utf-8") + b"\n")
 
 
 class RawWriter(BytesWriter):
@@ -140,10 +142,11 @@ class LineWriter:
 
     def write(self, event: Message | News) -> None:
         if isinstance(event, Message):
-            line = self._line(",".join(event.groups), event.sender, shown(event.data, self._length_max), "cyan")
+            text = shown(event.data, self._length_max)
+            line = self._line(safe(",".join(event.groups)), safe(event.sender), text, "cyan")
         else:
-            group = getattr(event, "group", NOBODY)
-            line = self._line(group, NOBODY, self._narrator.tell(event), "dim", "dim")
+            group = safe(getattr(event, "group", NOBODY))
+            line = self._line(group, NOBODY, safe(self._narrator.tell(event)), "dim", "dim")
         if isinstance(line, Text):
             self._console.print(line, soft_wrap=True)
         else:

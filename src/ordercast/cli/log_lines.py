@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from ordercast.cli.payload_text import safe
+from ordercast.model.printable import safe
 
 WHO_STYLES = ("cyan", "green", "magenta", "blue", "bright_cyan", "bright_green", "bright_magenta", "bright_blue")
 LEVEL_STYLES = {"warning": "yellow", "error": "red", "critical": "bold red"}

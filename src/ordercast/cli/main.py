@@ -17,8 +17,7 @@ import typer
 
 from ordercast import __version__
 from ordercast.cli.terminal import INTERRUPTED, complain
-from ordercast.client.link import ConnectionLost
-from ordercast.model.errors import UsageError
+from ordercast.model.errors import ConnectionLost, Unreachable, UsageError
 
 CLUSTER, CLIENT, SIMULATION = "A cluster", "Its clients", "Simulations and verdicts"
 # Modules of this package by the command's name: the function in it, or `app` for one with commands below it.
@@ -89,7 +88,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         app = _app([wanted[0]] if wanted[0] in COMMANDS else COMMANDS)
         status = app(args=wanted, prog_name="ordercast", standalone_mode=False)
-    except (UsageError, ConnectionLost) as error:
+    except (UsageError, Unreachable, ConnectionLost) as error:
         complain(str(error))
         return 2
     except _CommandLineError as error:

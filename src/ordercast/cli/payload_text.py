@@ -6,10 +6,10 @@ import base64
 from typing import Any
 
 from ordercast.model.ids import Position, node_of
+from ordercast.model.printable import safe
 from ordercast.model.quantities import size_text
 
 SHOWN_MAX = 2000  # characters of one message on a terminal
-_USUAL = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def text_from(data: bytes) -> str | None:
@@ -18,17 +18,6 @@ def text_from(data: bytes) -> str | None:
         return data.decode()
     except UnicodeDecodeError:
         return None
-
-
-def safe(text: str) -> str:
-    """Control characters, and those that change the direction of writing, as escapes."""
-    return text if text.isprintable() else "".join(map(_safe_character, text))
-
-
-def _safe_character(character: str) -> str:
-    if character.isprintable():
-        return character
-    return _USUAL.get(character) or character.encode("unicode_escape").decode("ascii")
 
 
 def shown(data: bytes, length_max: int | None = None) -> str:

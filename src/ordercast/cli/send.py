@@ -12,15 +12,14 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from ordercast.cli.client_options import At, Name, checked_at, service_from
+from ordercast.cli.client_options import At, Name, Wait, checked_at, service_from
 from ordercast.cli.event_text import counted, listed
 from ordercast.cli.payload_text import place_document, place_text
 from ordercast.cli.terminal import Meter, note, output, write_json
 from ordercast.client.blocking import BlockingClient
 from ordercast.client.connect import connect
-from ordercast.client.link import ConnectionLost
 from ordercast.groups.names import AT, checked_destinations
-from ordercast.model.errors import UsageError
+from ordercast.model.errors import ConnectionLost, UsageError
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
 
@@ -47,6 +46,7 @@ def send(
     count: Annotated[int, typer.Option(min=1, metavar="N", help="Send it so many times.")] = 1,
     at: At = None,
     name: Name = "",
+    wait: Wait = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Send a message to groups, of which one need not be a member. Nobody gets it twice."""
@@ -59,7 +59,7 @@ def send(
     portions = _lines() if payload is None else _copies(payload, count)
     total = None if payload is None else count
     work = Sending(destinations, service_from(service), confirm)
-    with connect(checked_at(at), name=name) as me:
+    with connect(checked_at(at, wait), name=name, wait=wait) as me:
         work.send(me, portions, total)
         empty = _empty(me, destinations)
     if as_json:

@@ -18,6 +18,7 @@ from ordercast.daemon.config import LOOPBACK
 from ordercast.daemon.config_file import STATUS_PORT
 from ordercast.daemon.plan import host_and_port
 from ordercast.model.errors import UsageError
+from ordercast.model.printable import json_text
 
 EXAMPLE = "Example: ordercast status 10.0.0.1:4790 --watch"
 TIMEOUT_S = 5.0
@@ -78,9 +79,9 @@ def _watch(
 
 def _print_line(console: Console, document: dict[str, Any] | UsageError, as_json: bool) -> None:
     if isinstance(document, UsageError):
-        text = json.dumps({"error": str(document)}, ensure_ascii=False) if as_json else str(document)
+        text = json_text({"error": str(document)}) if as_json else str(document)
     else:
-        text = json.dumps(document, ensure_ascii=False) if as_json else status_line(document)
+        text = json_text(document) if as_json else status_line(document)
     console.print(text, markup=False, soft_wrap=True)
     console.file.flush()
 
@@ -102,7 +103,9 @@ def fetch(host: str, port: int) -> dict[str, Any]:
     place = host_and_port(host, port)
     connection = http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
     try:
-        connection.request("GET", "/status", headers={"Connection": "close"})
+        connection.connect()
+        where = host_and_port(connection.sock.getpeername()[0], port)  # by address: a name would have to be configured
+        connection.request("GET", "/status", headers={"Connection": "close", "Host": where})
         answer = connection.getresponse()
         text = answer.read(ANSWER_SIZE_MAX)
     except ConnectionRefusedError as error:

@@ -188,7 +188,8 @@ def _views(status: Document) -> Table:
 def _alarms(status: Document) -> Table:
     table = new_table("when", "alarm", "what", title="alarms, the latest last")
     for alarm in status["alarms"][-ALARMS_SHOWN:]:
-        table.add_row(_clock(alarm["at"]), Text(alarm["kind"], style="yellow"), alarm["text"])
+        often = f" ({alarm['count']:,} times)" if alarm.get("count", 1) > 1 else ""
+        table.add_row(_clock(alarm["at"]), Text(alarm["kind"], style="yellow"), alarm["text"] + often)
     return table
 
 

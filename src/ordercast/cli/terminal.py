@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
+from rich.text import Text
+
+from ordercast.model.printable import json_text, safe_lines
 
 INTERRUPTED = 130  # exit status
 PIPED_WIDTH = 140  # tables that go to a file or a pipe need not fit a window
@@ -18,31 +22,44 @@ SHOWN_AFTER_S = 1.0  # what takes less needs no progress bar
 LINE_EVERY_S = 60.0  # of progress, in a log
 
 
+class SafeConsole(Console):
+    """Shows names and texts of others: what is not printable in them comes out as escapes, terminal or not, and nothing
+    in them is taken for markup."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, highlight=False, emoji=False, markup=False)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                yield Segment(safe_lines(segment.text), segment.style)
+
+
 def output() -> Console:
     """A console on today's stdout: made anew for each command, so that redirection is honoured."""
-    console = Console(highlight=False, emoji=False)
+    console = SafeConsole()
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PIPED_WIDTH
     return console
 
 
 def write_json(document: Any) -> None:
-    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(json_text(document, indent=2) + "\n")
 
 
 def complain(text: str) -> None:
     """One sentence on stderr, whatever line breaks it came with."""
     sentence = " ".join(text.split()).rstrip(".")
-    Console(stderr=True, highlight=False, emoji=False).print(
-        f"ordercast: {sentence}.", markup=False, soft_wrap=True, style="red"
-    )
+    SafeConsole(stderr=True).print(f"ordercast: {sentence}.", soft_wrap=True, style="red")
 
 
 def note(text: str, *, always: bool = False) -> None:
     """A remark for a person who watches, on stderr; what a program should be told, too, is said always."""
-    console = Console(stderr=True, highlight=False, emoji=False)
+    console = SafeConsole(stderr=True)
     if always or console.is_terminal:
-        console.print(text, markup=False, soft_wrap=True, style="yellow" if always else "dim")
+        console.print(text, soft_wrap=True, style="yellow" if always else "dim")
 
 
 def wipe() -> None:
@@ -56,7 +73,7 @@ class Meter:
     log, a line now and then."""
 
     def __init__(self, title: str, total: int, shown_after_s: float = SHOWN_AFTER_S) -> None:
-        self._console = Console(stderr=True, highlight=False, emoji=False)
+        self._console = SafeConsole(stderr=True)
         self._title, self._total, self._shown_after_s = title, total, shown_after_s
         self._began = time.monotonic()
         self._bar: Progress | None = None
@@ -77,6 +94,7 @@ class Meter:
         return max(time.monotonic() - self._began, 1e-9)
 
     def show(self, done: int, text: str = "") -> None:
+        """`text` may have markup."""
         if not self._console.is_terminal:
             self._write_line(done, text)
             return
@@ -91,12 +109,13 @@ class Meter:
         if lines > self._lines:
             self._lines = lines
             share = 100 * done // max(self._total, 1)
-            self._console.print(f"{self._title}: {share} % after {self.seconds:.0f} s  {text}", soft_wrap=True)
+            line = f"{self._title}: {share} % after {self.seconds:.0f} s  "
+            self._console.print(Text.assemble(line, Text.from_markup(text)), soft_wrap=True)
 
     def _new_bar(self) -> Progress:
         bar = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=30),
             TextColumn("{task.percentage:>3.0f} %"),
             TimeElapsedColumn(),

@@ -1,38 +1,36 @@
 """The client in blocking form, for scripts and threads: the same names, without `await`.
 
 The client itself runs on an event loop in a thread of its own, so that it answers its daemon whatever the program does.
-Several threads may use it; one at a time may read.
+Several threads may use it; one at a time may read each stream.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
+from ordercast.client.blocking_stream import BlockingStream, Start
 from ordercast.client.connection import Client
 from ordercast.model.errors import UsageError
-from ordercast.model.events import Event, Piece
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
+from ordercast.stream.group_reader import GroupReader
 from ordercast.stream.loops import finish_tasks
-from ordercast.stream.pieces import events_of, rest_of
 
 T = TypeVar("T")
 
 
-class BlockingClient:
+class BlockingClient(BlockingStream):
     def __init__(self, client: Client) -> None:
+        super().__init__(client.inbox.main, self._start)
         self._client = client
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="ordercast client", daemon=True)
-        self._begun: Piece | None = None  # the piece that is being read one by one
-        self._events: Iterator[Event] = iter(())  # that are left of it
-        self._read = 0  # how many were taken
-        self._waiting: Future[Piece | None] | None = None  # for the next piece
-        self._reading = threading.Lock()
         self._closing = threading.Lock()  # nothing new is asked for once it is being closed
         self._is_closed = False
 
@@ -104,59 +102,46 @@ class BlockingClient:
     def manage(self, document: dict[str, Any]) -> dict[str, Any]:
         return self._wait(self._client.manage(document))
 
-    def receive(self, timeout: float | None = None) -> Event | None:
-        """The next event; None at the end of the stream. TimeoutError when nothing came within so many seconds."""
-        while True:
-            for event in self._events:
-                self._read += 1
-                return event
-            self._begun = self._next_piece(timeout)
-            if self._begun is None:
-                return None
-            self._events, self._read = iter(events_of(self._begun)), 0
+    def group(self, group: str) -> BlockingGroup:
+        """Reads one group apart from the others: enter it with `with`, and iterate, in this thread or another."""
+        return BlockingGroup(self._client.group(group), self._wait, self._start)
 
-    def __iter__(self) -> Iterator[Event]:
-        while (event := self.receive()) is not None:
-            yield event
-
-    def batches(self) -> Iterator[Piece]:
-        while True:
-            begun, self._begun, self._events = self._begun, None, iter(())
-            piece = rest_of(begun, self._read) if begun is not None else None
-            piece = piece or self._next_piece(None)
-            if piece is None:
-                return
-            yield piece
-
-    def _next_piece(self, timeout: float | None) -> Piece | None:
-        if not self._reading.acquire(blocking=False):
-            raise UsageError("somebody else is reading this stream: one reader at a time")
-        try:
-            if self._waiting is None:
-                with self._closing:
-                    if self._is_closed:
-                        return None
-                    self._waiting = asyncio.run_coroutine_threadsafe(self._take(), self._loop)
-            piece = self._waiting.result(timeout)  # after a timeout the next call waits for the same one
-            self._waiting = None
-            return piece
-        finally:
-            self._reading.release()
-
-    async def _take(self) -> Piece | None:
-        try:
-            return await self._client.inbox.next_piece()
-        except StopAsyncIteration:
-            return None
-
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+    def _start(self, work: Coroutine[Any, Any, T]) -> Future[T] | None:
+        """None when the client is closed."""
         with self._closing:
             if self._is_closed:
                 work.close()
-                raise UsageError("the client is closed: use it inside `with`")
-            future = asyncio.run_coroutine_threadsafe(work, self._loop)
+                return None
+            return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        future = self._start(work)
+        if future is None:
+            raise UsageError("the client is closed: use it inside `with`")
         try:
             return future.result()
         except BaseException:
             future.cancel()  # Ctrl-C while it waits
             raise
+
+
+class BlockingGroup(BlockingStream):
+    """One group of a blocking client."""
+
+    def __init__(
+        self, reader: GroupReader, wait: Callable[[Coroutine[Any, Any, object]], object], start: Start
+    ) -> None:
+        super().__init__(reader.queue, start)
+        self.group = reader.group
+        self._reader = reader
+        self._wait = wait
+
+    def __enter__(self) -> Self:
+        self._wait(self._reader.__aenter__())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with suppress(UsageError):  # the client was closed before: so is the group
+            self._wait(self._reader.__aexit__(None, None, None))

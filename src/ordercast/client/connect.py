@@ -25,6 +25,7 @@ def connect(
     slow: SlowPolicy | str = SlowPolicy.WAIT,
     reconnect: bool = False,
     on_lost: Callable[[str], None] | None = None,
+    wait: float | None = None,
 ) -> Connecting:
     """Enter it with `async with` or with `with`.
 
@@ -37,11 +38,16 @@ def connect(
     what waits within 10 s).
     `reconnect`: when the connection breaks, find a daemon again, join the same groups again, and put a `Reconnected`
     into the stream that says what may have been missed. Otherwise the stream ends with `ConnectionLost`.
-    `on_lost`: called on the client's event loop with the reason as soon as the connection breaks.
+    `on_lost`: called on the client's event loop with the reason as soon as the connection breaks, and when the first
+    daemon has to be waited for.
+    `wait`: how many seconds the first daemon may take to come up, `math.inf` for ever; without it, `Unreachable` is
+    raised when none is there.
     """
     if name:
         checked_client(name)
-    return Connecting(address, name, _policy(slow), reconnect, on_lost)
+    if wait is not None and not (isinstance(wait, int | float) and wait >= 0):
+        raise UsageError(f"wait={wait!r} is no time to wait: give seconds, such as wait=30, or math.inf")
+    return Connecting(address, name, _policy(slow), reconnect, on_lost, wait or 0.0)
 
 
 class Connecting:
@@ -54,10 +60,11 @@ class Connecting:
         slow: SlowPolicy,
         reconnect: bool,
         on_lost: Callable[[str], None] | None = None,
+        wait_s: float = 0.0,
     ) -> None:
         self._wanted = (address or "").split() or [""]
         self._addresses()  # those that are wrong are told now
-        self._client = Client(self._addresses, name, slow=slow, reconnect=reconnect, on_lost=on_lost)
+        self._client = Client(self._addresses, name, slow=slow, reconnect=reconnect, on_lost=on_lost, wait_s=wait_s)
         self._blocking: BlockingClient | None = None
         self._is_used = False
 

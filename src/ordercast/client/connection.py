@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from ordercast.client.link import ConnectionLost, Link, told
+from ordercast.client.link import Link, told
 from ordercast.groups.names import GROUPS_MAX, checked_group
-from ordercast.model.errors import UsageError
+from ordercast.model.errors import ConnectionLost, Unreachable, UsageError
 from ordercast.model.events import Batch, Dropped, Left, Reconnected, Transition, View
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
@@ -24,9 +24,10 @@ from ordercast.session.client_half import BATCH_SIZE_MAX, RECEIVE_CREDIT, Client
 from ordercast.session.frames import Listing, Members, Refused, SlowPolicy, Welcome, encode_document
 from ordercast.session.pieces import FrameKind
 from ordercast.stream.addresses import Address, UnixAddress
+from ordercast.stream.group_inbox import GroupInbox
 from ordercast.stream.member import Member
 from ordercast.stream.payloads import portions
-from ordercast.stream.pieces import GroupInbox, events_of, rest_of
+from ordercast.stream.pieces import events_of, rest_of
 from ordercast.stream.waiters import Waiters
 
 GREETING_S = 10.0  # in which the daemon must have answered
@@ -46,12 +47,15 @@ class Client(Member):
         slow: SlowPolicy,
         reconnect: bool,
         on_lost: Callable[[str], None] | None = None,
+        wait_s: float = 0.0,
     ) -> None:
+        """`wait_s`: how long the first daemon may take to come up."""
         super().__init__(memberships_max=None)  # the daemon knows how many it allows
         self.inbox = GroupInbox(events_of, rest_of, 2 * RECEIVE_CREDIT, None, self._on_taken)
         self.address: Address | None = None  # of the daemon
         self._addresses = addresses  # where to try now, in order
         self._tell_lost = on_lost
+        self._wait_s = wait_s
         self._asked_name = name
         self._policy = slow
         self._reconnects = reconnect
@@ -80,9 +84,24 @@ class Client(Member):
     def name(self) -> str:
         return self._name
 
-    async def open(self, *, again: bool = False) -> None:
-        """Find a daemon. UsageError says why none could be reached, or would have us. `again`: one that would not
-        have us, as our name is in use there, is passed over."""
+    async def open(self) -> None:
+        """Find a daemon, or wait for one. Unreachable says why there is none; UsageError why one would not have us."""
+        clock = asyncio.get_running_loop().time
+        until, pause = clock() + self._wait_s, 0.0
+        while True:
+            try:
+                return await self._find()
+            except Unreachable as error:
+                left = until - clock()
+                if left <= 0:
+                    raise
+                if not pause and self._tell_lost is not None:
+                    self._tell_lost(str(error))
+            pause = min(RETRY_MAX_S, max(RETRY_MIN_S, 2 * pause))
+            await asyncio.sleep(min(pause, left))
+
+    async def _find(self, *, again: bool = False) -> None:
+        """`again`: a daemon that would not have us, as our name is in use there, is passed over."""
         problems = []
         for address in self._addresses():
             try:
@@ -97,7 +116,10 @@ class Client(Member):
             self._connected.set()
             return
         where = "; ".join(problems) or "no daemon runs on this machine"
-        raise UsageError(f"no daemon can be reached ({where}): start one with `ordercast up` or `ordercast daemon`")
+        waited = f" within {self._wait_s:g} s" if self._wait_s and not again else ""
+        raise Unreachable(
+            f"no daemon can be reached{waited} ({where}): start one with `ordercast up` or `ordercast daemon`"
+        )
 
     async def _reach(self, address: Address) -> Link:
         loop = asyncio.get_running_loop()
@@ -291,9 +313,9 @@ class Client(Member):
             if self.inbox.is_behind:  # each session may bring as much: who does not read gets no other
                 continue
             try:
-                await self.open(again=True)
+                await self._find(again=True)
                 break
-            except (UsageError, ConnectionLost):
+            except (UsageError, Unreachable, ConnectionLost):
                 pass
         link = self._link
         assert link is not None

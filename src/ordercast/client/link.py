@@ -8,7 +8,7 @@ import socket
 from collections.abc import Sequence
 from typing import Protocol
 
-from ordercast.model.errors import UsageError, WireError
+from ordercast.model.errors import ConnectionLost, UsageError, WireError
 from ordercast.model.service import Service
 from ordercast.session.batches import frame_size_max
 from ordercast.session.client_half import BYE, PING, PONG, ClientHalf, Closing, News, cost_of
@@ -20,10 +20,6 @@ FAREWELL_S = 5.0  # in which the daemon must have taken what was sent
 LOOK_EVERY_S = 5.0
 QUIET_LOOKS = 3  # a daemon that was silent for so many looks is asked, over TCP, whether it is alive
 SILENCE_LOOKS_MAX = 12  # and given up after so many; looks, not seconds: who is paused does not blame the other side
-
-
-class ConnectionLost(Exception):
-    """There is no daemon at the other end any more. It says why."""
 
 
 class Owner(Protocol):

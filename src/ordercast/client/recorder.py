@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 
 from ordercast.client.connect import connect
 from ordercast.client.connection import Client
-from ordercast.client.link import ConnectionLost
+from ordercast.model.errors import ConnectionLost
 from ordercast.model.events import Event, Left, Message, Reconnected, Transition, View
 from ordercast.model.ids import Instant, ProcessId
 from ordercast.model.service import Service

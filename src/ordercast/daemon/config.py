@@ -81,6 +81,7 @@ class TraceConfig:
 class StatusConfig:
     address: str = LOOPBACK
     port: int | None = None  # of /status and /metrics over HTTP; None: not served
+    hosts: tuple[str, ...] = ()  # names of this host that may be asked for, beside its addresses and localhost
 
 
 @dataclass(frozen=True, slots=True)

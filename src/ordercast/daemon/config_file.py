@@ -160,6 +160,10 @@ def _parse(path: Path) -> dict[str, Any]:
         raise ConfigError(path, [f"byte {error.start} is not UTF-8: this is no TOML file"]) from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(path, [f"not TOML: {error}"]) from error
+    except ValueError as error:
+        raise ConfigError(path, ["not TOML: a number has thousands of digits"]) from error
+    except RecursionError as error:
+        raise ConfigError(path, ["not TOML: arrays or tables are nested too deeply"]) from error
 
 
 def _table(document: Mapping[str, Any], name: str, problems: list[str]) -> dict[str, Any]:

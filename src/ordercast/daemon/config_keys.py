@@ -55,7 +55,7 @@ def read_integer(value: Any, low: int = 0, high: int = INTEGER_MAX) -> int:
         raise UsageError(f"{shown(value)} is not a whole number: write it without quotes and without a unit")
     if not low <= value <= high:
         bounds = f"within {low}..{high}" if high < INTEGER_MAX else f"at least {low}"
-        raise UsageError(f"must be {bounds}, not {value}")
+        raise UsageError(f"must be {bounds}, not {shown(value)}")
     return value
 
 
@@ -97,6 +97,16 @@ def read_hosts(value: Any) -> tuple[str, ...]:
     return tuple(read_host(address) for address in value)
 
 
+def read_host_names(value: Any) -> tuple[str, ...]:
+    """Under which those who ask may call this host."""
+    if not isinstance(value, list):
+        raise UsageError(f'{shown(value)} is not a list of names: write them in brackets, such as ["alpha.example"]')
+    for name in value:
+        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?", name):
+            raise UsageError(f"{shown(name)} is not the name of a host: write it without a port, such as alpha.example")
+    return tuple(name.lower() for name in value)
+
+
 def read_group(value: Any) -> str:
     address = read_address(value)
     if not ip_address(address).is_multicast:
@@ -134,7 +144,10 @@ def shown(value: Any) -> str:
         return f'"{value}"' if len(value) <= 60 else f'"{value[:60]}…"'
     if isinstance(value, dict):
         return "a table"
-    return "a list" if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return "a list"
+    text = str(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 # Tables
@@ -177,7 +190,11 @@ TRACE = (
     Key("file_size_max", "file_size_max", read_size),
     Key("files_max", "files_max", read_integer),
 )
-STATUS = (Key("address", "address", read_address), Key("port", "port", read_port_or_none))
+STATUS = (
+    Key("address", "address", read_address),
+    Key("port", "port", read_port_or_none),
+    Key("hosts", "hosts", read_host_names),
+)
 CLIENTS = (
     Key("folder", "folder", read_folder),
     Key("mode", "mode", read_mode),

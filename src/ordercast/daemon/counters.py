@@ -6,12 +6,11 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ordercast.model.effects import Alarm
+from ordercast.daemon.alarms import Alarms
 from ordercast.model.ids import Instant, RingId
 from ordercast.model.view import View
 
 VIEWS_KEPT = 32
-ALARMS_KEPT = 32
 
 
 @dataclass(slots=True)
@@ -68,7 +67,7 @@ class Counters:
     moves: Counter[str] = field(default_factory=Counter)  # "Operational → Gather", …
     views: deque[tuple[Instant, View]] = field(default_factory=lambda: deque(maxlen=VIEWS_KEPT))
     remarks: dict[RingId, str] = field(default_factory=dict)  # on some of these views: how node lists differed then
-    alarms: deque[tuple[Instant, Alarm]] = field(default_factory=lambda: deque(maxlen=ALARMS_KEPT))
+    alarms: Alarms = field(default_factory=Alarms)
 
     def remark(self, view: RingId, text: str) -> None:
         kept = {each.id for _, each in self.views}

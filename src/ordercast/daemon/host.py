@@ -17,18 +17,30 @@ from ordercast.daemon.config import NodeConfig
 from ordercast.daemon.counters import ClientRefusal
 from ordercast.daemon.participant import Participant
 from ordercast.daemon.status_parts import ClientsStatus, HoldStatus
-from ordercast.groups.layer import Announce, Confirmed, Groups, Output, Relisted, Run, Warned, disconnect_payload
+from ordercast.groups.layer import (
+    Announce,
+    Confirmed,
+    Groups,
+    Output,
+    Refused,
+    Relisted,
+    Run,
+    Warned,
+    disconnect_payload,
+)
 from ordercast.groups.table import Notice
 from ordercast.model.effects import Alarm, AlarmKind, Deliver
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant
+from ordercast.model.notes import Dropped
 from ordercast.model.roster import Claim, Roster
 from ordercast.model.service import Service
 from ordercast.model.view import View
 from ordercast.session.batches import encode_messages
 from ordercast.session.news import NewsEncoder
+from ordercast.stream.group_inbox import GroupInbox
 from ordercast.stream.payloads import portions
-from ordercast.stream.pieces import GroupInbox, events_of, rest_of
+from ordercast.stream.pieces import events_of, rest_of
 
 OWN = 0  # the sender number of what the groups say
 CHANGING_MAX = 1000  # groups that are being joined or left: each keeps every daemon for some ten microseconds
@@ -385,6 +397,9 @@ class GroupHost(Participant):
                 asyncio.get_running_loop().call_soon(self._take_roster, output.roster)
             case Warned():
                 self.counters.alarms.append((self.now(), Alarm(AlarmKind.TWIN_NAMES, output.text)))
+            case Refused():
+                self.counters.refused[output.why] += 1
+                self.on_note(Dropped(output.why), self.now())
 
     def _hand_out(self, parcel: Parcel, numbers: tuple[int, ...]) -> None:
         for number in numbers:

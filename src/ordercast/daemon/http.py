@@ -1,7 +1,10 @@
 """A small HTTP/1.1 server for status and metrics, on the node's own event loop, from the standard library alone.
 
 It answers `GET` and `HEAD` of a few paths, one request per connection. Everything that a client can make it keep is
-bounded: connections, bytes of a request, seconds of a request. It binds to loopback unless configured otherwise.
+bounded: connections, bytes of a request, seconds of a request. Who connects and asks nothing keeps nobody out: when
+there are too many, the one who has been silent for longest goes. It binds to loopback unless configured otherwise, and
+answers only those who call it by an address, localhost, or a name of the configuration: a web page that has its own
+name resolve to this host (DNS rebinding) reads nothing.
 
     /status    one JSON document
     /metrics   the same for Prometheus
@@ -13,11 +16,11 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
+from ipaddress import ip_address
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -27,12 +30,15 @@ from ordercast.daemon.plan import host_and_port
 from ordercast.daemon.status import Meter, ObservedNode, status_of
 from ordercast.daemon.status_parts import Status
 from ordercast.model.errors import UsageError
+from ordercast.model.printable import json_text
 
 REQUEST_SIZE_MAX = 8192
-REQUEST_TIME_MAX_S = 5.0
+REQUEST_TIME_MAX_S = 2.0  # for a whole request, and for taking the answer
 CONNECTIONS_MAX = 32
 SAMPLE_EVERY_S = 1.0  # rates are right for whoever asks for the first time, too
 GONE = "Gone"
+LOCALHOST = "localhost"
+FOREIGN_HOST = "this host is not known by that name: ask for its address, or add the name to hosts in [status]\n"
 
 _log = logging.getLogger(__name__)
 
@@ -47,13 +53,15 @@ class Answer(NamedTuple):
 class StatusServer:
     """Serves one node's status while it is entered."""
 
-    def __init__(self, node: ObservedNode, address: str, port: int) -> None:
+    def __init__(self, node: ObservedNode, address: str, port: int, hosts: Sequence[str] = ()) -> None:
         self._node = node
         self._address, self._port = address, port
         self._meter = Meter()
         self._server: asyncio.Server | None = None
         self._sampler: asyncio.Task[None] | None = None
+        self._hosts = frozenset((LOCALHOST, *hosts))
         self._connections: set[asyncio.Task[None]] = set()
+        self._silent: dict[asyncio.Task[None], None] = {}  # who have not asked yet, in the order of their coming
 
     async def __aenter__(self) -> Self:
         try:
@@ -100,19 +108,31 @@ class StatusServer:
         task = asyncio.current_task()
         assert task is not None
         self._connections.add(task)
+        self._make_room()
+        self._silent[task] = None
         try:
             async with asyncio.timeout(REQUEST_TIME_MAX_S):
-                if len(self._connections) > CONNECTIONS_MAX:
-                    answer, is_head = Answer(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections\n"), False
-                else:
-                    answer, is_head = await self._handle(reader)
+                answer, is_head = await self._handle(reader)
+            self._silent.pop(task, None)
+            async with asyncio.timeout(REQUEST_TIME_MAX_S):
                 writer.write(_encoded(answer, is_head))
                 await writer.drain()
         except (TimeoutError, ConnectionError):
-            pass  # a client that dawdles or is gone gets no answer
+            writer.transport.abort()  # a client that dawdles or is gone gets no answer
+        except asyncio.CancelledError:
+            writer.transport.abort()
+            raise
         finally:
+            self._silent.pop(task, None)
             self._connections.discard(task)
             writer.close()
+
+    def _make_room(self) -> None:
+        """Whoever asks for its health is answered, though others hold as many connections as there may be."""
+        if len(self._silent) >= CONNECTIONS_MAX:
+            oldest = next(iter(self._silent))
+            del self._silent[oldest]
+            oldest.cancel()
 
     async def _handle(self, reader: asyncio.StreamReader) -> tuple[Answer, bool]:
         try:
@@ -124,7 +144,15 @@ class StatusServer:
         words = request.partition(b"\r\n")[0].decode("latin-1").split(" ")
         if len(words) != 3 or not words[2].startswith("HTTP/1."):
             return Answer(HTTPStatus.BAD_REQUEST, "this is not an HTTP/1.1 request\n"), False
+        if not self._is_host(request):
+            return Answer(HTTPStatus.FORBIDDEN, FOREIGN_HOST), words[0] == "HEAD"
         return self._answer(words[0], words[1].partition("?")[0]), words[0] == "HEAD"
+
+    def _is_host(self, request: bytes) -> bool:
+        """Whether the request is for this host; HTTP/1.0 need not say."""
+        lines = request.decode("latin-1").split("\r\n")[1:]
+        hosts = [value.strip() for name, _, value in (line.partition(":") for line in lines) if name.lower() == "host"]
+        return all(_name_of(host) in self._hosts or _is_address(_name_of(host)) for host in hosts) and len(hosts) <= 1
 
     def _answer(self, method: str, path: str) -> Answer:
         paths: dict[str, Callable[[], Answer]] = {
@@ -144,7 +172,7 @@ class StatusServer:
             return Answer(HTTPStatus.INTERNAL_SERVER_ERROR, "the status could not be told; see the log\n")
 
     def _on_status(self) -> Answer:
-        text = json.dumps(self.status().document(), indent=2, ensure_ascii=False) + "\n"
+        text = json_text(self.status().document(), indent=2) + "\n"
         return Answer(HTTPStatus.OK, text, "application/json")
 
     def _on_metrics(self) -> Answer:
@@ -165,6 +193,21 @@ class StatusServer:
             stalled = f"removed from the cluster: version {roster.version} of the node list does not have this node"
         text = stalled or f"{engine.state_name.lower()}, {len(engine.ring.members)} members"
         return Answer(HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE, f"{text}\n")
+
+
+def _name_of(host: str) -> str:
+    """Without the port."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0].lower().rstrip(".")
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _encoded(answer: Answer, is_head: bool) -> bytes:

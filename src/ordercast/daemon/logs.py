@@ -6,7 +6,6 @@ both. The journal of systemd adds the time itself and reads the level from a pre
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
@@ -16,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from ordercast.daemon.status_parts import time_text
+from ordercast.model.printable import json_text, safe, safe_lines
 
 ROOT = "ordercast"
 _SYSLOG = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
@@ -42,7 +42,7 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             document["error"] = self.formatException(record.exc_info)
-        return json.dumps(document, ensure_ascii=False, default=str)
+        return json_text(document)
 
 
 class TextFormatter(logging.Formatter):
@@ -58,8 +58,8 @@ class TextFormatter(logging.Formatter):
         return f"\x1b[{colour}m{line}\x1b[0m" if colour else line
 
     def _text(self, record: logging.LogRecord) -> str:
-        text = record.getMessage()
-        return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
+        text = safe(record.getMessage())
+        return f"{text}\n{safe_lines(self.formatException(record.exc_info))}" if record.exc_info else text
 
 
 class JournalFormatter(TextFormatter):

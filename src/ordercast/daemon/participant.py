@@ -21,8 +21,9 @@ from ordercast.daemon.driver import Driver
 from ordercast.daemon.sockets import Sockets
 from ordercast.daemon.status_parts import ClientsStatus, StorageStatus
 from ordercast.daemon.storage import FolderStorage, MemoryStorage, Storage
+from ordercast.groups.names import checked_daemon
 from ordercast.model.effects import Alarm, AlarmKind, Deliver, Enlisted, InstallView
-from ordercast.model.errors import UsageError
+from ordercast.model.errors import Error, UsageError
 from ordercast.model.ids import Instant, ProcessId, node_of, process_id_from, process_text
 from ordercast.model.inputs import Submissions
 from ordercast.model.notes import Note
@@ -46,7 +47,7 @@ TURN_SIZE = 64 << 10  # bytes that may be submitted in one turn of the event loo
 LOOK_EVERY_S = 0.2  # how often the trace is handed to the disk, and the application looked after
 
 
-class NodeFailed(Exception):
+class NodeFailed(Error):
     """The node has ended by itself. It says why."""
 
 
@@ -57,6 +58,8 @@ class Participant(ABC):
 
     def __init__(self, config: NodeConfig | None = None) -> None:
         self.config = (config or NodeConfig()).with_packet_size()
+        if self.config.name:
+            checked_daemon(self.config.name)
         self.config.ring.validate()
         self.config.layer.validate(self.config.ring, self.config.nodes_expected)
         self.counters = Counters()
@@ -115,7 +118,8 @@ class Participant(ABC):
             undo.callback(self._forget, self._driver)
             self._opened()
             self.started_at = self.now()
-            self.counters.alarms += [(self.started_at, alarm) for alarm in self._storage.alarms]
+            for alarm in self._storage.alarms:
+                self.raise_alarm(alarm)
             self._record(Started(self.started_at, self.process, self.engine.promises, self._storage.kept))
             listed = self.config.roster
             self._driver.start()

@@ -15,6 +15,7 @@ from ordercast.daemon.config_file import buffer_needed, is_own_address
 from ordercast.daemon.descriptors import limit_possible, room_from, room_remark
 from ordercast.model.quantities import duration_text, size_text
 from ordercast.stream.addresses import socket_path
+from ordercast.trace.private_files import remark_on_folder
 
 RMEM_MAX = Path("/proc/sys/net/core/rmem_max")
 
@@ -147,6 +148,13 @@ def _remarks(config: NodeConfig, address: str) -> list[str]:
         remarks.append(
             f"status is served on {config.status.address} without a password: anybody who reaches it may read it"
         )
+    if config.clients.mode & 0o007:
+        remarks.append(
+            f"the socket for clients has mode {config.clients.mode:04o}: every user of this machine may send and read; "
+            'with mode = "0660" those of its group may'
+        )
+    if config.trace.level is not TraceLevel.OFF and (remark := remark_on_folder(config.trace.folder)) is not None:
+        remarks.append(remark)
     if config.clients.port is not None and not _is_loopback(config.clients.address):
         remarks.append(
             f"clients are served on {config.clients.address} without a password and in clear text: anybody who reaches "

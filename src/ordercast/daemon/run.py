@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from ordercast import __version__
 from ordercast.daemon import management
 from ordercast.daemon.advice import ADVICE_ON_CLIENTS, ADVICE_ON_REFUSALS, counted
+from ordercast.daemon.alarms import REPEAT_NS, KeptAlarm
 from ordercast.daemon.clients import ClientServer
 from ordercast.daemon.config import PORT, NodeConfig
 from ordercast.daemon.config_file import STATUS_PORT, load_config
@@ -28,14 +29,12 @@ from ordercast.daemon.plan import plan_of
 from ordercast.daemon.status import Meter, ObservedNode, refusals, status_of, view_change
 from ordercast.daemon.status_parts import Refusal, change_text
 from ordercast.daemon.systemd import Notifier
-from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import SECOND, Instant, ProcessId
+from ordercast.model.ids import Instant, ProcessId
 from ordercast.model.quantities import size_text
 from ordercast.model.view import View, ViewKind
 
 TICK_S = 1.0
-REPEAT_NS = 60 * SECOND  # what goes on and on is said this often, with how often it happened
 
 _log = logging.getLogger(__name__)
 
@@ -57,9 +56,10 @@ async def run_daemon(config: NodeConfig, notifier: Notifier) -> None:
         addresses = [str(address) for address in clients.addresses]
         _log.info("clients at %s", " and ".join(addresses), extra=fields(clients=addresses))
         _log.info("%s", room_text(room), extra=fields(sessions_max=room.sessions_max, open_files=room.limit))
-        port = config.status.port
+        status, port = config.status, config.status.port
         if port is not None:
-            server = await stack.enter_async_context(StatusServer(node, config.status.address, own_port(node, port)))
+            served = StatusServer(node, status.address, own_port(node, port), status.hosts)
+            server = await stack.enter_async_context(served)
             where = fields(status=f"{server.url}/status")
             _log.info("status at %s/status, metrics at %s/metrics", server.url, server.url, extra=where)
         notifier.tell(READY="1", STATUS=reporter.line())
@@ -145,7 +145,7 @@ class Reporter:
     node: ObservedNode
     _meter: Meter = field(default_factory=Meter)
     _members: tuple[ProcessId, ...] | None = None
-    _alarmed_at: int = 0  # Instant of the last alarm that was logged
+    _alarms_seen: int = 0  # number of the last alarm that was logged
     _said: dict[str, tuple[Instant, int]] = field(default_factory=dict)  # by matter: when, and the count then
 
     def started(self) -> None:
@@ -194,24 +194,16 @@ class Reporter:
         )
 
     def tick(self) -> None:
-        since = self._alarmed_at
-        for at, alarm in self.node.counters.alarms:
-            if at > since:
-                self._alarmed_at = at
-                self._warn(alarm)
+        for entry in self.node.counters.alarms.after(self._alarms_seen):
+            self._alarms_seen = entry.number
+            self._warn(entry)
         for matter, count, noun, what in self._matters():
             self._say(matter, count, noun, what)
 
-    def _warn(self, alarm: Alarm) -> None:
-        """Each at once; but a host that is too busy pauses the node again and again."""
-        now, matter = self.node.now(), f"alarm {alarm.kind.value}"
-        at, more = self._said.get(matter, (None, 0))
-        if alarm.kind is AlarmKind.PAUSED and at is not None and now - at < REPEAT_NS:
-            self._said[matter] = at, more + 1
-            return
-        since = f" (and {counted(more, 'time')} since the last of these lines)" if more else ""
+    def _warn(self, entry: KeptAlarm) -> None:
+        alarm = entry.alarm
+        since = f" (and {counted(entry.before, 'time')} since the last of these lines)" if entry.before else ""
         _log.warning("%s: %s%s", alarm.kind.value, alarm.text, since, extra=fields(alarm=alarm.kind.value))
-        self._said[matter] = now, 0
 
     def line(self) -> str:
         """Everything in one line."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+from ordercast.daemon.alarms import KeptAlarm
 from ordercast.daemon.config import NodeConfig, TraceLevel, Transport
 from ordercast.daemon.counters import Counters, SocketCounters
 from ordercast.daemon.status_parts import (
@@ -132,6 +133,10 @@ class Meter:
         return Rates(span, **{name: (getattr(totals, name) - getattr(before, name)) * SECOND / span for name in names})
 
 
+def _alarm(at: datetime, entry: KeptAlarm) -> AlarmStatus:
+    return AlarmStatus(at, entry.alarm.kind.value, entry.alarm.text, entry.count)
+
+
 def status_of(node: ObservedNode, meter: Meter | None = None) -> Status:
     """What it looks like now; with a meter, rates since earlier calls with the same one."""
     now, today, config, engine = node.now(), datetime.now(UTC), node.config, node.engine
@@ -176,7 +181,7 @@ def status_of(node: ObservedNode, meter: Meter | None = None) -> Status:
         occurred=dict(sorted(counters.occurred.items())),
         moves=dict(sorted(counters.moves.items())),
         views=tuple(_views(node, [(time_of(at), view) for at, view in counters.views])),
-        alarms=tuple(AlarmStatus(time_of(at), alarm.kind.value, alarm.text) for at, alarm in counters.alarms),
+        alarms=tuple(_alarm(time_of(entry.at), entry) for entry in counters.alarms.entries()),
     )
 
 

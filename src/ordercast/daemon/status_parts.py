@@ -142,9 +142,10 @@ class ViewChange:
 
 @dataclass(frozen=True, slots=True)
 class AlarmStatus:
-    at: datetime
+    at: datetime  # of the last
     kind: str
     text: str
+    count: int = 1  # as often about the same, within a minute
 
 
 @dataclass(frozen=True, slots=True)

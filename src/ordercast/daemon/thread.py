@@ -21,9 +21,10 @@ from ordercast.model.errors import UsageError
 from ordercast.model.events import Piece
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
+from ordercast.stream.group_inbox import GroupInbox
 from ordercast.stream.loops import finish_tasks
 from ordercast.stream.member import Member
-from ordercast.stream.pieces import GroupInbox, events_of, rest_of, size_of
+from ordercast.stream.pieces import events_of, rest_of, size_of
 
 T = TypeVar("T")
 CROSSING_SIZE_MAX = 1 << 20  # bytes on their way from one thread to the other; what is more waits in the node's inbox

@@ -3,7 +3,8 @@
     head size (2) | kind (1) | flags (1) | sender: length (1), name | groups: count (1), each: length (1), name | data
 
 The head says its own length first. Messages of one sender to the same groups have the same head, byte by byte, so that
-a reader takes it apart once and then only compares.
+a reader takes it apart once and then only compares. A head that came is held to the rules for names that an
+application is held to (`names.py`): whether it is one is a question of its bytes alone, so all daemons answer alike.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
-from ordercast.model.errors import WireError
+from ordercast.groups.names import checked_daemon, checked_destinations, checked_groups, checked_member
+from ordercast.model.errors import UsageError, WireError
 
 FIXED_SIZE = 4
 SELF_DISCARD = 1  # the sender does not want its own message back
@@ -58,8 +60,22 @@ def head_bytes_of(payload: bytes) -> bytes:
     return payload[:size]
 
 
+def sender_of(head: bytes) -> str:
+    """Of a head that was decoded before: nothing is checked again."""
+    return str(head[5 : 5 + head[4]], "ascii")
+
+
 def decode_head(data: bytes) -> Head:
-    """From exactly its bytes; WireError for anything else."""
+    """From exactly its bytes; WireError for anything else, and for names that are none."""
+    head = _read(data)
+    try:
+        _check(head)
+    except UsageError as error:
+        raise WireError(f"a head with a wrong name: {error}") from None
+    return head
+
+
+def _read(data: bytes) -> Head:
     try:
         kind, flags = Kind(data[2]), data[3]
         sender, at = _name(data, 4)
@@ -74,6 +90,19 @@ def decode_head(data: bytes) -> Head:
     if at != len(data) or int.from_bytes(data[:2], "big") != at:
         raise WireError(f"a head of {len(data)} bytes that ends after {at}")
     return Head(kind, sender, tuple(groups), flags)
+
+
+def _check(head: Head) -> None:
+    if head.kind is Kind.GROUPS:
+        checked_daemon(head.sender)
+    else:
+        checked_member(head.sender)
+    if head.kind is Kind.DATA:
+        checked_destinations(head.groups)
+    elif head.kind in (Kind.JOIN, Kind.LEAVE):
+        checked_groups(head.groups)
+    elif head.groups:
+        raise UsageError("groups are named where none belong")
 
 
 def _name(data: bytes, at: int) -> tuple[str, int]:

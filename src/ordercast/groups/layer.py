@@ -31,8 +31,9 @@ from ordercast.groups.envelope import (
     decode_head,
     encode_head,
     head_bytes_of,
+    sender_of,
 )
-from ordercast.groups.names import AT, checked_client, checked_daemon
+from ordercast.groups.names import AT, checked_client, checked_daemon, daemon_of
 from ordercast.groups.snapshot import decode_snapshot, encode_snapshot
 from ordercast.groups.table import Notice, Table
 from ordercast.model.effects import Deliver
@@ -89,7 +90,15 @@ class Relisted(NamedTuple):
     roster: Roster
 
 
-Output = Run | Notice | Announce | Confirmed | Warned | Relisted
+class Refused(NamedTuple):
+    """A message of this daemon was passed over, by all daemons alike. There are few reasons, so that they can be
+    counted one by one."""
+
+    originator: ProcessId
+    why: str
+
+
+Output = Run | Notice | Announce | Confirmed | Warned | Refused | Relisted
 
 
 # Messages in columns, as in `model.effects.Parcel`: (seq, each, which of them is the first here, originator, services,
@@ -112,11 +121,14 @@ class _Gathering:
     view: View
     reports: dict[ProcessId, dict[str, list[str]]] = field(default_factory=dict)
     complete: set[ProcessId] = field(default_factory=set)
-    names: dict[ProcessId, str] = field(default_factory=dict)  # of the daemons that are complete
+    names: dict[ProcessId, str] = field(default_factory=dict)  # of the daemons that have told something
     kept: list[_Stretch | View] = field(default_factory=list)  # what the stream brought meanwhile
     interruption: View | None = None  # the transitional configuration that came meanwhile
 
     def add(self, daemon: ProcessId, name: str, groups: dict[str, list[str]], is_last: bool) -> None:
+        """WireError when the daemon gives itself another name than before."""
+        if self.names.setdefault(daemon, name) != name:
+            raise WireError(f"a snapshot of a daemon that is called {self.names[daemon]} and {name}")
         report = self.reports.setdefault(daemon, {})
         for group, members in groups.items():
             if group in report:
@@ -125,7 +137,6 @@ class _Gathering:
                 report[group] = members
         if is_last:
             self.complete.add(daemon)
-            self.names[daemon] = name
 
     @property
     def is_complete(self) -> bool:
@@ -140,11 +151,12 @@ class Groups:
         self.table = Table(me, self._sessions)
         self._routes: dict[tuple[ProcessId, bytes], tuple[int, ...] | Head] = {}
         self._together: frozenset[ProcessId] = frozenset((me,))  # daemons that have known what we know
+        self._names = {me: self._daemon}  # what these are called: whose clients they may speak for
         self._transition: View | None = None
         self._gathering: _Gathering | None = None
         self._twins: set[tuple[str, tuple[ProcessId, ...]]] = set()  # daemons of one name, as told
-        self.malformed = 0  # messages of other daemons that could not be read
         self.own_changes = 0  # joins, leaves and disconnections of clients here that have come, in the order of sending
+        self.malformed = 0  # messages of daemons that could not be read, or that spoke for another's clients
 
     # Clients of this daemon
 
@@ -195,7 +207,7 @@ class Groups:
             head = head_bytes_of(payloads[place])
             route = self._routes.get((originator, head)) or self._find_route(originator, head)
         except WireError:
-            self.malformed += 1
+            self._refuse(originator, "a group message whose head is wrong", outputs)
             return place + 1
         if isinstance(route, Head):
             number = first + place
@@ -210,7 +222,7 @@ class Groups:
             run = Run(route, head, ring, seq, each, first + place, services[place:end], payloads[place:end])
             if route != _NOBODY:
                 outputs.append(run)
-            if wants_confirmation and (session := self._sessions.get(decode_head(head).sender)) is not None:
+            if wants_confirmation and (session := self._sessions.get(sender_of(head))) is not None:
                 outputs.append(Confirmed(session, run))
         return end
 
@@ -232,10 +244,18 @@ class Groups:
         route = self._routes[originator, data] = tuple(sorted(sessions)) or _NOBODY
         return route
 
+    def _refuse(self, originator: ProcessId, why: str, outputs: list[Output]) -> None:
+        self.malformed += 1
+        outputs.append(Refused(originator, why))
+
     def _control(self, head: Head, originator: ProcessId, data: bytes, at: ViewId, outputs: list[Output]) -> None:
+        speaks_for = head.sender if head.kind is Kind.ROSTER else daemon_of(head.sender)
+        if head.kind is not Kind.GROUPS and speaks_for != self._names.get(originator):
+            self._refuse(originator, "a change of groups in the name of another daemon's client", outputs)
+            return
         self._routes.clear()
         remaining = None if self._transition is None else self._transition.members
-        self.own_changes += originator == self._me and head.kind is not Kind.GROUPS
+        self.own_changes += originator == self._me and head.kind not in (Kind.GROUPS, Kind.ROSTER)
         match head.kind:
             case Kind.JOIN:
                 for group in head.groups:
@@ -251,7 +271,7 @@ class Groups:
                 try:
                     outputs.append(Relisted(decode_roster(data)))
                 except WireError:
-                    self.malformed += 1
+                    self._refuse(originator, "a node list that cannot be read", outputs)
             case Kind.GROUPS | Kind.DATA:
                 pass  # a snapshot for a configuration that is over
 
@@ -274,6 +294,7 @@ class Groups:
             self._give_up(self._gathering, outputs)
         self._transition = None
         self._together = self._together.intersection(view.transitional)
+        self._names = {daemon: self._names[daemon] for daemon in self._together}
         if has_merged and self._together.issuperset(view.members):
             outputs += self.table.settle(at, view.reason.text)
             return
@@ -292,19 +313,18 @@ class Groups:
             columns = seq, each, first + place, originator, services[place:end], payloads[place:end]
             gathering.kept.append(stretch._replace(columns=columns))
             return end
-        self._take_snapshot(gathering, originator, payloads[place])
+        try:
+            self._take_snapshot(gathering, originator, payloads[place])
+        except WireError:
+            self._refuse(originator, "a snapshot of groups that is wrong", outputs)
         if gathering.is_complete:
             self._merge(gathering, outputs)
         return place + 1
 
     def _take_snapshot(self, gathering: _Gathering, originator: ProcessId, payload: bytes) -> None:
-        try:
-            head = head_bytes_of(payload)
-            name = decode_head(head).sender
-            ring, is_last, groups = decode_snapshot(payload[len(head) :])
-        except WireError:
-            self.malformed += 1
-            return
+        head = head_bytes_of(payload)
+        name = decode_head(head).sender
+        ring, is_last, groups = decode_snapshot(payload[len(head) :], name)
         if ring == gathering.view.id:
             gathering.add(originator, name, groups, is_last)
 
@@ -314,7 +334,7 @@ class Groups:
         self._routes.clear()
         self._look_for_twins(gathering.names, outputs)
         outputs += self.table.merge(gathering.reports, self._together, ViewId(view.id, NO_SEQ, 0), view.reason.text)
-        self._together = frozenset(view.members)
+        self._together, self._names = frozenset(view.members), gathering.names
         for kept in gathering.kept:
             if isinstance(kept, View):
                 self._end_configuration(kept, outputs)
@@ -357,6 +377,7 @@ class Groups:
     def check_invariants(self) -> None:
         self.table.check_invariants()
         assert self._me in self._together
+        assert self._names.keys() >= self._together, "daemons that were together know what they are called"
         assert self._transition is None or self._gathering is None
 
 

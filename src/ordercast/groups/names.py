@@ -25,17 +25,25 @@ def checked_client(name: str) -> str:
 
 
 def checked_daemon(name: str) -> str:
-    return _checked(name, "daemon name", GROUP_SIZE_MAX)
+    """Its socket and its traces have this name too, so it has no slash."""
+    if "/" in _checked(name, "daemon name", GROUP_SIZE_MAX):
+        raise UsageError(f"the daemon name {name!r} has '/' in it: files are called after it, so use another character")
+    return name
+
+
+def checked_member(name: str) -> str:
+    """A client in full: alice@n1."""
+    client, at, daemon = name.partition(AT)
+    if not at:
+        raise UsageError(f"{name!r} is no full name of a client: write CLIENT@DAEMON, such as alice@n1")
+    checked_client(client)
+    checked_daemon(daemon)
+    return name
 
 
 def checked_destination(name: str) -> str:
     """A group, or one client: alice@n1."""
-    client, at, daemon = name.partition(AT) if isinstance(name, str) else (name, "", "")
-    if not at:
-        return checked_group(name)
-    checked_client(client)
-    checked_daemon(daemon)
-    return name
+    return checked_member(name) if isinstance(name, str) and AT in name else checked_group(name)
 
 
 def checked_destinations(names: str | tuple[str, ...] | list[str]) -> tuple[str, ...]:
@@ -48,6 +56,28 @@ def checked_destinations(names: str | tuple[str, ...] | list[str]) -> tuple[str,
     for name in wanted:
         checked_destination(name)
     return wanted
+
+
+def checked_groups(names: tuple[str, ...]) -> tuple[str, ...]:
+    """To be joined or left together, each once."""
+    if not names:
+        raise UsageError("name at least one group")
+    if len(names) > GROUPS_MAX:
+        raise UsageError(f"at most {GROUPS_MAX} groups are joined or left at a time, not {len(names)}")
+    for group in names:
+        checked_group(group)
+    return tuple(dict.fromkeys(names))
+
+
+def clients_of(daemon: str) -> re.Pattern[str]:
+    """What the full names of this daemon's clients match, and nothing else that `checked_member` accepts: for those who
+    check many."""
+    return re.compile(rf"{_PLAIN.pattern[:-1]}{{1,{CLIENT_SIZE_MAX}}}{AT}{re.escape(daemon)}")
+
+
+def daemon_of(member: str) -> str:
+    """The daemon of a client's full name."""
+    return member.partition(AT)[2]
 
 
 def _checked(name: str, what: str, size_max: int) -> str:

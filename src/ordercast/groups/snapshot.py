@@ -2,7 +2,8 @@
 
     ring: seq (8), representative (8) | last (1) | groups: length (1), name, members (4), each: length (1), name
 
-Members have their full names (alice@n1). A large group may be cut over several pieces.
+Members have their full names (alice@n1), and are clients of the daemon that tells. A large group may be cut over
+several pieces.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from struct import Struct
 
-from ordercast.model.errors import WireError
+from ordercast.groups.names import checked_group, checked_member, clients_of
+from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import ProcessId, RingId
 
 PIECE_SIZE_MAX = 32_000
@@ -47,17 +49,23 @@ def _pieces(groups: Mapping[str, Sequence[str]]) -> Iterator[list[bytes]]:
         yield entries
 
 
-def decode_snapshot(data: bytes) -> tuple[RingId, bool, dict[str, list[str]]]:
-    """The ring, whether this is the last piece, and the members by group. WireError for what cannot be read."""
+def decode_snapshot(data: bytes, daemon: str) -> tuple[RingId, bool, dict[str, list[str]]]:
+    """The ring, whether this is the last piece, and the members by group. WireError for what cannot be read, and for
+    members that are no clients of this daemon."""
     groups: dict[str, list[str]] = {}
+    is_client = clients_of(daemon).fullmatch
     try:
         if len(data) < _FIXED.size:
             raise ValueError("too short")
         seq, representative, last = _FIXED.unpack_from(data)
         at = _FIXED.size
         while at < len(data):
-            at = _read_group(data, at, groups)
-    except ValueError as error:
+            group, members, at = _read_group(data, at)
+            if not all(map(is_client, members)):
+                wrong = next(member for member in members if not is_client(member))
+                raise ValueError(f"{checked_member(wrong)} is no client of {daemon}")
+            groups.setdefault(group, []).extend(members)
+    except (ValueError, UsageError) as error:
         raise WireError(f"a snapshot that cannot be read: {error}") from None
     return RingId(seq, ProcessId(representative)), bool(last), groups
 
@@ -67,24 +75,25 @@ def _named(name: str) -> bytes:
     return bytes((len(encoded),)) + encoded
 
 
-def _read_group(data: bytes, at: int, groups: dict[str, list[str]]) -> int:
-    """Where the next one is."""
-    group, at = _name(data, at)
+def _read_group(data: bytes, at: int) -> tuple[str, list[str], int]:
+    """Its name, its members, and where the next one is."""
     size = len(data)
+    name, at = _name(data, at)
+    group = checked_group(name)
     if at + _COUNT.size > size:
         raise ValueError("a count is cut off")
     (count,) = _COUNT.unpack_from(data, at)
     at += _COUNT.size
     if not count:
         raise ValueError("a group of nobody")
-    members = groups.setdefault(group, [])
+    members = []
     for _ in range(count):  # as `_name`, which would be called too often
         start = at + 1
         at = start + (data[at] if at < size else 0)
         if not start < at <= size:
             raise ValueError(f"a name that is empty or cut off, at {start - 1}")
         members.append(str(data[start:at], "ascii"))
-    return at
+    return group, members, at
 
 
 def _name(data: bytes, at: int) -> tuple[str, int]:

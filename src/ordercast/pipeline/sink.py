@@ -24,7 +24,7 @@ from ordercast.archive.places import checked_archived, sink_group
 from ordercast.archive.rows import Marker, Part, checked_winners, marker_bytes, part_bytes
 from ordercast.client.blocking import BlockingClient
 from ordercast.client.connect import connect
-from ordercast.model.errors import UsageError
+from ordercast.model.errors import Error, UsageError
 from ordercast.model.events import Message
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class PartsSent(WriterCommitMessage):
     parts: int
 
 
-class NotCommitted(Exception):
+class NotCommitted(Error):
     """The batch has to be run again, or never can be. It says why."""
 
 

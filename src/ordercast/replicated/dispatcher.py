@@ -1,7 +1,7 @@
-"""Dispatcher: reads a member's stream once, for all replicas that the member carries.
+"""Dispatcher: reads the groups of replicas once, for all replicas that a member carries.
 
-It belongs to the member: the first replica starts it, the last one stops it. A member that carries replicas is read by
-nobody else; what comes for other groups is not kept.
+It belongs to the member: the first replica starts it, the last one stops it. What comes for the member's other groups
+is read as always (`stream/group_inbox.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Dropped, Left, Piece, Reconnected, Transition, View
+from ordercast.stream.group_inbox import GroupQueue
 from ordercast.stream.member import Member
 from ordercast.stream.pieces import size_of
 
@@ -41,6 +42,7 @@ class Dispatcher:
     def __init__(self, member: Member) -> None:
         self._member = member
         self._listeners: dict[str, Listener] = {}
+        self._queue: GroupQueue | None = None  # what came for their groups
         self._reading: asyncio.Task[None] | None = None
 
     @classmethod
@@ -51,26 +53,32 @@ class Dispatcher:
     def add(self, group: str, listener: Listener) -> None:
         if group in self._listeners:
             raise UsageError(f"{self._member.name} has a replica of {group} already")
+        queue = self._queue or GroupQueue(self._member.inbox)
+        self._member.inbox.claim(group, queue, self._member)
+        self._queue = queue
         self._listeners[group] = listener
         if self._reading is None or self._reading.done():
-            self._reading = asyncio.get_running_loop().create_task(self._read())
+            self._reading = asyncio.get_running_loop().create_task(self._read(queue))
 
     async def remove(self, group: str, listener: Listener) -> None:
         """It hears nothing any more."""
         if self._listeners.get(group) is listener:
             del self._listeners[group]
+            self._member.inbox.give_back(group)
         reading = self._reading
         if not self._listeners and reading is not None:
-            self._reading = None
+            assert self._queue is not None
+            self._member.inbox.end(self._queue)
+            self._reading = self._queue = None
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
 
-    async def _read(self) -> None:
+    async def _read(self, queue: GroupQueue) -> None:
         """Whatever ends it, the listeners are told."""
         error: BaseException = UsageError("the member was closed")
         try:
             waiting = TURN_SIZE
-            async for piece in self._member.batches():
+            async for piece in queue.pieces():
                 self._hand_over(piece)
                 waiting -= size_of(piece)
                 if waiting <= 0:

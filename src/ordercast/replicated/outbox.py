@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from ordercast.client.link import ConnectionLost
+from ordercast.model.errors import ConnectionLost
 from ordercast.model.service import Service
 from ordercast.stream.member import Member
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
-from ordercast.model.errors import UsageError, WireError
+from ordercast.model.errors import Error, UsageError, WireError
 from ordercast.model.events import Batch, Transition, View
 from ordercast.replicated.arrival import Arrival, Arrivals, Served, address_of, key_of
 from ordercast.replicated.batching import Answer, Batches, Waiting, encode_batch
@@ -60,7 +60,7 @@ COMMAND_SIZE_MAX = 15 << 20
 LEAVE_S = 5.0
 
 
-class NotPrimary(Exception):
+class NotPrimary(Error):
     """The command was refused: the members that can be reached are no primary component. `is_uncertain`: it had been
     sent before the component changed, so it may have been applied, or may be later."""
 
@@ -69,7 +69,7 @@ class NotPrimary(Exception):
         self.is_uncertain = is_uncertain
 
 
-class ReplicaEnded(Exception):
+class ReplicaEnded(Error):
     """The replica was closed, or its member has failed. A command that waited may have been applied."""
 
 

@@ -16,7 +16,8 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Final, NamedTuple, TypeVar
 
-from ordercast.model.errors import WireError
+from ordercast.groups.names import checked_destination
+from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import ViewId
 from ordercast.model.ids import ProcessId, RingId, Seq
 from ordercast.model.lineage import Lineage, Term
@@ -276,10 +277,11 @@ class _Reader:
         return self.bytes_of(self.take(U16)[0])
 
     def name(self) -> str:
+        """Of a member: held to the rules of names, as it is compared and shown."""
         try:
-            return str(self.text_bytes(), "utf-8")
-        except UnicodeDecodeError:
-            raise WireError("a name that is no text") from None
+            return checked_destination(str(self.text_bytes(), "ascii"))
+        except (UnicodeDecodeError, UsageError) as error:
+            raise WireError(f"a name that is none: {error}") from None
 
     def view(self) -> ViewId:
         ring, representative, seq, slot = self.take(VIEW)

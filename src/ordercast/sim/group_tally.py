@@ -131,7 +131,7 @@ class GroupTally:
             except WireError:
                 continue
             if head.kind is Kind.GROUPS:
-                if decode_snapshot(payload[len(head_bytes_of(payload)) :])[0] != self.ring:
+                if decode_snapshot(payload[len(head_bytes_of(payload)) :], head.sender)[0] != self.ring:
                     self.count(GroupOccurrence.STALE_SNAPSHOT)
             elif self.is_gathering:
                 self._keeps(head)

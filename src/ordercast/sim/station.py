@@ -17,6 +17,7 @@ from ordercast.groups.layer import (
     Confirmed,
     Groups,
     Output,
+    Refused,
     Relisted,
     Run,
     Warned,
@@ -125,6 +126,8 @@ class Station:
                     raise AssertionError(f"every host here has a name of its own, yet: {output.text}")
                 case Relisted():
                     raise AssertionError("node lists are changed by reloads here")
+                case Refused():
+                    raise AssertionError(f"every host here is honest, yet of {output.originator}: {output.why}")
                 case _:
                     assert_never(output)
         self.groups.check_invariants()

@@ -13,6 +13,7 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
+from ordercast.groups.names import checked_daemon
 from ordercast.model.errors import UsageError
 
 SUFFIX = ".sock"
@@ -51,7 +52,7 @@ def usual_folder() -> Path:
 
 
 def socket_path(name: str, folder: Path | None = None) -> Path:
-    path = (folder or usual_folder()) / f"{name}{SUFFIX}"
+    path = (folder or usual_folder()) / f"{checked_daemon(name)}{SUFFIX}"
     if len(os.fsencode(path)) > PATH_SIZE_MAX:
         raise UsageError(f"the path {path} is too long for a unix socket: choose a shorter folder")
     return path

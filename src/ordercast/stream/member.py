@@ -8,7 +8,8 @@
                 case ordercast.Message(groups, sender, data, position): ...
                 case ordercast.View(group, members, transitional, reason): ...
 
-Everything comes in one ordered stream: what is read event by event and what `batches()` gives is the same stream.
+Everything comes in one ordered stream: what is read event by event and what `batches()` gives is the same stream. A
+group that is read apart, with `group()`, is missing there.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
-from ordercast.groups.names import GROUPS_MAX, MEMBERSHIPS_MAX, checked_destinations, checked_group
+from ordercast.groups.names import MEMBERSHIPS_MAX, checked_destinations, checked_groups
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
+from ordercast.stream.group_inbox import GroupInbox
+from ordercast.stream.group_reader import GroupReader
 from ordercast.stream.payloads import checked_payloads, checked_service
-from ordercast.stream.pieces import GroupEvents, GroupInbox, GroupPieces
+from ordercast.stream.pieces import GroupEvents, GroupPieces
 
 
 class Member(ABC):
@@ -43,7 +46,7 @@ class Member(ABC):
     async def join(self, *groups: str) -> None:
         """Returns when the first view of each is in the stream."""
         self._check_usable()
-        wanted = _distinct(groups)
+        wanted = checked_groups(groups)
         for group in wanted:
             if group in self.joined:
                 raise UsageError(f"{self.name} is in the group {group} already")
@@ -56,7 +59,7 @@ class Member(ABC):
     async def leave(self, *groups: str) -> None:
         """Returns when the leave of each is in the stream: nothing comes from there any more."""
         self._check_usable()
-        wanted = _distinct(groups)
+        wanted = checked_groups(groups)
         for group in wanted:
             if group not in self.joined:
                 raise UsageError(f"{self.name} is not in the group {group}")
@@ -106,6 +109,11 @@ class Member(ABC):
         """The same stream with messages in batches, for those who count microseconds. One reader at a time."""
         return self.inbox.pieces()
 
+    def group(self, group: str) -> GroupReader:
+        """Reads one group apart from the others: enter it with `async with`, and iterate. The group is joined, and left
+        at the end, unless this member was in it before."""
+        return GroupReader(self, group)
+
     @abstractmethod
     async def groups(self) -> dict[str, int]:
         """All groups there are, and how many members each has."""
@@ -128,13 +136,3 @@ class Member(ABC):
     async def _send(
         self, groups: tuple[str, ...], data: list[bytes], service: Service, *, confirm: bool, self_discard: bool
     ) -> Position | None: ...
-
-
-def _distinct(groups: tuple[str, ...]) -> tuple[str, ...]:
-    if not groups:
-        raise UsageError("name at least one group")
-    if len(groups) > GROUPS_MAX:
-        raise UsageError(f"at most {GROUPS_MAX} groups are joined or left at a time, not {len(groups)}")
-    for group in groups:
-        checked_group(group)
-    return tuple(dict.fromkeys(groups))

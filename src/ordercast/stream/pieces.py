@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from ordercast.groups.envelope import Head
 from ordercast.groups.layer import Run
 from ordercast.model.events import Batch, Event, Piece, View
-from ordercast.stream.inbox import MESSAGE_OVERHEAD, Events, Inbox, Pieces
+from ordercast.stream.inbox import MESSAGE_OVERHEAD, Events, Pieces
 
-GroupInbox = Inbox[Piece, Event]
 GroupPieces = Pieces[Piece, Event]
 GroupEvents = Events[Piece, Event]
 

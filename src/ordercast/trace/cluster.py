@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from ordercast.trace.arrow import TraceError, reason_of
+from ordercast.trace.private_files import make_private_folder, open_private
 
 CLUSTER_FILE = "cluster.jsonl"
 
@@ -60,8 +61,8 @@ def append_cluster_event(
     line = json.dumps(document, default=list)
     _event_from(json.loads(line), str(path))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        make_private_folder(folder)
+        file = open_private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
             os.write(file, f"{line}\n".encode())
         finally:

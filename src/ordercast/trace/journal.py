@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ordercast.model.ids import Instant, ProcessId
+from ordercast.trace.private_files import open_private
 from ordercast.trace.records import MessageId, Submitted, SubmittedMessage
 
 _RECORD = struct.Struct(">qIQHIQQ")  # time, sender, counter, service, size, digest; last its number, from 1
@@ -28,7 +29,7 @@ class Journal:
         """OSError when there is no room for it."""
         self._path = path
         self._count = 0
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        file = open_private(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
         try:
             # Blocks that do not exist yet could not be had on a full disk, which would be the end of the process.
             os.posix_fallocate(file, 0, _SLOTS * _RECORD.size)

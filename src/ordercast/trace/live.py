@@ -26,6 +26,7 @@ from ordercast.trace.arrow import TraceError, reason_of, table_of
 from ordercast.trace.journal import Journal, Row
 from ordercast.trace.live_columns import Gathered, Item
 from ordercast.trace.live_file import CONTROL, FULL, FileName, LiveInfo, file_name_from, journal_path
+from ordercast.trace.private_files import make_private_folder, open_private
 from ordercast.trace.records import DeliveredBatch, Ended, Event, Noted, Started, Submitted, digest_of
 
 MIB = 1 << 20
@@ -211,7 +212,7 @@ class _Files:
             )
         pa.array([0])  # with its first array pyarrow imports pandas, if it is there: not while the node is running
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private_folder(folder)
             self._open()
             if info.level == FULL:
                 self.journal = Journal(journal_path(folder, info.name, info.process))
@@ -260,7 +261,7 @@ class _Files:
         info = self.info
         self.info = LiveInfo(info.name, info.process, info.level, info.number + 1, wall_offset_ns())
         name = FileName(info.name, incarnation_of(info.process), self.info.number)
-        self._file = (self.folder / str(name)).open("xb", buffering=MIB)
+        self._file = open(self.folder / str(name), "xb", buffering=MIB, opener=open_private)  # noqa: SIM115 (closed with the part)
         options = pa.ipc.IpcWriteOptions(compression="zstd")
         self._stream = pa.ipc.new_stream(self._file, self.info.schema(), options=options)
         self._file.flush()

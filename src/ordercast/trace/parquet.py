@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from ordercast.trace.arrow import FORMAT_KEY, TraceError, reason_of, rows_of, schema_with, table_from, version_problem
 from ordercast.trace.columns import COLUMNS
 from ordercast.trace.from_rows import events_from
+from ordercast.trace.private_files import make_private_folder, open_private
 from ordercast.trace.records import Event
 from ordercast.trace.to_rows import rows_from
 
@@ -71,7 +72,7 @@ def runs_in(folder: Path) -> list[Path]:
 def prepare_folder(folder: Path, info: RunInfo) -> None:
     """Create the folder and make sure that this run has its place in it; cheap, so ask before a long run."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
     except OSError as error:
         raise TraceError(f"the folder {folder} cannot be made: {error.strerror}; choose another") from error
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -119,7 +120,7 @@ def parquet_options() -> dict[str, Any]:
 
 
 def _write_table(table: pa.Table, path: Path) -> None:
-    with path.open("wb") as file:
+    with open(path, "wb", opener=open_private) as file:
         pq.write_table(table, file, row_group_size=ROW_GROUP_SIZE, **parquet_options())
         file.flush()
         os.fsync(file.fileno())

@@ -119,6 +119,10 @@ def test_a_batch_with_a_missing_part_is_refused_and_can_be_sent_again() -> None:
     assert sinks.last("etl") == 0
 
 
+def test_a_marker_that_speaks_of_more_parts_than_there_can_be_is_refused_at_once() -> None:
+    assert take(Sinks(), 1, marker_bytes(Marker("q", 0, ((0, "a", 1 << 60),)))) is Outcome.INCOMPLETE
+
+
 def test_another_query_may_not_use_the_name() -> None:
     sinks = Sinks()
     assert take(sinks, 1, marker_bytes(Marker("q", 0, ()))) is Outcome.COMMITTED

@@ -19,6 +19,7 @@ from ordercast.daemon.config_file import (
     read_cluster,
 )
 from ordercast.daemon.config_keys import CLUSTER, COPIES, NAMED_NETWORK, NODE, NODES, NODES_VERSION, REPLICATION, TABLES
+from ordercast.daemon.plan import plan_of
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND
 from ordercast.networks.config import NetworksConfig, Replication
@@ -266,6 +267,56 @@ def test_what_cannot_be_read_at_all(file: Path, tmp_path: Path) -> None:
     file.write_bytes(b"cluster = '\xff'")
     with pytest.raises(ConfigError, match="not UTF-8"):
         load_config(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("x = " + "[" * 100_000, "not TOML: arrays or tables are nested too deeply"),
+        ("x = " + "9" * 5_000, "not TOML: a number has thousands of digits"),
+    ],
+)
+def test_what_no_person_writes_is_refused_in_a_sentence(file: Path, text: str, why: str) -> None:
+    file.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(file, "alpha")
+    assert str(caught.value) == f"{file}: {why}"
+
+
+def test_a_number_of_many_digits_is_shown_by_its_first(file: Path) -> None:
+    file.write_text(f'cluster = "c"\n[status]\nport = {"9" * 4_000}\n[nodes.alpha]\nid = 1\naddress = "127.0.0.1"\n')
+    with pytest.raises(ConfigError, match=r"status.port: must be within 0..65535, not 9{60}…$"):
+        load_config(file, "alpha")
+
+
+def test_names_of_the_host_are_read_for_the_status(file: Path) -> None:
+    base = 'cluster = "c"\n[nodes.alpha]\nid = 1\naddress = "127.0.0.1"\n[status]\n'
+    file.write_text(base + 'hosts = ["Alpha.example", "alpha"]')
+    assert load_config(file, "alpha").status.hosts == ("alpha.example", "alpha")
+    for wrong, why in (
+        ('"alpha"', "is not a list of names"),
+        ('["a:1"]', "is not the name of a host"),
+        ("[1]", "is not the"),
+    ):
+        file.write_text(base + f"hosts = {wrong}")
+        with pytest.raises(ConfigError, match=f"status.hosts: .*{why}"):
+            load_config(file, "alpha")
+
+
+def test_what_lets_others_in_gets_a_remark(file: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    folder.chmod(0o755)
+    base = (
+        'cluster = "c"\n[nodes.alpha]\nid = 1\naddress = "127.0.0.1"\n[trace]\nlevel = "control"\nfolder = "traces"\n'
+    )
+    file.write_text(base + '[clients]\nmode = "0777"')
+    remarks = plan_of(load_config(file, "alpha")).remarks
+    assert any("has mode 0777: every user of this machine may send and read" in remark for remark in remarks)
+    assert any(remark.startswith(f"{folder} is open to other users of this machine (0755)") for remark in remarks)
+    folder.chmod(0o700)
+    file.write_text(base + '[clients]\nmode = "0660"')
+    assert not any("this machine" in remark for remark in plan_of(load_config(file, "alpha")).remarks)
 
 
 def test_the_smallest_packet_is_that_of_the_ring() -> None:

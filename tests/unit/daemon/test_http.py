@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import pytest
 
@@ -23,7 +24,7 @@ def served(scene: Callable[[FakeNode, Ask], Awaitable[None]], node: FakeNode | N
         fake = node or FakeNode()
         if node is None:
             fake.begin()
-        async with StatusServer(fake, "127.0.0.1", 0) as server:
+        async with StatusServer(fake, "127.0.0.1", 0, ["alpha.example"]) as server:
 
             async def ask(request: bytes) -> tuple[int, dict[str, str], str]:
                 reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -41,8 +42,8 @@ def served(scene: Callable[[FakeNode, Ask], Awaitable[None]], node: FakeNode | N
     asyncio.run(play())
 
 
-def get(path: str, method: str = "GET") -> bytes:
-    return f"{method} {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+def get(path: str, method: str = "GET", host: str = "localhost") -> bytes:
+    return f"{method} {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
 
 
 def test_status_is_a_json_document_with_warnings() -> None:
@@ -150,5 +151,72 @@ def test_a_port_that_is_taken_and_an_address_that_is_not_ours() -> None:
                 await StatusServer(FakeNode(), "127.0.0.1", server.port).__aenter__()
         with pytest.raises(UsageError, match=r"192\.0\.2\.77 is not an address of this host"):
             await StatusServer(FakeNode(), "192.0.2.77", 0).__aenter__()
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("LocalHost:4790", 200),
+        ("127.0.0.1:4790", 200),
+        ("10.0.0.1", 200),
+        ("[::1]:4790", 200),
+        ("[2001:db8::1]", 200),
+        ("Alpha.Example:4790", 200),
+        ("alpha.example.", 200),
+        ("evil.example", 403),
+        ("evil.example:4790", 403),
+        ("localhost.evil.example", 403),
+        ("127.0.0.1.evil.example", 403),
+        ("[evil.example]", 403),
+        ("", 403),
+        ("localhost\r\nHost: evil.example", 403),
+    ],
+)
+@pytest.mark.parametrize("path", ["/status", "/metrics", "/healthz"])
+def test_a_web_page_that_calls_this_host_by_its_own_name_reads_nothing(host: str, status: int, path: str) -> None:
+    async def scene(node: FakeNode, ask: Ask) -> None:
+        answered, _, body = await ask(get(path, host=host))
+        assert answered == status
+        if status == 403:
+            assert body == http.FOREIGN_HOST
+
+    served(scene)
+
+
+def test_who_speaks_the_old_protocol_need_not_name_the_host() -> None:
+    async def scene(node: FakeNode, ask: Ask) -> None:
+        assert (await ask(b"GET /healthz HTTP/1.0\r\n\r\n"))[0] == 200
+
+    served(scene)
+
+
+def test_half_requests_keep_nobody_out() -> None:
+    """Three times as many as there may be, all still open: health is told, and the latest of them have their place."""
+
+    async def play() -> None:
+        node = FakeNode()
+        node.begin()
+        async with StatusServer(node, "127.0.0.1", 0) as server:
+            half = []
+            for _ in range(3 * http.CONNECTIONS_MAX):
+                reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+                writer.write(b"GET /status HTTP/1.1\r\n")
+                half.append((reader, writer))
+            for path in ("/healthz", "/readyz"):
+                reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+                writer.write(get(path))
+                assert (await reader.read()).startswith(b"HTTP/1.1 200 ")
+                writer.close()
+            for reader, _ in half[: http.CONNECTIONS_MAX]:
+                with suppress(ConnectionError):
+                    assert await reader.read() == b"", "the oldest are gone"
+            reader, writer = half[-1]
+            writer.write(b"Host: localhost\r\n\r\n")
+            assert (await reader.read()).startswith(b"HTTP/1.1 200 ")
+            for _, writer in half:
+                writer.close()
 
     asyncio.run(play())

@@ -75,3 +75,11 @@ def test_warnings_that_come_in_crowds_are_rationed_by_matter(stream: io.StringIO
         "alice is slow at 125",
         "bob is wrong",
     ]
+
+
+@pytest.mark.parametrize("style", ["text", "json"])
+def test_a_log_line_stays_a_line_and_moves_no_cursor_whatever_is_in_it(stream: io.StringIO, style: str) -> None:
+    start_logging(style, stream)
+    LOG.warning("%s is gone", "\x1b[2J\x9b\N{RIGHT-TO-LEFT OVERRIDE}\nbeta")
+    (line,) = stream.getvalue().split("\n")[:-1]
+    assert line.isprintable() and "beta is gone" in line

@@ -6,10 +6,11 @@ import logging
 
 import pytest
 
+from ordercast.daemon.alarms import REPEAT_NS
 from ordercast.daemon.config import PORT, NetworkConfig, NodeConfig
 from ordercast.daemon.config_file import STATUS_PORT
 from ordercast.daemon.counters import ClientRefusal
-from ordercast.daemon.run import REPEAT_NS, Reporter, own_port
+from ordercast.daemon.run import Reporter, own_port
 from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.ids import SECOND, Instant, NodeId
 from ordercast.model.view import ChangeReason
@@ -81,7 +82,7 @@ def test_an_alarm_is_logged_once(node: FakeNode, caplog: pytest.LogCaptureFixtur
 def test_pauses_of_a_busy_host_are_logged_once_a_minute(node: FakeNode, caplog: pytest.LogCaptureFixture) -> None:
     reporter = Reporter(node)
     for number in range(1, REPEAT_NS // SECOND + 2):
-        node.counters.alarms.append((Instant(number), Alarm(AlarmKind.PAUSED, f"pause {number}")))
+        node.counters.alarms.append((node.now(), Alarm(AlarmKind.PAUSED, f"pause {number}")))
         reporter.tick()
         node.clock += SECOND
     assert caplog.messages == ["paused: pause 1", "paused: pause 61 (and 59 times since the last of these lines)"]

@@ -2,7 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from ordercast.groups.envelope import CONFIRM, SELF_DISCARD, Head, Kind, decode_head, encode_head, head_bytes_of
+from ordercast.groups.envelope import (
+    CONFIRM,
+    SELF_DISCARD,
+    Head,
+    Kind,
+    decode_head,
+    encode_head,
+    head_bytes_of,
+    sender_of,
+)
 from ordercast.groups.layer import data_head, disconnect_payload, join_payload, leave_payload
 from ordercast.groups.names import CLIENT_SIZE_MAX, GROUP_SIZE_MAX, GROUPS_MAX
 from ordercast.model.errors import WireError
@@ -44,7 +53,7 @@ def test_what_a_client_asks_for_is_in_the_head() -> None:
 
 def test_the_largest_head_that_names_allow_can_be_written() -> None:
     longest = "c" * CLIENT_SIZE_MAX + "@" + "d" * GROUP_SIZE_MAX
-    groups = tuple(f"{number:03}{longest}"[: len(longest)] for number in range(GROUPS_MAX))
+    groups = tuple(f"{number:0{CLIENT_SIZE_MAX}}@{'d' * GROUP_SIZE_MAX}" for number in range(GROUPS_MAX))
     head = Head(Kind.DATA, longest, groups)
     assert decode_head(encode_head(head)) == head
 
@@ -80,3 +89,31 @@ def test_a_head_that_cannot_be_read_is_refused_with_the_reason(data: bytes, why:
 def test_a_head_says_its_own_length(data: bytes) -> None:
     with pytest.raises(WireError, match=r"a head of \d+ bytes that ends after 17"):
         decode_head(data)
+
+
+@pytest.mark.parametrize(
+    ("head", "why"),
+    [
+        (Head(Kind.DATA, "\x1b[31ma@n1", ("g",)), r"the client name '\\x1b\[31ma' has '\\x1b' in it"),
+        (Head(Kind.DATA, "a@n1", ("g\x07",)), r"the group name 'g\\x07' has '\\x07' in it"),
+        (Head(Kind.DATA, "a@n1", ("b@n 2",)), "the daemon name 'n 2' has ' ' in it"),
+        (Head(Kind.DATA, "a@n1", ()), "a message needs a group to go to"),
+        (Head(Kind.DATA, "a@n1", tuple(f"g{n}" for n in range(GROUPS_MAX + 1))), "at most 100 groups, not to 101"),
+        (Head(Kind.DATA, "alice", ("g",)), "'alice' is no full name of a client"),
+        (Head(Kind.JOIN, "a@n1@n2", ("g",)), "the daemon name 'n1@n2' has '@' in it"),
+        (Head(Kind.JOIN, "a@n1", ("b@n1",)), "the group name 'b@n1' has '@' in it"),
+        (Head(Kind.JOIN, "a@n1", ()), "name at least one group"),
+        (Head(Kind.LEAVE, "a@n1", ("g" * (GROUP_SIZE_MAX + 1),)), "has 65 characters: at most 64"),
+        (Head(Kind.LEAVE, "a" * (CLIENT_SIZE_MAX + 1) + "@n1", ("g",)), "has 33 characters: at most 32"),
+        (Head(Kind.DISCONNECT, "a@n1", ("g",)), "groups are named where none belong"),
+        (Head(Kind.GROUPS, "a@n1", ()), "the daemon name 'a@n1' has '@' in it"),
+        (Head(Kind.GROUPS, "n1", ("g",)), "groups are named where none belong"),
+    ],
+)
+def test_names_from_the_wire_are_held_to_the_rules_of_names_from_users(head: Head, why: str) -> None:
+    with pytest.raises(WireError, match=why):
+        decode_head(encode_head(head))
+
+
+def test_the_sender_of_a_decoded_head_is_found_without_decoding_it_again() -> None:
+    assert sender_of(BYTES) == "a@n1"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from ordercast.groups.envelope import Head, Kind, encode_head
@@ -11,6 +13,7 @@ from ordercast.groups.layer import (
     Confirmed,
     Groups,
     Output,
+    Refused,
     Run,
     Warned,
     data_head,
@@ -249,7 +252,7 @@ def test_what_is_kept_in_an_exchange_that_is_given_up_comes_in_runs_without_the_
     *outputs, announce = groups.install(view_of(ViewKind.REGULAR, RingId(16, ME), (ME,), (ME,)))
     assert isinstance(announce, Announce)
     assert [(run.first, len(run.payloads)) for run in outputs if isinstance(run, Run)] == [(0, 2), (3, 1)]
-    assert len(outputs) == 2
+    assert outputs[2:] == [Refused(OTHER, "a group message whose head is wrong")]
     assert groups.malformed == 1
 
 
@@ -270,6 +273,44 @@ def test_a_snapshot_that_cannot_be_read_is_counted() -> None:
     assert stage["n1"].malformed == stage["n2"].malformed == 1
     stage.exchange("n1", "n2")
     assert stage["n1"].is_steady
+
+
+@pytest.mark.parametrize("ask", [join_payload, leave_payload, lambda full, groups: disconnect_payload(full)])
+def test_a_daemon_that_speaks_for_the_clients_of_another_is_ignored_by_all_alike(
+    ask: Callable[[str, list[str]], bytes],
+) -> None:
+    stage = Stage("n1", "n2")
+    stage.together("n1", "n2")
+    stage.join("a@n1", "g")
+    stage.join("b@n2", "g")
+    stage.forget()
+    for victim in ("a@n1", "ghost@n1", "x@n3"):
+        stage.order("n2", ask(victim, ["g"]))
+    assert stage.told("a@n1") == []
+    for daemon in ("n1", "n2"):
+        assert stage[daemon].malformed == 3
+        assert stage[daemon].table.members_of("g") == ("a@n1", "b@n2")
+
+
+def test_a_daemon_speaks_for_its_own_clients_after_others_are_gone_and_after_they_are_back() -> None:
+    stage = Stage("n1", "n2", "n3")
+    stage.together("n1", "n2", "n3")
+    stage.end("n1", "n2")
+    stage.join("a@n1", "g", to=("n1", "n2"))
+    stage.form("n1", "n2")
+    stage.join("b@n2", "g", to=("n1", "n2"))
+    stage.order("n2", join_payload("ghost@n3", ["g"]), to=("n1", "n2"))
+    assert stage["n1"].table.members_of("g") == ("a@n1", "b@n2")
+    assert stage["n1"].malformed == stage["n2"].malformed == 1
+
+
+def test_a_daemon_that_calls_itself_otherwise_in_the_middle_of_a_snapshot_is_not_believed() -> None:
+    groups, _ = gathering("alice")
+    part = encode_head(Head(Kind.GROUPS, "n2", ())) + encode_snapshot(NEXT, {"g": ["b@n2"]})[0][:16] + b"\0"
+    renamed = encode_head(Head(Kind.GROUPS, "n9", ())) + encode_snapshot(NEXT, {"g": ["b@n9"]})[0]
+    outputs = groups.deliver(Deliver(NEXT, NEXT, [parcel_of(5, OTHER, part), parcel_of(6, OTHER, renamed)]))
+    assert outputs == [Refused(OTHER, "a snapshot of groups that is wrong")]
+    assert not groups.is_steady
 
 
 def test_a_snapshot_in_steady_times_changes_nothing() -> None:
@@ -348,7 +389,7 @@ def test_a_snapshot_has_what_was_known_when_the_configuration_came() -> None:
     (payload,) = stage.daemons["n1"].announced
     head = encode_head(Head(Kind.GROUPS, "n1", ()))
     assert payload.startswith(head)
-    assert decode_snapshot(payload[len(head) :]) == (ring, True, {"g": ["a@n1"]})
+    assert decode_snapshot(payload[len(head) :], "n1") == (ring, True, {"g": ["a@n1"]})
 
 
 def test_clients_are_asked_to_wait_while_snapshots_are_awaited() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from ordercast import Node, NodeConfig
 from ordercast.groups.names import (
     CLIENT_SIZE_MAX,
     GROUP_SIZE_MAX,
@@ -14,8 +15,10 @@ from ordercast.groups.names import (
     checked_destination,
     checked_destinations,
     checked_group,
+    checked_member,
 )
 from ordercast.model.errors import UsageError
+from ordercast.stream.addresses import socket_path
 
 CHECKS = ((checked_group, "group name"), (checked_client, "client name"), (checked_daemon, "daemon name"))
 PLAIN = "".join(chr(code) for code in range(ord("$"), 127) if chr(code) != "@")
@@ -24,7 +27,20 @@ PLAIN = "".join(chr(code) for code in range(ord("$"), 127) if chr(code) != "@")
 @pytest.mark.parametrize("check", [check for check, _ in CHECKS])
 @pytest.mark.parametrize("name", ["a", "chat", "orders/eu-1", "$", "~", PLAIN[:32], PLAIN[-32:]])
 def test_a_name_of_plain_ascii_passes_unchanged(check: Callable[[str], str], name: str) -> None:
-    assert check(name) == name
+    plain = name.replace("/", "") if check is checked_daemon else name
+    assert check(plain) == plain
+
+
+@pytest.mark.parametrize("name", ["../../x", "/etc/x", "a/b", "/"])
+def test_a_daemon_has_no_slash_in_its_name_as_files_are_called_after_it(name: str) -> None:
+    with pytest.raises(UsageError, match="has '/' in it: files are called after it"):
+        checked_daemon(name)
+    with pytest.raises(UsageError, match="has '/' in it"):
+        checked_member(f"alice@{name}")
+    with pytest.raises(UsageError, match="has '/' in it"):
+        socket_path(name)
+    with pytest.raises(UsageError, match="has '/' in it"):
+        Node(NodeConfig(name=name))
 
 
 def test_names_have_their_longest_sizes() -> None:

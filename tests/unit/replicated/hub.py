@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from itertools import count
-from typing import Any
 
 from ordercast.model.events import Batch, Left, Piece, Reason, Transition, View, ViewId
 from ordercast.model.ids import Position, ProcessId, RingId, Seq
 from ordercast.model.service import Service
+from ordercast.stream.group_inbox import GroupInbox
 from ordercast.stream.member import Member
+from ordercast.stream.pieces import events_of, rest_of, size_of
 
 
 class Hub:
@@ -28,7 +29,7 @@ class Hub:
         self._view(group, self.groups[group][0])
 
     def leave(self, group: str, member: HubMember) -> None:
-        member.stream.put_nowait(Left(group))
+        member.tell(Left(group))
         self.groups[group] = [tuple(each for each in side if each is not member) for side in self.groups[group]]
         for side in self.groups[group]:
             self._view(group, side)
@@ -46,33 +47,29 @@ class Hub:
         for side in self.groups.get(group, []):
             if sender in side:
                 for member in side:
-                    member.stream.put_nowait(batch)
+                    member.tell(batch)
 
     def _view(self, group: str, side: tuple[HubMember, ...]) -> None:
         view = ViewId(RingId(next(self._views), ProcessId(1)), Seq(0), 0)
         names = tuple(sorted(member.name for member in side))
         for member in side:
-            member.stream.put_nowait(Transition(group, names, view))
-            member.stream.put_nowait(View(group, names, names, Reason.NETWORK, (), view))
+            member.tell(Transition(group, names, view))
+            member.tell(View(group, names, names, Reason.NETWORK, (), view))
 
 
 class HubMember(Member):
     def __init__(self, hub: Hub, name: str) -> None:
         super().__init__()
         self.hub = hub
-        self.stream: asyncio.Queue[Piece] = asyncio.Queue()
+        self.inbox = GroupInbox(events_of, rest_of, 1 << 20)
         self._name = name
 
     @property
     def name(self) -> str:
         return self._name
 
-    async def _stream(self) -> AsyncIterator[Piece]:
-        while True:
-            yield await self.stream.get()
-
-    def batches(self) -> Any:
-        return self._stream()
+    def tell(self, piece: Piece) -> None:
+        self.inbox.put(piece, size_of(piece))
 
     async def groups(self) -> dict[str, int]:
         return {group: len(self.hub.members(group)) for group in self.hub.groups}

@@ -11,7 +11,8 @@ import pytest
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Left, Message
 from ordercast.model.ids import ProcessId, RingId, Seq
-from ordercast.stream.pieces import GroupInbox, events_of, rest_of, size_of
+from ordercast.stream.group_inbox import GroupInbox
+from ordercast.stream.pieces import events_of, rest_of, size_of
 
 RING = RingId(4, ProcessId(1))
 
@@ -62,7 +63,7 @@ def test_a_batch_that_was_read_to_its_end_leaves_nothing() -> None:
 def test_two_readers_at_once_are_refused_and_the_first_goes_on() -> None:
     async def work() -> None:
         inbox = _inbox()
-        reading = asyncio.create_task(inbox.next_event())
+        reading = asyncio.create_task(inbox.main.next_event())
         await asyncio.sleep(0)
         with pytest.raises(UsageError, match="one reader at a time"):
             await inbox.next_piece()
@@ -75,12 +76,12 @@ def test_two_readers_at_once_are_refused_and_the_first_goes_on() -> None:
 def test_a_reader_that_was_cancelled_leaves_everything_to_the_next() -> None:
     async def work() -> None:
         inbox = _inbox()
-        reading = asyncio.create_task(inbox.next_event())
+        reading = asyncio.create_task(inbox.main.next_event())
         await asyncio.sleep(0)
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
         _put(inbox, Left("g"))
-        assert await inbox.next_event() == Left("g")
+        assert await inbox.main.next_event() == Left("g")
 
     run(work())
 
@@ -103,8 +104,8 @@ def test_the_end_comes_after_what_was_there() -> None:
         inbox = _inbox()
         _put(inbox, Left("g"))
         inbox.close(RuntimeError("it broke"))
-        assert await inbox.next_event() == Left("g")
+        assert await inbox.main.next_event() == Left("g")
         with pytest.raises(RuntimeError, match="it broke"):
-            await inbox.next_event()
+            await inbox.main.next_event()
 
     run(work())

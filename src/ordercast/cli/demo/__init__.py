@@ -12,7 +12,6 @@ result             the end
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 import signal
 import tempfile
@@ -37,9 +36,10 @@ from ordercast.cli.demo.stage import Stage
 from ordercast.cli.demo.story import perform
 from ordercast.cli.demo.waiting import News, NotSettled
 from ordercast.cli.terminal import complain, output, wipe, write_json
-from ordercast.client.link import ConnectionLost
-from ordercast.model.errors import UsageError
+from ordercast.model.errors import ConnectionLost, UsageError
+from ordercast.model.printable import json_text
 from ordercast.replicated.replica import ReplicaEnded
+from ordercast.trace.private_files import make_private_folder
 
 EXAMPLE = "Example: ordercast demo --keep demo"
 TRACES = "traces"
@@ -76,7 +76,7 @@ def show(console: Console, keep: Path | None, script: Script) -> Result:
     folder = Path(tempfile.mkdtemp(prefix="ordercast-demo-"))  # short: sockets are in it
     try:
         traces = (keep or folder) / TRACES
-        traces.mkdir(parents=True)
+        make_private_folder(traces)
         result = _play_and_judge(console, folder, traces, keep, script)
         return result if keep is None else _kept(console, keep, result)
     finally:
@@ -90,7 +90,7 @@ def _kept(console: Console, keep: Path, result: Result) -> Result:
         with _interruptible(), console.status("Spark …") as status:
             result = replace(result, on_spark=judge_on_spark(traces, keep / REPORT, status.update))
         draw_on_spark(console, result.on_spark)
-    text = json.dumps(result.document(), indent=2, ensure_ascii=False)
+    text = json_text(result.document(), indent=2)
     (keep / RESULT).write_text(text + "\n", encoding="utf-8")
     draw_ways_on(console, traces)
     return result

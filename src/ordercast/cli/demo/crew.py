@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import ordercast
 from ordercast.cli.demo.hosts import Host
 from ordercast.cli.demo.rates import Tally
-from ordercast.client.link import ConnectionLost
 from ordercast.client.recorder import Recorder, Told, told
+from ordercast.model.errors import ConnectionLost
 from ordercast.model.events import Event, Message, View
 from ordercast.model.service import Service
 from ordercast.replicated.effects import Changed

@@ -116,7 +116,7 @@ def campaign_from(path: Path) -> Campaign:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
         raise UsageError(f"the campaign {path} cannot be read: {reason}; give the path of a TOML file") from error
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"the campaign {path} is not TOML: {error}") from error
     try:
         return _campaign(path, document)

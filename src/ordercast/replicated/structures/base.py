@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from itertools import islice
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
-from ordercast.model.errors import UsageError, WireError
+from ordercast.model.errors import Error, UsageError, WireError
 from ordercast.model.lineage import Term
 from ordercast.replicated.machine import Frozen, Origin
 from ordercast.replicated.structures.fields import U32, U64, Reader, pieces_from, value_bytes
@@ -93,7 +93,7 @@ class Caller(Protocol):
     def watch(self, *kinds: type) -> AsyncIterator[Any]: ...
 
 
-class Lost(Exception):
+class Lost(Error):
     """What one held belongs to somebody else now, or may soon: one was out of the group for a while."""
 
 
