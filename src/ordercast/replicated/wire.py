@@ -5,6 +5,7 @@
     LOADED    the picture that I lacked is here
     UNITED    several sides have met, and these of them make the state
     FORCE     an operator says: go on with the best state that is here
+    EXCLUDE   these members say nothing: decide without them
 
 Network byte order. `decode` and `decode_preface` raise WireError and nothing else, and check counts before they build.
 """
@@ -36,6 +37,7 @@ class Kind(IntEnum):
     LOADED = 3
     UNITED = 4
     FORCE = 5
+    EXCLUDE = 6
 
 
 NOOP: Final = 1  # of COMMAND: no change is wanted, only a place in the order
@@ -69,9 +71,10 @@ class Loading(NamedTuple):
 
 
 class State(NamedTuple):
-    """What one member says at a view."""
+    """What one member says at a view, once in every round of it."""
 
     view: ViewId
+    round: int
     era: int
     behind: bool  # in this era it has been in a view that is not before this one
     life: int
@@ -95,6 +98,14 @@ class Loaded(NamedTuple):
 
 class Force(NamedTuple):
     view: ViewId
+
+
+class Exclude(NamedTuple):
+    """Of one who has spoken in this round. `names`: of those who have not, sorted."""
+
+    view: ViewId
+    round: int
+    names: tuple[str, ...]
 
 
 class United(NamedTuple):
@@ -138,7 +149,8 @@ def encode_state(state: State) -> bytes:
     flags = VOTER * state.voter | KEPT * state.kept | FOUNDING * state.founding
     flags |= HAS_RANK * (state.rank is not None) | HAS_FORMED * (state.formed is not None)
     flags |= HAS_LOADING * (state.loading is not None) | BEHIND * state.behind
-    parts = [bytes((Kind.STATE, flags)), _term_bytes(Term(state.era, state.view)), LIFE.pack(state.life, state.stint)]
+    parts = [bytes((Kind.STATE, flags)), _term_bytes(Term(state.era, state.view)), U32.pack(state.round)]
+    parts.append(LIFE.pack(state.life, state.stint))
     if state.rank is not None:
         parts.append(_rank_bytes(state.rank))
     if state.formed is not None:
@@ -165,7 +177,13 @@ def encode_force(force: Force) -> bytes:
     return bytes((Kind.FORCE,)) + VIEW.pack(*_flat(force.view))
 
 
-Message = State | Loaded | United | Force
+def encode_exclude(exclude: Exclude) -> bytes:
+    head = bytes((Kind.EXCLUDE,)) + VIEW.pack(*_flat(exclude.view)) + U32.pack(exclude.round)
+    names = [name.encode() for name in exclude.names]
+    return head + U16.pack(len(names)) + b"".join(U16.pack(len(name)) + name for name in names)
+
+
+Message = State | Loaded | United | Force | Exclude
 
 
 def decode(data: bytes) -> Message:
@@ -182,6 +200,8 @@ def decode(data: bytes) -> Message:
         message = United(view, life, stint, reader.many(reader.u32))
     elif kind == Kind.FORCE:
         message = Force(reader.view())
+    elif kind == Kind.EXCLUDE:
+        message = Exclude(reader.view(), reader.u32(), reader.many(reader.name))
     else:
         raise WireError(f"there is no kind {kind}")
     reader.end()
@@ -193,9 +213,11 @@ def _decode_state(reader: _Reader) -> State:
     if flags & ~(VOTER | KEPT | FOUNDING | HAS_RANK | HAS_FORMED | HAS_LOADING | BEHIND):
         raise WireError(f"a state with flags {flags}")
     era, view = reader.term()
+    number = reader.u32()
     life, stint = reader.take(LIFE)
     return State(
         view,
+        number,
         era,
         bool(flags & BEHIND),
         life,

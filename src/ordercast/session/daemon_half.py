@@ -5,12 +5,19 @@ A wrong frame raises `WireError` with a sentence for the client: the daemon clos
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
 from ordercast.groups.envelope import CONFIRM, SELF_DISCARD, Kind, decode_head
-from ordercast.groups.names import GROUP_SIZE_MAX, MEMBERSHIPS_MAX, checked_destinations, checked_group
+from ordercast.groups.names import (
+    GROUP_SIZE_MAX,
+    MEMBERSHIPS_MAX,
+    check_may_send,
+    checked_destinations,
+    checked_group,
+    checked_joinable,
+)
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.service import SERVED
 from ordercast.session.batches import FRAME_SIZE_MAX, Send, decode_send
@@ -88,6 +95,8 @@ class DaemonHalf:
                 self._pay(len(body))
                 return self._checked_send(decode_send(body))
             case FrameKind.JOIN:
+                return Join(self._changed(body, joins=True, check=checked_joinable))
+            case FrameKind.ENTER:
                 return Join(self._changed(body, joins=True))
             case FrameKind.LEAVE:
                 return Leave(self._changed(body, joins=False))
@@ -139,6 +148,7 @@ class DaemonHalf:
                 raise WireError("a message that is not this client's own")
             with _as_wire_errors():
                 checked_destinations(head.groups)
+                check_may_send(head.groups, self.joined)
             if len(set(head.groups)) < len(head.groups):
                 raise WireError("a message that names a group twice")
             if len(self._heads) >= HEADS_MAX:
@@ -149,11 +159,11 @@ class DaemonHalf:
             raise WireError(f"a message of {largest} bytes with its head: at most {self._message_size_max}")
         return send
 
-    def _changed(self, body: bytes, *, joins: bool) -> tuple[str, ...]:
+    def _changed(self, body: bytes, *, joins: bool, check: Callable[[str], str] = checked_group) -> tuple[str, ...]:
         groups = decode_names(body) if len(body) <= _CHANGES_SIZE_MAX else ()
         for group in groups:
             with _as_wire_errors():
-                checked_group(group)
+                check(group)
             if (group in self.joined) is joins:
                 raise WireError(f"the client is {'already' if joins else 'not'} in the group {group}")
         if len(set(groups)) != len(groups) or not 0 < len(groups) <= CHANGES_MAX:
@@ -164,6 +174,7 @@ class DaemonHalf:
             self.joined.update(groups)
         else:
             self.joined.difference_update(groups)
+            self._heads.clear()  # what may be sent depends on them
         return groups
 
     # To the client

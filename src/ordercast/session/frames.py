@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ordercast.model.errors import WireError
 from ordercast.session.pieces import NUMBER, FrameKind, expect_end, frame, read_names, reading, write_names
 
-VERSION = 1
+VERSION = 2
 MAGIC = b"OCST"
 LISTING_MAX = 100_000  # groups that a client is told of when it asks
 

@@ -38,6 +38,7 @@ class FrameKind(IntEnum):
     LISTING = 19
     MEMBERS_OF = 20
     MEMBERS = 21
+    ENTER = 22
 
 
 def frame(kind: FrameKind, *parts: bytes) -> bytes:

@@ -146,6 +146,9 @@ def hostile_replica_options(seed: int) -> SimOptions:
         structure=rng.choice(("dictionary", *STRUCTURES)),
         replica_kills=rng.choice((0, 3, 8)),
         early_ambush=rng.random() < 0.1,
+        replica_hangs=rng.choice((0, 0, 3, 8)),
+        silent_members=rng.choice((0, 0, 0, 1, 2)),
+        replica_patience_ns=rng.choice((8, 40, 40, 120)) * MILLISECOND,
         random_faults=rng.randrange(1, 6),
         delay_max_ns=rng.choice((600, 1500)) * MICROSECOND,
     )
