@@ -54,6 +54,10 @@ class Ledger:
             raise Broken(f"{core.me.name} was to keep {sorted(lost)}, which were confirmed, and has no place for them")
         self._had[core.me.life] = Possession(core.lineage, core.term, words)
 
+    def forgive(self, core: Core) -> None:
+        """What this replica had may be replaced."""
+        self._had.pop(core.me.life, None)
+
     def _must_stay(self, word: bytes, had: Possession) -> bool:
         where = self.first.get(word, {})
         if self.goes_on:

@@ -311,6 +311,7 @@ class Schedule:
         """When all who have a voice have lost everything they begin anew, though one without a voice has a state."""
         if not self.rule.weight(replica.name) and replica.core.lineage != replica.lineage:
             replica.had.clear()
+            self.ledger.forgive(replica.core)
         replica.lineage = replica.core.lineage
 
     def _confirmed(self, replica: Replica, confirm: Confirm) -> None:

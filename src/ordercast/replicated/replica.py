@@ -63,7 +63,7 @@ OUTSTANDING_MAX = 2 * SUBMITTED_MAX  # batches, with those that nobody waits for
 COMMAND_SIZE_MAX = 15 << 20
 LEAVE_S = 5.0
 _OUTCOMES = {
-    (True, True): "; the command was sent, and may yet take effect",
+    (True, True): "; the command may yet take effect",
     (True, False): "; the command was not sent, and has no effect",
     (False, False): "",
 }  # of a call that took too long, by whether it is a command, and whether that was sent

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable
 from itertools import count
 from typing import Any
 
-from ordercast.model.events import Batch, Left, Piece, Reason, Transition, View, ViewId
+from ordercast.model.events import Batch, Left, Piece, Reason, Reconnected, Transition, View, ViewId
 from ordercast.model.ids import Position, ProcessId, RingId, Seq
 from ordercast.model.service import Service
 from ordercast.stream.member import Member
@@ -33,6 +33,11 @@ class Hub:
         for side in self.groups[group]:
             self._view(group, side)
         self.left.put_nowait((group, member.name))
+
+    def forget(self, group: str, member: HubMember) -> None:
+        self.groups[group] = [tuple(each for each in side if each is not member) for side in self.groups[group]]
+        for side in self.groups[group]:
+            self._view(group, side)
 
     def part(self, group: str, *sides: Iterable[HubMember]) -> None:
         """Or meet: whoever is with whom from now on."""
@@ -60,7 +65,7 @@ class HubMember(Member):
     def __init__(self, hub: Hub, name: str) -> None:
         super().__init__()
         self.hub = hub
-        self.stream: asyncio.Queue[Piece] = asyncio.Queue()
+        self.stream: asyncio.Queue[Piece | BaseException] = asyncio.Queue()
         self._name = name
 
     @property
@@ -69,7 +74,25 @@ class HubMember(Member):
 
     async def _stream(self) -> AsyncIterator[Piece]:
         while True:
-            yield await self.stream.get()
+            piece = await self.stream.get()
+            if isinstance(piece, BaseException):
+                raise piece
+            yield piece
+
+    def lose(self, why: str) -> None:
+        """The connection. The others see that it is gone."""
+        self._tell_loss(why)
+        for group in self.joined:
+            self.hub.forget(group, self)
+
+    def come_back(self) -> None:
+        self.stream.put_nowait(Reconnected(self._name, tuple(self.joined), 0, None, "it broke"))
+        for group in self.joined:
+            self.hub.join(group, self)
+
+    def end(self, error: BaseException) -> None:
+        self._tell_loss(str(error))
+        self.stream.put_nowait(error)
 
     def batches(self) -> Any:
         return self._stream()

@@ -77,7 +77,7 @@ def test_a_welcome_says_the_full_name_the_largest_size_and_the_credit() -> None:
 def test_a_daemon_of_another_version_is_refused_with_both_versions() -> None:
     for encoded in (encode_welcome(WELCOME._replace(version=3)), frame(FrameKind.WELCOME, b"\0\x03")):
         half = ClientHalf("alice", SlowPolicy.WAIT)
-        with pytest.raises(WireError, match="the daemon speaks version 3 of the protocol, this client 1"):
+        with pytest.raises(WireError, match="the daemon speaks version 3 of the protocol, this client 2"):
             _receive(half, encoded)
         assert half.name == ""
 
@@ -101,6 +101,7 @@ def test_before_the_welcome_there_is_at_most_a_refusal(vector: object) -> None:
         FrameKind.HELLO,
         FrameKind.SEND,
         FrameKind.JOIN,
+        FrameKind.ENTER,
         FrameKind.LEAVE,
         FrameKind.BYE,
         FrameKind.LIST,
@@ -235,6 +236,11 @@ def test_joins_and_leaves_name_their_groups() -> None:
         assert (got, decode_names(body)) == (kind, ("a", "b"))
 
 
+def test_where_parts_of_ordercast_meet_is_entered() -> None:
+    got, body = kind_and_body(_half().join(("a", "$replica/a")))
+    assert (got, decode_names(body)) == (FrameKind.ENTER, ("a", "$replica/a"))
+
+
 def test_heads_say_who_sends_where_and_how() -> None:
     half = _half()
     for _ in range(2):  # the second time it is remembered
@@ -298,6 +304,7 @@ def test_the_stream_costs_credit_and_answers_do_not(kind: FrameKind) -> None:
         FrameKind.HELLO,
         FrameKind.SEND,
         FrameKind.JOIN,
+        FrameKind.ENTER,
         FrameKind.LEAVE,
         FrameKind.BYE,
         FrameKind.LIST,

@@ -45,10 +45,10 @@ def test_a_greeting_that_cannot_be_read_is_refused(body: bytes) -> None:
 
 def test_of_another_version_only_the_version_is_read() -> None:
     """Whatever else it says may stand elsewhere by then."""
-    assert decode_hello(MAGIC + b"\0\x02").version == 2
-    assert decode_hello(MAGIC + b"\0\x02" + b"\xff" * 30).version == 2
-    assert decode_welcome(b"\0\x02").version == 2
-    assert decode_welcome(b"\0\x02" + b"\xff" * 30).version == 2
+    assert decode_hello(MAGIC + b"\0\x03").version == 3
+    assert decode_hello(MAGIC + b"\0\x03" + b"\xff" * 30).version == 3
+    assert decode_welcome(b"\0\x03").version == 3
+    assert decode_welcome(b"\0\x03" + b"\xff" * 30).version == 3
 
 
 def test_a_welcome_that_cannot_be_read_is_refused() -> None:

@@ -324,4 +324,5 @@ VECTORS = (
         lambda body: {"members": decode_names(body)},
         *names_groups("alice@n1", "bob@n2"),
     ),
+    _named(FrameKind.ENTER, "A replica joins the others", ("$replica/accounts",)),
 )
