@@ -60,6 +60,7 @@ class Used:
             member, kind, self.recorder.structure, quorum=Majority(dict.fromkeys(voices, 1)), host=task.host
         )
         self.recorder.attach(self.replica)
+        member.on_loss(self.recorder.lost)
         self.remembers = False
         self.is_stopping = asyncio.Event()
         self.is_over = asyncio.Event()
@@ -76,7 +77,7 @@ class Used:
             return
         self.recorder.changed(event)
         is_current = event.is_primary and event.standing is Standing.HOLDER
-        remembers = is_current or (self.remembers and event.reason is not Reason.CUT_OFF)
+        remembers = is_current or (self.remembers and event.reason not in (Reason.CUT_OFF, Reason.LOST))
         if remembers != self.remembers:
             self.remembers = remembers
             tell("remembers", kind=self.recorder.kind, so=remembers)

@@ -1,6 +1,6 @@
 """Who gets nothing of the stream knows that what it has may be old: it calls itself neither current, nor the leader,
-nor the holder of a lock, from the moment on at which the stream is cut until it is back. A process that is paused cannot
-know it, and says nothing either; a pause is no cut.
+nor the holder of a lock, from the moment on at which the stream is cut until it is back. A process that is paused
+cannot know it, and says nothing either; a pause is no cut.
 """
 
 from __future__ import annotations

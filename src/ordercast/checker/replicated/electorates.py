@@ -2,9 +2,9 @@
 
 At a view all say which primary component they know to have been the last, and which were attempted after it. When all
 have been heard but those who are excluded, everybody knows what any of them knew. An attempt has failed when somebody
-who was to hold the state in it does not know of it. Whoever forms a component has its holders as the last ones from then
-on; whoever attempts one adds them. This is the rule of dynamic voting with attempts, followed here from the records
-alone.
+who was to hold the state in it does not know of it. Whoever forms a component has its holders as the last ones from
+then on; whoever attempts one adds them. This is the rule of dynamic voting with attempts, followed here from the
+records alone.
 """
 
 from __future__ import annotations
