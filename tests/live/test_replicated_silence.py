@@ -4,14 +4,18 @@ replicas that lose their connection."""
 from __future__ import annotations
 
 import asyncio
+import os
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
 import ordercast
+from ordercast import NodeConfig
+from ordercast.daemon.config import NetworkConfig
 from ordercast.groups.names import meeting_of
 from ordercast.model.errors import UsageError
+from ordercast.order.ring.config import RingConfig
 from ordercast.replicated import Changed, Dictionary, Leader, Majority, NotPrimary, Patience, Replica, ReplicaEnded
 from ordercast.replicated.effects import Reason
 from ordercast.replicated.recorder import ReplicaRecorder
@@ -19,6 +23,7 @@ from ordercast.replicated.structures.dictionary import DictionaryFront
 from ordercast.replicated.wire import Force, encode_force
 from ordercast.trace.replica_records import Believed, StreamCut
 from tests.live.local_daemons import Cable, daemons, live
+from tests.ports import own_ports
 
 VOTERS = Majority({"a@n1": 1, "b@n1": 1, "c@n2": 1})
 HASTY = Patience(silence_s=0.05)
@@ -131,7 +136,9 @@ async def test_a_leader_whose_connection_breaks_knows_at_once_and_is_back_by_its
 
 @live
 async def test_a_node_that_ends_ends_what_its_replicas_believe(tmp_path: Path) -> None:
-    async with ordercast.Node(name="a") as node:
+    ring = RingConfig(cluster=f"node that ends {os.getpid()}")
+    config = NodeConfig(name="n1", ring=ring, network=NetworkConfig(port=own_ports()))
+    async with ordercast.Node(config, name="a") as node:
         quorum = Majority({node.name: 1})
         async with Replica(node, "lead", Leader(), quorum=quorum) as lead:
             await lead.ready()

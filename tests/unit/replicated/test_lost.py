@@ -12,6 +12,7 @@ from ordercast.model.events import Reconnected
 from ordercast.replicated import Changed, Counter, Dictionary, Leader, Lock, Majority, Replica
 from ordercast.replicated.effects import Reason
 from ordercast.replicated.replica import NotPrimary, ReplicaEnded, TimedOut
+from ordercast.replicated.structures.claims import Held
 from ordercast.replicated.structures.counter import CounterFront
 from ordercast.replicated.structures.leader import LeaderFront
 from ordercast.replicated.structures.lock import LockFront
@@ -33,6 +34,10 @@ async def led(stack: AsyncExitStack) -> tuple[HubMember, LeaderFront]:
     return member, front
 
 
+def beliefs(held: Held, front: LeaderFront) -> tuple[bool, bool, bool]:
+    return held.is_held, front.age.is_current, front.leader is not None
+
+
 @bounded
 async def test_a_leader_that_lost_the_stream_knows_at_once() -> None:
     async with AsyncExitStack() as stack:
@@ -40,10 +45,10 @@ async def test_a_leader_that_lost_the_stream_knows_at_once() -> None:
         held = await front.campaign()
         losing = asyncio.create_task(front.lost(held))
         await asyncio.sleep(0)
-        assert held.is_held and front.age.is_current and front.leader is not None
+        assert beliefs(held, front) == (True, True, True)
         watch = front.watch()
         member.lose(WHY)
-        assert not held.is_held and not front.age.is_current and front.leader is None and front.holder is None
+        assert beliefs(held, front) == (False, False, False) and front.holder is None
         await losing
         await front.lost(held)
         event = await anext(watch)
