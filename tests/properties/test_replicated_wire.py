@@ -17,8 +17,10 @@ from ordercast.replicated.quorum import Electorate, Life
 from ordercast.replicated.sessions import Outcome, Session, Sessions
 from ordercast.replicated.track import DIGEST_SIZE, Held, Rank
 from ordercast.replicated.wire import (
+    Ask,
     Command,
     Exclude,
+    Here,
     Loaded,
     Loading,
     Preface,
@@ -27,8 +29,10 @@ from ordercast.replicated.wire import (
     decode,
     decode_command,
     decode_preface,
+    encode_ask,
     encode_command,
     encode_exclude,
+    encode_here,
     encode_loaded,
     encode_preface,
     encode_state,
@@ -107,6 +111,12 @@ def test_an_exclude_survives(exclude: Exclude) -> None:
     assert decode(encode_exclude(exclude)) == exclude
 
 
+@given(views, u32)
+def test_an_ask_and_its_answer_survive(view: ViewId, number: int) -> None:
+    assert decode(encode_ask(Ask(view, number))) == Ask(view, number)
+    assert decode(encode_here(Here(view, number))) == Here(view, number)
+
+
 @given(prefaces)
 def test_a_preface_survives(preface: Preface) -> None:
     found = decode_preface(encode_preface(preface))
@@ -122,7 +132,7 @@ def _read(decoder: Callable[[bytes], object], data: bytes) -> None:
 def test_any_bytes_raise_nothing_else(data: bytes) -> None:
     for decoder in (decode, decode_command, decode_preface):
         _read(decoder, data)
-    for kind in range(8):
+    for kind in range(10):
         _read(decode, bytes((kind,)) + data)
 
 

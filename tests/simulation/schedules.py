@@ -456,8 +456,9 @@ class Schedule:
                     self.go_on(self.alive[name])
             if before != self._picture_of_all():
                 continue
-            for replica in self.alive.values():
-                self.lose_patience(replica)
+            for _ in range(3):  # to ask who is still there, to give them time, to go on without them
+                for replica in self.alive.values():
+                    self.lose_patience(replica)
             if before == self._picture_of_all():
                 self._check_quiet()
                 return
@@ -466,9 +467,8 @@ class Schedule:
     def _check_quiet(self) -> None:
         for name, replica in self.alive.items():
             room = replica.room
-            if room is None or replica.is_hung or not replica.core.is_deciding:
-                continue
-            raise Broken(f"{name} waits for a decision, and nobody says anything more")
+            if room is not None and not replica.is_hung and replica.core.round is not None:
+                raise Broken(f"{name} waits for a decision, and nobody says anything more")
 
     def _picture_of_all(self) -> list[object]:
         return [

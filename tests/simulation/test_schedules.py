@@ -10,6 +10,7 @@ import pytest
 
 from ordercast.replicated import core, uniting
 from ordercast.replicated.core import Core
+from ordercast.replicated.effects import Effect
 from ordercast.replicated.quorum import Electorate, EverySide, LastMajority, Life, Majority, Rule
 
 from .planted_silence import excluded_alone, excluded_believes, excluded_counts
@@ -44,7 +45,7 @@ def run(name: str, seed: int, *, hangs: bool = True) -> Schedule:
 @pytest.mark.parametrize("name", SETTINGS)
 def test_no_schedule_breaks_a_promise(name: str) -> None:
     happened = {what for seed in range(25) for what in run(name, seed).counts}
-    must = {"SIDES", "UNITED", "ONE_SIDE"} if name == "every side" else {"QUORUM", "NO_QUORUM", "JOINED"}
+    must = {"SIDES", "UNITED", "ONE_SIDE", "WITHOUT"} if name == "every side" else {"QUORUM", "NO_QUORUM", "JOINED"}
     assert must | {"BOOTSTRAP", "ERA", "CUT_OFF", "SIGNAL", "hung", "EXCLUDED", "SPOKEN"} <= happened
 
 
@@ -107,6 +108,18 @@ def test_a_wrong_exclusion_breaks_a_promise(
     with pytest.raises(AssertionError):  # a promise, or what the core takes for certain
         for seed in range(100):
             run(name, seed)
+
+
+def test_who_hangs_while_sides_are_united_stops_all_if_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = Core.lose_patience
+
+    def wrong(self: Core) -> list[Effect]:
+        return [] if self.round is not None and not self.is_deciding else right(self)
+
+    monkeypatch.setattr(Core, "lose_patience", wrong)
+    with pytest.raises(Broken, match="nobody says anything more"):
+        for seed in range(100):
+            run("every side", seed)
 
 
 def main() -> None:

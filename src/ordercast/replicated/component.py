@@ -4,6 +4,9 @@ Members say what they have in rounds. In every round each speaks once, and a rou
 who are excluded: a member says in the order that others are silent, and whoever of them has not been heard before that
 place is excluded, at everybody alike. It has no part in what is decided. Whoever was only slow speaks later: at the
 place of its word a new round begins, with it.
+
+Where sides are being united all wait for each other, too, and it may take long. So they ask who is still there, and
+whoever does not answer is excluded in the same way: a new round begins without it.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from ordercast.replicated.effects import Donor, Point, Reason
 from ordercast.replicated.quorum import Electorate, Life
 from ordercast.replicated.sides import uniter_of
 from ordercast.replicated.track import Held
-from ordercast.replicated.wire import Exclude, Loaded, State, United
+from ordercast.replicated.wire import Ask, Exclude, Here, Loaded, State, United
 
 
 @dataclass(slots=True)
@@ -27,6 +30,8 @@ class Component:
     round: int = 0
     excluded: set[str] = field(default_factory=set)  # they have not spoken, and are waited for no more
     is_left_out: bool = False  # the others have decided without this replica
+    answered: set[str] | None = None  # who has, since it was asked who is still there; None: nobody has asked
+    patience: int = 0  # how often this replica has lost it, since then
     states: dict[str, State] = field(default_factory=dict)
     pending: list[Held] = field(default_factory=list)  # commands that came before the decision
     decision: Decision | None = None
@@ -53,7 +58,9 @@ class Component:
 
     @property
     def awaited(self) -> tuple[str, ...]:
-        """Who has not spoken in the round that is under way."""
+        """Who has not spoken in the round that is under way, or while sides are united has not answered."""
+        if self.is_uniting:
+            return () if self.answered is None else tuple(sorted(self.states.keys() - self.answered))
         if not self.is_open:
             return ()
         return tuple(name for name in self.view.members if name not in self.states and name not in self.excluded)
@@ -78,7 +85,7 @@ class Component:
         """Commands are applied at delivery."""
         return self.is_primary and not self.is_signalled
 
-    def is_of_round(self, message: State | Exclude) -> bool:
+    def is_of_round(self, message: State | Exclude | Ask | Here) -> bool:
         return message.view == self.view.id and message.round == self.round
 
     def ask_again(self, era: int) -> None:
@@ -86,14 +93,13 @@ class Component:
         self.era, self.round = era, self.round + 1
         self.states.clear()
 
-    def begun_again(self, era: int, speaker: str) -> Component:
-        """A new round with one who was excluded, from the place of its word on. Nothing of the last one counts."""
-        excluded, number = self.excluded - {speaker}, self.round + 1
-        return Component(self.view, era, number, excluded, is_signalled=self.is_signalled)
+    def begun_again(self, era: int, excluded: set[str]) -> Component:
+        """A new round without these. Nothing of the last one counts."""
+        return Component(self.view, era, self.round + 1, excluded, is_signalled=self.is_signalled)
 
     def silent(self, sender: str, exclude: Exclude) -> set[str]:
-        """Whom this excludes: those whom it names and who have not spoken. Only who has spoken may say it."""
-        if not self.is_open or not self.is_of_round(exclude) or sender not in self.states:
+        """Whom this excludes: those whom it names and who are awaited. Only who has spoken may say it."""
+        if not self.is_of_round(exclude) or sender not in self.states:
             return set()
         return set(self.awaited).intersection(exclude.names)
 

@@ -44,16 +44,20 @@ from ordercast.replicated.track import Held, MemoryTail, Tails, Track
 from ordercast.replicated.uniting import Uniter
 from ordercast.replicated.wire import (
     ADDRESS_SIZE_MAX,
+    Ask,
     Exclude,
     Force,
+    Here,
     Loaded,
     Message,
     State,
     United,
     decode,
     decode_command,
+    encode_ask,
     encode_exclude,
     encode_force,
+    encode_here,
     encode_loaded,
     encode_state,
     is_command,
@@ -172,13 +176,19 @@ class Core(Facts):
         return [Send((encode_force(Force(component.view.id)),))]
 
     def lose_patience(self) -> list[Effect]:
-        """The driver has waited long enough for those who have not said what they have: the others go on without them.
-        Does nothing when everybody has."""
+        """The driver has waited long enough for those who have not said what they have, or not answered: the others go
+        on without them. While sides are united it is asked first who is still there. Does nothing when nobody is
+        waited for."""
         component = self._component
         if component is None or component.is_signalled or self.me.name not in component.states:
             return []  # the next view comes anyway; or it is this replica whose word is not even out yet
-        awaited = component.awaited
-        return [Send((encode_exclude(Exclude(component.view.id, component.round, awaited)),))] if awaited else []
+        view, number, awaited = component.view.id, component.round, component.awaited
+        component.patience += 1
+        if component.is_uniting and component.answered is not None and component.patience < 2:
+            return []  # who is asked has a whole time to answer
+        if component.is_uniting and not awaited:
+            return [Send((encode_ask(Ask(view, number)),))]
+        return [Send((encode_exclude(Exclude(view, number, awaited)),))] if awaited else []
 
     def send_again(self) -> list[Effect]:
         """The driver is not sure that what was sent went out: all that waits for an answer is sent once more."""
@@ -245,6 +255,11 @@ class Core(Facts):
                 self._on_state(component, sender, message, effects)
             case Exclude() if silent := component.silent(sender, message):
                 self._on_exclude(component, silent, effects)
+            case Ask() if component.is_uniting and component.is_of_round(message) and sender in component.states:
+                component.answered, component.patience = set(), 0
+                effects.append(Send((encode_here(Here(message.view, message.round)),)))
+            case Here() if component.answered is not None and component.is_of_round(message):
+                component.answered.add(sender)
             case Loaded() if component.admits(sender, message):
                 self._on_loaded(component, sender, effects)
             case United() if component.admits_united(sender, message):
@@ -258,13 +273,17 @@ class Core(Facts):
 
     def _on_state(self, component: Component, sender: str, state: State, effects: list[Effect]) -> None:
         if sender in component.excluded:
-            self._open(component.begun_again(self.era, sender), Reason.SPOKEN, effects)
+            self._open(component.begun_again(self.era, component.excluded - {sender}), Reason.SPOKEN, effects)
         elif component.is_open:
             component.states.setdefault(sender, state)
             if component.is_complete:
                 self._end_round(component, effects)
 
     def _on_exclude(self, component: Component, silent: set[str], effects: list[Effect]) -> None:
+        if component.is_uniting:
+            reason = Reason.EXCLUDED if self.me.name in silent else Reason.WITHOUT
+            self._open(component.begun_again(self.era, component.excluded | silent), reason, effects)
+            return
         component.exclude(silent)
         if self.me.name in silent:
             component.pending.clear()

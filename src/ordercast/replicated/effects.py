@@ -42,6 +42,7 @@ class Reason(Enum):
 
     VIEW = "a new view: who has which state is being asked"
     SPOKEN = "one who was silent has said what it has: all are asked once more"
+    WITHOUT = "one who was to be united with does not answer, and is left out: all others are asked once more"
     EXCLUDED = "the others have waited long enough for this replica's word, and go on without it until it comes"
     ERA = "not all are in one era, since a daemon lost its memory: who has which state is asked once more"
     BOOTSTRAP = "nobody had a state, and all who must be here were: the empty state is the first"
@@ -151,7 +152,7 @@ class Changed:
                     f"{self.reason.value}; waiting for {', '.join(self.missing)}; force() goes on without, and gives "
                     "up what only they have"
                 )
-            case Reason.VIEW | Reason.ERA | Reason.SPOKEN if self.missing:
+            case Reason.VIEW | Reason.ERA | Reason.SPOKEN | Reason.WITHOUT if self.missing:
                 text = f"{self.reason.value}; not heard yet: {', '.join(self.missing)}"
             case _:
                 text = self.reason.value

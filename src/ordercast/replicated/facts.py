@@ -70,13 +70,16 @@ class Facts:
 
     @property
     def round(self) -> Round | None:
-        """The one that is open. None: nobody is asked, or this replica is left out."""
+        """The one that is open, or whose sides are being united. None: nobody is waited for, or this replica is left
+        out."""
         component = self._component
-        return None if component is None or not component.is_open else (component.view.id, component.round)
+        if component is None or not (component.is_open or component.is_uniting):
+            return None
+        return component.view.id, component.round
 
     @property
     def awaited(self) -> tuple[str, ...]:
-        """Who has not said what it has in the round that is open."""
+        """Who has not said what it has in the round that is open, or has not answered."""
         return () if self._component is None else self._component.awaited
 
     @property

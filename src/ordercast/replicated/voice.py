@@ -20,6 +20,7 @@ _STAGES = {
     Reason.VIEW: Stage.VIEW,
     Reason.ERA: Stage.VIEW,
     Reason.SPOKEN: Stage.VIEW,
+    Reason.WITHOUT: Stage.VIEW,
     Reason.EXCLUDED: Stage.EXCLUDED,
     Reason.LOADED: Stage.LOADED,
     Reason.JOINED: Stage.LOADED,

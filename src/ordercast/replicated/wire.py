@@ -6,6 +6,8 @@
     UNITED    several sides have met, and these of them make the state
     FORCE     an operator says: go on with the best state that is here
     EXCLUDE   these members say nothing: decide without them
+    ASK       who is still there? while sides are being united
+    HERE      the answer
 
 Network byte order. `decode` and `decode_preface` raise WireError and nothing else, and check counts before they build.
 """
@@ -38,6 +40,8 @@ class Kind(IntEnum):
     UNITED = 4
     FORCE = 5
     EXCLUDE = 6
+    ASK = 7
+    HERE = 8
 
 
 NOOP: Final = 1  # of COMMAND: no change is wanted, only a place in the order
@@ -101,11 +105,23 @@ class Force(NamedTuple):
 
 
 class Exclude(NamedTuple):
-    """Of one who has spoken in this round. `names`: of those who have not, sorted."""
+    """Of one who has spoken in this round. `names`: of those who have not, or have not answered an ASK, sorted."""
 
     view: ViewId
     round: int
     names: tuple[str, ...]
+
+
+class Ask(NamedTuple):
+    """Of a view and a round."""
+
+    view: ViewId
+    round: int
+
+
+class Here(NamedTuple):
+    view: ViewId
+    round: int
 
 
 class United(NamedTuple):
@@ -183,7 +199,15 @@ def encode_exclude(exclude: Exclude) -> bytes:
     return head + U16.pack(len(names)) + b"".join(U16.pack(len(name)) + name for name in names)
 
 
-Message = State | Loaded | United | Force | Exclude
+def encode_ask(ask: Ask) -> bytes:
+    return bytes((Kind.ASK,)) + VIEW.pack(*_flat(ask.view)) + U32.pack(ask.round)
+
+
+def encode_here(here: Here) -> bytes:
+    return bytes((Kind.HERE,)) + VIEW.pack(*_flat(here.view)) + U32.pack(here.round)
+
+
+Message = State | Loaded | United | Force | Exclude | Ask | Here
 
 
 def decode(data: bytes) -> Message:
@@ -202,6 +226,10 @@ def decode(data: bytes) -> Message:
         message = Force(reader.view())
     elif kind == Kind.EXCLUDE:
         message = Exclude(reader.view(), reader.u32(), reader.many(reader.name))
+    elif kind == Kind.ASK:
+        message = Ask(reader.view(), reader.u32())
+    elif kind == Kind.HERE:
+        message = Here(reader.view(), reader.u32())
     else:
         raise WireError(f"there is no kind {kind}")
     reader.end()

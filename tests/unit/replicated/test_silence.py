@@ -205,6 +205,50 @@ def test_under_every_side_a_silent_one_is_another_side() -> None:
     assert stage.words(*SOME) == [[b"one", b"two"]] * 2
 
 
+def apart() -> Stage:
+    """Two sides under `EverySide`, a and b with one command more each than c, which meet in view 4."""
+    stage = begun(EverySide(lambda sides: None))
+    stage.view(2, *SOME)
+    stage.settle(*SOME)
+    stage.submit("a", b"two")
+    stage.settle(*SOME)
+    stage.view(3, "c")
+    stage.settle("c")
+    stage.submit("c", b"three")
+    stage.settle("c")
+    stage.view(4, *ALL)
+    stage.settle(*ALL)
+    assert stage.last("b").reason is Reason.SIDES
+    return stage
+
+
+def test_who_hangs_while_sides_are_united_is_excluded_when_it_does_not_answer() -> None:
+    stage = apart()
+    impatient(stage, "a")  # asks who is still there
+    stage.deliver(*SOME, count=1)
+    stage.settle(*SOME)  # c does not answer
+    impatient(stage, "a")
+    assert not stage.queue, "who is asked has a whole time to answer"
+    impatient(stage, "a")
+    stage.settle(*SOME)
+    assert stage.last("a").reason is Reason.ONE_SIDE and stage.last("a").excluded == ("c",)
+    stage.submit("b", b"four")
+    stage.settle(*SOME)
+    assert stage.words(*SOME) == [[b"one", b"two", b"four"]] * 2
+
+
+def test_who_answers_while_sides_are_united_is_waited_for() -> None:
+    stage = apart()
+    for _ in range(9):
+        impatient(stage, *ALL)
+        stage.settle(*ALL)
+    assert all(stage.last(name).reason is Reason.SIDES and not stage.last(name).excluded for name in ALL)
+    uniter = next(name for name in ALL if stage.fetches(name))
+    stage.transfer(uniter)
+    stage.settle(*ALL)
+    assert stage.last("b").reason is Reason.UNITED
+
+
 def test_who_held_the_state_last_goes_on_without_a_silent_one() -> None:
     rule = LastMajority(frozenset(ALL))
     stage = begun(rule)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ordercast.checker.replicated.electorates import Electorates
+from ordercast.checker.replicated.electorates import Electorates, Round
 from ordercast.model.lineage import Lineage, Term
 from ordercast.trace.client_records import Calm
 from ordercast.trace.records import Ended, Healed
@@ -63,6 +63,8 @@ class ReplicaHistory:
         ] = []  # with those who held other lineages
         self.electorates = Electorates()
         self.cut_beliefs: list[Believed] = []  # said while the stream was cut, or after a replica had ended
+        self.excluded: dict[Round, set[str]] = {}  # names, in each round that was decided without them
+        self.claims: list[tuple[Round, int]] = []  # lives that were current in a round, by their own word
         self._begun: set[Lineage] = set()  # lineages; a beginning that was only attempted may never have been
         self.healed: Healed | None = None
         self.ended: Ended | None = None
@@ -124,6 +126,9 @@ class ReplicaHistory:
         life = self.lives[event.life]
         if life.is_cut:
             self.cut_beliefs.append(Believed(event.at, event.life, event.is_primary and event.is_holder, False))
+        if event.view is not None and event.is_primary and event.is_holder:
+            self.claims.append(((event.view, event.round), event.life))
+            self.excluded.setdefault((event.view, event.round), set()).update(event.excluded)
         self._has_state(life, event.lineage)
         self.electorates.changed(event, life.started.name)
         if event.elects and life.started.name in event.holders and event.is_holder:
