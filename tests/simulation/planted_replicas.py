@@ -60,12 +60,19 @@ from .replica_scenes import (
 Plant = Callable[[pytest.MonkeyPatch], None]
 
 
+def talkative(seed: int) -> SimOptions:
+    """Hostile runs in which nobody is silent, nor waited for in vain."""
+    return replace(
+        hostile_replica_options(seed), replica_hangs=0, silent_members=0, replica_patience_ns=10_000 * MILLISECOND
+    )
+
+
 @dataclass(frozen=True)
 class PlantedFault:
     name: str
     plant: Plant
     broken: frozenset[Promise]  # any of these must be found INVALID
-    options: Callable[[int], SimOptions] = hostile_replica_options
+    options: Callable[[int], SimOptions] = talkative
     scene: type[ReplicaScene] | None = None  # instead of options
     first: int = 0  # the seed to begin with
     runs: int = 20  # caught within this many
@@ -317,16 +324,16 @@ def _held_until_told(patch: pytest.MonkeyPatch) -> None:
 def silences(seed: int) -> SimOptions:
     """Hostile runs in which replicas hang, with little patience."""
     options = hostile_replica_options(seed)
-    return replace(options, replica_hangs=8, replica_patience_ns=8_000_000, replica_weights=(1,) * options.nodes)
+    return replace(options, replica_hangs=20, replica_patience_ns=8 * MILLISECOND, replica_weights=(1,) * options.nodes)
 
 
 def locks(seed: int) -> SimOptions:
     """Hostile runs with a lock."""
-    return replace(hostile_replica_options(seed), structure="lock")
+    return replace(talkative(seed), structure="lock")
 
 
 def queues(seed: int) -> SimOptions:
-    return replace(hostile_replica_options(seed), structure="queue")
+    return replace(talkative(seed), structure="queue")
 
 
 def _pending_kept(patch: pytest.MonkeyPatch) -> None:
@@ -434,7 +441,7 @@ PLANTED = (
     PlantedFault("a picture is counted when it is sent", _counted_at_the_end, SAME),
     PlantedFault("a lock changes hands with the old token", _old_token, frozenset({Promise.EXCLUSIVE}), locks),
     PlantedFault("each excludes the silent for itself", excluded_alone, LOST | LIVE, silences, runs=10),
-    PlantedFault("who is excluded believes itself current", excluded_believes, LOST, silences, runs=10),
+    PlantedFault("who is excluded believes itself current", excluded_believes, LOST | BELIEF, silences, runs=20),
     PlantedFault("who is excluded has a vote", excluded_counts, LOST, silences, runs=20),
     PlantedFault("a broken connection is noticed late", _loss_is_noticed_late, BELIEF),
     PlantedFault("a lock is held by one who was cut off", _held_until_told, BELIEF, locks),
