@@ -6,6 +6,7 @@ clock, which all processes share. The digest of a state takes the place of a cha
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import pickle
@@ -22,6 +23,7 @@ from ordercast.replicated.effects import Changed, Reason, Standing
 from ordercast.replicated.machine import Origin
 from ordercast.replicated.replica import Replica
 from ordercast.replicated.structures.base import Structure
+from ordercast.replicated.structures.claims import Exclusive, Held
 from ordercast.replicated.voice import ComponentVoice
 from ordercast.sim.users import User, structure_of, user_of
 from ordercast.trace import replica_records as records
@@ -49,6 +51,7 @@ class Recorder:
         self._calls = 0
         self._picture: tuple[Instant, Lineage | None, int] | None = None  # loaded, and not recorded yet
         self._holder = b""
+        self._held: Held | None = None  # as it was granted last
 
     def attach(self, replica: Replica[Any]) -> None:
         self._replica = replica
@@ -108,8 +111,30 @@ class Recorder:
         self._be_begun()
         if changed.reason is Reason.CUT_OFF:
             self.write(records.StreamCut(now(), self.life))
+            self.write(records.StreamBack(now(), self.life))  # who leaves here is over soon
         count = self.count + sum(map(count_of, self._core.unapplied()))
         self.write(self._voice.record(now(), self.life, None, self._core.era, changed, count))
+
+    def lost(self, why: str) -> None:
+        """The member has lost its stream: by its own word, whether or not the replica has noticed."""
+        if self._file >= 0:
+            self.write(records.StreamCut(now(), self.life))
+            asyncio.get_running_loop().call_soon(self.say_belief)
+
+    def say_belief(self) -> None:
+        """What the application would be told now."""
+        self._note_grant()
+        holds = self._held is not None and self._held.is_held
+        self.write(records.Believed(now(), self.life, self._replica.age.is_current, holds))
+
+    def _note_grant(self) -> None:
+        structure = self.structure
+        if not isinstance(structure, Exclusive) or structure.grant is None:
+            return
+        grant = structure.grant
+        is_new = self._held is None or grant.token > self._held.token
+        if grant.claim.owner == self._replica.me and is_new and self._replica.is_in_group:
+            self._held = Held(structure, grant.claim, grant.token, self._replica)
 
     # What is asked
 
@@ -129,6 +154,7 @@ class Recorder:
         self.write(records.Refused(now(), self.life, number, is_certain))
 
     def look(self, question: bytes) -> None:
+        self.say_belief()
         answer = self.user.answer(question)
         self.write(records.Looked(now(), self.life, self._core.lineage, self.count, question, answer))
 

@@ -24,6 +24,7 @@ from ordercast.replicated.replica import NotPrimary, Replica, ReplicaEnded
 from ordercast.replicated.structures.counter import ADD
 from ordercast.replicated.structures.dictionary import COMPARE, SET, Dictionary
 from ordercast.replicated.structures.fields import I64, optional_bytes, value_bytes
+from ordercast.replicated.transfer import Patience
 from ordercast.replicated.watching import Watched
 from ordercast.stream.member import Member
 from rig.replica_recorder import Recorder
@@ -32,6 +33,7 @@ from rig.worker import Order, protected, tell
 KINDS = ("dictionary", "counter", "lock")
 KEYS = 16
 RETRY_S = 0.05
+SILENCE_S = 1.0  # shorter than the longest pause of a replica: some are excluded by the others
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,15 @@ class Used:
         voices = tuple(f"r@n{number}" for number in range(1, task.nodes + 1))
         self.recorder = Recorder(kind, Path(task.folder), voices)
         self.replica: Replica[Any] = Replica(
-            member, kind, self.recorder.structure, quorum=Majority(dict.fromkeys(voices, 1)), host=task.host
+            member,
+            kind,
+            self.recorder.structure,
+            quorum=Majority(dict.fromkeys(voices, 1)),
+            host=task.host,
+            patience=Patience(silence_s=SILENCE_S),
         )
         self.recorder.attach(self.replica)
+        member.on_loss(self.recorder.lost)
         self.remembers = False
         self.is_stopping = asyncio.Event()
         self.is_over = asyncio.Event()
@@ -76,7 +84,7 @@ class Used:
             return
         self.recorder.changed(event)
         is_current = event.is_primary and event.standing is Standing.HOLDER
-        remembers = is_current or (self.remembers and event.reason is not Reason.CUT_OFF)
+        remembers = is_current or (self.remembers and event.reason not in (Reason.CUT_OFF, Reason.LOST))
         if remembers != self.remembers:
             self.remembers = remembers
             tell("remembers", kind=self.recorder.kind, so=remembers)

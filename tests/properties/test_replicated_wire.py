@@ -18,7 +18,10 @@ from ordercast.replicated.quorum import Electorate, Life
 from ordercast.replicated.sessions import Outcome, Session, Sessions
 from ordercast.replicated.track import DIGEST_SIZE, Held, Rank
 from ordercast.replicated.wire import (
+    Ask,
     Command,
+    Exclude,
+    Here,
     Loaded,
     Loading,
     Preface,
@@ -27,7 +30,10 @@ from ordercast.replicated.wire import (
     decode,
     decode_command,
     decode_preface,
+    encode_ask,
     encode_command,
+    encode_exclude,
+    encode_here,
     encode_loaded,
     encode_preface,
     encode_state,
@@ -51,6 +57,7 @@ electorates = st.builds(Electorate, points, st.lists(lives, max_size=4).map(tupl
 states = st.builds(
     State,
     views,
+    u32,
     u32,
     st.booleans(),
     u64,
@@ -102,6 +109,17 @@ def test_a_united_survives(united: United) -> None:
     assert decode(encode_united(united)) == united
 
 
+@given(st.builds(Exclude, views, u32, st.lists(names, max_size=5).map(tuple)))
+def test_an_exclude_survives(exclude: Exclude) -> None:
+    assert decode(encode_exclude(exclude)) == exclude
+
+
+@given(views, u32)
+def test_an_ask_and_its_answer_survive(view: ViewId, number: int) -> None:
+    assert decode(encode_ask(Ask(view, number))) == Ask(view, number)
+    assert decode(encode_here(Here(view, number))) == Here(view, number)
+
+
 @given(prefaces)
 def test_a_preface_survives(preface: Preface) -> None:
     found = decode_preface(encode_preface(preface))
@@ -123,7 +141,7 @@ def _read(decoder: Callable[[bytes], object], data: bytes) -> None:
 def test_any_bytes_raise_nothing_else(data: bytes) -> None:
     for decoder in (decode, decode_command, decode_preface):
         _read(decoder, data)
-    for kind in (1, 2, 3):
+    for kind in range(10):
         _read(decode, bytes((kind,)) + data)
 
 

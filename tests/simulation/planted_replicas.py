@@ -31,6 +31,7 @@ from ordercast.replicated.pictures import Pictures
 from ordercast.replicated.quorum import Electorate, LastMajority, Life, Majority, Rule
 from ordercast.replicated.requests import Requests
 from ordercast.replicated.sessions import Sessions
+from ordercast.replicated.structures import claims
 from ordercast.replicated.structures.base import Owned, Owner
 from ordercast.replicated.structures.claims import Exclusive, Grant
 from ordercast.replicated.told import Counted, Told
@@ -45,6 +46,7 @@ from ordercast.sim.run import Result, simulate
 from ordercast.sim.station import Client, Station
 from ordercast.sim.swarm import hostile_replica_options
 
+from .planted_silence import excluded_alone, excluded_believes, excluded_counts
 from .replica_scenes import (
     AbandonedByItsCaller,
     BoundByAttempt,
@@ -58,12 +60,19 @@ from .replica_scenes import (
 Plant = Callable[[pytest.MonkeyPatch], None]
 
 
+def talkative(seed: int) -> SimOptions:
+    """Hostile runs in which nobody is silent, nor waited for in vain."""
+    return replace(
+        hostile_replica_options(seed), replica_hangs=0, silent_members=0, replica_patience_ns=10_000 * MILLISECOND
+    )
+
+
 @dataclass(frozen=True)
 class PlantedFault:
     name: str
     plant: Plant
     broken: frozenset[Promise]  # any of these must be found INVALID
-    options: Callable[[int], SimOptions] = hostile_replica_options
+    options: Callable[[int], SimOptions] = talkative
     scene: type[ReplicaScene] | None = None  # instead of options
     first: int = 0  # the seed to begin with
     runs: int = 20  # caught within this many
@@ -294,13 +303,37 @@ def _old_token(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Exclusive, "drop", wrong)
 
 
+def _loss_is_noticed_late(patch: pytest.MonkeyPatch) -> None:
+    """A replica whose connection broke goes on with what it knew, until it has another one."""
+    right = Core.cut_off
+
+    def wrong(self: Core, name: str) -> list[Effect]:
+        before = self._component
+        effects = right(self, name)
+        self._component = before
+        return effects
+
+    patch.setattr(Core, "cut_off", wrong)
+
+
+def _held_until_told(patch: pytest.MonkeyPatch) -> None:
+    """A lock counts as held as long as the copy here says so, whatever has become of the connection."""
+    patch.setattr(claims.Held, "is_held", property(lambda self: self._machine.token_of(self.claim) == self.token))
+
+
+def silences(seed: int) -> SimOptions:
+    """Hostile runs in which replicas hang, with little patience."""
+    options = hostile_replica_options(seed)
+    return replace(options, replica_hangs=20, replica_patience_ns=8 * MILLISECOND, replica_weights=(1,) * options.nodes)
+
+
 def locks(seed: int) -> SimOptions:
     """Hostile runs with a lock."""
-    return replace(hostile_replica_options(seed), structure="lock")
+    return replace(talkative(seed), structure="lock")
 
 
 def queues(seed: int) -> SimOptions:
-    return replace(hostile_replica_options(seed), structure="queue")
+    return replace(talkative(seed), structure="queue")
 
 
 def _pending_kept(patch: pytest.MonkeyPatch) -> None:
@@ -372,6 +405,7 @@ LOST = frozenset({Promise.DURABILITY, Promise.SAME_COMMANDS, Promise.ONE_PRIMARY
 SAME = frozenset({Promise.SAME_COMMANDS})
 READ = frozenset({Promise.LINEARISABLE, Promise.SAME_COMMANDS, Promise.CONFIRMATIONS})
 LIVE = frozenset({Promise.LIVENESS})
+BELIEF = frozenset({Promise.BELIEFS})
 REFUSED = frozenset({Promise.REFUSALS})
 
 PLANTED = (
@@ -406,6 +440,11 @@ PLANTED = (
     PlantedFault("the results of a batch come backwards", _batch_backwards, READ, queues),
     PlantedFault("a picture is counted when it is sent", _counted_at_the_end, SAME),
     PlantedFault("a lock changes hands with the old token", _old_token, frozenset({Promise.EXCLUSIVE}), locks),
+    PlantedFault("each excludes the silent for itself", excluded_alone, LOST | LIVE, silences, runs=10),
+    PlantedFault("who is excluded believes itself current", excluded_believes, LOST | BELIEF, silences, runs=20),
+    PlantedFault("who is excluded has a vote", excluded_counts, LOST, silences, runs=20),
+    PlantedFault("a broken connection is noticed late", _loss_is_noticed_late, BELIEF),
+    PlantedFault("a lock is held by one who was cut off", _held_until_told, BELIEF, locks),
     PlantedFault("pictures are kept for ever", _never_released, LIVE),
     PlantedFault("nothing is sent again", _never_sent_again, LIVE),
 )

@@ -54,6 +54,10 @@ class Ledger:
             raise Broken(f"{core.me.name} was to keep {sorted(lost)}, which were confirmed, and has no place for them")
         self._had[core.me.life] = Possession(core.lineage, core.term, words)
 
+    def forgive(self, core: Core) -> None:
+        """What this replica had may be replaced."""
+        self._had.pop(core.me.life, None)
+
     def _must_stay(self, word: bytes, had: Possession) -> bool:
         where = self.first.get(word, {})
         if self.goes_on:
@@ -61,11 +65,13 @@ class Ledger:
         term = where.get(had.lineage)
         return term is not None and had.term is not None and term <= had.term
 
-    def changed(self, core: Core, component: object, changed: Changed) -> None:
+    def changed(self, core: Core, changed: Changed) -> None:
         """A term is that of one component, and who is in one is only in later ones after it."""
         if not changed.is_primary or changed.standing is not Standing.HOLDER or changed.term is None:
             return
-        if self.components.setdefault(changed.term, component) is not component:
+        assert core._component is not None
+        component = core._component.view.id, core._component.round
+        if self.components.setdefault(changed.term, component) != component:
             raise Broken(f"two components of term {changed.term}")
         if changed.term < self._terms.get(core.me.life, changed.term):
             raise Broken(f"{core.me.name} is in a component of {changed.term} after a later one")

@@ -3,14 +3,16 @@
 The model has what extended virtual synchrony promises and nothing more: one order in each view; who has delivered a
 message before the signal can rely on all members of the view; those who go on together deliver the same after it; who
 is cut off misses what follows. Views rise, but for those of daemons that lost their memory. Everything else is drawn:
-who delivers when, who is with whom, who dies, whose connection breaks, and when a picture comes. At the end all is
-healed, and everybody must have everything.
+who delivers when, who is with whom, who dies, whose connection breaks, who hangs (what comes for it waits, and it says
+nothing), who has no patience with the others, and when a picture comes. At the end all is healed but those who hang,
+without whom the others must get on; then these wake up, and everybody must have everything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from random import Random
 
@@ -45,6 +47,7 @@ SLICE_SIZE = 1200  # bytes that are applied at once: two words
 
 
 Sequenced = tuple[int, list[bytes]]  # the place of the last word, and all of them
+Happening = Callable[[Core], list[Effect]]
 
 
 def are_one(one: list[bytes], other: list[bytes]) -> bool:
@@ -73,7 +76,16 @@ class Replica:
     fetch: Fetch | None = None
     waiting: dict[int, bytes] = field(default_factory=dict)  # that it submitted, by request
     is_behind: bool = False  # it was told to go on applying
+    is_hung: bool = False
+    backlog: list[Happening] = field(default_factory=list)  # what has come for one that hangs
     had: set[bytes] = field(default_factory=set)  # words that were in its state
+    lineage: Lineage | None = None  # of its state
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """It knows in which view it is: who hangs, or wakes up, may still believe in an old one."""
+        component = self.core._component
+        return self.room is not None and component is not None and component.view.id == self.room.view
 
     def check_memory(self) -> None:
         """What was applied here is never given up (but it may have to be applied again, to another's state)."""
@@ -85,8 +97,16 @@ class Replica:
         self.had = set(self.machine.words)
 
 
+def _came(sender: str, payload: bytes, core: Core) -> list[Effect]:
+    return core.on_messages(sender, [payload])
+
+
+def _viewed(view: View, core: Core) -> list[Effect]:
+    return core.on_view(view)
+
+
 class Schedule:
-    def __init__(self, seed: int, rule: Rule, names: Sequence[str]) -> None:
+    def __init__(self, seed: int, rule: Rule, names: Sequence[str], *, hangs: bool = True) -> None:
         self.rng = Random(seed)
         self.rule = rule
         self.names = tuple(names)
@@ -102,6 +122,8 @@ class Schedule:
         self._views, self._lives, self._words = count(1), count(1), count(1)
         self._memory = Random(f"memory {seed}")  # of its own: where daemons remember, it changes nothing
         self._forgets = self._memory.choice((0.0, 0.3, 0.9))  # the chance that who is cut off comes to such a daemon
+        self._silence = Random(f"silence {seed}")
+        self._hangs = self._silence.choice((0.0, 0.01, 0.05)) if hangs else 0.0  # the chance that one does, in a step
         self._rings = dict.fromkeys(self.names, 0)  # by replica, the last ring that its daemon knows
 
     # The group
@@ -144,9 +166,10 @@ class Schedule:
                 self._end_room(self.alive[name], room, group, [room.order[place] for place in places])
 
     def _end_room(self, replica: Replica, room: Room, group: Sequence[str], rest: Sequence[tuple[str, bytes]]) -> None:
-        self._carry_out(replica, replica.core.on_transition(Transition("g", tuple(group), room.view)))
+        transition = Transition("g", tuple(group), room.view)
+        self._happen(replica, lambda core: core.on_transition(transition))
         for sender, payload in rest:
-            self._carry_out(replica, replica.core.on_messages(sender, [payload]))
+            self._happen(replica, partial(_came, sender, payload))
         replica.room = None
 
     def _open(self, group: Sequence[str], waiting: dict[str, list[bytes]]) -> None:
@@ -163,7 +186,7 @@ class Schedule:
             replica = self.alive[name]
             replica.room, room.at[name] = room, 0
             view = View("g", members, (), WhyView.NETWORK, (), room.view)
-            self._carry_out(replica, replica.core.on_view(view))
+            self._happen(replica, partial(_viewed, view))
 
     def deliver(self, replica: Replica, most: int = 1) -> None:
         room = replica.room
@@ -172,10 +195,22 @@ class Schedule:
             room.at[replica.name] += 1
             room.certain = max(room.certain, room.at[replica.name])
             most -= 1
-            self._carry_out(replica, replica.core.on_messages(sender, [payload]))
+            self._happen(replica, partial(_came, sender, payload))
+
+    def _happen(self, replica: Replica, what: Happening) -> None:
+        if replica.is_hung:
+            replica.backlog.append(what)
+        else:
+            self._carry_out(replica, what(replica.core))
+
+    def wake(self, replica: Replica) -> None:
+        replica.is_hung = False
+        backlog, replica.backlog = replica.backlog, []
+        for what in backlog:
+            self._carry_out(replica, what(replica.core))
 
     def go_on(self, replica: Replica) -> None:
-        if replica.is_behind:
+        if replica.is_behind and not replica.is_hung:
             replica.is_behind = False
             self._carry_out(replica, replica.core.go_on())
 
@@ -199,6 +234,8 @@ class Schedule:
         if replica.room is not None:
             replica.room.at.pop(name, None)
             replica.room = None
+        replica.backlog.clear()
+        replica.is_hung = False
         self._carry_out(replica, replica.core.cut_off(name))
         if self._memory.random() < self._forgets:
             self._rings[name] = 0
@@ -211,7 +248,13 @@ class Schedule:
                 self.cut_off(name)
         self._regroup_somehow()
 
+    def lose_patience(self, replica: Replica) -> None:
+        if not replica.is_hung:
+            self._carry_out(replica, replica.core.lose_patience())
+
     def submit(self, replica: Replica) -> None:
+        if replica.is_hung:
+            return
         word = b"%d" % next(self._words)
         number, effects = replica.core.submit(word)
         replica.waiting[number] = word
@@ -220,11 +263,13 @@ class Schedule:
     def transfer(self, replica: Replica) -> None:
         """The picture comes, if a donor that is with it has it."""
         fetch = replica.fetch
-        if fetch is None or replica.room is None:
+        if fetch is None or replica.room is None or replica.is_hung:
             return
         for donor in fetch.donors:
             other = self.alive.get(donor.name)
-            if other is not None and other.core.me.life == donor.life and other.room is replica.room:
+            if other is None or other.is_hung:
+                continue
+            if other.core.me.life == donor.life and other.room is replica.room:
                 picture = other.pictures.get(fetch.point)
                 if picture is not None:
                     replica.fetch = None
@@ -258,8 +303,16 @@ class Schedule:
                 case Spoilt():
                     raise effect.error
         replica.core.check_invariants()
+        self._forgive(replica)
         replica.check_memory()
         self.ledger.look(replica.core, replica.machine.words)
+
+    def _forgive(self, replica: Replica) -> None:
+        """When all who have a voice have lost everything they begin anew, though one without a voice has a state."""
+        if not self.rule.weight(replica.name) and replica.core.lineage != replica.lineage:
+            replica.had.clear()
+            self.ledger.forgive(replica.core)
+        replica.lineage = replica.core.lineage
 
     def _confirmed(self, replica: Replica, confirm: Confirm) -> None:
         word = replica.waiting.pop(confirm.request)
@@ -289,7 +342,7 @@ class Schedule:
 
     def _changed(self, replica: Replica, changed: Changed) -> None:
         self.counts[changed.reason.name] = self.counts.get(changed.reason.name, 0) + 1
-        self.ledger.changed(replica.core, replica.room, changed)
+        self.ledger.changed(replica.core, changed)
         if changed.is_primary and not self.rule.goes_on:
             self._check_alone(replica)
             if changed.reason in (Reason.QUORUM, Reason.LOADED):
@@ -298,7 +351,12 @@ class Schedule:
     def _check_alone(self, replica: Replica) -> None:
         """The network changes for all at once here, so no two rooms are ever primary at a time."""
         for other in self.alive.values():
-            if other.core.is_primary and other.room is not replica.room:
+            if (
+                other.core.is_primary
+                and replica.is_up_to_date
+                and other.is_up_to_date
+                and other.room is not replica.room
+            ):
                 raise Broken(f"two primary components at a time, of {replica.name} and of {other.name}")
 
     def _check_primary(self, replica: Replica, changed: Changed) -> None:
@@ -306,7 +364,8 @@ class Schedule:
             return
         words = replica.machine.words  # it may still have to apply some of them
         for term, (position, sequence) in self.confirmed.get(changed.lineage, {}).items():
-            if term != changed.term and (changed.count < position or not are_one(words, sequence)):
+            is_before = term < changed.term or (term > changed.term and replica.is_up_to_date)
+            if is_before and (changed.count < position or not are_one(words, sequence)):
                 raise Broken(f"{replica.name} is primary with {words}, and {sequence} was confirmed before")
 
     # A whole run
@@ -321,7 +380,22 @@ class Schedule:
             if self._forgets and self._memory.random() < 0.02:
                 self.restart_daemons()
             self._step()
+            self._be_silent()
         self.heal()
+
+    def _be_silent(self) -> None:
+        """Drawn by a generator of its own: where nobody hangs, it changes nothing."""
+        if not self._hangs or not self.alive:
+            return
+        rng, replica = self._silence, self.alive[self._silence.choice(sorted(self.alive))]
+        draw = rng.random()
+        if draw < self._hangs and not replica.is_hung:
+            replica.is_hung = True
+            self.counts["hung"] = self.counts.get("hung", 0) + 1
+        elif draw < 3 * self._hangs and replica.is_hung:
+            self.wake(replica)
+        elif rng.random() < 0.1:
+            self.lose_patience(self.alive[rng.choice(sorted(self.alive))])
 
     def _step(self) -> None:
         rng = self.rng
@@ -360,6 +434,9 @@ class Schedule:
                 self.start(name)
         self.regroup([self.names])
         self.settle()
+        for name in self.names:
+            self.wake(self.alive[name])
+        self.settle()
         if not any(replica.core.is_primary for replica in self.alive.values()):
             self.counts["blocked"] = 1
             return
@@ -377,6 +454,11 @@ class Schedule:
                     self.deliver(self.alive[name], 100)
                     self.transfer(self.alive[name])
                     self.go_on(self.alive[name])
+            if before != self._picture_of_all():
+                continue
+            for _ in range(3):  # to ask who is still there, to give them time, to go on without them
+                for replica in self.alive.values():
+                    self.lose_patience(replica)
             if before == self._picture_of_all():
                 self._check_quiet()
                 return
@@ -385,12 +467,20 @@ class Schedule:
     def _check_quiet(self) -> None:
         for name, replica in self.alive.items():
             room = replica.room
-            if room is not None and len(room.at) == len(room.members) and replica.core.is_deciding:
-                raise Broken(f"{name} waits for a decision, and everybody is there and has said everything")
+            if room is not None and not replica.is_hung and replica.core.round is not None:
+                raise Broken(f"{name} waits for a decision, and nobody says anything more")
 
     def _picture_of_all(self) -> list[object]:
         return [
-            (name, replica.fetch, replica.is_behind, len(replica.machine.words), replica.room and replica.room.at[name])
+            (
+                name,
+                replica.fetch,
+                replica.is_behind,
+                len(replica.machine.words),
+                replica.room and replica.room.at[name],
+                replica.room and len(replica.room.order),
+                len(replica.backlog),
+            )
             for name, replica in sorted(self.alive.items())
         ]
 

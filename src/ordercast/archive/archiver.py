@@ -174,7 +174,7 @@ class Archiver:
     async def _join(self, wanted: Sequence[str]) -> None:
         each = GROUPS_MAX - GROUPS_MAX % 2  # a group and its control group are joined together
         for start in range(0, len(wanted), each):
-            await self._client.join(*wanted[start : start + each])
+            await self._client.meet(*wanted[start : start + each])
 
     def _take(self, piece: Piece) -> None:
         match piece:

@@ -12,7 +12,7 @@ from ordercast.cli.event_text import counted
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import output, write_json
 from ordercast.client.connect import connect
-from ordercast.groups.names import AT, checked_group
+from ordercast.groups.names import AT, RESERVED, checked_group
 from ordercast.model.printable import safe
 
 EXAMPLE = "Example: ordercast groups orders"
@@ -23,19 +23,22 @@ def groups(
         str | None, typer.Argument(metavar="GROUP", help="Whose members are shown; without it, all groups.")
     ] = None,
     at: At = None,
+    show_all: Annotated[
+        bool, typer.Option("--all", help="Also those in which replicas and archivers meet: names with $.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
     """Show the groups of the cluster, or the members of one. A group exists as long as somebody is in it."""
     if group is not None:
         _show_members(checked_group(group), at, as_json)
     else:
-        _show_groups(at, as_json)
+        _show_groups(at, as_json, show_all)
     return 0
 
 
-def _show_groups(at: str | None, as_json: bool) -> None:
+def _show_groups(at: str | None, as_json: bool, show_all: bool) -> None:
     with connect(checked_at(at)) as me:
-        found = me.groups()
+        found = {name: members for name, members in me.groups().items() if show_all or not name.startswith(RESERVED)}
     if as_json:
         write_json({"groups": [{"name": name, "members": members} for name, members in found.items()]})
         return

@@ -143,6 +143,8 @@ class Client(Member):
 
     async def close(self) -> None:
         """What was sent is sent; the others see that this client has disconnected."""
+        if not self._is_closed:
+            self._tell_loss("the client was closed")
         self._is_closed = True
         if self._retrying is not None:
             self._retrying.cancel()
@@ -293,6 +295,7 @@ class Client(Member):
             return
         self._link = None
         self._settled = self.inbox.size
+        self._tell_loss(why)
         if self._tell_lost is not None and not self._is_closed:
             asyncio.get_running_loop().call_soon(self._tell_lost, why)
         if not self._reconnects or self._is_closed:

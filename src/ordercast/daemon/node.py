@@ -77,6 +77,8 @@ class Node(Member):
 
     async def close(self) -> None:
         """Finish what was sent, tell the others, close. The others see a leave of the node, not a failure."""
+        if self.host.is_running:
+            self._tell_loss("the node was closed")
         await self.host.leave()
 
     @property
@@ -146,6 +148,7 @@ class Node(Member):
         self._waiters.confirmed(len(run.payloads), run.ring, run.seq, run.each, run.first)
 
     def on_ended(self, why: str) -> None:
+        self._tell_loss(why)
         error = NodeFailed(why)
         self._waiters.fail(error)
         for accepted in self._pending:

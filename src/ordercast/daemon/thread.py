@@ -50,6 +50,7 @@ class ThreadedNode(Member):
         self._pump: asyncio.Task[None] | None = None
         self._home: asyncio.AbstractEventLoop | None = None
         self._may_go_on: asyncio.Event | None = None  # of the node's loop
+        self.node.on_loss(partial(self._post, self._tell_loss))
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -94,7 +95,7 @@ class ThreadedNode(Member):
             raise UsageError("the node is not running: use it inside `async with`")
 
     async def _ask(self, groups: tuple[str, ...], *, joins: bool) -> None:
-        work = self.node.join(*groups) if joins else self.node.leave(*groups)
+        work = self.node.meet(*groups) if joins else self.node.leave(*groups)
         await asyncio.shield(self._over_there(work))  # or the two would not agree on what was asked for
 
     async def _send(
@@ -132,7 +133,7 @@ class ThreadedNode(Member):
             failure = error
         self._post(self.inbox.close, failure)
 
-    def _post(self, what: Any, *arguments: Piece | Alarm | int | BaseException | None) -> None:
+    def _post(self, what: Any, *arguments: Piece | Alarm | int | str | BaseException | None) -> None:
         assert self._home is not None
         if not self._home.is_closed():
             self._home.call_soon_threadsafe(what, *arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 
 from ordercast.model.errors import UsageError
 
@@ -13,6 +14,50 @@ MEMBERSHIPS_MAX = 10_000  # groups that one client may be in
 AT = "@"
 
 _PLAIN = re.compile(r"[$-?A-~]+")  # printable ASCII from $ on, but @
+
+
+RESERVED = "$"  # names that begin with it are Ordercast's own: whoever joins one says that it is a part of Ordercast
+REPLICAS = "$replica/"  # where the replicas of a state meet
+ARCHIVERS = "$archive/"  # where the archivers of a group meet
+_MEETINGS = (REPLICAS, ARCHIVERS)
+
+
+def meeting_of(state: str) -> str:
+    """The group in which the replicas of a state meet. UsageError says what is wrong with its name."""
+    name = checked_group(state)
+    if len(name) > GROUP_SIZE_MAX - len(REPLICAS):
+        size_max = GROUP_SIZE_MAX - len(REPLICAS)
+        raise UsageError(
+            f"the name {name[:20]!r}… of a replicated state has {len(name)} characters: at most {size_max}"
+        )
+    return REPLICAS + name
+
+
+def is_meeting(name: str) -> bool:
+    """Only its members send there."""
+    return name.startswith(_MEETINGS)
+
+
+def checked_joinable(name: str) -> str:
+    """A group that anybody may join. UsageError says why not."""
+    if not checked_group(name).startswith(RESERVED):
+        return name
+    if name.startswith(REPLICAS):
+        state = name.removeprefix(REPLICAS)
+        why = f"the replicas of {state} meet there: use a Replica of {state} to read it"
+    elif name.startswith(ARCHIVERS):
+        group = name.removeprefix(ARCHIVERS)
+        why = f"the archivers of {group} meet there: join {group}, or run an archiver of it"
+    else:
+        why = f"names that begin with {RESERVED} are Ordercast's own: choose another"
+    raise UsageError(f"the group {name} cannot be joined: {why}")
+
+
+def check_may_send(groups: Iterable[str], joined: Collection[str]) -> None:
+    """Where replicas and archivers meet only they speak. UsageError names the group."""
+    for name in groups:
+        if is_meeting(name) and name not in joined:
+            raise UsageError(f"only its members send to the group {name}: replicas or archivers meet there")
 
 
 def checked_group(name: str) -> str:

@@ -65,6 +65,7 @@ class ReplicaPromise(Enum):
     ONE_PRIMARY = "replicas: one primary component"
     LINEARISABLE = "replicas: linearisable"
     EXCLUSIVE = "replicas: a lock has one holder"
+    BELIEFS = "replicas: none is current without the stream"
     LIVENESS = "replicas: a quorum goes on"
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ordercast.replicated.effects import Changed, Standing
     from ordercast.replicated.machine import Frozen, Origin
     from ordercast.replicated.quorum import EverySide, LastMajority, Majority, Side
-    from ordercast.replicated.replica import NotPrimary, Replica, ReplicaEnded
+    from ordercast.replicated.replica import NotPrimary, Replica, ReplicaEnded, TimedOut
     from ordercast.replicated.structures.barrier import Barrier
     from ordercast.replicated.structures.base import Age, Applied, Caller, Cut, Front, Lost, Reloaded, Structure
     from ordercast.replicated.structures.counter import Counter
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ordercast.replicated.structures.leader import Leader, Leadership
     from ordercast.replicated.structures.lock import Lock
     from ordercast.replicated.structures.queue import Job, Queue, QueueFront
-    from ordercast.replicated.transfer import Progress
+    from ordercast.replicated.transfer import Patience, Progress
 
 _HOMES = {
     "Age": "structures.base",
@@ -50,6 +50,7 @@ _HOMES = {
     "Majority": "quorum",
     "NotPrimary": "replica",
     "Origin": "machine",
+    "Patience": "transfer",
     "Progress": "transfer",
     "Queue": "structures.queue",
     "QueueFront": "structures.queue",
@@ -60,6 +61,7 @@ _HOMES = {
     "Side": "quorum",
     "Standing": "effects",
     "Structure": "structures.base",
+    "TimedOut": "replica",
     "value_bytes": "structures.fields",
 }
 __all__ = [
@@ -86,6 +88,7 @@ __all__ = [
     "Majority",
     "NotPrimary",
     "Origin",
+    "Patience",
     "Progress",
     "Queue",
     "QueueFront",
@@ -96,6 +99,7 @@ __all__ = [
     "Side",
     "Standing",
     "Structure",
+    "TimedOut",
     "value_bytes",
 ]
 

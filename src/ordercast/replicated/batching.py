@@ -163,10 +163,16 @@ class Batches:
                 is_new = self.add(command, future) or is_new
         return is_new
 
-    def fail(self, error: BaseException) -> None:
+    def is_queued(self, future: object) -> bool:
+        """There was no room for it so far: nothing of it was sent."""
+        return any(each is future for _, each in self._queue)
+
+    def fail(self, error: BaseException, unsent: BaseException) -> None:
+        """`unsent`: for those who have sent nothing."""
         queued = Batch([], [future for _, future in self._queue])
-        for batch in (self.next, *self.underway.values(), queued):
-            batch.fail(error)
+        failures = [(batch, error) for batch in self.underway.values()] + [(self.next, unsent), (queued, unsent)]
+        for batch, failure in failures:
+            batch.fail(failure)
             for future in batch.waiting:
                 if future is not None and future.done() and not future.cancelled():
                     future.exception()  # seen: who waits for it gets it anyway

@@ -1,4 +1,13 @@
-"""One view of the group: what its members said, what was decided of it, and who has the state by now."""
+"""One view of the group: what its members said, what was decided of it, and who has the state by now.
+
+Members say what they have in rounds. In every round each speaks once, and a round ends when all have spoken but those
+who are excluded: a member says in the order that others are silent, and whoever of them has not been heard before that
+place is excluded, at everybody alike. It has no part in what is decided. Whoever was only slow speaks later: at the
+place of its word a new round begins, with it.
+
+Where sides are being united all wait for each other, too, and it may take long. So they ask who is still there, and
+whoever does not answer is excluded in the same way: a new round begins without it.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +20,18 @@ from ordercast.replicated.effects import Donor, Point, Reason
 from ordercast.replicated.quorum import Electorate, Life
 from ordercast.replicated.sides import uniter_of
 from ordercast.replicated.track import Held
-from ordercast.replicated.wire import Loaded, State, United
+from ordercast.replicated.wire import Ask, Exclude, Here, Loaded, State, United
 
 
 @dataclass(slots=True)
 class Component:
     view: View
     era: int = 0
-    is_asked_again: bool = False  # all take up this era, and say once more what they have
+    round: int = 0
+    excluded: set[str] = field(default_factory=set)  # they have not spoken, and are waited for no more
+    is_left_out: bool = False  # the others have decided without this replica
+    answered: set[str] | None = None  # who has, since it was asked who is still there; None: nobody has asked
+    patience: int = 0  # how often this replica has lost it, since then
     states: dict[str, State] = field(default_factory=dict)
     pending: list[Held] = field(default_factory=list)  # commands that came before the decision
     decision: Decision | None = None
@@ -36,12 +49,27 @@ class Component:
 
     @property
     def is_complete(self) -> bool:
-        return len(self.states) == len(self.view.members)
+        return len(self.states) + len(self.excluded) == len(self.view.members)
 
     @property
-    def is_settled(self) -> bool:
-        """It is decided, and nobody can be loaded in it any more: it stays what it is."""
-        return self.decision is not None and len(self.holders) in (0, len(self.view.members))
+    def is_open(self) -> bool:
+        """A round is under way."""
+        return self.decision is None and not self.is_left_out
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Who has not spoken in the round that is under way, or while sides are united has not answered."""
+        if self.is_uniting:
+            return () if self.answered is None else tuple(sorted(self.states.keys() - self.answered))
+        if not self.is_open:
+            return ()
+        return tuple(name for name in self.view.members if name not in self.states and name not in self.excluded)
+
+    def is_settled_for(self, name: str) -> bool:
+        """Nothing can be decided of this member any more that it would have to hear of: what was decided stays what it
+        is, for nobody can be loaded any more; or the others decide without it."""
+        is_decided = self.decision is not None and len(self.holders) in (0, len(self.states))
+        return is_decided or name in self.excluded
 
     @property
     def refuses(self) -> bool:
@@ -50,21 +78,34 @@ class Component:
 
     @property
     def may_be_forced(self) -> bool:
-        return self.refuses and bool(self.holders)
+        return self.refuses
 
     @property
     def is_live(self) -> bool:
         """Commands are applied at delivery."""
         return self.is_primary and not self.is_signalled
 
-    def add(self, sender: str, state: State) -> None:
-        is_late = self.is_asked_again and (state.behind or state.era != self.era)
-        if sender in self.view.members and state.view == self.view.id and not is_late:
-            self.states.setdefault(sender, state)
+    def is_of_round(self, message: State | Exclude | Ask | Here) -> bool:
+        return message.view == self.view.id and message.round == self.round
 
     def ask_again(self, era: int) -> None:
-        self.era, self.is_asked_again = era, True
+        """In this era, which all take up."""
+        self.era, self.round = era, self.round + 1
         self.states.clear()
+
+    def begun_again(self, era: int, excluded: set[str]) -> Component:
+        """A new round without these. Nothing of the last one counts."""
+        return Component(self.view, era, self.round + 1, excluded, is_signalled=self.is_signalled)
+
+    def silent(self, sender: str, exclude: Exclude) -> set[str]:
+        """Whom this excludes: those whom it names and who are awaited. Only who has spoken may say it."""
+        if not self.is_of_round(exclude) or sender not in self.states:
+            return set()
+        return set(self.awaited).intersection(exclude.names)
+
+    def exclude(self, names: set[str]) -> None:
+        self.excluded |= names
+        self.pending = [held for held in self.pending if held.name not in names]
 
     def admits(self, sender: str, loaded: Loaded) -> bool:
         """It is news of this view: one who lacked the state has it."""

@@ -5,7 +5,8 @@ Inputs: the events of one group in order (`on_view`, `on_transition`, `on_messag
 be asked about it is in `facts.py`; what goes between replicas to load one is in `exchange.py`.
 
 At every view all members say what they have (once more if views were numbered anew, `eras.py`). When all have been
-heard, everybody decides alike (`decision.py`):
+heard but those who are silent for long, and are excluded at a place in the order (`component.py`), everybody decides
+alike (`decision.py`):
 
     primary, before the signal    what is held is applied, then what came in this view; commands are applied and
                                   confirmed as they come. Safe delivery: all members get them, or end
@@ -43,14 +44,20 @@ from ordercast.replicated.track import Held, MemoryTail, Tails, Track
 from ordercast.replicated.uniting import Uniter
 from ordercast.replicated.wire import (
     ADDRESS_SIZE_MAX,
+    Ask,
+    Exclude,
     Force,
+    Here,
     Loaded,
     Message,
     State,
     United,
     decode,
     decode_command,
+    encode_ask,
+    encode_exclude,
     encode_force,
+    encode_here,
     encode_loaded,
     encode_state,
     is_command,
@@ -77,8 +84,7 @@ class Core(Facts):
             raise UsageError(f"an address of {len(address)} bytes is too long: at most {ADDRESS_SIZE_MAX}")
         if rule.goes_on and not isinstance(machine, Unites):
             raise UsageError("a state of which every side goes on must have a way to unite them: unite()")
-        super().__init__(Life(name, life, 0), machine, outstanding_max, tails)
-        self._rule = rule
+        super().__init__(Life(name, life, 0), machine, rule, outstanding_max, tails)
         self._address = address
         self._founding = founding
         self._slice_size = slice_size
@@ -87,21 +93,26 @@ class Core(Facts):
     # The group's events
 
     def on_view(self, view: View) -> list[Effect]:
-        """Whatever was not decided of the view before never will be."""
         effects: list[Effect] = []
-        self._uniter.stop(effects)
-        self._exchange.on_view()
-        is_behind = self._calendar.enter(view.id)
-        self._component = Component(view, self.era)
-        self._requests.state_is_sent()
-        self._say_state(view, effects, is_behind=is_behind)
-        effects.append(self._changed(Reason.VIEW))
+        self._open(Component(view, self.era), Reason.VIEW, effects)
         return effects
 
-    def _say_state(self, view: View, effects: list[Effect], *, is_behind: bool) -> None:
-        founding = self._founding and not self._copy.is_spoilt
-        state = self._state(view, behind=is_behind, founding=founding, address=self._address)
-        effects.append(Send((encode_state(state),)))
+    def _open(self, component: Component, reason: Reason, effects: list[Effect]) -> None:
+        """Whatever was not decided before never will be."""
+        self._uniter.stop(effects)
+        self._exchange.on_view()
+        is_behind = self._calendar.enter(component.view.id)
+        self._component = component
+        self._requests.state_is_sent()
+        self._say_state(component, effects, is_behind=is_behind)
+        effects.append(self._changed(reason))
+
+    def _say_state(self, component: Component, effects: list[Effect], *, is_behind: bool) -> None:
+        """After the signal nobody would hear it in this view."""
+        if not component.is_signalled:
+            founding = self._founding and not self._copy.is_spoilt
+            state = self._state(component, behind=is_behind, founding=founding, address=self._address)
+            effects.append(Send((encode_state(state),)))
 
     def on_transition(self, transition: Transition) -> list[Effect]:
         component = self._component
@@ -112,12 +123,16 @@ class Core(Facts):
         return [self._changed(Reason.SIGNAL)] if was_live else []
 
     def on_messages(self, sender: str, payloads: Iterable[bytes]) -> list[Effect]:
-        """Messages in a row from one sender to the group. Bytes that cannot be read are counted and ignored."""
+        """Messages in a row from one sender to the group. What comes from one who is no member is counted and ignored,
+        and so are bytes that cannot be read."""
         effects: list[Effect] = []
         for payload in payloads:
             component = self._component
             if component is None:
                 continue  # not in the group, by its own word
+            if sender not in component.view.members:
+                self.foreign += 1
+                continue
             try:
                 if is_command(payload):
                     self._on_command(component, Held(sender, payload), effects)
@@ -127,16 +142,17 @@ class Core(Facts):
                 self.malformed += 1
         return effects
 
-    def cut_off(self, name: str) -> list[Effect]:
-        """The stream has a gap (Left, Reconnected, Dropped): what comes next is a View of a new membership, under this
-        name. The state stays, but has no vote before it is loaded again; what waits is sent again by and by."""
+    def cut_off(self, name: str, reason: Reason = Reason.CUT_OFF) -> list[Effect]:
+        """The stream has a gap (Left, Reconnected, Dropped), or has ended: what comes next, if anything, is a View of a
+        new membership, under this name. The state stays, but has no vote before it is loaded again; what waits is sent
+        again by and by."""
         effects: list[Effect] = []
         self._exchange.cut_off(effects)
         self._uniter.stop(effects)
         component, self._component = self._component, None
         self.me = Life(name, self.me.life, self.me.stint + 1)
-        self._copy.cut_off(is_settled=component is None or component.is_settled)
-        return [*effects, self._changed(Reason.CUT_OFF)]
+        self._copy.cut_off(is_settled=component is None or component.is_settled_for(self.me.name))
+        return [*effects, self._changed(reason)]
 
     # The application
 
@@ -151,12 +167,28 @@ class Core(Facts):
         return self._submit(b"", is_noop=True)
 
     def force(self) -> list[Effect]:
-        """Go on without a quorum, with the best state that is here, at whatever loss: for operators who know that those
-        who are missing will never come back with what they had. Does nothing where there is a primary component."""
+        """Go on without a quorum, with the best state that is here, or the empty one if nobody has any, at whatever
+        loss: for operators who know that those who are missing will never come back with what they had. Does nothing
+        where there is a primary component."""
         component = self._component
         if component is None or not component.may_be_forced:
             return []
         return [Send((encode_force(Force(component.view.id)),))]
+
+    def lose_patience(self) -> list[Effect]:
+        """The driver has waited long enough for those who have not said what they have, or not answered: the others go
+        on without them. While sides are united it is asked first who is still there. Does nothing when nobody is
+        waited for."""
+        component = self._component
+        if component is None or component.is_signalled or self.me.name not in component.states:
+            return []  # the next view comes anyway; or it is this replica whose word is not even out yet
+        view, number, awaited = component.view.id, component.round, component.awaited
+        component.patience += 1
+        if component.is_uniting and component.answered is not None and component.patience < 2:
+            return []  # who is asked has a whole time to answer
+        if component.is_uniting and not awaited:
+            return [Send((encode_ask(Ask(view, number)),))]
+        return [Send((encode_exclude(Exclude(view, number, awaited)),))] if awaited else []
 
     def send_again(self) -> list[Effect]:
         """The driver is not sure that what was sent went out: all that waits for an answer is sent once more."""
@@ -208,8 +240,8 @@ class Core(Facts):
 
     def _on_command(self, component: Component, held: Held, effects: list[Effect]) -> None:
         command = decode_command(held.payload)
-        if held.name not in component.view.members:
-            return  # who has gone: its state may not be here, and its command speaks of what is in it
+        if held.name in component.excluded or self.me.name in component.excluded:
+            return  # its state is not here, and its command speaks of what is in it
         if component.decision is None or component.is_uniting:
             component.pending.append(held)
         elif component.is_primary:
@@ -219,18 +251,45 @@ class Core(Facts):
 
     def _on_message(self, component: Component, sender: str, message: Message, effects: list[Effect]) -> None:
         match message:
-            case State() if component.decision is None:
-                component.add(sender, message)
-                if component.is_complete:
-                    self._end_round(component, effects)
+            case State() if component.is_of_round(message):
+                self._on_state(component, sender, message, effects)
+            case Exclude() if silent := component.silent(sender, message):
+                self._on_exclude(component, silent, effects)
+            case Ask() if component.is_uniting and component.is_of_round(message) and sender in component.states:
+                component.answered, component.patience = set(), 0
+                effects.append(Send((encode_here(Here(message.view, message.round)),)))
+            case Here() if component.answered is not None and component.is_of_round(message):
+                component.answered.add(sender)
             case Loaded() if component.admits(sender, message):
                 self._on_loaded(component, sender, effects)
             case United() if component.admits_united(sender, message):
                 self._on_united(component, message, effects)
-            case Force() if component.may_be_forced and message.view == component.view.id:
+            case Force() if (
+                component.may_be_forced and message.view == component.view.id and sender in component.states
+            ):
                 self._on_force(component, effects)
             case _:
                 pass  # it came too late, or is not for this view
+
+    def _on_state(self, component: Component, sender: str, state: State, effects: list[Effect]) -> None:
+        if sender in component.excluded:
+            self._open(component.begun_again(self.era, component.excluded - {sender}), Reason.SPOKEN, effects)
+        elif component.is_open:
+            component.states.setdefault(sender, state)
+            if component.is_complete:
+                self._end_round(component, effects)
+
+    def _on_exclude(self, component: Component, silent: set[str], effects: list[Effect]) -> None:
+        if component.is_uniting:
+            reason = Reason.EXCLUDED if self.me.name in silent else Reason.WITHOUT
+            self._open(component.begun_again(self.era, component.excluded | silent), reason, effects)
+            return
+        component.exclude(silent)
+        if self.me.name in silent:
+            component.pending.clear()
+            effects.append(self._changed(Reason.EXCLUDED))
+        if component.is_complete:
+            self._end_round(component, effects)
 
     def _on_loaded(self, component: Component, sender: str, effects: list[Effect]) -> None:
         """One more has the state, at everybody from the same place in the order on."""
@@ -257,9 +316,15 @@ class Core(Facts):
             self._take_up(component, decision, effects)
 
     def _on_force(self, component: Component, effects: list[Effect]) -> None:
-        """It is another sequence from here on: whoever comes with more of the old one has something else."""
+        """It is another sequence from here on: whoever comes with more of the old one has something else. Where nobody
+        has a state all who are here begin with the empty one."""
         component.is_primary = True
         component.step += 1
+        if not component.holders:
+            component.holders = set(component.states)
+            component.has_best = not self._copy.is_spoilt
+            if component.has_best:
+                self._copy.begin(Track(Lineage(component.term, 1), component.term))
         track = self._track(component)
         if track is not None:
             track.lineage = Lineage(component.term, 1)  # 0 is a beginning, which may turn out to have failed
@@ -345,15 +410,19 @@ class Core(Facts):
     # The decision
 
     def _end_round(self, component: Component, effects: list[Effect]) -> None:
-        era = era_to_take_up(component.states.values())
-        if era is None:
+        """Who is excluded follows what the others do, and takes no part in it: it has its own era, and no decision."""
+        era, is_excluded = era_to_take_up(component.states.values()), self.me.name in component.excluded
+        if era is None and is_excluded:
+            component.is_left_out = True
+        elif era is None:
             self._decide(component, effects)
-            return
-        self._calendar.take_up(era, component.view.id)
-        component.ask_again(era)
-        if not component.is_signalled:
-            self._say_state(component.view, effects, is_behind=False)
-            effects.append(self._changed(Reason.ERA))
+        else:
+            if not is_excluded:
+                self._calendar.take_up(era, component.view.id)
+            component.ask_again(era)
+            self._say_state(component, effects, is_behind=is_excluded)
+            if not component.is_signalled:
+                effects.append(self._changed(Reason.ERA))
 
     def _decide(self, component: Component, effects: list[Effect]) -> None:
         decision = decide(component.term, component.states, self._rule)

@@ -28,6 +28,10 @@ class Listener(Protocol):
     def on_view(self, view: View) -> None: ...
     def on_transition(self, transition: Transition) -> None: ...
     def on_messages(self, batch: Batch) -> None: ...
+    def on_lost(self, why: str) -> None:
+        """Told at once, ahead of what is in the stream: the connection broke, or the member has ended. What the stream
+        still has is of a membership that is over, and is not handed over."""
+
     def on_cut_off(self, name: str | None) -> None:
         """The member has left, or (with its name from now on) was out of the group: then a new view follows."""
 
@@ -44,11 +48,15 @@ class Dispatcher:
         self._listeners: dict[str, Listener] = {}
         self._queue: GroupQueue | None = None  # what came for their groups
         self._reading: asyncio.Task[None] | None = None
+        self._losses = 0  # of which the stream has not told yet
+        member.on_loss(self._lost)
 
     @classmethod
     def of(cls, member: Member) -> Dispatcher:
         """The member's own."""
-        return _DISPATCHERS.setdefault(member, cls(member))
+        if member not in _DISPATCHERS:
+            _DISPATCHERS[member] = cls(member)
+        return _DISPATCHERS[member]
 
     def add(self, group: str, listener: Listener) -> None:
         if group in self._listeners:
@@ -91,7 +99,16 @@ class Dispatcher:
         for listener in list(self._listeners.values()):
             listener.on_ended(error)
 
+    def _lost(self, why: str) -> None:
+        self._losses += 1
+        for listener in list(self._listeners.values()):
+            listener.on_lost(why)
+
     def _hand_over(self, piece: Piece) -> None:
+        if isinstance(piece, Reconnected):
+            self._losses = max(0, self._losses - 1)
+        if self._losses:
+            return
         if isinstance(piece, Dropped):
             raise UsageError('messages were dropped, and a replica needs them all: connect with slow="wait"')
         for listener in self._concerned(piece):

@@ -41,6 +41,9 @@ class Reason(Enum):
     """Why what is known of the primary component changed."""
 
     VIEW = "a new view: who has which state is being asked"
+    SPOKEN = "one who was silent has said what it has: all are asked once more"
+    WITHOUT = "one who was to be united with does not answer, and is left out: all others are asked once more"
+    EXCLUDED = "the others have waited long enough for this replica's word, and go on without it until it comes"
     ERA = "not all are in one era, since a daemon lost its memory: who has which state is asked once more"
     BOOTSTRAP = "nobody had a state, and all who must be here were: the empty state is the first"
     QUORUM = "those who have the best state are a quorum"
@@ -54,6 +57,7 @@ class Reason(Enum):
     UNITED = "the sides were united: all who were on them are being loaded"
     SIGNAL = "the view is ending: nothing is applied before the next one is decided"
     CUT_OFF = "this replica is not in the group"
+    LOST = "the connection to the group is lost: the copy here may be old, and nothing is confirmed until it is back"
 
 
 class Donor(NamedTuple):
@@ -127,6 +131,36 @@ class Changed:
     count: int  # commands applied here, with those that a primary component still has to apply
     reason: Reason
     lineage: Lineage | None  # of the state here
+    missing: tuple[str, ...] = ()  # for whom is waited: to say what they have, for a quorum, or for a beginning
+    needed: tuple[str, ...] = ()  # all who must be there at a beginning, while nobody has a state
+    excluded: tuple[str, ...] = ()  # members that are silent: what is decided is decided without them
+    round: int = 0  # of the view, in which members say what they have
+    note: str = ""  # what the driver knows beside it
+
+    @property
+    def sentence(self) -> str:
+        """The reason, with the names of those for whom is waited, and what can be done."""
+        match self.reason:
+            case Reason.NO_STATE:
+                waited = ", ".join(map(self._absence, self.missing))
+                text = (
+                    f"nobody has a state; waiting for {waited}: all who must be there at a beginning are "
+                    f"{', '.join(self.needed)}; force() begins without"
+                )
+            case Reason.NO_QUORUM if self.missing:
+                text = (
+                    f"{self.reason.value}; waiting for {', '.join(self.missing)}; force() goes on without, and gives "
+                    "up what only they have"
+                )
+            case Reason.VIEW | Reason.ERA | Reason.SPOKEN | Reason.WITHOUT if self.missing:
+                text = f"{self.reason.value}; not heard yet: {', '.join(self.missing)}"
+            case _:
+                text = self.reason.value
+        silent = f"; silent, and left out: {', '.join(self.excluded)}" if self.excluded else ""
+        return f"{text}{silent}{f'; {self.note}' if self.note else ''}"
+
+    def _absence(self, name: str) -> str:
+        return f"{name} (it is here, but not in its first life)" if name in self.members else name
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ordercast.model.events import View
+from ordercast.model.events import ViewId
 from ordercast.model.lineage import Lineage, Term
 from ordercast.replicated.component import Component
 from ordercast.replicated.copy import Copy
@@ -17,16 +17,20 @@ from ordercast.replicated.effects import Changed, Reason, Standing
 from ordercast.replicated.eras import Calendar
 from ordercast.replicated.exchange import Exchange
 from ordercast.replicated.machine import StateMachine
-from ordercast.replicated.quorum import Life
+from ordercast.replicated.quorum import Life, Rule
 from ordercast.replicated.requests import Requests
 from ordercast.replicated.track import Tails
 from ordercast.replicated.wire import State
 
+Round = tuple[ViewId, int]  # of a view, in which its members say what they have
+
 
 class Facts:
-    def __init__(self, me: Life, machine: StateMachine, outstanding_max: int, tails: Tails) -> None:
+    def __init__(self, me: Life, machine: StateMachine, rule: Rule, outstanding_max: int, tails: Tails) -> None:
         self.me = me  # it changes when the replica was cut off
         self.malformed = 0  # messages that could not be read
+        self.foreign = 0  # messages of others than members
+        self._rule = rule
         self._copy = Copy(machine)
         self._knowledge = Knowledge()
         self._calendar = Calendar()
@@ -49,9 +53,34 @@ class Facts:
         return Standing.HOLDER if is_current else Standing.STALE
 
     @property
+    def is_in_group(self) -> bool:
+        """It gets the group's stream, as far as is known here."""
+        return self._component is not None
+
+    @property
+    def is_current(self) -> bool:
+        """The copy here is the state of a primary component, with all that was applied there so far, as far as is known
+        here. Never so after the stream has ended."""
+        return self.is_primary and self.standing is Standing.HOLDER and not self._copy.is_behind
+
+    @property
     def is_deciding(self) -> bool:
         """A round is open."""
         return self._component is not None and self._component.decision is None
+
+    @property
+    def round(self) -> Round | None:
+        """The one that is open, or whose sides are being united. None: nobody is waited for, or this replica is left
+        out."""
+        component = self._component
+        if component is None or not (component.is_open or component.is_uniting):
+            return None
+        return component.view.id, component.round
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Who has not said what it has in the round that is open, or has not answered."""
+        return () if self._component is None else self._component.awaited
 
     @property
     def pending(self) -> int:
@@ -108,10 +137,11 @@ class Facts:
 
     # What it says of itself
 
-    def _state(self, view: View, *, behind: bool, founding: bool, address: bytes) -> State:
+    def _state(self, component: Component, *, behind: bool, founding: bool, address: bytes) -> State:
         track = self._copy.track
         return State(
-            view.id,
+            component.view.id,
+            component.round,
             self._calendar.era,
             behind,
             self.me.life,
@@ -127,6 +157,17 @@ class Facts:
             address,
         )
 
+    def _missing(self, component: Component) -> tuple[str, ...]:
+        """For whom is waited."""
+        decision = component.decision
+        if decision is None:
+            return component.awaited
+        if component.is_primary:
+            return ()
+        if decision.reason is Reason.NO_STATE:
+            return self._rule.missing({name: state.founding for name, state in component.states.items()})
+        return self._rule.absent(component.voters(), self._knowledge.electorates())
+
     def _changed(self, reason: Reason) -> Changed:
         component = self._component
         return Changed(
@@ -138,6 +179,10 @@ class Facts:
             self.count + self.held if self.is_behind else self.count,
             reason,
             self.lineage,
+            () if component is None else self._missing(component),
+            self._rule.needed() if reason is Reason.NO_STATE else (),
+            () if component is None else tuple(sorted(component.excluded)),
+            0 if component is None else component.round,
         )
 
     def check_invariants(self) -> None:

@@ -58,6 +58,18 @@ class Rule(Protocol):
         remembered, by those alone who need not be here when another one is made."""
         ...
 
+    def needed(self) -> tuple[str, ...]:
+        """All who must be here for a beginning, sorted."""
+        ...
+
+    def missing(self, fresh: Mapping[str, bool]) -> tuple[str, ...]:
+        """Who of those is not here, or not as it must be, sorted."""
+        ...
+
+    def absent(self, voters: Collection[Life], electorates: Sequence[Electorate]) -> tuple[str, ...]:
+        """Who has a voice and is not among these, sorted."""
+        ...
+
     def weight(self, name: str) -> int:
         """How much its voice counts between states that have nothing in common."""
         ...
@@ -65,8 +77,9 @@ class Rule(Protocol):
 
 @dataclass(frozen=True)
 class Majority:
-    """More than half of the configured weights. To begin, all of them must be here: then nobody is elsewhere who might
-    know more."""
+    """More than half of the configured weights. To begin, all who have a weight above zero must be here, not only most
+    of them: then nobody is elsewhere who might know more. The same holds after all have lost their memory, as in a
+    power cut: one host that stays away keeps the others waiting for it, until an operator says `Replica.force()`."""
 
     weights: Mapping[str, int]  # by full name; who is not named has a copy, and no voice
 
@@ -83,8 +96,17 @@ class Majority:
         return 2 * sum(self.weight(name) for name in sorted(names)) > sum(self.weights.values())
 
     def beginners(self, fresh: Mapping[str, bool]) -> Collection[str]:
-        voices = {name for name, weight in self.weights.items() if weight}
-        return voices if voices <= fresh.keys() else ()
+        return () if self.missing(fresh) else self.needed()
+
+    def needed(self) -> tuple[str, ...]:
+        return tuple(sorted(name for name, weight in self.weights.items() if weight))
+
+    def missing(self, fresh: Mapping[str, bool]) -> tuple[str, ...]:
+        return tuple(name for name in self.needed() if name not in fresh)
+
+    def absent(self, voters: Collection[Life], electorates: Sequence[Electorate]) -> tuple[str, ...]:
+        names = {life.name for life in voters}
+        return tuple(name for name in self.needed() if name not in names)
 
     def weight(self, name: str) -> int:
         return self.weights.get(name, 0)
@@ -109,7 +131,16 @@ class LastMajority:
         return bool(electorates) and all(electorate.is_won_by(voters) for electorate in electorates)
 
     def beginners(self, fresh: Mapping[str, bool]) -> Collection[str]:
-        return self.founders if all(fresh.get(name, False) for name in self.founders) else ()
+        return () if self.missing(fresh) else self.founders
+
+    def needed(self) -> tuple[str, ...]:
+        return tuple(sorted(self.founders))
+
+    def missing(self, fresh: Mapping[str, bool]) -> tuple[str, ...]:
+        return tuple(name for name in self.needed() if not fresh.get(name, False))
+
+    def absent(self, voters: Collection[Life], electorates: Sequence[Electorate]) -> tuple[str, ...]:
+        return tuple(sorted({life.name for each in electorates for life in each.lives if life not in voters}))
 
     def weight(self, name: str) -> int:
         return 1
@@ -145,6 +176,15 @@ class EverySide:
 
     def beginners(self, fresh: Mapping[str, bool]) -> Collection[str]:
         return fresh.keys()
+
+    def needed(self) -> tuple[str, ...]:
+        return ()
+
+    def missing(self, fresh: Mapping[str, bool]) -> tuple[str, ...]:
+        return ()
+
+    def absent(self, voters: Collection[Life], electorates: Sequence[Electorate]) -> tuple[str, ...]:
+        return ()
 
     def weight(self, name: str) -> int:
         return 1

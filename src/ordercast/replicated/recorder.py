@@ -11,6 +11,7 @@ travels with its pictures. All replicas of a history are on one event loop.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -127,6 +128,7 @@ class RecordedReplica(Replica[DictionaryFront]):
         self._on_changed = on_changed
         self._weights = tuple(sorted(quorum.weights.items()))
         self._life = recorder.new_life()
+        member.on_loss(self._on_loss)  # its own witness: it does not ask the replica whether it has noticed
         self._is_started = False
         self._voice = ComponentVoice()
         self._picture: tuple[int, bytes] | None = None  # loaded, and its lineage is not known yet
@@ -148,6 +150,15 @@ class RecordedReplica(Replica[DictionaryFront]):
     @property
     def lineage(self) -> Lineage | None:
         return self._core.lineage
+
+    def say_belief(self) -> None:
+        """What the application would be told now."""
+        self.recorder.tell(records.Believed(now(), self.life, self.age.is_current, False))
+
+    def _on_loss(self, why: str) -> None:
+        if self._is_started:
+            self.recorder.tell(records.StreamCut(now(), self.life))
+            asyncio.get_running_loop().call_soon(self.say_belief)
 
     def known(self) -> records.ReplicaKnown:
         core, held = self._core, self.dictionary
@@ -196,6 +207,8 @@ class RecordedReplica(Replica[DictionaryFront]):
 
     def on_cut_off(self, name: str | None) -> None:
         self.recorder.tell(records.StreamCut(now(), self.life))
+        if name is not None:
+            self.recorder.tell(records.StreamBack(now(), self.life))
         super().on_cut_off(name)
 
     def _end(self, error: BaseException) -> None:
@@ -247,6 +260,7 @@ class RecordedFront:
             self._refused(request, error)
             raise
         value = self.plain.get(key)
+        replica.say_belief()
         self._returned(request, count, b"")
         question, answer = value_bytes(key), optional_bytes(value)
         replica.recorder.tell(records.Looked(now(), replica.life, replica.lineage, count, question, answer))

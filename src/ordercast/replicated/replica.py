@@ -15,11 +15,13 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
+from ordercast.groups.names import meeting_of
 from ordercast.model.errors import Error, UsageError, WireError
 from ordercast.model.events import Batch, Transition, View
 from ordercast.replicated.arrival import Arrival, Arrivals, Served, address_of, key_of
@@ -35,16 +37,18 @@ from ordercast.replicated.effects import (
     Freeze,
     GoOn,
     Point,
+    Reason,
     Refuse,
     Release,
     Send,
     Spoilt,
-    Standing,
     StopFetching,
     Why,
 )
+from ordercast.replicated.facts import Round
 from ordercast.replicated.outbox import Outbox
 from ordercast.replicated.quorum import EverySide, Rule
+from ordercast.replicated.silence import Silence
 from ordercast.replicated.spill import Spill
 from ordercast.replicated.structures.base import Age, Applied, Owner, Reloaded, Structure
 from ordercast.replicated.told import Told
@@ -58,6 +62,11 @@ SUBMITTED_MAX = 4096  # by the application and not answered; more wait
 OUTSTANDING_MAX = 2 * SUBMITTED_MAX  # batches, with those that nobody waits for any more
 COMMAND_SIZE_MAX = 15 << 20
 LEAVE_S = 5.0
+_OUTCOMES = {
+    (True, True): "; the command may yet take effect",
+    (True, False): "; the command was not sent, and has no effect",
+    (False, False): "",
+}  # of a call that took too long, by whether it is a command, and whether that was sent
 
 
 class NotPrimary(Error):
@@ -70,7 +79,20 @@ class NotPrimary(Error):
 
 
 class ReplicaEnded(Error):
-    """The replica was closed, or its member has failed. A command that waited may have been applied."""
+    """The replica was closed, or its member has failed. `is_uncertain`: the command had been sent, and may have been
+    applied, or may be yet."""
+
+    def __init__(self, sentence: str, is_uncertain: bool = False) -> None:
+        super().__init__(sentence)
+        self.is_uncertain = is_uncertain
+
+
+class TimedOut(Error, TimeoutError):
+    """It took longer than the caller wanted to wait. `is_uncertain`: the command was sent, and may yet take effect."""
+
+    def __init__(self, sentence: str, is_uncertain: bool) -> None:
+        super().__init__(sentence)
+        self.is_uncertain = is_uncertain
 
 
 class Replica(Generic[FrontT]):
@@ -100,8 +122,10 @@ class Replica(Generic[FrontT]):
         self._patience = patience or Patience()
         self._donor = Donor(host, port, self._patience)
         self._settings = (quorum, founding, folder)
-        self._core: Core
-        self._outbox = Outbox(member, group, self._cannot_send)
+        self._core: Core  # once it has begun
+        self._meeting = meeting_of(group)
+        self._outbox = Outbox(member, self._meeting, self._cannot_send)
+        self._silence = Silence(self._patience.silence_s, self._round, self._lose_patience)
         self._arrivals = Arrivals(self._arrival, self._load, self._loaded)
         self._departures = Departures(structure)
         self._left = asyncio.Event()
@@ -135,9 +159,9 @@ class Replica(Generic[FrontT]):
             tails=partial(Spill, folder),
         )
         self._say_back()
-        Dispatcher.of(self._member).add(self.group, self)
+        Dispatcher.of(self._member).add(self._meeting, self)
         self._outbox.start()
-        await self._member.join(self.group)
+        await self._member.meet(self._meeting)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -151,12 +175,12 @@ class Replica(Generic[FrontT]):
     async def _leave(self) -> None:
         with suppress(Exception):
             async with asyncio.timeout(LEAVE_S):
-                await self._member.leave(self.group)
+                await self._member.leave(self._meeting)
                 await self._left.wait()
 
     async def _stop(self, error: BaseException) -> None:
         self._end(error)
-        await Dispatcher.of(self._member).remove(self.group, self)
+        await Dispatcher.of(self._member).remove(self._meeting, self)
         await self._arrivals.stop()
         await self._outbox.stop()
         await self._donor.__aexit__(None, None, None)
@@ -165,11 +189,22 @@ class Replica(Generic[FrontT]):
         if self._ended is not None:
             return
         self._ended = error
-        self._batches.fail(error)
+        self._silence.stop()
+        self._let_go(str(error))
+        sentence = f"{error}; the command had no answer yet, and may have been applied"
+        self._batches.fail(ReplicaEnded(sentence, is_uncertain=True), error)
         for future in self._syncs.values():
             if not future.done():
                 future.set_exception(error)
         self._watchers.end(error)
+
+    def _let_go(self, why: str) -> None:
+        """What is here is of no membership any more: it is neither current nor held, and whoever waits for that to end
+        is told first."""
+        if self._core is not None and self._core.is_in_group:
+            for effect in self._core.cut_off(self._core.me.name, Reason.LOST):
+                self._carry_out([replace(effect, note=why) if isinstance(effect, Changed) else effect])
+        self._watchers.look()
 
     # What a front asks for (see `structures/base.py`)
 
@@ -178,17 +213,32 @@ class Replica(Generic[FrontT]):
         return Owner(self._core.me.name, self._core.me.life)
 
     @property
-    def age(self) -> Age:
-        term = self.status.term if self.status is not None else None
-        return Age(term, self._machine.count, self._is_current)
+    def stint(self) -> int:
+        return self._core.me.stint
 
     @property
-    def _is_current(self) -> bool:
-        core = self._core
-        return core.is_primary and core.standing is Standing.HOLDER and not core.is_behind
+    def is_in_group(self) -> bool:
+        return self._core.is_in_group
+
+    @property
+    def age(self) -> Age:
+        term = self.status.term if self.status is not None else None
+        return Age(term, self._machine.count, self._core.is_current)
 
     async def ready(self) -> None:
-        await self.until(lambda: self._is_current or None)
+        await self.until(lambda: self._core.is_current or None)
+
+    async def within(self, waiting: Awaitable[T], timeout: float | None, *, is_command: bool = False) -> T:
+        try:
+            async with asyncio.timeout(timeout) as limit:
+                return await waiting
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            known = "nothing is known of the others yet" if self.status is None else self.status.sentence
+            is_uncertain = is_command and not self._batches.is_queued(waiting)
+            outcome = _OUTCOMES[is_command, is_uncertain]
+            raise TimedOut(f"{self.group}: no answer within {timeout:g} s{outcome} ({known})", is_uncertain) from None
 
     def submit(self, command: bytes) -> Awaitable[Answer]:
         """A future and no coroutine: this is the hot path."""
@@ -231,13 +281,13 @@ class Replica(Generic[FrontT]):
         self._check_running()
         return await self._watchers.until(ready)
 
-    async def force(self) -> None:
-        """Make the members that can be reached the primary component, with the best state that one of them has, though
-        they are no quorum. What only others had is given up: use it when those will never come back. Returns when
-        there is a primary component."""
+    async def force(self, *, timeout: float | None = None) -> None:
+        """Make the members that can be reached the primary component, with the best state that one of them has, or the
+        empty one if nobody has any, though they are no quorum. What only others had is given up: use it when those will
+        never come back. Returns when there is a primary component."""
         self._check_running()
         self._carry_out(self._core.force())
-        await self.until(lambda: self._core.is_primary or None)
+        await self.within(self.until(lambda: self._core.is_primary or None), timeout)
 
     def watch(self, *kinds: type) -> Watch[Any]:
         return self._watchers.watch(*(kinds or (Applied, Reloaded, Changed, Progress)))
@@ -265,6 +315,11 @@ class Replica(Generic[FrontT]):
         self._carry_out(self._core.on_messages(batch.sender, batch.data))
         if before != (self._machine.count, self._machine.loads, self.status):
             self._look()
+
+    def on_lost(self, why: str) -> None:
+        if self._ended is None:
+            self._outbox.clear()
+            self._let_go(why)
 
     def on_cut_off(self, name: str | None) -> None:
         """Left or reconnected, perhaps under another name: nothing that was not sent yet is of use."""
@@ -333,11 +388,18 @@ class Replica(Generic[FrontT]):
                     self._donor.withdraw(self.group.encode(), key_of(effect.point))
                 case Changed():
                     self.status = effect
+                    self._silence.look()
                     self._watchers.tell(effect)
                 case GoOn():
                     asyncio.get_running_loop().call_soon(self._go_on)
                 case Spoilt():
                     self.on_failed(effect.error)
+
+    def _round(self) -> Round | None:
+        return None if self._ended is not None else self._core.round
+
+    def _lose_patience(self) -> None:
+        self._carry_out(self._core.lose_patience())
 
     def _go_on(self) -> None:
         """The network has had its turn."""
@@ -369,7 +431,7 @@ class Replica(Generic[FrontT]):
     def _refusal(self, why: Why) -> Exception:
         if why is Why.BUSY:
             return UsageError(f"{OUTSTANDING_MAX:,} batches of commands have no answer yet: this one was not sent")
-        known = self.status.reason.value if self.status is not None else "nothing is known of the others yet"
+        known = self.status.sentence if self.status is not None else "nothing is known of the others yet"
         return NotPrimary(f"{self.group} has no primary component here: {known}", why is Why.UNCERTAIN)
 
     # The state that is fetched

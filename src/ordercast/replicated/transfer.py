@@ -68,12 +68,13 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long either side waits for the other, in seconds."""
+    """How long replicas wait for each other, in seconds."""
 
     connect_s: float = 5.0
     stall_s: float = 20.0  # without a piece: then the next donor is asked
     picture_s: float = 10.0  # a donor waits for its own decision
     rounds_max: int = 20  # through all donors
+    silence_s: float = 5.0  # a member that does not say what it has: then the others go on without it
 
 
 class TransferFailed(Exception):

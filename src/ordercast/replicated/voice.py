@@ -19,10 +19,14 @@ DECISIONS = (
 _STAGES = {
     Reason.VIEW: Stage.VIEW,
     Reason.ERA: Stage.VIEW,
+    Reason.SPOKEN: Stage.VIEW,
+    Reason.WITHOUT: Stage.VIEW,
+    Reason.EXCLUDED: Stage.EXCLUDED,
     Reason.LOADED: Stage.LOADED,
     Reason.JOINED: Stage.LOADED,
     Reason.SIGNAL: Stage.SIGNAL,
     Reason.CUT_OFF: Stage.CUT_OFF,
+    Reason.LOST: Stage.CUT_OFF,
 }  # all others are decisions
 
 
@@ -57,4 +61,6 @@ class ComponentVoice:
             count,
             changed.reason.value,
             era,
+            changed.excluded,
+            changed.round,
         )

@@ -5,6 +5,9 @@
     LOADED    the picture that I lacked is here
     UNITED    several sides have met, and these of them make the state
     FORCE     an operator says: go on with the best state that is here
+    EXCLUDE   these members say nothing: decide without them
+    ASK       who is still there? while sides are being united
+    HERE      the answer
 
 Network byte order. `decode` and `decode_preface` raise WireError and nothing else, and check counts before they build.
 """
@@ -37,6 +40,9 @@ class Kind(IntEnum):
     LOADED = 3
     UNITED = 4
     FORCE = 5
+    EXCLUDE = 6
+    ASK = 7
+    HERE = 8
 
 
 NOOP: Final = 1  # of COMMAND: no change is wanted, only a place in the order
@@ -70,9 +76,10 @@ class Loading(NamedTuple):
 
 
 class State(NamedTuple):
-    """What one member says at a view."""
+    """What one member says at a view, once in every round of it."""
 
     view: ViewId
+    round: int
     era: int
     behind: bool  # in this era it has been in a view that is not before this one
     life: int
@@ -96,6 +103,26 @@ class Loaded(NamedTuple):
 
 class Force(NamedTuple):
     view: ViewId
+
+
+class Exclude(NamedTuple):
+    """Of one who has spoken in this round. `names`: of those who have not, or have not answered an ASK, sorted."""
+
+    view: ViewId
+    round: int
+    names: tuple[str, ...]
+
+
+class Ask(NamedTuple):
+    """Of a view and a round."""
+
+    view: ViewId
+    round: int
+
+
+class Here(NamedTuple):
+    view: ViewId
+    round: int
 
 
 class United(NamedTuple):
@@ -139,7 +166,8 @@ def encode_state(state: State) -> bytes:
     flags = VOTER * state.voter | KEPT * state.kept | FOUNDING * state.founding
     flags |= HAS_RANK * (state.rank is not None) | HAS_FORMED * (state.formed is not None)
     flags |= HAS_LOADING * (state.loading is not None) | BEHIND * state.behind
-    parts = [bytes((Kind.STATE, flags)), _term_bytes(Term(state.era, state.view)), LIFE.pack(state.life, state.stint)]
+    parts = [bytes((Kind.STATE, flags)), _term_bytes(Term(state.era, state.view)), U32.pack(state.round)]
+    parts.append(LIFE.pack(state.life, state.stint))
     if state.rank is not None:
         parts.append(_rank_bytes(state.rank))
     if state.formed is not None:
@@ -166,7 +194,21 @@ def encode_force(force: Force) -> bytes:
     return bytes((Kind.FORCE,)) + VIEW.pack(*_flat(force.view))
 
 
-Message = State | Loaded | United | Force
+def encode_exclude(exclude: Exclude) -> bytes:
+    head = bytes((Kind.EXCLUDE,)) + VIEW.pack(*_flat(exclude.view)) + U32.pack(exclude.round)
+    names = [name.encode() for name in exclude.names]
+    return head + U16.pack(len(names)) + b"".join(U16.pack(len(name)) + name for name in names)
+
+
+def encode_ask(ask: Ask) -> bytes:
+    return bytes((Kind.ASK,)) + VIEW.pack(*_flat(ask.view)) + U32.pack(ask.round)
+
+
+def encode_here(here: Here) -> bytes:
+    return bytes((Kind.HERE,)) + VIEW.pack(*_flat(here.view)) + U32.pack(here.round)
+
+
+Message = State | Loaded | United | Force | Exclude | Ask | Here
 
 
 def decode(data: bytes) -> Message:
@@ -183,6 +225,12 @@ def decode(data: bytes) -> Message:
         message = United(view, life, stint, reader.many(reader.u32))
     elif kind == Kind.FORCE:
         message = Force(reader.view())
+    elif kind == Kind.EXCLUDE:
+        message = Exclude(reader.view(), reader.u32(), reader.many(reader.name))
+    elif kind == Kind.ASK:
+        message = Ask(reader.view(), reader.u32())
+    elif kind == Kind.HERE:
+        message = Here(reader.view(), reader.u32())
     else:
         raise WireError(f"there is no kind {kind}")
     reader.end()
@@ -194,9 +242,11 @@ def _decode_state(reader: _Reader) -> State:
     if flags & ~(VOTER | KEPT | FOUNDING | HAS_RANK | HAS_FORMED | HAS_LOADING | BEHIND):
         raise WireError(f"a state with flags {flags}")
     era, view = reader.term()
+    number = reader.u32()
     life, stint = reader.take(LIFE)
     return State(
         view,
+        number,
         era,
         bool(flags & BEHIND),
         life,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ordercast.groups.envelope import Head, decode_head
 from ordercast.groups.layer import data_head
+from ordercast.groups.names import RESERVED
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Batch, Left, Piece, Reason, View
 from ordercast.model.service import Service
@@ -163,7 +164,9 @@ class ClientHalf:
         return encode_hello(self._hello)
 
     def join(self, groups: Sequence[str]) -> bytes:
-        return encode_names(FrameKind.JOIN, groups)
+        """Groups where parts of Ordercast meet are entered: it says that this is one."""
+        is_part = any(group.startswith(RESERVED) for group in groups)
+        return encode_names(FrameKind.ENTER if is_part else FrameKind.JOIN, groups)
 
     def leave(self, groups: Sequence[str]) -> bytes:
         return encode_names(FrameKind.LEAVE, groups)

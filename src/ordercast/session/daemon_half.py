@@ -8,7 +8,7 @@ larger than that is announced (WANT); when nothing is under way, the window grow
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -16,9 +16,11 @@ from ordercast.groups.envelope import CONFIRM, SELF_DISCARD, Kind, decode_head
 from ordercast.groups.names import (
     CLIENT_SIZE_MAX,
     GROUP_SIZE_MAX,
+    check_may_send,
     checked_destination,
     checked_destinations,
     checked_group,
+    checked_joinable,
 )
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.service import SERVED
@@ -117,6 +119,8 @@ class DaemonHalf:
                 self._pay(len(body) + HEADER.size)
                 return self._checked_send(decode_send(body))
             case FrameKind.JOIN:
+                return self._join(_changed_groups(body, checked_joinable))
+            case FrameKind.ENTER:
                 return self._join(_changed_groups(body))
             case FrameKind.LEAVE:
                 return self._leave(_changed_groups(body))
@@ -208,6 +212,7 @@ class DaemonHalf:
                 raise WireError("a message that is not this client's own")
             with _as_wire_errors():
                 checked_destinations(head.groups)
+                check_may_send(head.groups, self.joined)
             if len(set(head.groups)) < len(head.groups):
                 raise WireError("a message that names a group twice")
             self._heads_size += len(send.head)
@@ -237,6 +242,8 @@ class DaemonHalf:
             if group not in self.joined:
                 return self._refuse(Refused(groups, False, f"the client is not in the group {group}"))
         self.joined.difference_update(groups)
+        self._heads.clear()  # what may be sent depends on them
+        self._heads_size = 0
         self._quota.use(-len(groups))
         return Leave(groups)
 
@@ -293,11 +300,11 @@ class DaemonHalf:
         return frames
 
 
-def _changed_groups(body: bytes) -> tuple[str, ...]:
+def _changed_groups(body: bytes, check: Callable[[str], str] = checked_group) -> tuple[str, ...]:
     groups = decode_names(body) if len(body) <= _CHANGES_SIZE_MAX else ()
     for group in groups:
         with _as_wire_errors():
-            checked_group(group)
+            check(group)
     if len(set(groups)) != len(groups) or not 0 < len(groups) <= CHANGES_MAX:
         raise WireError(f"a client joins or leaves 1 to {CHANGES_MAX} groups at a time, each once")
     return groups

@@ -42,6 +42,7 @@ class FrameKind(IntEnum):
     REFUSED = 23
     MANAGE = 24  # an operator's question, and its answer
     MANAGED = 25
+    ENTER = 26
 
 
 def frame(kind: FrameKind, *parts: bytes) -> bytes:

@@ -89,6 +89,9 @@ class SimOptions:
     replica_weights: tuple[int, ...] = ()  # voices of the first replica of each host; none: who held the state last
     double_send: float = 0.0  # chance that a replica, not sure whether a command was sent, sends it again at once
     round_ambushes: int = 0  # cuts that strike when replicas have just got a view
+    replica_hangs: int = 0  # replicas that say nothing for a while, from a view on or at any time
+    silent_members: int = 0  # others that join the replicas' group, and never say anything
+    replica_patience_ns: int = 40 * MILLISECOND  # of replicas with one that does not say what it has
     early_ambush: bool = False  # one of them strikes before there is a state
     founders: int = 1  # hosts whose first replicas must be there at a beginning, when there are no weights
 
@@ -151,6 +154,9 @@ class SimOptions:
             (self.structure in STRUCTURES, f"there is no {self.structure!r}, there are: {', '.join(STRUCTURES)}"),
             (0 <= self.replica_kills <= 1000, "replica_kills must be within 0..1000"),
             (0 <= self.round_ambushes <= 1000, "round_ambushes must be within 0..1000"),
+            (0 <= self.replica_hangs <= 1000, "replica_hangs must be within 0..1000"),
+            (0 <= self.silent_members <= 100, "silent_members must be within 0..100"),
+            (self.replica_patience_ns > 0, "replica_patience_ns must be positive"),
             (1 <= self.founders <= self.nodes, "founders must be within 1 and the number of hosts"),
             (
                 not self.replica_weights or (len(self.replica_weights) == self.nodes and sum(self.replica_weights) > 0),

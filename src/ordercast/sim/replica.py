@@ -1,16 +1,19 @@
 """One simulated replica: the core, a real structure, its connection to the daemon of its host, and its transfers.
 
 It outlives its connection, and may outlive the daemon: then it joins again with its state. When it crashes itself its
-memory is gone, and who comes next under its name is another life. What it does around the core is what
-`replicated/replica.py` does around it on an event loop.
+memory is gone, and who comes next under its name is another life. When it hangs, what comes for it waits, and it says
+nothing. What it does around the core is what `replicated/replica.py` does around it on an event loop.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
+from ordercast.groups.names import meeting_of
 from ordercast.model.events import GroupNews, Left, Transition, View, ViewId
 from ordercast.model.ids import MILLISECOND, Instant
 from ordercast.model.service import Service
@@ -33,11 +36,13 @@ from ordercast.replicated.effects import (
     StopFetching,
     Why,
 )
-from ordercast.replicated.structures.base import Applied
+from ordercast.replicated.structures.base import Applied, Owner
+from ordercast.replicated.structures.claims import Exclusive, Held
 from ordercast.replicated.voice import DECISIONS, ComponentVoice
 from ordercast.replicated.wire import decode_command, decode_preface, is_command
 from ordercast.sim.calls import NOBODY, Asked, Calls, batch_of
 from ordercast.sim.machine import Chained
+from ordercast.sim.patience import Patience
 from ordercast.sim.replica_tally import Moment, row_of_decision, rows_of_death
 from ordercast.sim.replica_tally import ReplicaOccurrence as Row
 from ordercast.sim.station import Client, Station
@@ -50,7 +55,7 @@ from ordercast.trace.records import STAMP_SIZE
 if TYPE_CHECKING:
     from ordercast.sim.replicas import Replicas
 
-GROUP = "state"
+GROUP = meeting_of("state")
 GO_ON_MAX_NS = 2 * MILLISECOND  # until a replica goes on with what it has to apply
 
 
@@ -75,12 +80,25 @@ class Replica:
     status: Changed | None = None
     voice: ComponentVoice = field(default_factory=ComponentVoice)
     is_dead: bool = False
+    is_hung: bool = False
+    backlog: list[Callable[[], None]] = field(default_factory=list)  # what has come for one that hangs
+    held: Held | None = None  # the lock or the lead, as it was granted last
+    patience: Patience = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.patience = Patience(self)
+
+    @property
+    def stint(self) -> int:
+        return self.core.me.stint
 
     # Its connection
 
     def connect(self, station: Station, client: Client) -> None:
         self.station, self.client = station, client
         client.listener = self
+        if self.cut:
+            self.tell(records.StreamBack(self._at(), self.life))
         self._say_back()
         station.join(client, (GROUP,))
 
@@ -93,7 +111,23 @@ class Replica:
             self._say_back()
             self.station.join(self.client, (GROUP,))
 
+    def hang(self) -> None:
+        self.is_hung = True
+        self.count(Row.HUNG)
+
+    def wake(self) -> None:
+        self.is_hung = False
+        backlog, self.backlog = self.backlog, []
+        for what in backlog:
+            what()
+
     def got(self, sender: str, data: bytes) -> None:
+        if self.is_hung:
+            self.backlog.append(partial(self._got, sender, data))
+        else:
+            self._got(sender, data)
+
+    def _got(self, sender: str, data: bytes) -> None:
         payload = data[STAMP_SIZE:]
         held = self.core.held
         if is_command(payload):
@@ -119,6 +153,14 @@ class Replica:
             self.count(Row.KEPT)
 
     def notified(self, news: GroupNews) -> None:
+        if isinstance(news, View) and not self.is_hung and self.replicas.hangs_now(self):
+            self.hang()
+        if self.is_hung:
+            self.backlog.append(partial(self._notified, news))
+        else:
+            self._notified(news)
+
+    def _notified(self, news: GroupNews) -> None:
         match news:
             case View():
                 if self.core.is_deciding:
@@ -133,13 +175,16 @@ class Replica:
                 self._carry_out(self.core.on_transition(news))
             case Left():
                 self.cut_off()
+                self.tell(records.StreamBack(self._at(), self.life))  # who leaves here joins again
             case _:
                 assert_never(news)
         self._look()
 
     def ended(self, how: End) -> None:
-        """The connection is gone; the replica with it, when the host is unlucky."""
+        """The connection is gone; the replica with it, when the host is unlucky. What it has not taken by then is of no
+        use, and who hangs is hardly aware of it."""
         self.station = self.client = None
+        self.is_hung, self.backlog = False, []
         if how in (End.DAEMON_CRASHED, End.DAEMON_LEFT) and self.replicas.dies_with_daemon():
             self.die()
         elif not self.is_dead:
@@ -152,6 +197,7 @@ class Replica:
         self.view = None
         self.tell(records.StreamCut(self._at(), self.life))
         self._carry_out(self.core.cut_off(self.name))
+        self.say_belief()
 
     def die(self) -> None:
         if self.is_dead:
@@ -186,9 +232,16 @@ class Replica:
 
     def look(self, question: bytes) -> None:
         """The copy that is here."""
+        self.say_belief()
         answer = self.user.answer(question)
         position = self.machine.count
         self.tell(records.Looked(self._at(), self.life, self.core.lineage, position, question, answer))
+
+    def say_belief(self) -> None:
+        holds = self.held is not None and self.held.is_held
+        if self.client is None and self.held is not None:
+            self.count(Row.HELD_LOST)
+        self.tell(records.Believed(self._at(), self.life, self.core.is_current, holds))
 
     def post(self, command: bytes) -> None:
         self._submit([Asked(NOBODY, command, self.cut)])
@@ -208,11 +261,23 @@ class Replica:
 
     def _look(self) -> None:
         """After everything that may have changed the copy, or what is known of the component."""
+        self._note_grant()
+        self.patience.look()
         if self.core.is_primary and not self.is_dead:
             again, self.calls.again = self.calls.again, []
             for command in again:
                 self.post(command)
             self._tell_gone()
+
+    def _note_grant(self) -> None:
+        """What a live member is given when its turn has come."""
+        structure = self.machine.structure
+        if not isinstance(structure, Exclusive) or structure.grant is None:
+            return
+        grant = structure.grant
+        is_mine = grant.claim.owner == Owner(self.name, self.life)
+        if is_mine and (self.held is None or grant.token > self.held.token):
+            self.held = Held(structure, grant.claim, grant.token, self)
 
     def _say_back(self) -> None:
         command = self.departures.back()
@@ -314,6 +379,9 @@ class Replica:
     def _go_on(self) -> None:
         if self.is_dead:
             return
+        if self.is_hung:
+            self.backlog.append(self._go_on)
+            return
         if self.core.is_deciding:
             self.count(Row.SLICED_IN_ROUND)
         effects = self.core.go_on()
@@ -376,10 +444,18 @@ class Replica:
         row = row_of_decision(changed)
         if row is not None:
             self.count(row)
+        if changed.excluded and changed.is_primary and changed.reason in DECISIONS:
+            self.count(Row.EXCLUDED_PRIMARY)
         count = self.machine.count + sum(map(count_of, self.core.unapplied()))
         self.tell(self.voice.record(self._at(), self.life, self.view, self.core.era, changed, count))
         if changed.reason in DECISIONS and not changed.is_primary:
             self.replicas.moment(self, Moment.ATTEMPTED)
+
+    def lose_patience(self) -> None:
+        effects = self.core.lose_patience()
+        if effects:
+            self.count(Row.IMPATIENT)
+        self._carry_out(effects)
 
     def count(self, what: Row) -> None:
         self.replicas.count(what)

@@ -34,6 +34,13 @@ class ReplicaOccurrence(Enum):
     MINORITY = "replicas: not a quorum"
     NO_STATE = "replicas: nobody has a state"
     ERA = "replicas: asked once more, for views were numbered anew"
+    HUNG = "replicas: hung, and silent"
+    STRANGER = "replicas: member that never says anything"
+    IMPATIENT = "replicas: patience with a silent member is over"
+    EXCLUDED = "replicas: excluded by the others"
+    EXCLUDED_PRIMARY = "replicas: primary component decided without a silent member"
+    SPOKEN = "replicas: asked once more, for a silent member has spoken"
+    HELD_LOST = "replicas: holder of a lock lost its connection"
     ABANDONED_ROUND = "replicas: round abandoned"
     PENDING = "replicas: command came before the decision"
     PENDING_LOST = "replicas: round abandoned with commands that came in it"
@@ -89,6 +96,8 @@ NEVER = frozenset({ReplicaOccurrence.WRONG_PICTURE})  # with a core that is righ
 def row_of_decision(changed: Changed) -> ReplicaOccurrence | None:
     rows = {
         Reason.ERA: ReplicaOccurrence.ERA,
+        Reason.EXCLUDED: ReplicaOccurrence.EXCLUDED,
+        Reason.SPOKEN: ReplicaOccurrence.SPOKEN,
         Reason.NO_QUORUM: ReplicaOccurrence.MINORITY,
         Reason.NO_STATE: ReplicaOccurrence.NO_STATE,
         Reason.BOOTSTRAP: ReplicaOccurrence.BOOTSTRAP,

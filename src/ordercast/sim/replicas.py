@@ -21,7 +21,7 @@ from ordercast.replicated.structures.base import Owner
 from ordercast.sim.faults import Fault, FaultKind, halves, muted
 from ordercast.sim.machine import Chained
 from ordercast.sim.options import SimOptions
-from ordercast.sim.replica import Replica
+from ordercast.sim.replica import GROUP, Replica
 from ordercast.sim.replica_tally import Moment, ReplicaOccurrence
 from ordercast.sim.station import Station
 from ordercast.sim.users import structure_of, user_of
@@ -48,6 +48,9 @@ _KILL_PROBABILITY = {
     Moment.CONFIRMING: 0.01,
 }
 _KILL_MAX_NS = MILLISECOND  # after the moment
+_HANG_PROBABILITY = 0.15  # at a view
+_HANG_NS = (5 * MILLISECOND, 250 * MILLISECOND)
+_SILENT_PROBABILITY = 0.05  # in a deed
 _RECKLESS = 0.03  # chance of a kill that may cost the state
 _ROUND_NS = 6 * MILLISECOND  # about what a round takes
 _APPEAR_MAX_NS = 10 * MILLISECOND
@@ -67,6 +70,9 @@ class Replicas:
         self._ambushes = world.options.round_ambushes
         self._is_early_due = world.options.early_ambush
         self._kills = world.options.replica_kills
+        self._hangs = world.options.replica_hangs
+        self._silent = world.options.silent_members
+        self.patience_ns = world.options.replica_patience_ns
         self.callers: dict[tuple[int, int], tuple[int, ...]] = {}  # the calls in a batch, by life and request
 
     # Services for replicas
@@ -164,6 +170,15 @@ class Replicas:
             replica.die()
             self._again(replica.node, replica.name.partition("@")[0])
 
+    def hangs_now(self, replica: Replica) -> bool:
+        """Just when all are to say what they have, or at any time."""
+        if not self._hangs or self._is_healed or self.rng.random() > _HANG_PROBABILITY:
+            return False
+        self._hangs -= 1
+        lasts_ns = self.rng.randrange(*_HANG_NS)
+        self.schedule(lasts_ns, replica.wake)
+        return True
+
     # Beginnings and ends
 
     def daemon_started(self, node: int) -> None:
@@ -225,8 +240,14 @@ class Replicas:
         name = f"r{rng.randrange(self._world.options.replicas)}"
         replica = self._running.get((node, name))
         if replica is None or replica.client is None:
+            if replica is not None:
+                replica.say_belief()
             self._appear(node, name)
             return
+        if replica.is_hung:
+            return
+        if self._silent and self.rng.random() < _SILENT_PROBABILITY:
+            self._place_silent(station)
         is_gentle = self._is_healed or self._world.now < _OPENING_NS
         match "submit" if is_gentle else rng.choices(_DEEDS, _WEIGHTS)[0]:
             case "submit":
@@ -245,12 +266,19 @@ class Replicas:
                 replica.die()
                 self._again(node, name)
 
+    def _place_silent(self, station: Station) -> None:
+        self._silent -= 1
+        self.count(ReplicaOccurrence.STRANGER)
+        station.join(station.connect(f"s{self._silent}"), (GROUP,))
+
     # The end
 
     def heal(self, healed: Healed) -> None:
         """Nobody crashes any more; most of those who are gone come back."""
         self._is_healed = True
         self.tell(healed)
+        for key in sorted(self._running):
+            self._running[key].wake()
         for node in range(self._world.options.nodes):
             if self.rng.random() < 0.9:
                 self._again(node, "r0")
@@ -264,9 +292,11 @@ class Replicas:
                 replica.read(replica.user.question(self.rng))
 
     def is_quiet(self) -> bool:
-        """Nobody is being loaded, nor has something to apply."""
+        """Nobody is being loaded, has something to apply, or waits for others to say what they have."""
         connected = [replica for replica in self._running.values() if replica.client is not None]
-        return not any(replica.transfer is not None or replica.core.is_behind for replica in connected)
+        cores = [replica.core for replica in connected]
+        are_busy = any(core.is_behind or core.is_deciding for core in cores)
+        return not are_busy and all(replica.transfer is None for replica in connected)
 
     def end(self, ended: Ended) -> None:
         is_primary = any(replica.core.is_primary for replica in self._running.values())

@@ -158,7 +158,7 @@ def _hostile_groups(seed: int) -> SimOptions:
 def hostile_replica_options(seed: int) -> SimOptions:
     """The same with replicas of a state. Milder, for a state whose replicas all crash is lost; cut and healed again and
     again, so that quorums come and go while states are on their way."""
-    rng = Random(f"replicas swarm {seed}")
+    rng, silence = Random(f"replicas swarm {seed}"), Random(f"silent replicas {seed}")
     nodes = rng.choice((3, 3, 3, 4, 4, 5, 5, 6))
     options = replace(_hostile_groups(seed), nodes=nodes, links=(), slow_hosts=(), faults=(), poison=0.0)
     faults = (cascade if rng.random() < 0.3 else rotation)(rng.randrange(3, 8), nodes, rng)
@@ -179,6 +179,9 @@ def hostile_replica_options(seed: int) -> SimOptions:
         structure=rng.choice(("dictionary", *STRUCTURES)),
         replica_kills=rng.choice((0, 3, 8)),
         early_ambush=rng.random() < 0.1,
+        replica_hangs=silence.choice((0, 0, 3, 8)),
+        silent_members=silence.choice((0, 0, 0, 1, 2)),
+        replica_patience_ns=silence.choice((8, 40, 40, 120)) * MILLISECOND,
         random_faults=rng.randrange(1, 6),
         delay_max_ns=rng.choice((600, 1500)) * MICROSECOND,
     )

@@ -37,9 +37,12 @@ class Transfer:
         if self.is_over:
             return
         replicas = self.fetcher.replicas
+        if self.fetcher.is_hung:
+            replicas.schedule(RETRY_NS, self.step)
+            return
         donor = replicas.find(self.donors[self.donor]) if self.donors else None
         picture = None if donor is None else donor.pictures.get(self.point)
-        if donor is None or picture is None or not replicas.can_talk(self.fetcher.node, donor.node):
+        if donor is None or donor.is_hung or picture is None or not replicas.can_talk(self.fetcher.node, donor.node):
             self.donor = (self.donor + 1) % max(1, len(self.donors))
             replicas.schedule(RETRY_NS, self.step)
             return

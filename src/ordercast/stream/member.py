@@ -15,9 +15,15 @@ group that is read apart, with `group()`, is missing there.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from ordercast.groups.names import MEMBERSHIPS_MAX, checked_destinations, checked_groups
+from ordercast.groups.names import (
+    MEMBERSHIPS_MAX,
+    check_may_send,
+    checked_destinations,
+    checked_groups,
+    checked_joinable,
+)
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
@@ -35,6 +41,7 @@ class Member(ABC):
     def __init__(self, memberships_max: int | None = MEMBERSHIPS_MAX) -> None:
         self.joined: set[str] = set()  # groups that were asked for
         self._memberships_max = memberships_max
+        self._on_loss: list[Callable[[str], None]] = []
 
     @property
     @abstractmethod
@@ -45,6 +52,13 @@ class Member(ABC):
 
     async def join(self, *groups: str) -> None:
         """Returns when the first view of each is in the stream."""
+        for group in groups:
+            checked_joinable(group)
+        await self.meet(*groups)
+
+    async def meet(self, *groups: str) -> None:
+        """As `join`, for the parts of Ordercast itself: replicas and archivers meet in groups that others cannot join
+        (`groups/names.py`)."""
         self._check_usable()
         wanted = checked_groups(groups)
         for group in wanted:
@@ -95,6 +109,7 @@ class Member(ABC):
         With `confirm` the place of the last."""
         groups = checked_destinations(to if isinstance(to, str) else tuple(to))
         checked_service(service)
+        check_may_send(groups, self.joined)
         data = checked_payloads(payloads)
         if not data:
             return None
@@ -121,6 +136,18 @@ class Member(ABC):
     @abstractmethod
     async def members(self, group: str) -> tuple[str, ...]:
         """Who is in a group, by name; nobody in one that does not exist. One need not be in it to ask."""
+
+    # Losing the stream
+
+    def on_loss(self, tell: Callable[[str], None]) -> None:
+        """From now on `tell` is called with the reason as soon as the stream is lost: the connection broke, or the
+        member has ended. What was received before and not read yet stays in the stream; what comes after a loss, if
+        anything, begins with a `Reconnected`."""
+        self._on_loss.append(tell)
+
+    def _tell_loss(self, why: str) -> None:
+        for tell in list(self._on_loss):
+            tell(why)
 
     # How it is done
 

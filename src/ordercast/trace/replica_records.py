@@ -105,6 +105,7 @@ class Stage(Enum):
     VIEW = "view"  # it came: who has what is being asked
     DECISION = "decision"  # all have answered
     LOADED = "loaded"  # one more has the state
+    EXCLUDED = "excluded"  # this replica was silent for long, and the others go on without it
     SIGNAL = "signal"  # it is ending
     CUT_OFF = "cut off"  # this replica is in no view
 
@@ -130,14 +131,34 @@ class ComponentChanged:
     count: int  # commands of applications in its state
     why: str
     era: int = 0  # of the replica
+    excluded: tuple[str, ...] = ()  # members that have not answered: what is decided is decided without them
+    round: int = 0  # of asking who has what, in this view
 
 
 @dataclass(frozen=True, slots=True)
 class StreamCut:
-    """The replica lives on, but has missed something of the group's stream."""
+    """The replica lives on, but has missed something of the group's stream, or gets nothing of it any more."""
 
     at: Instant
     life: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamBack:
+    """The replica gets the group's stream again: views of a new membership follow."""
+
+    at: Instant
+    life: int
+
+
+@dataclass(frozen=True, slots=True)
+class Believed:
+    """What the replica says of itself when the application asks."""
+
+    at: Instant
+    life: int
+    is_current: bool  # the copy here is the state of a primary component
+    holds: bool  # the lock, or the lead: of what it was granted
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +191,8 @@ ReplicaEvent = (
     | Looked
     | ComponentChanged
     | StreamCut
+    | StreamBack
+    | Believed
     | ReplicaEnded
     | ReplicaKnown
     | Healed

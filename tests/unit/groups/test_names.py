@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,12 +11,16 @@ from ordercast.groups.names import (
     CLIENT_SIZE_MAX,
     GROUP_SIZE_MAX,
     GROUPS_MAX,
+    check_may_send,
     checked_client,
     checked_daemon,
     checked_destination,
     checked_destinations,
     checked_group,
+    checked_joinable,
     checked_member,
+    is_meeting,
+    meeting_of,
 )
 from ordercast.model.errors import UsageError
 from ordercast.stream.addresses import socket_path
@@ -153,3 +158,27 @@ def test_a_message_to_too_many_is_refused() -> None:
 def test_one_bad_name_among_several_is_found() -> None:
     with pytest.raises(UsageError, match="the group name 'b c' has ' ' in it"):
         checked_destinations(["a", "b c"])
+
+
+# Where parts of Ordercast meet
+
+
+def test_replicas_meet_in_a_name_of_their_own() -> None:
+    assert meeting_of("accounts") == "$replica/accounts" and is_meeting("$replica/accounts")
+    assert is_meeting("$archive/orders") and not is_meeting("orders") and not is_meeting("$sink/orders")
+    assert len(meeting_of("x" * 55)) == GROUP_SIZE_MAX
+    with pytest.raises(UsageError, match="of a replicated state has 56 characters: at most 55"):
+        meeting_of("x" * 56)
+
+
+@pytest.mark.parametrize("name", ["$replica/a", "$archive/a", "$sink/a", "$"])
+def test_names_of_ordercast_itself_are_not_joined(name: str) -> None:
+    assert checked_joinable("a$b") == "a$b"
+    with pytest.raises(UsageError, match=f"^the group {re.escape(name)} cannot be joined: "):
+        checked_joinable(name)
+
+
+def test_only_members_send_to_a_meeting_and_anybody_to_a_sink() -> None:
+    check_may_send(("a", "$sink/a", "$replica/a"), {"$replica/a"})
+    with pytest.raises(UsageError, match=r"^only its members send to the group \$archive/a: "):
+        check_may_send(("a", "$archive/a"), {"a"})

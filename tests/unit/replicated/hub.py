@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from itertools import count
 
-from ordercast.model.events import Batch, Left, Piece, Reason, Transition, View, ViewId
+from ordercast.model.events import Batch, Left, Piece, Reason, Reconnected, Transition, View, ViewId
 from ordercast.model.ids import Position, ProcessId, RingId, Seq
 from ordercast.model.service import Service
 from ordercast.stream.group_inbox import GroupInbox
@@ -34,6 +34,11 @@ class Hub:
         for side in self.groups[group]:
             self._view(group, side)
         self.left.put_nowait((group, member.name))
+
+    def forget(self, group: str, member: HubMember) -> None:
+        self.groups[group] = [tuple(each for each in side if each is not member) for side in self.groups[group]]
+        for side in self.groups[group]:
+            self._view(group, side)
 
     def part(self, group: str, *sides: Iterable[HubMember]) -> None:
         """Or meet: whoever is with whom from now on."""
@@ -70,6 +75,21 @@ class HubMember(Member):
 
     def tell(self, piece: Piece) -> None:
         self.inbox.put(piece, size_of(piece))
+
+    def lose(self, why: str) -> None:
+        """The connection. The others see that it is gone."""
+        self._tell_loss(why)
+        for group in self.joined:
+            self.hub.forget(group, self)
+
+    def come_back(self) -> None:
+        self.tell(Reconnected(self._name, tuple(self.joined), 0, None, "it broke"))
+        for group in self.joined:
+            self.hub.join(group, self)
+
+    def end(self, error: BaseException) -> None:
+        self._tell_loss(str(error))
+        self.inbox.close(error)
 
     async def groups(self) -> dict[str, int]:
         return {group: len(self.hub.members(group)) for group in self.hub.groups}

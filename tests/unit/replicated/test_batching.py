@@ -130,10 +130,11 @@ def test_the_end_is_told_to_all_who_wait() -> None:
         batches.count = 0
         batches.add(b"next", futures[1])
         batches.add(b"in line", futures[2])
-        batches.fail(ValueError("over"))
+        assert [batches.is_queued(future) for future in futures] == [False, False, True]
+        batches.fail(ValueError("over"), ValueError("never sent"))
         assert batches.count == 0 and not batches.underway and list(batches.take()) == []
-        for future in futures:
-            with pytest.raises(ValueError, match="over"):
+        for future, why in zip(futures, ("over", "never sent", "never sent"), strict=True):
+            with pytest.raises(ValueError, match=why):
                 await future
 
     asyncio.run(work())

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ordercast.groups.names import meeting_of
 from ordercast.model.errors import WireError
 from ordercast.replicated.machine import Origin
 from ordercast.replicated.quorum import EverySide, Majority, Rule, Side
@@ -21,6 +22,7 @@ from .hub import Hub, HubMember
 
 PATIENCE_S = 30.0  # far more than it takes
 GROUP = "g"
+MEETING = meeting_of(GROUP)  # where its replicas are
 THREE = Majority(dict.fromkeys("abc", 1))
 
 
@@ -89,7 +91,7 @@ async def test_a_replica_that_cannot_apply_a_command_leaves_and_the_others_go_on
             await c.set("x", b"1")
         await b.set("after", b"2")
         assert await a.latest("after") == b"2"
-        assert await hub.left.get() == (GROUP, "c")
+        assert await hub.left.get() == (MEETING, "c")
         await a.set("without it", b"3")
 
 
@@ -105,7 +107,7 @@ async def test_another_replica_of_the_same_member_goes_on() -> None:
             await bad.set("bad", b"1")
         await good.set("x", b"2")
         assert good.get("x") == b"2"
-        assert await hub.left.get() == ("one", "a")
+        assert await hub.left.get() == ("$replica/one", "a")
 
 
 @bounded
@@ -117,7 +119,7 @@ async def test_a_donor_that_cannot_give_its_state_leaves_and_its_member_goes_on(
         other = await enter(stack, member, Dictionary(), rule, "two")
         await asyncio.gather(donor.ready(), other.ready())
         await enter(stack, HubMember(hub, "b"), Dictionary(), rule, "one")
-        assert await hub.left.get() == ("one", "a")
+        assert await hub.left.get() == ("$replica/one", "a")
         with pytest.raises(ReplicaEnded, match=r"failed: .*no picture"):
             await donor.set("x", b"1")
         await other.set("x", b"2")
@@ -140,14 +142,14 @@ async def test_who_cannot_unite_the_sides_leaves_and_the_others_are_united(error
         a, b, c = [await enter(stack, member, Dictionary(), rule) for member, rule in zip(members, rules, strict=True)]
         await a.set("base", b"0")
         await c.synced()
-        hub.part(GROUP, members[:2], members[2:])
+        hub.part(MEETING, members[:2], members[2:])
         for key in "xyz":
             await b.set(key, b"1")
         await c.set("c", b"2")
         watch = a.watch()
-        hub.part(GROUP, members)
+        hub.part(MEETING, members)
         await ended(watch)
         with pytest.raises(ReplicaEnded, match=r"failed: .*no"):
             await a.set("x", b"1")
         await b.set("after", b"3")
-        assert await hub.left.get() == (GROUP, "a") and await c.latest("z") == b"1"
+        assert await hub.left.get() == (MEETING, "a") and await c.latest("z") == b"1"

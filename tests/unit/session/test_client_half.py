@@ -112,6 +112,7 @@ def test_before_the_welcome_there_is_at_most_a_refusal(vector: object) -> None:
         FrameKind.SEND,
         FrameKind.JOIN,
         FrameKind.MANAGE,
+        FrameKind.ENTER,
         FrameKind.LEAVE,
         FrameKind.BYE,
         FrameKind.LIST,
@@ -257,6 +258,11 @@ def test_joins_and_leaves_name_their_groups() -> None:
         assert (got, decode_names(body)) == (kind, ("a", "b"))
 
 
+def test_where_parts_of_ordercast_meet_is_entered() -> None:
+    got, body = kind_and_body(_half().join(("a", "$replica/a")))
+    assert (got, decode_names(body)) == (FrameKind.ENTER, ("a", "$replica/a"))
+
+
 def test_heads_say_who_sends_where_and_how() -> None:
     half = _half()
     for _ in range(2):  # the second time it is remembered
@@ -336,6 +342,7 @@ def test_the_stream_costs_credit_and_answers_do_not(kind: FrameKind) -> None:
         FrameKind.HELLO,
         FrameKind.SEND,
         FrameKind.JOIN,
+        FrameKind.ENTER,
         FrameKind.LEAVE,
         FrameKind.BYE,
         FrameKind.LIST,

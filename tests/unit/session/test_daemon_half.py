@@ -114,7 +114,8 @@ def test_a_stranger_is_refused() -> None:
         FrameKind.MEMBERS,
         FrameKind.REFUSED,
         0,
-        24,
+        FrameKind.MANAGED,
+        99,
         255,
     ],
 )
@@ -420,6 +421,33 @@ def test_a_bad_name_is_refused(name: str, why: str) -> None:
     half = _half()
     _refused(half, encode_names(FrameKind.JOIN, ("chat", name)), why)
     assert half.joined == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("$replica/accounts", "the replicas of accounts meet there: use a Replica of accounts to read it"),
+        ("$archive/orders", "the archivers of orders meet there: join orders, or run an archiver of it"),
+        ("$mine", "names that begin with $ are Ordercast's own: choose another"),
+    ],
+)
+def test_where_parts_of_ordercast_meet_is_entered_and_not_joined(name: str, why: str) -> None:
+    half = _half()
+    sentence = f"^the group {name} cannot be joined: {why}$".replace("$", r"\$", 1)
+    _refused(half, encode_names(FrameKind.JOIN, ("chat", name)), sentence.replace("with $", r"with \$"))
+    assert half.joined == set()
+    assert _receive(half, encode_names(FrameKind.ENTER, ("chat", name))) == Join(("chat", name))
+
+
+def test_where_parts_of_ordercast_meet_only_members_speak() -> None:
+    half, group = _half(), "$replica/accounts"
+    head = data_head(ALICE, ("chat", group))
+    send = encode_send(Service.SAFE, head, [b"force"])
+    _refused(half, send, r"^only its members send to the group \$replica/accounts: replicas or archivers meet there$")
+    _receive(half, encode_names(FrameKind.ENTER, (group,)))
+    assert _receive(half, send) is not None
+    _receive(half, encode_names(FrameKind.LEAVE, (group,)))
+    _refused(half, send, "^only its members send")
 
 
 def test_a_frame_with_names_that_cannot_be_read_is_refused() -> None:

@@ -370,4 +370,5 @@ VECTORS = (
     ),
     _document(FrameKind.MANAGE, "A question of an operator", {"do": "remove", "name": "delta"}),
     _document(FrameKind.MANAGED, "The answer to a MANAGE that is refused", {"error": "delta is not on the node list"}),
+    _named(FrameKind.ENTER, "A replica joins the others", ("$replica/accounts",)),
 )

@@ -1,9 +1,10 @@
 """Whose majority is needed for a primary component, when no weights are configured: as every replica could know it.
 
 At a view all say which primary component they know to have been the last, and which were attempted after it. When all
-have been heard, everybody knows what any of them knew. An attempt has failed when somebody who was to hold the state in
-it does not know of it. Whoever forms a component has its holders as the last ones from then on; whoever attempts one
-adds them. This is the rule of dynamic voting with attempts, followed here from the records alone.
+have been heard but those who are excluded, everybody knows what any of them knew. An attempt has failed when somebody
+who was to hold the state in it does not know of it. Whoever forms a component has its holders as the last ones from
+then on; whoever attempts one adds them. This is the rule of dynamic voting with attempts, followed here from the
+records alone.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import NamedTuple
 from ordercast.model.events import ViewId
 from ordercast.model.lineage import Term
 from ordercast.trace.replica_records import ComponentChanged, Stage
+
+Round = tuple[ViewId, int]  # of a view, in which its members say what they know
 
 
 class Stint(NamedTuple):
@@ -49,7 +52,7 @@ class Known(NamedTuple):
 class Electorates:
     cuts: dict[int, int] = field(default_factory=dict)  # by life
     known: dict[int, Known] = field(default_factory=dict)
-    _said: dict[ViewId, dict[str, tuple[Stint, Known]]] = field(default_factory=dict)  # at each view, by name
+    _said: dict[Round, dict[str, tuple[Stint, Known]]] = field(default_factory=dict)  # in each round, by name
 
     def stint(self, life: int) -> Stint:
         return Stint(life, self.cuts.get(life, 0))
@@ -60,11 +63,11 @@ class Electorates:
     def changed(self, event: ComponentChanged, name: str) -> None:
         if event.view is None:
             return
-        said = self._said.setdefault(event.view, {})
+        said = self._said.setdefault((event.view, event.round), {})
         if event.stage is Stage.VIEW:
             said[name] = self.stint(event.life), self.known.get(event.life, Known())
         elif event.stage is Stage.DECISION:
-            self.known[event.life] = together(said[member] for member in event.members)
+            self.known[event.life] = together(said[member] for member in event.members if member not in event.excluded)
         if event.elects and event.stage in (Stage.DECISION, Stage.LOADED):
             self._elect(event, said)
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ordercast.checker.replicated.electorates import Electorates
+from ordercast.checker.replicated.electorates import Electorates, Round
 from ordercast.model.lineage import Lineage, Term
 from ordercast.trace.client_records import Calm
 from ordercast.trace.records import Ended, Healed
 from ordercast.trace.replica_records import (
     Applied,
+    Believed,
     Called,
     ComponentChanged,
     GotPicture,
@@ -25,6 +26,7 @@ from ordercast.trace.replica_records import (
     ReplicaKnown,
     ReplicaStarted,
     Returned,
+    StreamBack,
     StreamCut,
 )
 
@@ -40,6 +42,7 @@ class ReplicaLife:
     remembers: bool = False
     known: ReplicaKnown | None = None
     lineages: set[Lineage] = field(default_factory=set)  # in which it held the state, as it decided
+    is_cut: bool = False  # it gets nothing of the stream
 
     def __str__(self) -> str:
         return f"{self.started.name} (life {self.started.life})"
@@ -59,6 +62,9 @@ class ReplicaHistory:
             tuple[ComponentChanged, tuple[ReplicaLife, ...]]
         ] = []  # with those who held other lineages
         self.electorates = Electorates()
+        self.cut_beliefs: list[Believed] = []  # said while the stream was cut, or after a replica had ended
+        self.excluded: dict[Round, set[str]] = {}  # names, in each round that was decided without them
+        self.claims: list[tuple[Round, int]] = []  # lives that were current in a round, by their own word
         self._begun: set[Lineage] = set()  # lineages; a beginning that was only attempted may never have been
         self.healed: Healed | None = None
         self.ended: Ended | None = None
@@ -90,9 +96,16 @@ class ReplicaHistory:
                 self._changed(event)
             case StreamCut():
                 self.lives[event.life].remembers = False
+                self.lives[event.life].is_cut = True
                 self.electorates.cut(event.life)
+            case StreamBack():
+                self.lives[event.life].is_cut = False
+            case Believed():
+                if self.lives[event.life].is_cut:
+                    self.cut_beliefs.append(event)
             case ReplicaEnded():
                 self.lives[event.life].ended = event
+                self.lives[event.life].is_cut = True
             case ReplicaKnown():
                 self.lives[event.life].known = event
             case Healed():
@@ -111,6 +124,11 @@ class ReplicaHistory:
 
     def _changed(self, event: ComponentChanged) -> None:
         life = self.lives[event.life]
+        if life.is_cut:
+            self.cut_beliefs.append(Believed(event.at, event.life, event.is_primary and event.is_holder, False))
+        if event.view is not None and event.is_primary and event.is_holder:
+            self.claims.append(((event.view, event.round), event.life))
+            self.excluded.setdefault((event.view, event.round), set()).update(event.excluded)
         self._has_state(life, event.lineage)
         self.electorates.changed(event, life.started.name)
         if event.elects and life.started.name in event.holders and event.is_holder:

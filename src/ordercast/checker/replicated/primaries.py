@@ -13,6 +13,7 @@ from ordercast.checker.replicated.base import ReplicaChecker
 from ordercast.checker.verdict import Witness
 from ordercast.model.lineage import Lineage, Term
 from ordercast.model.promises import ReplicaPromise
+from ordercast.trace.replica_records import ComponentChanged
 
 
 class Durability(ReplicaChecker):
@@ -46,7 +47,7 @@ class Durability(ReplicaChecker):
 
 class OnePrimary(ReplicaChecker):
     promise = ReplicaPromise.ONE_PRIMARY
-    rule = "commands were applied by one primary component after the other"
+    rule = "commands were applied by one primary component after the other, each with most of the weights"
 
     def violations(self) -> Iterator[Witness]:
         latest: dict[Lineage | None, tuple[Term, int]] = {}
@@ -56,3 +57,16 @@ class OnePrimary(ReplicaChecker):
                 life = self.history.reference[lineage, position].life
                 yield self.witness(f"applied place {position} in an earlier view than others place {place}", life)
             latest[lineage] = max(before, term), position
+        for decision, _ in self.history.decisions:
+            if not self._have_most(decision):
+                holders = ", ".join(decision.holders)
+                yield self.witness(
+                    f"is in a primary component of {holders}, who have not most of the weights", decision.life
+                )
+
+    def _have_most(self, decision: ComponentChanged) -> bool:
+        """Where weights are configured, unless an operator has forced it: then it has a branch of its own."""
+        weights = dict(self.history.lives[decision.life].started.weights)
+        if not weights or (decision.lineage is not None and decision.lineage.side):
+            return True
+        return 2 * sum(weights.get(name, 0) for name in decision.holders) > sum(weights.values())

@@ -25,7 +25,14 @@ from ordercast.replicated.transfer import Progress
 FIRST = ("n1", "n2", "n3")
 HOSTS = 4
 PARTS = 4  # of a transfer that are told
-_PASSING = (Reason.VIEW, Reason.ERA, Reason.SIGNAL, Reason.CUT_OFF)  # what is known for a moment
+_PASSING = (
+    Reason.VIEW,
+    Reason.ERA,
+    Reason.SPOKEN,
+    Reason.SIGNAL,
+    Reason.CUT_OFF,
+    Reason.LOST,
+)  # what is known for a moment
 
 
 @dataclass(slots=True)

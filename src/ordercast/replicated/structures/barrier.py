@@ -94,9 +94,13 @@ class BarrierFront(Front[Barrier]):
         """How many have arrived, as the copy that is here has it."""
         return len(self.machine.arrived)
 
-    async def wait(self) -> int:
-        """Returns when all have arrived: how often the barrier has opened now. An arrival that was dropped, because one
-        was out of the group, is made again."""
+    async def wait(self, *, timeout: float | None = None) -> int:
+        """Returns when all have arrived: how often the barrier has opened now. Cancelled, or after its time, it has not
+        arrived."""
+        return await self._caller.within(self._wait(), timeout)
+
+    async def _wait(self) -> int:
+        """An arrival that was dropped, because one was out of the group, is made again."""
         while True:
             arrival = (self._caller.me, next(self._tickets))
             fields = U64.pack(arrival[1]) + U32.pack(self.machine.parties)

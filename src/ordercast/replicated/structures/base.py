@@ -17,6 +17,7 @@ from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from ordercast.model.errors import Error, UsageError, WireError
 from ordercast.model.lineage import Term
+from ordercast.replicated.effects import Changed
 from ordercast.replicated.machine import Frozen, Origin
 from ordercast.replicated.structures.fields import U32, U64, Reader, pieces_from, value_bytes
 
@@ -77,7 +78,20 @@ class Caller(Protocol):
         """Who calls."""
 
     @property
+    def stint(self) -> int:
+        """How often the group's stream was lost."""
+
+    @property
+    def is_in_group(self) -> bool: ...
+
+    @property
     def age(self) -> Age: ...
+
+    @property
+    def status(self) -> Changed | None: ...
+
+    async def within(self, waiting: Awaitable[T], timeout: float | None, *, is_command: bool = False) -> T:
+        """TimedOut when it takes longer than so many seconds."""
 
     def submit(self, command: bytes) -> Awaitable[Answer]:
         """Returns when it is confirmed; NotPrimary when it is not."""
@@ -217,20 +231,29 @@ class Front(Generic[MachineT]):
         """Of the copy that is here."""
         return self._caller.age
 
-    async def synced(self) -> int:
-        """Returns when everything that was confirmed to anybody before the call is in the copy that is here."""
-        return await self._caller.synced()
+    @property
+    def status(self) -> Changed | None:
+        """What is known of the component; its `sentence` says for whom is waited. None: nothing yet."""
+        return self._caller.status
 
-    async def ready(self) -> None:
-        """Returns when the copy that is here is the state of a primary component: commands are taken."""
-        await self._caller.ready()
+    async def synced(self, *, timeout: float | None = None) -> int:
+        """Returns when everything that was confirmed to anybody before the call is in the copy that is here."""
+        return await self._caller.within(self._caller.synced(), timeout)
+
+    async def ready(self, *, timeout: float | None = None) -> None:
+        """Returns when the copy that is here is the state of a primary component: commands are taken. TimedOut says for
+        whom is waited."""
+        await self._caller.within(self._caller.ready(), timeout)
 
     def watch(self) -> AsyncIterator[Any]:
         """What happens from now on: `Applied`, `Reloaded`, `Changed` (the component) and `Progress` (of a transfer)."""
         return self._caller.watch()
 
-    async def _ask(self, kind: int, fields: bytes = b"") -> Answer:
-        return accepted(await self._caller.submit(bytes([kind]) + fields))
+    async def _ask(self, kind: int, fields: bytes = b"", timeout: float | None = None) -> Answer:
+        waiting = self._caller.submit(bytes([kind]) + fields)
+        if timeout is None:
+            return accepted(await waiting)
+        return accepted(await self._caller.within(waiting, timeout, is_command=True))
 
 
 def accepted(answer: AnswerT) -> AnswerT:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Collection
 from functools import partial
 from itertools import count
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from ordercast.model.errors import WireError
 from ordercast.replicated.machine import Frozen, Origin
@@ -119,50 +119,83 @@ def _read_claim(fields: Reader) -> Claim:
     return Claim(read_owner(fields), fields.number(U64))
 
 
+class InTouch(Protocol):
+    """Who is in the group, or was."""
+
+    @property
+    def stint(self) -> int:
+        """How often it has lost the group's stream."""
+
+
 class Held:
     """What one has while one holds it."""
 
-    def __init__(self, machine: Exclusive[object], claim: Claim, token: int) -> None:
+    def __init__(self, machine: Exclusive[Any], claim: Claim, token: int, member: InTouch) -> None:
         self.token = token  # send it along with everything that is done under it
         self.claim = claim
         self._machine = machine
+        self._member = member
+        self._stint = member.stint
 
     @property
     def is_held(self) -> bool:
-        """As far as is known here: who was cut off learns it late, which is what the token is for."""
-        return self._machine.token_of(self.claim) == self.token
+        """As far as is known here. Not after the stream was lost: the others give it to somebody else then. Who is
+        paused, or cut off with its daemon, learns it late, which is what the token is for."""
+        return self._member.stint == self._stint and self._machine.token_of(self.claim) == self.token
 
 
 class ExclusiveFront(Front[Exclusive[object]]):
     def __init__(self, machine: Exclusive[object], caller: Caller) -> None:
         super().__init__(machine, caller)
         self._tickets = count(1)
+        self._drawn = (0, 1)  # a stint, and the first ticket that was drawn in it
 
     @property
     def holder(self) -> Grant | None:
-        """As the copy that is here has it."""
-        return self.machine.grant
+        """As the copy that is here has it. None while this replica is not in the group: nobody knows then. Nor is what
+        this replica itself had before its stream was lost."""
+        grant = self.machine.grant
+        if grant is None or not self._caller.is_in_group:
+            return None
+        stint, first = self._drawn
+        is_old = stint != self._caller.stint or grant.claim.ticket < first
+        return None if grant.claim.owner == self._caller.me and is_old else grant
 
-    async def _acquire(self) -> Held:
-        """Waits for its turn. A claim that was dropped, because one was out of the group, is made again."""
+    async def _acquire(self, timeout: float | None) -> Held:
+        """Waits for its turn. Who does not wait any more gives back what may be granted yet."""
+        return await self._caller.within(self._take_turn(), timeout)
+
+    async def _take_turn(self) -> Held:
+        """A claim that was dropped, because one was out of the group, is made again."""
         while True:
-            claim = Claim(self._caller.me, next(self._tickets))
+            stint = self._caller.stint
+            claim = self._new_claim(stint)
             try:
                 await self._ask(ACQUIRE, U64.pack(claim.ticket))
                 token = await self._caller.until(partial(self._turn_of, claim))
             except BaseException:
                 self._withdraw(claim)
                 raise
-            if token:
-                return Held(self.machine, claim, token)
+            if token and stint == self._caller.stint:
+                return Held(self.machine, claim, token, self._caller)
 
     def _turn_of(self, claim: Claim) -> int | None:
         """Its token; 0 when it is not even waiting; None while it waits."""
         return self.machine.token_of(claim) or (None if self.machine.has(claim) else 0)
 
-    async def _release(self, held: Held) -> bool:
+    def _new_claim(self, stint: int) -> Claim:
+        ticket = next(self._tickets)
+        if stint != self._drawn[0]:
+            self._drawn = stint, ticket
+        return Claim(self._caller.me, ticket)
+
+    async def _release(self, held: Held, timeout: float | None) -> bool:
         """Whether it was still held."""
-        return (await self._ask(RELEASE, U64.pack(held.claim.ticket))).result == YES
+        return (await self._ask(RELEASE, U64.pack(held.claim.ticket), timeout)).result == YES
+
+    async def _lost(self, held: Held, timeout: float | None) -> None:
+        if held.is_held:
+            await self._caller.within(self._caller.until(lambda: None if held.is_held else True), timeout)
 
     def _withdraw(self, claim: Claim) -> None:
         self._caller.post(bytes([RELEASE]) + U64.pack(claim.ticket))

@@ -45,18 +45,18 @@ class Counter(Structure["CounterFront"]):
 
 
 class CounterFront(Front[Counter]):
-    async def add(self, number: int = 1) -> int:
+    async def add(self, number: int = 1, *, timeout: float | None = None) -> int:
         """The value just after it: no two that add one get the same."""
         if not -I64_MAX <= number <= I64_MAX:
             raise UsageError(f"{number} does not fit into 64 bits")
-        return Reader((await self._ask(ADD, I64.pack(number))).result, 1).number(I64)
+        return Reader((await self._ask(ADD, I64.pack(number), timeout)).result, 1).number(I64)
 
     @property
     def value(self) -> int:
         """From the copy that is here, at once."""
         return self.machine.value
 
-    async def latest(self) -> int:
+    async def latest(self, *, timeout: float | None = None) -> int:
         """Linearised."""
-        await self.synced()
+        await self.synced(timeout=timeout)
         return self.value

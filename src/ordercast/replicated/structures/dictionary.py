@@ -113,17 +113,22 @@ class Compared:
 class DictionaryFront(Front[Dictionary]):
     # Commands
 
-    async def set(self, key: Value, value: Value) -> int:
+    async def set(self, key: Value, value: Value, *, timeout: float | None = None) -> int:
         """Returns when it is confirmed, with its position."""
+        if timeout is not None:
+            return (await self._ask(SET, value_bytes(key) + value_bytes(value), timeout)).position
         return accepted(await self._caller.submit(SET_BYTE + value_bytes(key) + value_bytes(value))).position
 
-    async def delete(self, key: Value) -> bool:
+    async def delete(self, key: Value, *, timeout: float | None = None) -> bool:
         """Whether there was such a key."""
-        return (await self._ask(DELETE, value_bytes(key))).result == YES
+        return (await self._ask(DELETE, value_bytes(key), timeout)).result == YES
 
-    async def compare_and_set(self, key: Value, expected: Value | None, value: Value | None) -> Compared:
+    async def compare_and_set(
+        self, key: Value, expected: Value | None, value: Value | None, *, timeout: float | None = None
+    ) -> Compared:
         """Set it if it is as expected; None stands for no such key, on either side."""
-        answer = await self._ask(COMPARE, value_bytes(key) + optional_bytes(expected) + optional_bytes(value))
+        fields = value_bytes(key) + optional_bytes(expected) + optional_bytes(value)
+        answer = await self._ask(COMPARE, fields, timeout)
         succeeded = answer.result == YES
         return Compared(succeeded, expected if succeeded else Reader(answer.result, 1).optional(), answer.position)
 
@@ -133,9 +138,9 @@ class DictionaryFront(Front[Dictionary]):
         """From the copy that is here, at once: see `age`."""
         return self.machine.entries.get(key)
 
-    async def latest(self, key: Value) -> Value | None:
+    async def latest(self, key: Value, *, timeout: float | None = None) -> Value | None:
         """Linearised: with everything that was confirmed to anybody before the call."""
-        await self.synced()
+        await self.synced(timeout=timeout)
         return self.get(key)
 
     def items(self) -> list[tuple[Value, Value]]:

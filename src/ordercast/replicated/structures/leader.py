@@ -19,25 +19,26 @@ class Leadership(NamedTuple):
 
 
 class LeaderFront(ExclusiveFront):
-    async def campaign(self) -> Held:
+    async def campaign(self, *, timeout: float | None = None) -> Held:
         """Stand, and return when elected: at once if nobody leads, else when all who stood before are gone."""
-        return await self._acquire()
+        return await self._acquire(timeout)
 
-    async def resign(self, held: Held) -> bool:
+    async def resign(self, held: Held, *, timeout: float | None = None) -> bool:
         """Whether one still led."""
-        return await self._release(held)
+        return await self._release(held, timeout)
 
-    async def lost(self, held: Held) -> None:
-        """Returns when one leads no longer."""
-        await self._caller.until(lambda: None if held.is_held else True)
+    async def lost(self, held: Held, *, timeout: float | None = None) -> None:
+        """Returns when one leads no longer: as soon as the connection to the daemon is lost, too."""
+        await self._lost(held, timeout)
 
     @property
     def leader(self) -> Leadership | None:
-        """As the copy that is here has it."""
-        grant = self.machine.grant
+        """As the copy that is here has it. None while this replica is not in the group: nobody knows then."""
+        grant = self.holder
         return None if grant is None else Leadership(grant.claim.owner.name, grant.token)
 
-    async def changed(self, known: Leadership | None) -> Leadership | None:
+    async def changed(self, known: Leadership | None, *, timeout: float | None = None) -> Leadership | None:
         """The leader, as soon as it is another one than `known`."""
-        (found,) = await self._caller.until(lambda: None if self.leader == known else (self.leader,))
+        waiting = self._caller.until(lambda: None if self.leader == known else (self.leader,))
+        (found,) = await self._caller.within(waiting, timeout)
         return found

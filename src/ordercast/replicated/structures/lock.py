@@ -22,22 +22,26 @@ class Lock(Exclusive["LockFront"]):
 
 
 class LockFront(ExclusiveFront):
-    async def acquire(self) -> Held:
-        """Waits for its turn. Cancelled, it does not wait any more."""
-        return await self._acquire()
+    async def acquire(self, *, timeout: float | None = None) -> Held:
+        """Waits for its turn. Cancelled, or after its time, it does not wait any more."""
+        return await self._acquire(timeout)
 
-    async def release(self, held: Held) -> bool:
+    async def release(self, held: Held, *, timeout: float | None = None) -> bool:
         """Whether it was still held."""
-        return await self._release(held)
+        return await self._release(held, timeout)
+
+    async def lost(self, held: Held, *, timeout: float | None = None) -> None:
+        """Returns when it is held no longer: as soon as the connection to the daemon is lost, too."""
+        await self._lost(held, timeout)
 
     @asynccontextmanager
-    async def hold(self) -> AsyncIterator[Held]:
-        """Lost at the end when somebody else had it before the block was over."""
-        held = await self._acquire()
+    async def hold(self, *, timeout: float | None = None) -> AsyncIterator[Held]:
+        """Lost at the end when somebody else had it before the block was over. `timeout`: for its turn."""
+        held = await self._acquire(timeout)
         try:
             yield held
         except BaseException:
             self._withdraw(held.claim)
             raise
-        if not await self._release(held):
+        if not await self._release(held, None):
             raise Lost("the lock was lost before it was released: this member was out of the group for a while")

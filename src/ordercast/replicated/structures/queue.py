@@ -159,12 +159,15 @@ class QueueFront(Front[Queue]):
         """How many were taken and not acknowledged, as the copy that is here has it."""
         return len(self.machine.taken)
 
-    async def put(self, value: Value) -> int:
+    async def put(self, value: Value, *, timeout: float | None = None) -> int:
         """The number of the job."""
-        return (await self._ask(PUT, value_bytes(value))).position
+        return (await self._ask(PUT, value_bytes(value), timeout)).position
 
-    async def take(self) -> Job:
-        """Waits for one. Cancelled, it wants none any more."""
+    async def take(self, *, timeout: float | None = None) -> Job:
+        """Waits for one. Cancelled, or after its time, it wants none any more."""
+        return await self._caller.within(self._take(), timeout)
+
+    async def _take(self) -> Job:
         while True:
             take = Take(self._caller.me, next(self._tickets))
             try:
@@ -180,13 +183,13 @@ class QueueFront(Front[Queue]):
         job = self.machine.taken.get(take)
         return job if job is not None or take in self.machine.takers else _DROPPED
 
-    async def acknowledge(self, job: Job) -> bool:
+    async def acknowledge(self, job: Job, *, timeout: float | None = None) -> bool:
         """It is done, and gone. False when it was not ours any more: somebody else has it, or had it."""
-        return (await self._ask(ACKNOWLEDGE, U64.pack(job.take.ticket))).result == YES
+        return (await self._ask(ACKNOWLEDGE, U64.pack(job.take.ticket), timeout)).result == YES
 
-    async def give_back(self, job: Job) -> bool:
+    async def give_back(self, job: Job, *, timeout: float | None = None) -> bool:
         """Somebody else shall do it. False when it was not ours any more."""
-        return (await self._ask(GIVE_BACK, U64.pack(job.take.ticket))).result == YES
+        return (await self._ask(GIVE_BACK, U64.pack(job.take.ticket), timeout)).result == YES
 
 
 _DROPPED: tuple[int, Value] = (0, b"")  # no job has this number: the take was forgotten, one was out of the group

@@ -23,6 +23,7 @@ from ordercast.model.promises import ReplicaPromise
 from ordercast.trace.records import Ended, Healed
 from ordercast.trace.replica_records import (
     Applied,
+    Believed,
     Called,
     ComponentChanged,
     GotPicture,
@@ -34,6 +35,7 @@ from ordercast.trace.replica_records import (
     ReplicaStarted,
     Returned,
     Stage,
+    StreamBack,
     StreamCut,
 )
 
@@ -83,6 +85,7 @@ class Story:
         self.results: dict[int, bytes] = {}
         self.places: dict[tuple[int, int], int] = {}
         self._begun: set[str] = set()  # who has a state
+        self._cut: set[str] = set()  # who gets nothing of the stream
         self._weights = tuple((name, 1) for name in names) if weighted else ()
         self._founders = names
         self._requests = 0
@@ -107,6 +110,10 @@ class Story:
 
     def cut(self, name: str) -> None:
         self.events.append(StreamCut(self._at(), self.lives[name]))
+        self._cut.add(name)
+
+    def believe(self, name: str, *, is_current: bool = False, holds: bool = False) -> None:
+        self.events.append(Believed(self._at(), self.lives[name], is_current, holds))
 
     def forget(self, name: str) -> None:
         """It says from now on that it has no state."""
@@ -119,6 +126,9 @@ class Story:
 
     def view(self, number: int, *names: str) -> None:
         for name in names:
+            if name in self._cut:
+                self._cut.discard(name)
+                self.events.append(StreamBack(self._at(), self.lives[name]))
             self._change(name, Stage.VIEW, number, (), names, is_primary=False, elects=False)
 
     def decide(self, number: int, *names: str, members: tuple[str, ...], is_attempt: bool = False) -> None:

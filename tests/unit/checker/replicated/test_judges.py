@@ -285,5 +285,35 @@ def test_a_lock_has_one_holder() -> None:
     assert locked(("a", b"a 1 1 2")) is Outcome.INVALID
 
 
+@pytest.mark.parametrize("belief", [{"is_current": True}, {"holds": True}], ids=["current", "holder"])
+def test_who_is_cut_off_calls_itself_neither_current_nor_holder(belief: dict[str, bool]) -> None:
+    story = good()
+    story.believe("a", is_current=True, holds=True)
+    story.cut("a")
+    story.believe("a")
+    story.view(7, *ALL)
+    story.believe("a", is_current=True, holds=True)
+    assert outcome(ReplicaPromise.BELIEFS, story.finished(*ALL)) is Outcome.VALID
+    story.cut("a")
+    story.believe("a", **belief)
+    assert outcome(ReplicaPromise.BELIEFS, story.finished(*ALL)) is Outcome.INVALID
+
+
+def test_who_is_cut_off_is_in_no_primary_component_before_its_stream_is_back() -> None:
+    story = good()
+    story.cut("a")
+    story.decide(1, "a", members=ALL)
+    assert outcome(ReplicaPromise.BELIEFS, story.finished(*ALL)) is Outcome.INVALID
+
+
+def test_who_has_ended_calls_itself_nothing() -> None:
+    story = good()
+    life = story.lives["a"]
+    story.end("a")
+    story.lives["a"] = life
+    story.believe("a", is_current=True)
+    assert outcome(ReplicaPromise.BELIEFS, story.events) is Outcome.INVALID
+
+
 def test_a_record_that_was_cut_short_says_nothing_of_liveness() -> None:
     assert outcome(ReplicaPromise.LIVENESS, good().events) is Outcome.UNKNOWN
