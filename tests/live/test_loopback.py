@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import threading
 import time
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -223,7 +224,30 @@ def test_a_disk_that_fails_does_not_end_the_node(tmp_path: Path, monkeypatch: py
                 monkeypatch.undo()
                 while not node.storage_status().is_used:  # noqa: ASYNC110 (the whole test is bounded in time)
                     await asyncio.sleep(0.01)
-                assert node.counters.alarms[-1][1].kind is AlarmKind.STORAGE_REPAIRED
+                assert AlarmKind.STORAGE_REPAIRED in [alarm.kind for _, alarm in node.counters.alarms]
+
+    run(work())
+
+
+def test_a_disk_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It refuses nothing, and does not answer. The node goes on, and can end."""
+
+    async def work() -> None:
+        ring, answers = quick_ring(), threading.Event()
+        async with Node(local(ring, state_folder=tmp_path)) as node:
+            stream = node.stream()
+            await view_of(stream, node.process)
+            monkeypatch.setattr(os, "fdatasync", lambda _: answers.wait())
+            async with Node(local(ring)) as other:
+                await view_of(stream, node.process, other.process)
+                told = [alarm.kind for _, alarm in node.counters.alarms]
+                assert AlarmKind.WITHOUT_STORAGE in told and AlarmKind.STORAGE_FAILED not in told
+                assert node.storage_status().error is None and not node.storage_status().is_used
+                answers.set()
+                while not node.storage_status().is_used:  # noqa: ASYNC110 (the whole test is bounded in time)
+                    await asyncio.sleep(0.01)
+            answers.clear()
+        answers.set()
 
     run(work())
 

@@ -224,7 +224,7 @@ class _Files:
         return all(one.is_in_place() for one in self.slots.values())
 
     def made_anew(self) -> _Files:
-        """With what these hold, in a folder of the same name. OSError when that cannot be done: these stay."""
+        """Makes a folder of the same name with what these hold. OSError when that cannot be done: these stay."""
         try:
             fresh = _Files(self.folder, dict.fromkeys(self.slots, 0))
         except UsageError as error:
