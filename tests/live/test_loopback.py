@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import threading
 import time
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -18,15 +19,19 @@ import pytest
 
 from ordercast import NodeConfig, NodeFailed, Service, ThreadedNode, UsageError
 from ordercast.checker import Checkers, Outcome
+from ordercast.daemon import slots
 from ordercast.daemon.config import Peer, TraceConfig, TraceLevel
+from ordercast.daemon.host import GroupHost
 from ordercast.daemon.raw import RawEvents as Events
 from ordercast.daemon.raw import RawMessage as Message
 from ordercast.daemon.raw import RawNode as Node
 from ordercast.model.effects import AlarmKind
 from ordercast.model.ids import MILLISECOND, NodeId, ProcessId
+from ordercast.model.promises import Promise
 from ordercast.model.view import ChangeReason, View, ViewKind
 from ordercast.trace.cluster import append_cluster_event
 from ordercast.trace.folder import read_live
+from ordercast.trace.records import StorageTurned
 from tests.live import stage
 from tests.live.stage import PATIENCE_S, alone, joined, live, local, quick_ring, run
 
@@ -219,9 +224,78 @@ def test_a_disk_that_fails_does_not_end_the_node(tmp_path: Path, monkeypatch: py
                 monkeypatch.undo()
                 while not node.storage_status().is_used:  # noqa: ASYNC110 (the whole test is bounded in time)
                     await asyncio.sleep(0.01)
-                assert node.counters.alarms.entries()[-1].alarm.kind is AlarmKind.STORAGE_REPAIRED
+                assert AlarmKind.STORAGE_REPAIRED in [alarm.kind for _, alarm in node.counters.alarms]
 
     run(work())
+
+
+def test_a_disk_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It refuses nothing, and does not answer. The node goes on, and can end."""
+
+    async def work() -> None:
+        ring, answers = quick_ring(), threading.Event()
+        async with Node(local(ring, state_folder=tmp_path)) as node:
+            stream = node.stream()
+            await view_of(stream, node.process)
+            monkeypatch.setattr(os, "fdatasync", lambda _: answers.wait())
+            async with Node(local(ring)) as other:
+                await view_of(stream, node.process, other.process)
+                told = [alarm.kind for _, alarm in node.counters.alarms]
+                assert AlarmKind.WITHOUT_STORAGE in told and AlarmKind.STORAGE_FAILED not in told
+                assert node.storage_status().error is None and not node.storage_status().is_used
+                answers.set()
+                while not node.storage_status().is_used:  # noqa: ASYNC110 (the whole test is bounded in time)
+                    await asyncio.sleep(0.01)
+            answers.clear()
+        answers.set()
+
+    run(work())
+
+
+async def begun(host: GroupHost) -> None:
+    """It has a ring of its own, whose seq is stored."""
+    while host.engine.state_name != "Operational":  # noqa: ASYNC110 (the whole test is bounded in time)
+        await asyncio.sleep(0.01)
+
+
+def test_a_life_without_storage_does_not_bind_the_next(tmp_path: Path) -> None:
+    """Its rings are not stored, the next life is numbered lower, and the traces say why that is sound."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    async def work() -> None:
+        ring, traces = quick_ring(), TraceConfig(TraceLevel.CONTROL, tmp_path / "traces")
+        forgetful = local(ring, node=NodeId(44), state_folder=tmp_path / "state", trace=traces)
+        async with GroupHost(forgetful) as host:
+            await begun(host)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(slots, "_write_at", refuse)
+                for node in (45, 46):
+                    async with GroupHost(local(ring, node=NodeId(node), trace=traces)):
+                        while len(host.members) < 2:  # noqa: ASYNC110 (the whole test is bounded in time)
+                            await asyncio.sleep(0.01)
+                    while len(host.members) > 1:  # noqa: ASYNC110
+                        await asyncio.sleep(0.01)
+                assert not host.storage_status().is_used
+                last = host.engine.ring.id.seq
+                await host.leave()
+        async with GroupHost(forgetful) as host:
+            await begun(host)
+            assert host.engine.ring.id.seq < last
+
+    run(work())
+    events = list(read_live(tmp_path / "traces").events())
+    assert [event.in_use for event in events if isinstance(event, StorageTurned)] == [False]
+    checkers = Checkers([Promise.VIEW_MONOTONY])
+    for event in events:
+        checkers.observe(event)
+    assert checkers.verdict().outcome is Outcome.VALID
+    checkers = Checkers([Promise.VIEW_MONOTONY])
+    for event in events:
+        if not isinstance(event, StorageTurned):
+            checkers.observe(event)
+    assert checkers.verdict().outcome is Outcome.INVALID
 
 
 def test_an_application_that_takes_nothing_is_given_up() -> None:

@@ -106,6 +106,12 @@ def kinds(status: dict[str, Any]) -> list[str]:
     return [alarm["kind"] for alarm in status["alarms"] if "storage" in alarm["kind"]]
 
 
+def is_written_on(cluster: Cluster, name: str) -> None:
+    """Storage is in use, holds the newest ring, and never refused anything; a busy host may have been slow."""
+    status = cluster.status_when(name, lambda status: is_of(2)(status) and status["storage"]["is_used"])
+    assert stored(cluster, name) == ring_seq(status) and "storage failed" not in kinds(status)
+
+
 def test_all_disks_are_full_and_one_host_is_killed(cluster: Cluster) -> None:
     """The room was set aside: storage stays in use."""
     with small_disk(cluster.folder / "state"):
@@ -113,9 +119,9 @@ def test_all_disks_are_full_and_one_host_is_killed(cluster: Cluster) -> None:
 
         def trouble() -> None:
             fill(cluster.folder / "state")
-            for name, status in kill_one(cluster).items():
-                assert stored(cluster, name) == ring_seq(status)
-                assert status["storage"]["is_used"] and kinds(status) == []
+            kill_one(cluster)
+            for name in SURVIVORS:
+                is_written_on(cluster, name)
 
         confirmed_over(cluster, trouble)
         for name in SURVIVORS:
@@ -159,9 +165,9 @@ def test_the_state_folders_are_removed_and_one_host_is_killed(cluster: Cluster) 
 
     def trouble() -> None:
         shutil.rmtree(cluster.folder / "state")
-        for name, status in kill_one(cluster).items():
-            assert stored(cluster, name) == ring_seq(status), "the folder was made anew"
-            assert status["storage"]["is_used"] and kinds(status) == []
+        kill_one(cluster)
+        for name in SURVIVORS:
+            is_written_on(cluster, name)  # the folder was made anew
 
     confirmed_over(cluster, trouble)
     assert all(cluster.stop(name, signal.SIGTERM) == 0 for name in SURVIVORS)

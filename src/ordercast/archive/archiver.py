@@ -235,7 +235,7 @@ class Archiver:
                 await self.retain(keeper)
 
     def _relieve(self) -> None:
-        """On the journal's thread, while the disk is full: what need not be kept goes."""
+        """Removes what need not be kept; on the journal's thread, while the disk is full."""
         for keeper in self._keepers.values():
             self._retained(keeper)
 

@@ -239,7 +239,7 @@ def _write(files: BranchFiles, wanted: Sequence[tuple[Header, bytes]]) -> None:
 
 
 def _write_all(file: int, frames: Sequence[bytes], at: int | None = None) -> None:
-    """Behind what is there, or at a place."""
+    """Writes all of it behind what is there, or at a place."""
     for number in range(0, len(frames), 512):
         chunk = frames[number : number + 512]
         written = os.writev(file, chunk) if at is None else os.pwritev(file, chunk, at)

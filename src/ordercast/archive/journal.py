@@ -119,7 +119,7 @@ class Journal:
             self._tell(self._done, results, sum(size for _, size, _ in jobs))
 
     def _written(self, jobs: Jobs, files: list[GroupFiles]) -> Results | None:
-        """All of them, and safe; None when that cannot be."""
+        """Does all of them, and makes them safe; None when that cannot be done."""
         trouble: _Trouble | None = None
         while True:
             try:
@@ -152,7 +152,7 @@ class Journal:
                 one.back()
 
     def _wait(self, trouble: _Trouble) -> bool:
-        """Until it is worth another try; False when the journal is closed."""
+        """Waits until another try is worth it; False when the journal is closed."""
         with suppress(OSError):
             self._relieve()
         with self._wake:

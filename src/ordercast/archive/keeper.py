@@ -58,7 +58,7 @@ class Keeper:
 
     @property
     def has_room(self) -> bool:
-        """For more that has to wait for its place."""
+        """More can wait here for its place."""
         return self._spool.has_room()
 
     @property

@@ -64,7 +64,7 @@ class Spool:
             written += os.pwrite(self._file.fileno(), memoryview(columns)[written:], self._end + written)
 
     def has_room(self) -> bool:
-        """For more than what memory takes; once the disk has refused something, it is asked."""
+        """Tells whether more can be put here; once the disk has refused something, it is asked."""
         if self._is_full:
             try:
                 self._write(bytes(PROBE_SIZE))

@@ -24,7 +24,7 @@ class Room:
 
 
 def room_from(limit: int, sessions_max: int, strangers_max: int = STRANGERS_MAX) -> Room:
-    """Both as asked for, or less where the limit does not suffice; never none."""
+    """Gives both what they ask for, or less where the limit does not suffice; never none."""
     left = max(STRANGERS_PART, limit - RESERVE)
     strangers = min(strangers_max, left // STRANGERS_PART)
     return Room(limit, min(sessions_max, left - strangers), strangers)

@@ -363,6 +363,7 @@ class GroupHost(Participant):
         self._carry_out_groups(self.named.install(view))
 
     def on_alarm(self, alarm: Alarm, at: Instant) -> None:
+        super().on_alarm(alarm, at)
         if self._on_alarm is not None:
             self._on_alarm(alarm)
 

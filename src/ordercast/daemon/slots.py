@@ -35,7 +35,7 @@ def sealed(key: str, generation: int, value: bytes) -> bytes:
 
 
 def found_in(key: str, slot: bytes) -> Found | None:
-    """None when nothing was ever written there, or something else than what was written is there."""
+    """What was written there; None when nothing was, or when something else is there now."""
     if len(slot) < HEAD.size:
         return None
     magic, generation, length, digest = HEAD.unpack_from(slot)

@@ -216,7 +216,7 @@ class TraceStatus:
 
 @dataclass(frozen=True, slots=True)
 class StorageStatus:
-    """Stable storage."""
+    """How stable storage fares."""
 
     folder: str | None = None  # None: nothing is kept
     is_used: bool = True  # False: the node went on without it

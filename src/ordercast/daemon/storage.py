@@ -11,6 +11,7 @@ its storage would, with an alarm. To refuse would turn a few bad bytes into an o
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import threading
@@ -125,10 +126,12 @@ class FolderStorage:
         slots[_INCARNATION].write(self.incarnation.to_bytes(8, "big"))
 
     def write(self, key: str, value: bytes, done: Done) -> None:
-        """UsageError when the value is too large for its key."""
-        if len(value) > self._files.value_size_max(key):
-            raise UsageError(f"{len(value)} bytes are too many for {key!r}: at most {self._files.value_size_max(key)}")
-        self._put(key, _Write(value, [done]))
+        """Never raises. A value that is too large for its key is refused once, and not tried again."""
+        size_max = self._files.value_size_max(key)
+        if len(value) > size_max:
+            done(OSError(errno.EFBIG, f"{len(value)} bytes are too many for {key}, at most {size_max} are kept"))
+        else:
+            self._put(key, _Write(value, [done]))
 
     def _put(self, key: str, write: _Write, *, is_newer: bool = True) -> None:
         with self._wake:
@@ -228,7 +231,7 @@ class _Files:
         return all(one.is_in_place() for one in self.slots.values())
 
     def made_anew(self) -> _Files:
-        """With what these hold, in a folder of the same name. OSError when that cannot be done: these stay."""
+        """Makes a folder of the same name with what these hold. OSError when that cannot be done: these stay."""
         try:
             fresh = _Files(self.folder, dict.fromkeys(self.slots, 0))
         except UsageError as error:

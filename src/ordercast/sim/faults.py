@@ -150,7 +150,7 @@ def cascade(count: int, nodes: int, rng: Rng) -> tuple[Fault, ...]:
 
 
 def failing_disks(nodes: int, until_ns: int, rng: Rng) -> tuple[Fault, ...]:
-    """Of one host, of some or of all, together or one after the other; half of them for ever."""
+    """Disks of one host, of some or of all fail, together or one after the other; half of them for ever."""
     faults: list[Fault] = []
     is_together, at = rng.random() < 0.5, rng.randrange(0, until_ns // 2)
     for node in range(nodes) if rng.random() < 0.4 else sorted({rng.randrange(0, nodes) for _ in range(nodes // 2)}):

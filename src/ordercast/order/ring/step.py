@@ -144,7 +144,7 @@ class Step:
         self.occurred(Occurrence.TOKEN_RETRANSMITTED)
 
     def persist(self, ring_seq: int) -> None:
-        """Now, or when the write that is outstanding is confirmed."""
+        """Asks for the write now, or when the one that is outstanding is confirmed."""
         storage = self.facts.storage
         storage.wanted = max(storage.wanted, ring_seq)
         if storage.written is None:
