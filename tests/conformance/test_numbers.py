@@ -24,7 +24,7 @@ from ordercast.order.ring.bounds import (
 from ordercast.order.ring.hearing import lifetime_of
 from ordercast.wire.codec import NUMBER_MAX
 from ordercast.wire.header import PART_SHIFT, Part
-from ordercast.wire.messages import Announcement, CommitToken, Counts, Leave, Token
+from ordercast.wire.messages import Announcement, CommitToken, Leave, Token
 from ordercast.wire.run import build_data
 
 from .solo import ONE, RING, SMALL, THREE, TRIO, TWO, Solo, alarms, data_of, delivered, occurred, packet_of, sent, seqs
@@ -297,7 +297,7 @@ def test_something_that_waits_a_second_in_vain_is_an_alarm_that_says_why() -> No
     solo.submit("waits")
     told: list[Effect] = []
     for _ in range(11):
-        told += solo.pass_token(behind=1, counted=Counts(0, 0, 1)) + solo.wait(SECOND // 10)
+        told += solo.pass_token(behind=1, counted=(0, 0, 1)) + solo.wait(SECOND // 10)
     stalled = [alarm for alarm in alarms(told) if alarm.kind is AlarmKind.STALLED]
     assert len(stalled) == 1 and "an application of another member does not take its deliveries" in stalled[0].text
     assert solo.node.stalled(solo.now) is not None

@@ -41,7 +41,7 @@ from ordercast.wire.header import (
     retransmitted,
     unwrapped,
 )
-from ordercast.wire.messages import Announcement, CommitToken, Counts, Join, Leave, Member, Message, Probe, Token, Wake
+from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Member, Message, Probe, Token, Wake
 from ordercast.wire.run import build_data, parse_data
 
 CLUSTER = cluster_id_from("vectors")
@@ -297,7 +297,7 @@ TOKEN = Token(
     True,
     1041,
     b"room",
-    Counts(3, 12, 0),
+    (3, 12, 0),
 )
 COMMIT = CommitToken(
     NEW_RING,
