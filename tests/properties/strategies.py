@@ -22,7 +22,6 @@ from ordercast.wire.messages import (
     EXTENSION_SIZE_MAX,
     Announcement,
     CommitToken,
-    Counts,
     Join,
     Leave,
     Member,
@@ -81,7 +80,7 @@ def tokens(draw: st.DrawFn) -> Token:
         draw(st.booleans()),
         draw(u64),
         draw(extensions),
-        Counts(draw(u32), draw(u32), draw(st.integers(0, 0xFFFF))),
+        (draw(u32), draw(u32), draw(st.integers(0, 0xFFFF))),
     )
 
 

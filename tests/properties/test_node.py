@@ -18,7 +18,7 @@ from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.wire.codec import NUMBER_MAX, decode, encode
 from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE, SAFE, MessageKind, prefix_of
-from ordercast.wire.messages import Announcement, CommitToken, Counts, Join, Message, Token
+from ordercast.wire.messages import Announcement, CommitToken, Join, Message, Token
 from ordercast.wire.run import build_data
 
 from .cluster import CLUSTER, Cluster, Moment, moments
@@ -131,7 +131,7 @@ def poisoned(draw: st.DrawFn, message: Message) -> Message:
             for name in ("retransmitted", "budget", "waiting"):
                 changes[name] = draw(st.just(getattr(message, name)) | SMALL_EXTREME)
             changes["behind"] = draw(st.sampled_from((message.behind, 1, 0xFFFF)))
-            changes["counted"] = Counts(draw(SMALL_EXTREME), draw(SMALL_EXTREME), draw(st.sampled_from((0, 0xFFFF))))
+            changes["counted"] = (draw(SMALL_EXTREME), draw(SMALL_EXTREME), draw(st.sampled_from((0, 0xFFFF))))
             changes["seq"] = Seq(draw(st.sampled_from((message.seq, message.seq + 1, NUMBER_MAX))))
             changes["aru"] = Seq(draw(st.sampled_from((0, message.aru, changes["seq"]))))
             changes["aru_id"] = draw(st.sampled_from((message.aru_id, message.sender, NOBODY, NUMBER_MAX)))

@@ -20,7 +20,7 @@ from ordercast.sim.options import SimOptions
 from ordercast.sim.poison import ON_ANNOUNCEMENT, ON_COMMIT, ON_JOIN, ON_TOKEN, Poison
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import hostile_options
-from ordercast.wire.messages import Counts, Token
+from ordercast.wire.messages import Token
 
 
 def _poisoned(seed: int, chance: float, *, is_calm: bool = False) -> SimOptions:
@@ -78,7 +78,7 @@ def _sums_are_never_counted_anew(patch: pytest.MonkeyPatch) -> None:
     right = ordering.visit
 
     def wrong(ring: Ring, token: Token, wanted: int, source: Source, config: Any, **rest: bool) -> Visit:
-        token.counted = Counts(token.retransmitted, token.waiting, token.behind)
+        token.counted = (token.retransmitted, token.waiting, token.behind)
         return right(ring, token, wanted, source, config, **rest)
 
     patch.setattr(token_visit, "visit", wrong)

@@ -21,7 +21,7 @@ from ordercast.model.ids import NOBODY, Incarnation, NodeId, RingId, Seq, TokenS
 from ordercast.order.ring.ring import Ring
 from ordercast.wire.codec import NUMBER_MAX, cluster_id_from, decode, encode
 from ordercast.wire.header import KIND_AT, MessageKind
-from ordercast.wire.messages import Announcement, CommitToken, Counts, Join, Leave, Message, Token
+from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Message, Token
 
 COUNTS = (1, 3, 1000, 0xFFFF)
 LEAPS = (1000, 1 << 16, 1 << 20, (1 << 32) - 4, 1 << 32, 1 << 33, 1 << 40, 1 << 56, 1 << 61, 1 << 62)
@@ -149,7 +149,8 @@ class Poisoner:
 
     def _sum(self, name: str, token: Token) -> dict[str, Any]:
         count = self._rng.choice(COUNTS)
-        counted = Counts(**{name: count}) if self._rng.random() < 0.5 else token.counted
+        sums = ("retransmitted", "waiting", "behind")
+        counted = tuple(count * (name == other) for other in sums) if self._rng.random() < 0.5 else token.counted
         return {name: count, "counted": counted}
 
     def _below(self, token: Token, ring: Ring) -> dict[str, Any] | None:

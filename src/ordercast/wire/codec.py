@@ -30,7 +30,6 @@ from ordercast.wire.messages import (
     MEMBERS_MAX,
     Announcement,
     CommitToken,
-    Counts,
     Join,
     Leave,
     Member,
@@ -183,7 +182,7 @@ def encode_token(cluster: bytes, token: Token) -> bytes:
 
 def _decode_token(ring: RingId, sender: ProcessId, seq: Seq, token_round: int, timestamp: int, body: _Reader) -> Token:
     fields = body.unpack(TOKEN)
-    token_seq, aru, aru_id, retransmitted, budget, waiting, behind, *counted = fields[:10]
+    token_seq, aru, aru_id, retransmitted, budget, waiting, behind = fields[:7]
     exchanging, count, extension_size = fields[10:]
     _sane(token_seq)
     _bounded(count, REQUESTS_MAX, "requests")
@@ -213,7 +212,7 @@ def _decode_token(ring: RingId, sender: ProcessId, seq: Seq, token_round: int, t
         bool(exchanging),
         timestamp,
         body.take(extension_size),
-        Counts(*counted),
+        (fields[7], fields[8], fields[9]),
     )
 
 

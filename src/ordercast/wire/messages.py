@@ -6,7 +6,6 @@ Data packets are not here: they are read in place, see `header.py`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from ordercast.model.ids import NO_RING, NO_SEQ, ProcessId, RingId, Seq, TokenSeq
 from ordercast.model.notes import NetworkState
@@ -17,15 +16,10 @@ EXTENSION_SIZE_MAX = 512
 MEMBERS_MAX = 1000
 
 
-class Counts(NamedTuple):
-    """Sums over members: each of them adds its own part."""
-
-    retransmitted: int = 0  # packets sent again
-    waiting: int = 0  # packets to send
-    behind: int = 0  # members whose applications are behind
-
-
-NOTHING = Counts()
+# Sums over members, each of which adds its own part: packets sent again, packets to send, and members whose
+# applications are behind. A plain tuple, since several are built at every visit.
+Counts = tuple[int, int, int]
+NOTHING: Counts = (0, 0, 0)
 
 
 @dataclass(slots=True)

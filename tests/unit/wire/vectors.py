@@ -46,7 +46,6 @@ from ordercast.wire.header import (
 from ordercast.wire.messages import (
     Announcement,
     CommitToken,
-    Counts,
     Join,
     Leave,
     Member,
@@ -311,7 +310,7 @@ TOKEN = Token(
     True,
     1041,
     b"room",
-    Counts(3, 12, 0),
+    (3, 12, 0),
 )
 COMMIT = CommitToken(
     NEW_RING,

@@ -24,7 +24,7 @@ BEHIND_MAX = 0xFFFF  # and members
 
 def renewed(sums: Counts, before: Counts, mine: Counts) -> Counts:
     """Sums over the members with my part in them renewed: it was `before`, now it is `mine`."""
-    return Counts(
+    return (
         min(max(0, sums[0] - before[0]) + mine[0], COUNT_MAX),
         min(max(0, sums[1] - before[1]) + mine[1], COUNT_MAX),
         min(max(0, sums[2] - before[2]) + mine[2], BEHIND_MAX),

@@ -223,6 +223,8 @@ class RingNode:
         if self.room() < self._config.queue_size_max // 4:
             self._wanted = max(self._wanted, self._config.queue_size_max // 2)
         self._state = self._state.on_submission(step)
+        if not step.facts.timers.is_armed(Timer.STALL):
+            self._watch_sending(step)
         return self._end(step)
 
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
@@ -264,6 +266,8 @@ class RingNode:
                 token, step.facts.loop = step.facts.loop, None
                 assert token is not None
                 self._dispatch(token, step)
+            elif timer is Timer.STALL:
+                self._watch_sending(step)
             else:
                 self._state = self._state.on_timer(timer, step)
         return self._end(step)
@@ -505,7 +509,8 @@ class RingNode:
             if deadline is not None and deadline <= step.now:
                 timers.arm(timer, step.now + patience[timer])
         self._stall.forgive(step.now)
-        timers.cancel(Timer.STALL)
+        if timers.is_armed(Timer.STALL):
+            timers.arm(Timer.STALL, step.now + STALL_NS)
         step.occurred(Occurrence.PAUSE_NOTICED)
         text = f"this process did not run for at least {late / 1e6:.0f} ms; peers are not blamed for that time"
         step.alarm(Alarm(AlarmKind.PAUSED, text, step.facts.me, late))
@@ -514,11 +519,13 @@ class RingNode:
         if self._wanted and self.room() >= self._wanted:
             self._wanted = 0
             step.effects.append(Room(self.room()))
-        self._watch_sending(step)
+        if self._stall.is_told:
+            self._watch_sending(step)
         return step.effects
 
     def _watch_sending(self, step: Step) -> None:
-        """Something that waits while nothing may be sent is an alarm after a while, and so is its end."""
+        """Something that waits while nothing may be sent is an alarm after a while, and so is its end. Looked at when
+        something is submitted, and every second as long as something waits: a ring under load must not pay for it."""
         facts, stall, now = step.facts, self._stall, step.now
         is_installed, lasted = self._state.name == moves.OPERATIONAL, stall.lasts(now)
         if stall.goes_on(facts, now, is_installed=is_installed):
@@ -530,8 +537,8 @@ class RingNode:
             end = "packets are sent again" if is_installed else "a new ring is formed"
             text = f"{end} after {lasted / SECOND:.1f} s in which nothing could be sent"
             step.alarm(Alarm(AlarmKind.STALL_ENDED, text, facts.me, Duration(lasted)))
-        if stall.since is not None and not (stall.is_told or facts.timers.is_armed(Timer.STALL)):
-            facts.timers.arm(Timer.STALL, stall.since + STALL_NS)
+        if facts.outbox and not (stall.is_told or facts.timers.is_armed(Timer.STALL)):
+            facts.timers.arm(Timer.STALL, (stall.since or now) + STALL_NS)
 
     def _lots_from(self, submissions: Sequence[Submission | Submissions]) -> list[Lot]:
         """What the outbox takes; UsageError for what cannot be served."""

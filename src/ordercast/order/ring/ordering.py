@@ -44,15 +44,15 @@ def visit(
     memory, store = ring.memory, ring.store
     answers, unanswered = _answer(ring, token.requests, config.visit_max)
     wanted = min(wanted, config.visit_max)
-    mine = Counts(len(answers), wanted, is_behind)
-    told = Counts(memory.retransmitted, memory.wanted, memory.was_behind)
+    mine: Counts = (len(answers), wanted, is_behind)
+    told = (memory.retransmitted, memory.wanted, memory.was_behind)
     token_round, budget = token.round, token.budget
     if ring.me == ring.representative:
         sums, counted = renewed(token.counted, told, mine), mine
         token_round += 1
-        budget = rotation_budget(config.window, config.backlog_max, token.seq, token.aru, sums.retransmitted)
+        budget = rotation_budget(config.window, config.backlog_max, token.seq, token.aru, sums[0])
     else:
-        sums = renewed(Counts(token.retransmitted, token.waiting, token.behind), told, mine)
+        sums = renewed((token.retransmitted, token.waiting, token.behind), told, mine)
         counted = renewed(token.counted, NOTHING, mine)
     retransmitted, waiting, behind = sums
     if behind:
@@ -121,7 +121,7 @@ def add_to_visit(ring: Ring, token: Token, wanted: int, source: Source, config: 
         token.timestamp += run.count
     token.aru, token.aru_id = updated_aru(token, ring.store.aru, token.seq, ring.me)
     wanted = min(wanted, config.visit_max)
-    _renew(token, Counts(0, memory.wanted, 0), Counts(0, wanted, 0))
+    _renew(token, (0, memory.wanted, 0), (0, wanted, 0))
     memory.wanted = wanted
     memory.forwarded_seq = token.seq
     memory.forwarded_aru = token.aru
@@ -136,7 +136,7 @@ def with_news(ring: Ring, token: Token, *, is_behind: bool) -> Token:
     if memory.was_behind == is_behind:
         return token
     changed = replace(token)
-    _renew(changed, Counts(0, 0, memory.was_behind), Counts(0, 0, is_behind))
+    _renew(changed, (0, 0, memory.was_behind), (0, 0, is_behind))
     memory.was_behind = is_behind
     memory.behind = changed.behind
     if changed.behind:
@@ -146,7 +146,7 @@ def with_news(ring: Ring, token: Token, *, is_behind: bool) -> Token:
 
 def _renew(token: Token, before: Counts, mine: Counts) -> None:
     """My part of the sums changed while the token was here."""
-    sums = renewed(Counts(token.retransmitted, token.waiting, token.behind), before, mine)
+    sums = renewed((token.retransmitted, token.waiting, token.behind), before, mine)
     token.retransmitted, token.waiting, token.behind = sums
     token.counted = renewed(token.counted, before, mine)
 

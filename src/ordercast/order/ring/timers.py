@@ -19,7 +19,7 @@ class Timer(IntEnum):
     MERGE = 6
     REST = 7
     WAKE = 8
-    STALL = 9  # nothing hears of it: the node looks after every input whether something waits in vain
+    STALL = 9  # the node's own, in every state: does something wait in vain?
     STORAGE = 10
 
 
@@ -53,8 +53,8 @@ class Timers:
             self._refresh()
 
     def only(self, *timers: Timer) -> None:
-        """Cancel all but these."""
-        self.cancel(*(timer for timer in Timer if timer not in timers))
+        """Cancel all but these, of those that states have."""
+        self.cancel(*(timer for timer in Timer if timer not in timers and timer is not Timer.STALL))
 
     def is_armed(self, timer: Timer) -> bool:
         return timer in self._deadlines

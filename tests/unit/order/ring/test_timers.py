@@ -45,12 +45,12 @@ def test_cancelling_the_earliest_reveals_the_next() -> None:
     assert timers.deadline(Timer.JOIN) is None
 
 
-def test_only_keeps_what_it_names() -> None:
+def test_only_keeps_what_it_names_and_the_nodes_own() -> None:
     timers = Timers()
     for timer in Timer:
         timers.arm(timer, 10 + timer)
     timers.only(Timer.REST)
-    assert [timer for timer in Timer if timers.is_armed(timer)] == [Timer.REST]
+    assert [timer for timer in Timer if timers.is_armed(timer)] == [Timer.REST, Timer.STALL]
     timers.only()
     assert timers.earliest is None
 
