@@ -270,7 +270,7 @@ def running(config: Config, hosts: Hosts) -> Iterator[Cluster]:
 
 def phase(number: int, senders: int) -> float:
     """When in its period a sender sends, from 0 to 1, so that senders take turns: odd numbers first, so that a token
-    that goes round four nodes has two hops to go from one sender to the next, on average, as if chance chose them."""
+    that goes round four nodes has two hops to go from one sender to the next, on average, as from one to any other."""
     turn = (number - 1) // 2 if number % 2 else (senders + 1) // 2 + number // 2 - 1
     return turn % senders / senders
 

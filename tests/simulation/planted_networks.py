@@ -220,13 +220,7 @@ PLANTED = (
     PlantedFault(
         "resends on the next network", _resends_on_the_next_network, NetworkPromise.SENDS, Replication.PASSIVE
     ),
-    PlantedFault(
-        "idle tokens take turns",
-        _idle_tokens_take_turns,
-        NetworkPromise.NO_VIEW_CHANGE,
-        Replication.PASSIVE,
-        seeds=(17916,),
-    ),
+    PlantedFault("idle tokens take turns", _idle_tokens_take_turns, NetworkPromise.SENDS, Replication.PASSIVE),
     PlantedFault("every token is vital", _every_token_is_vital, NetworkPromise.SENDS, Replication.PASSIVE),
     PlantedFault("Figure 5: the largest of itself", _largest_of_itself, None, Replication.PASSIVE),
     PlantedFault(

@@ -13,7 +13,7 @@ from ordercast.checker.verdict import Outcome, Verdict, Witness
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, InstallView, Record, SendTo
 from ordercast.model.ids import MILLISECOND, ProcessId, RingId, Seq, node_of
 from ordercast.model.inputs import Packet
-from ordercast.model.notes import Moved, NetworkState, NetworkTurned, Release, TokenReleased
+from ordercast.model.notes import Moved, NetworkState, NetworkTurned, Occurred, Occurrence, Release, TokenReleased
 from ordercast.model.promises import NetworkPromise
 from ordercast.model.view import ViewKind
 from ordercast.networks.config import Replication
@@ -39,11 +39,10 @@ def parsed(packet: bytes) -> tuple[RingId, int, int, int]:
     return ring, seq, flags, int.from_bytes(packet[72:80], "big")
 
 
-def _is_idle(packet: bytes) -> bool:
-    """Whether a token says that nobody misses anything: only then it may rest somewhere."""
+def token_in(packet: bytes) -> Token:
     token = decode(packet, packet[CLUSTER])
     assert isinstance(token, Token)
-    return token.seq == token.aru and not token.requests
+    return token
 
 
 @dataclass(slots=True)
@@ -56,8 +55,10 @@ class Conduct:
     sent: list[int] = field(default_factory=list)  # data packets, by network, since the marks last changed
     brought: dict[Key, int] = field(default_factory=dict)  # networks that brought each token, as bits
     first_at: dict[Key, int] = field(default_factory=dict)
+    asking: set[Key] = field(default_factory=set)  # those that came with requests
     released: dict[RingId, int] = field(default_factory=dict)  # the last token passed up
     forwarded: Key | None = None  # the last token that it sent
+    has_kept: bool = False  # the token that it sends next has rested here, and so rests nowhere else
     again_at: dict[Key, int] = field(default_factory=dict)  # when it last sent a packet again
     spoken: dict[RingId, int] = field(default_factory=dict)  # the highest seq of which it spoke
     held: dict[RingId, set[int]] = field(default_factory=dict)  # data packets that came, or were sent
@@ -117,7 +118,8 @@ class NetworkWitness:
             if data[3] == MessageKind.TOKEN:
                 ring, _, _, number = parsed(data)
                 conduct.brought[ring, number] = conduct.brought.get((ring, number), 0) | 1 << packet.network
-                conduct.first_at.setdefault((ring, number), now)
+                if conduct.first_at.setdefault((ring, number), now) == now and token_in(data).requests:
+                    conduct.asking.add((ring, number))
             elif data[3] == MessageKind.DATA:
                 ring, seq, *_ = parsed(data)
                 conduct.held.setdefault(ring, set()).add(seq)
@@ -139,6 +141,8 @@ class NetworkWitness:
                 self._turned(process, conduct, effect.note)
             elif isinstance(effect.note, TokenReleased):
                 self._released(process, conduct, effect.note, now)
+            elif isinstance(effect.note, Occurred):
+                conduct.has_kept |= effect.note.what is Occurrence.TOKEN_RESTED
             elif isinstance(effect.note, Moved):
                 conduct.is_operational = effect.note.target == OPERATIONAL
                 if effect.note.target == GATHER and conduct.is_complete:
@@ -211,13 +215,25 @@ class NetworkWitness:
         self._check_networks(process, conduct, effect.networks, is_shared=is_shared)
         if not is_token:
             return
-        if effect.is_vital and not is_again and not _is_idle(effect.packet):
-            self._found(NetworkPromise.SENDS, process, "a token of a busy ring was called vital")
+        if not is_again:
+            self._check_vital(process, conduct, token_in(effect.packet), is_vital=effect.is_vital)
         conduct.forwarded = ring, number
         sent = [conduct.sent[network] for network in conduct.good]
         bound = self._copies(conduct.good)
         if sent and max(sent) - min(sent) > bound:
             self._found(NetworkPromise.SENDS, process, f"its packets are not spread evenly: {conduct.sent}")
+
+    def _check_vital(self, process: ProcessId, conduct: Conduct, token: Token, *, is_vital: bool) -> None:
+        """A token rests somewhere only if nobody misses anything, and unheard of by its sender only if that one had
+        nothing to do and did not keep it itself. Then its loss would be noticed late."""
+        is_idle = token.seq == token.aru and not token.requests
+        had_to_do = token.seq != conduct.spoken.get(token.ring) or (token.ring, token.token_seq - 1) in conduct.asking
+        may_rest = is_idle and not (had_to_do or conduct.has_kept)
+        conduct.has_kept = False
+        if is_vital and not is_idle:
+            self._found(NetworkPromise.SENDS, process, "a token of a busy ring was called vital")
+        if may_rest and conduct.is_operational and not is_vital:
+            self._found(NetworkPromise.SENDS, process, "a token that may rest was not called vital")
 
     def _check_networks(
         self, process: ProcessId, conduct: Conduct, networks: tuple[int, ...], *, is_shared: bool

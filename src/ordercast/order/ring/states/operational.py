@@ -104,8 +104,8 @@ class Operational(State):
         """
         ring, memory = facts.installed, facts.installed.memory
         return (
-            ring.me == ring.last_sender
-            and token.seq == memory.forwarded_seq == memory.forwarded_aru == token.aru
+            token.seq == memory.forwarded_seq == memory.forwarded_aru == token.aru
+            and ring.me == ring.last_sender
             and facts.delivery.delivered == token.seq
             and not (token.requests or self.woken or facts.leaving or _has_news(facts))
             and (token.behind > 0 or (not facts.outbox and token.waiting <= memory.wanted))
