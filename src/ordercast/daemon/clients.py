@@ -181,6 +181,8 @@ class ClientServer:
         if isinstance(debtor, int):
             self._host.drop_requests(debtor)
             self.budget.owe(debtor, 0)
+        elif debtor.account() < debt:
+            pass  # it has taken some of it
         elif debtor.is_closing:
             debtor.abort()
             self.budget.owe(debtor, 0)
@@ -247,6 +249,8 @@ class ClientServer:
 
     @property
     def memory_size(self) -> int:
+        for connection in (*self.connections, *self.leaving):
+            connection.account()
         return self.budget.size
 
     @property

@@ -276,13 +276,15 @@ class Connection(asyncio.BufferedProtocol):
     def received_size(self) -> int:
         return self._reader.begun_size
 
-    def _account(self) -> None:
-        """Of all that is kept for it: what it has not taken, has not said to the end, and what is not sent yet."""
+    def account(self) -> int:
+        """Of all that is kept for it: what it has not taken, has not said to the end, and what is not sent yet. The
+        transport does not tell when it has written: the server asks again before it believes what it was told."""
         received = max(self._reader.begun_size, self.half.extra)  # room that was granted is taken
         debt = self.waiting_size + received + self._host.requests_size(self.number)
         if debt != self._debt:
             self._debt = debt
             self._server.account(self, debt)
+        return debt
 
     def on_confirmed(self, run: Run) -> None:
         self.half.urge(encode_confirm(run))
@@ -301,7 +303,7 @@ class Connection(asyncio.BufferedProtocol):
                 break
         if self._holding is not None and not self.half.outbound.is_holding:
             self._let_go()
-        self._account()
+        self.account()
 
     # The end
 
@@ -368,7 +370,7 @@ class Connection(asyncio.BufferedProtocol):
             self._server.account(number, self._host.requests_size(number))  # what it has sent is still sent
         self.half.forget()
         self._reader.forget()
-        self._account()
+        self.account()
 
 
 def _user(sock: socket.socket) -> int:
