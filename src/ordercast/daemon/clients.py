@@ -37,6 +37,7 @@ MEMORY_PART = 4  # clients may take a quarter of the memory, unless the configur
 LOOK_EVERY_S = 1.0  # at strangers
 LOOKS = 5  # of these, before clients that are known are looked at too
 BACKLOG = 1024  # connections that the kernel keeps until they are accepted
+WORK_MAX = 2000  # groups that clients may ask to join or leave in one turn of the event loop, or as much other work
 ACCEPTED_MAX = 64  # of these in one turn of the event loop: who greets at once is heard before the next come
 
 
@@ -58,6 +59,9 @@ class ClientServer:
         self._strangers_max = strangers_max
         self.budget: Budget[Connection | int] = Budget(config.memory_max or memory_size() // MEMORY_PART)
         self._is_relieving = False
+        self._work = 0  # in this turn of the event loop
+        self._waiting: dict[Connection, None] = {}  # for the next turn
+        self._turn: asyncio.Handle | None = None
         self.quota = Quota(config.groups_max, config.memberships_max)
         self.room = bytearray(ROOM)  # where every connection reads, one after the other
         self.addresses: list[UnixAddress | TcpAddress] = []
@@ -135,9 +139,38 @@ class ClientServer:
         self.connections.discard(connection)
         self.leaving.discard(connection)
         self.strangers.gone(connection)
+        self._waiting.pop(connection, None)
         self.account(connection, 0)
         if not self.connections and not self.leaving:
             self._are_gone.set()
+
+    def may_work(self, connection: Connection) -> bool:
+        """Not when all together have asked for much in this turn of the event loop: the ring must have its turn."""
+        if self._work >= WORK_MAX:
+            self.go_on_soon(connection)
+        return self._work < WORK_MAX
+
+    def works(self, groups: int) -> None:
+        self._work += groups
+        self._have_turn()
+
+    def go_on_soon(self, connection: Connection) -> None:
+        self._waiting[connection] = None
+        self._have_turn()
+
+    def _have_turn(self) -> None:
+        if self._turn is None:
+            self._turn = asyncio.get_running_loop().call_soon(self._take_turn)
+
+    def _take_turn(self) -> None:
+        """Those who have not had a turn go first in the next one."""
+        self._turn, self._work = None, 0
+        waiting, self._waiting = list(self._waiting), {}
+        for place, connection in enumerate(waiting):
+            if self._work >= WORK_MAX:
+                self._waiting = dict.fromkeys(waiting[place:]) | self._waiting
+                return
+            connection.go_on()
 
     def account(self, debtor: Connection | int, debt: int) -> None:
         """So many bytes are kept for a client now, or of a session that has ended. The largest debtors go, until the
@@ -152,6 +185,8 @@ class ClientServer:
         if isinstance(debtor, int):
             self._host.drop_requests(debtor)
             self.budget.owe(debtor, 0)
+        elif debtor.account() < debt:
+            pass  # it has taken some of it
         elif debtor.is_closing:
             debtor.abort()
             self.budget.owe(debtor, 0)
@@ -218,6 +253,8 @@ class ClientServer:
 
     @property
     def memory_size(self) -> int:
+        for connection in (*self.connections, *self.leaving):
+            connection.account()
         return self.budget.size
 
     @property

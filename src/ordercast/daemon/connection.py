@@ -47,6 +47,10 @@ HOLD_LOOK_S = 0.25  # how often a client for which all wait is looked at
 HOLD_TOLD_NS = 2 * SECOND  # one that holds for longer is named in the log
 CHANGES_MAX = 100  # joins and leaves of one client that wait to be ordered before no more is read from it
 QUESTIONS_MAX = 16  # of operators, under way at a time
+COSTLY = frozenset(
+    (FrameKind.JOIN, FrameKind.ENTER, FrameKind.LEAVE, FrameKind.LIST, FrameKind.MEMBERS_OF, FrameKind.MANAGE)
+)  # small, and much work
+ANSWER_WORK = 250  # a page of names is as much work as so many groups that are joined
 QUIET_S = 15.0  # a connection over TCP that was silent for so long is asked whether it is alive
 SILENCE_MAX_S = 90.0  # and given up after so long
 PEER_CREDENTIALS = struct.Struct("3i")  # process, user, group
@@ -74,6 +78,9 @@ class Server(Protocol):
     def greeted(self, connection: Connection) -> None: ...
     def leaves(self, connection: Connection) -> None: ...
     def lost(self, connection: Connection) -> None: ...
+    def may_work(self, connection: Connection) -> bool: ...
+    def works(self, groups: int) -> None: ...
+    def go_on_soon(self, connection: Connection) -> None: ...
     def account(self, debtor: Connection | int, debt: int) -> None: ...
 
 
@@ -89,6 +96,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self.is_closing = False
         self._is_full = False  # the transport asks to wait
+        self._is_waiting = False  # with what it has said; nothing more is read
         self._changes = 0  # joins and leaves that are not in the engine yet
         self._heard_at = 0.0
         self._debt = 0  # as the server was told last
@@ -119,8 +127,12 @@ class Connection(asyncio.BufferedProtocol):
             return  # whatever it still says
         if self.half.name:  # noise is no sign of life
             self._heard_at = asyncio.get_running_loop().time()
+        frames = self._reader.received(nbytes)
         try:
-            for kind, body in self._reader.received(nbytes):
+            for kind, body in frames:
+                if kind in COSTLY and not self._may_go_on():
+                    frames.close()
+                    break
                 request = self.half.receive(kind, body)
                 if request is not None and not self.is_closing:
                     self._carry_out(request, len(body) + HEADER.size)
@@ -128,6 +140,22 @@ class Connection(asyncio.BufferedProtocol):
             self.refuse(ClientRefusal.WRONG, str(error))
             return
         self.flush()
+
+    def _may_go_on(self) -> bool:
+        """Otherwise the rest waits, and no more is read, until its joins and leaves are in the engine, or until the
+        event loop has had a turn."""
+        assert self._transport is not None
+        if self._changes >= CHANGES_MAX or not self._server.may_work(self):
+            self._transport.pause_reading()
+            self._is_waiting = True
+        return not self._is_waiting
+
+    def go_on(self) -> None:
+        """With what waits."""
+        if self._is_waiting and not self.is_closing and self._transport is not None:
+            self._is_waiting = False
+            self._transport.resume_reading()
+            self.buffer_updated(0)
 
     def eof_received(self) -> bool:
         return False
@@ -153,13 +181,18 @@ class Connection(asyncio.BufferedProtocol):
                 self._host.request(self.number, request.payloads, request.service, lambda: self._accepted(size))
             case Join():
                 self._change(join_payload(self.half.name, request.groups), len(request.groups))
+                self._server.works(len(request.groups))
             case Leave():
                 self._change(leave_payload(self.half.name, request.groups), len(request.groups))
+                self._server.works(len(request.groups))
             case Refused():
                 self._host.counters.clients.refusals[ClientRefusal.GROUPS] += 1
+                self._server.works(len(request.groups))
             case ListGroups():
+                self._server.works(ANSWER_WORK)
                 self.half.urge(encode_listing(Listing(*self._host.named.table.page(request.after, PAGE_MAX))))
             case ListMembers():
+                self._server.works(ANSWER_WORK)
                 page = self._host.named.table.members_page(request.group, request.after, PAGE_MAX)
                 self.half.urge(encode_members(Members(*page)))
             case Hello():
@@ -203,10 +236,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _change(self, payload: bytes, groups: int) -> None:
         """Messages wait within the credit of the client; joins and leaves within what is read."""
-        assert self._transport is not None
         self._changes += 1
-        if self._changes == CHANGES_MAX:
-            self._transport.pause_reading()
         self._host.request(self.number, (payload,), accepted=self._changed, changes=groups)
 
     def _changed(self) -> None:
@@ -214,8 +244,8 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is None or self.is_closing:
             return
         self._host.touch(self)
-        if self._changes == CHANGES_MAX - 1:
-            self._transport.resume_reading()
+        if self._is_waiting:
+            self._server.go_on_soon(self)
 
     def _accepted(self, size: int) -> None:
         self.half.accepted(size)
@@ -273,13 +303,15 @@ class Connection(asyncio.BufferedProtocol):
     def received_size(self) -> int:
         return self._reader.begun_size
 
-    def _account(self) -> None:
-        """Of all that is kept for it: what it has not taken, has not said to the end, and what is not sent yet."""
+    def account(self) -> int:
+        """Of all that is kept for it: what it has not taken, has not said to the end, and what is not sent yet. The
+        transport does not tell when it has written: the server asks again before it believes what it was told."""
         received = max(self._reader.begun_size, self.half.extra)  # room that was granted is taken
         debt = self.waiting_size + received + self._host.requests_size(self.number)
         if debt != self._debt:
             self._debt = debt
             self._server.account(self, debt)
+        return debt
 
     def on_confirmed(self, run: Run) -> None:
         self.half.urge(encode_confirm(run))
@@ -298,7 +330,7 @@ class Connection(asyncio.BufferedProtocol):
                 break
         if self._holding is not None and not self.half.outbound.is_holding:
             self._let_go()
-        self._account()
+        self.account()
 
     # The end
 
@@ -307,7 +339,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def look(self, now: float) -> None:
         """A few times a minute, at a client that is known."""
-        if self._changes >= CHANGES_MAX:
+        if self._is_waiting:
             self._heard_at = now  # nothing is read from it now
         silence = now - self._heard_at
         if self._is_remote and silence > SILENCE_MAX_S:
@@ -365,7 +397,7 @@ class Connection(asyncio.BufferedProtocol):
             self._server.account(number, self._host.requests_size(number))  # what it has sent is still sent
         self.half.forget()
         self._reader.forget()
-        self._account()
+        self.account()
 
 
 def _user(sock: socket.socket) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 
 from ordercast.model.errors import WireError
 from ordercast.session.batches import FRAME_SIZE_MAX
@@ -41,9 +41,10 @@ class FrameReader:
         """Nothing more is read."""
         self._begun = bytearray()
 
-    def received(self, size: int) -> Iterator[tuple[int, bytes]]:
+    def received(self, size: int) -> Generator[tuple[int, bytes], None, None]:
         """Whole frames, one after the other, as (kind, body). WireError for one that is too large or empty; what a
-        frame says may change how large the next may be."""
+        frame says may change how large the next may be. Who closes this at a frame gets that frame again, and what came
+        behind it, when the reader is next told of something, or of nothing."""
         if not self._begun:
             yield from self._cut(self._room[:size])
             return
@@ -52,7 +53,7 @@ class FrameReader:
             begun, self._begun = self._begun, bytearray()
             yield from self._cut(memoryview(begun))
 
-    def _cut(self, data: memoryview) -> Iterator[tuple[int, bytes]]:
+    def _cut(self, data: memoryview) -> Generator[tuple[int, bytes], None, None]:
         at = 0
         self._needed = HEADER.size
         while len(data) - at >= HEADER.size:
@@ -65,6 +66,10 @@ class FrameReader:
                 if self._admit is not None:
                     self._admit(kind, self._needed)
                 break
-            yield kind, bytes(data[at + HEADER.size : end])
+            try:
+                yield kind, bytes(data[at + HEADER.size : end])
+            except GeneratorExit:
+                self._begun += data[at:]
+                raise
             at = end
         self._begun += data[at:]

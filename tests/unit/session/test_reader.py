@@ -84,6 +84,22 @@ def test_a_frame_that_is_not_admitted_is_refused_at_its_header_and_nothing_of_it
     assert reader.begun_size == 0
 
 
+def test_who_stops_at_a_frame_gets_it_again_with_what_came_behind_it() -> None:
+    reader = FrameReader()
+    stream = b"".join(frame(FrameKind.CLOSING, b"%d" % number) for number in range(4)) + frame(FrameKind.BYE)
+    taken = []
+    for piece in (stream[:-3], b"", stream[-3:], b"", b""):
+        reader.room()[: len(piece)] = piece
+        frames = reader.received(len(piece))
+        for turn, (_, body) in enumerate(frames):
+            if turn == 2:
+                frames.close()
+                break
+            taken.append(body)
+    assert taken == [b"0", b"1", b"2", b"3", b""]
+    assert reader.begun_size == 0
+
+
 def test_a_frame_without_a_kind_is_refused() -> None:
     with pytest.raises(WireError, match="a frame of 0 bytes"):
         _read(FrameReader(), bytes(HEADER.size))
