@@ -77,10 +77,6 @@ class Component:
         return self.decision is not None and not self.is_primary and not self.is_uniting
 
     @property
-    def may_be_forced(self) -> bool:
-        return self.refuses
-
-    @property
     def is_live(self) -> bool:
         """Commands are applied at delivery."""
         return self.is_primary and not self.is_signalled

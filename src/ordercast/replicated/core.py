@@ -171,7 +171,7 @@ class Core(Facts):
         loss: for operators who know that those who are missing will never come back with what they had. Does nothing
         where there is a primary component."""
         component = self._component
-        if component is None or not component.may_be_forced:
+        if component is None or not component.refuses:
             return []
         return [Send((encode_force(Force(component.view.id)),))]
 
@@ -264,9 +264,7 @@ class Core(Facts):
                 self._on_loaded(component, sender, effects)
             case United() if component.admits_united(sender, message):
                 self._on_united(component, message, effects)
-            case Force() if (
-                component.may_be_forced and message.view == component.view.id and sender in component.states
-            ):
+            case Force() if component.refuses and message.view == component.view.id and sender in component.states:
                 self._on_force(component, effects)
             case _:
                 pass  # it came too late, or is not for this view

@@ -122,7 +122,8 @@ class Replica(Generic[FrontT]):
         self._patience = patience or Patience()
         self._donor = Donor(host, port, self._patience)
         self._settings = (quorum, founding, folder)
-        self._core: Core  # once it has begun
+        self._core: Core
+        self._has_begun = False  # there is a core
         self._meeting = meeting_of(group)
         self._outbox = Outbox(member, self._meeting, self._cannot_send)
         self._silence = Silence(self._patience.silence_s, self._round, self._lose_patience)
@@ -158,6 +159,7 @@ class Replica(Generic[FrontT]):
             outstanding_max=OUTSTANDING_MAX,
             tails=partial(Spill, folder),
         )
+        self._has_begun = True
         self._say_back()
         Dispatcher.of(self._member).add(self._meeting, self)
         self._outbox.start()
@@ -201,7 +203,7 @@ class Replica(Generic[FrontT]):
     def _let_go(self, why: str) -> None:
         """What is here is of no membership any more: it is neither current nor held, and whoever waits for that to end
         is told first."""
-        if self._core is not None and self._core.is_in_group:
+        if self._has_begun and self._core.is_in_group:
             for effect in self._core.cut_off(self._core.me.name, Reason.LOST):
                 self._carry_out([replace(effect, note=why) if isinstance(effect, Changed) else effect])
         self._watchers.look()
