@@ -93,6 +93,12 @@ class Slots:
         os.fdatasync(self._file)
         self._newest, self._generation, self.value, self.is_damaged = target, self._generation + 1, value, False
 
+    def clear(self) -> None:
+        """What cannot be read is given up, so that it is told once."""
+        _write_at(self._file, bytes(2 * self.size), 0)
+        os.fdatasync(self._file)
+        self.is_damaged = False
+
     def is_in_place(self) -> bool:
         """The file that is open is the one that the next life will find."""
         try:

@@ -120,6 +120,8 @@ class FolderStorage:
             text = f"{', '.join(damaged)} in {folder} cannot be read: this node starts as one that lost its storage"
             self.alarms.append(Alarm(AlarmKind.STORAGE_DAMAGED, f"{text}; look at the disk"))
             last = max(last, *(one.changed_ns() // MILLISECOND for one in slots.values()))
+            for key in damaged:
+                slots[key].clear()
         self.stored = {key: one.value for key, one in slots.items() if one.value is not None and key != _INCARNATION}
         self.kept = RING_SEQ_KEY in self.stored  # a life that was killed before it stored one is as good as none
         self.incarnation = _incarnation_after(last)

@@ -34,6 +34,7 @@ def expected() -> list[tuple[str, str]]:
         if table == "network":
             rows += [("redundancy.…", ""), ("ring.…", "")]
     rows += [("status.address", shown(StatusConfig().address)), ("status.port", shown(STATUS_PORT))]
+    rows.append(("status.hosts", shown(list(StatusConfig().hosts))))
     clients = {"folder": '"/run/ordercast"', "mode": '"0600"', "port": "0", "queue_size_max": "0", "memory_max": "0"}
     clients["hold"] = f'"{duration_text(ClientsConfig().hold_ns)}"'
     for key in TABLES["clients"]:

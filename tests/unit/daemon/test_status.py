@@ -131,9 +131,14 @@ def test_refusals_are_told_by_few_kinds(node: FakeNode) -> None:
 # Advice
 
 
+def _alone(node: FakeNode) -> None:
+    """The only node of its list: nobody is missing."""
+    node.config = replace(node.config, peers=node.config.peers[:1], nodes_version=2)
+    node.engine.enlist(node.config.roster, Instant(0))
+
+
 def test_a_healthy_node_has_nothing_to_complain_about(node: FakeNode) -> None:
-    alone = replace(node.config, peers=node.config.peers[:1], nodes_version=2)
-    node.engine.enlist(alone.roster, Instant(0))
+    _alone(node)
     assert advised(status_of(node)).warnings == ()
 
 
@@ -155,7 +160,7 @@ def test_what_is_not_well_is_said_with_what_to_do(node: FakeNode) -> None:
 
 
 def test_what_clients_do_to_the_others_is_said_with_what_to_do(node: FakeNode) -> None:
-    node.config = replace(node.config, peers=node.config.peers[:1])
+    _alone(node)
     node.clients = ClientsStatus(
         memory_size=800,
         memory_max=1000,
@@ -190,7 +195,7 @@ def test_a_late_event_loop_and_a_missing_ring_are_noticed() -> None:
 
 
 def test_storage_that_fails_is_not_used_or_is_nearly_full_is_told(node: FakeNode) -> None:
-    node.config = replace(node.config, peers=node.config.peers[:1])
+    _alone(node)
     node.storage = StorageStatus("/var/lib/ordercast", is_used=False, error="No space left on device", free=0.004)
     assert advised(status_of(node)).warnings == (
         "the state folder /var/lib/ordercast cannot be written: No space left on device; see to the disk",

@@ -158,7 +158,7 @@ def test_damage_is_an_alarm_and_a_new_process(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(module, "_last_incarnation", 0)
     with opened(tmp_path) as second:
         (alarm,) = second.alarms
-        assert alarm.kind is AlarmKind.STORAGE_DAMAGED and "incarnation, ring_seq" in alarm.text
+        assert alarm.kind is AlarmKind.STORAGE_DAMAGED and "incarnation, ring_seq, roster" in alarm.text
         assert (second.stored, second.kept) == ({}, False)
         assert second.incarnation > first.incarnation, "the files say when they were written last"
         assert written(second, KEY, b"2") is None
