@@ -59,6 +59,7 @@ class ClientServer:
         self._strangers_max = strangers_max
         self.budget: Budget[Connection | int] = Budget(config.memory_max or memory_size() // MEMORY_PART)
         self._is_relieving = False
+        self._is_ending = False
         self._work = 0  # in this turn of the event loop
         self._waiting: dict[Connection, None] = {}  # for the next turn
         self._turn: asyncio.Handle | None = None
@@ -85,6 +86,7 @@ class ClientServer:
         await self.close()
 
     async def close(self) -> None:
+        self._is_ending = True
         for server in self._servers:
             server.close()
         if self._look is not None:
@@ -120,7 +122,7 @@ class ClientServer:
 
     def _come(self, stranger: Connection) -> None:
         pushed_out = self.strangers.come(stranger, stranger.place, asyncio.get_running_loop().time())
-        if pushed_out is not None:
+        if pushed_out is not None and not self._is_ending:  # at the end all go, each with its reason
             pushed_out.push_out(
                 f"more than {self._strangers_max:,} connections have not said who they are, and this is the oldest of "
                 "the user or host that has the most of them: connect again, and greet at once"
