@@ -29,7 +29,6 @@ class Around(NamedTuple):
     """What is known of others when newcomers are judged."""
 
     heard: Collection[ProcessId] = ()  # by me
-    unheard: Collection[ProcessId] = ()  # by me, while newcomers hear them
     incumbents: Collection[ProcessId] = ()  # newcomers that are on a ring with others: they may be tolerated
 
 
@@ -145,6 +144,13 @@ class Admission:
             newcomers, ring, around
         )
 
+    def unlisted(self, proposed: Collection[ProcessId], ring: Collection[ProcessId]) -> list[ProcessId]:
+        """Newcomers among those proposed whom my roster does not name, nor an older one of anybody proposed: those who
+        still named them have failed meanwhile."""
+        others = [process for process in proposed if process != self.me]
+        newcomers = [process for process in others if process not in ring]
+        return [process for process in newcomers if not self.takes(process, others)]
+
     def _contradict(self, ring: Collection[ProcessId], newcomers: Collection[ProcessId]) -> bool:
         claims = {process: self._claim_of(process) for process in (*ring, *newcomers)}
         return any(
@@ -170,10 +176,9 @@ class Admission:
 
     def _have_to_wait(self, newcomers: Collection[ProcessId], ring: Collection[ProcessId], around: Around) -> bool:
         """Somebody else could be on a ring with one side, but not with the other: the two sides, which were never
-        together, would keep one of them from where it belongs. Who is heard there and not here may be such a one."""
+        together, would keep one of them from where it belongs. Who is heard there and not here is judged there: rings
+        come together when both sides want to, and whoever cannot be heard here must not keep them apart for ever."""
         assert self.mine is not None
-        if any(node_of(other) in self.mine for other in around.unheard):
-            return True
         for other in around.heard:
             if other in ring or other in newcomers or node_of(other) not in self.mine:
                 continue

@@ -72,6 +72,14 @@ def test_a_member_is_dropped_by_the_lists_of_all_others() -> None:
     assert _at(A, DROPPED, b=DROPPED, c=DROPPED, d=NEW).dropped([A, B, C, D]) == [D]
 
 
+def test_who_was_tolerated_for_the_sake_of_one_who_failed_is_not_proposed_any_more() -> None:
+    admission = _at(A, DROPPED, b=NEW, d=NEW)
+    assert admission.unlisted([A, B, D], [A]) == []
+    assert admission.unlisted([A, D], [A]) == [D]
+    assert admission.unlisted([A, D], [A, D]) == [], "a ring that stands is left alone"
+    assert Admission(A).unlisted([A, D], [A]) == []
+
+
 def test_differences_are_told_by_name() -> None:
     admission = _at(A, OLD, b=NEW)
     assert admission.difference(B) == "n1 has version 2 of the node list, we have 1: n3 is missing here"
