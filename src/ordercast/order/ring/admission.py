@@ -109,12 +109,12 @@ class Admission:
         for process in sorted(heard):
             roster = self._older_of(process)
             for entry in roster.entries if roster is not None and self.mine is not None else ():
-                if self.mine is not None and entry.node not in self.mine and entry.node != node_of(process):
+                if self.mine is not None and entry.node not in self.mine:
                     found.setdefault(entry.node, entry)
         return tuple(found[node] for node in sorted(found))
 
     def _older_of(self, process: ProcessId) -> Roster | None:
-        """The roster of a process on mine, if it is older than mine."""
+        """The roster of a process on mine, if it is older than mine. (So nobody is tolerated on its own word.)"""
         if self.mine is None or node_of(process) not in self.mine:
             return None
         roster = self.roster_of(process)
@@ -126,7 +126,7 @@ class Admission:
         """Whether what this process says is listened to."""
         if self.mine is None or process == self.me or (node := node_of(process)) in self.mine:
             return True
-        older = (self._older_of(other) for other in heard if node_of(other) != node)
+        older = map(self._older_of, heard)
         return any(roster is not None and node in roster for roster in older)
 
     def admits(self, newcomers: Collection[ProcessId], ring: Collection[ProcessId], around: Around) -> bool:
@@ -134,8 +134,7 @@ class Admission:
         if self.mine is None:
             return True
         together = [*ring, *newcomers]
-        rosters = {process: self.roster_of(process) for process in together}
-        if not all(rosters.values()) or self._contradict(ring, newcomers):
+        if self._contradict(ring, newcomers):
             return False
         lenient = {*ring, *around.incumbents}
         if not all(self._accepts(one, other, together, lenient) for one in together for other in together):
@@ -165,7 +164,8 @@ class Admission:
     def _accepts(
         self, one: ProcessId, other: ProcessId, together: Collection[ProcessId], lenient: Collection[ProcessId]
     ) -> bool:
-        """Whether one can be on a ring with the other: its roster names it, or dropped it when others have not yet."""
+        """Whether one can be on a ring with the other: its roster names it, or dropped it when others have not yet. Not
+        as long as its roster is not known."""
         roster, node = self.roster_of(one), node_of(other)
         if one == other or roster is None or node in roster:
             return roster is not None
