@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ordercast.model.ids import Incarnation, NodeId, ProcessId, process_id_from
-from ordercast.order.ring.admission import Admission, Around
+from ordercast.order.ring.admission import KNOWN_MAX, Admission, Around
 from ordercast.sim.rosters import sim_roster
 
 A, B, C, D = (process_id_from(NodeId(node), Incarnation(1)) for node in range(4))
@@ -114,6 +114,24 @@ def test_who_was_tolerated_for_the_sake_of_one_who_failed_is_not_proposed_any_mo
     assert admission.unlisted([A, D], [A]) == [D]
     assert admission.unlisted([A, D], [A, D]) == [], "a ring that stands is left alone"
     assert Admission(A).unlisted([A, D], [A]) == []
+
+
+def test_nobody_is_dropped_while_the_list_of_a_member_is_not_known_and_nobody_drops_itself() -> None:
+    assert _at(A, DROPPED, c=DROPPED, d=NEW).dropped([A, B, C, D]) == []
+    without = sim_roster(3, (1, 2))
+    assert _at(A, NEW, b=without, c=without).dropped([A, B, C]) == []
+
+
+def test_a_third_that_is_not_on_my_list_keeps_no_newcomer_waiting() -> None:
+    admission = _at(A, DROPPED, c=DROPPED, d=sim_roster(1, (0, 3)))
+    assert admission.admits([C], [A], Around((C, D)))
+
+
+def test_what_is_remembered_of_lists_is_bounded() -> None:
+    admission = _at(A, OLD, b=NEW)
+    for node in range(100, 100 + KNOWN_MAX):
+        admission.claimed(process_id_from(NodeId(node), Incarnation(1)), OLD.claim)
+    assert admission.roster_of(B) is None
 
 
 def test_differences_are_told_by_name() -> None:
