@@ -10,10 +10,10 @@ from ordercast.model.effects import AlarmKind, Effect, Enlisted, Persist
 from ordercast.model.ids import Incarnation, Instant, NodeId, ProcessId
 from ordercast.model.roster import Entry, Place, Roster
 from ordercast.order.ring.node import RingNode
-from ordercast.order.ring.rosters import JUMP_MAX, ROSTER_KEY
+from ordercast.order.ring.rosters import JUMP_MAX, MATTERS_MAX, ROSTER_KEY
 from ordercast.wire.messages import Join, Leave, RosterCopy
 
-from .solo import FOUR, RING, SMALL, THREE, TRIO, Solo, alarms, sent
+from .solo import FOUR, ONE, RING, SMALL, THREE, TRIO, Solo, alarms, process, sent
 
 
 def roster(version: int, *nodes: int, is_ordered: bool = True) -> Roster:
@@ -74,6 +74,23 @@ def test_a_member_that_was_dropped_is_heard_as_long_as_it_is_one() -> None:
     solo.node.enlist(roster(6, 1, 2), solo.now)
     solo.give(Leave(solo.node.ring.id, THREE))
     assert solo.node.state_name == "Gather"
+
+
+def test_a_member_that_an_older_list_still_names_is_reached() -> None:
+    solo = listed()
+    solo.node.enlist(roster(6, 1, 2), solo.now)
+    effects = solo.give(RosterCopy(RING, ONE, roster(5, 1, 2, 3))) + solo.wait(SMALL.announce_ns)
+    reached = [[entry.name for entry in effect.tolerated] for effect in effects if isinstance(effect, Enlisted)]
+    assert reached == [["n3"]]
+
+
+def test_so_many_strangers_are_named_and_no_more() -> None:
+    solo = listed()
+    told: list[AlarmKind] = []
+    for node in range(100, 100 + 2 * MATTERS_MAX):
+        for _ in range(2):  # when its list is known it is named
+            told += kinds(solo.give(RosterCopy(RING, process(node), roster(5, node))))
+    assert len(told) == MATTERS_MAX and set(told) == {AlarmKind.UNLISTED_NODE}
 
 
 def test_who_was_on_a_ring_is_stored_and_is_no_newcomer_in_the_next_life() -> None:
