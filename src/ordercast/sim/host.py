@@ -383,10 +383,12 @@ class Host:
     def mend_disk(self) -> None:
         """What waited is written now."""
         self.is_disk_failing = False
-        if self.life is not None:
-            waiting, self.life.unwritten = self.life.unwritten, []
+        life = self.life
+        if life is not None:
+            waiting, life.unwritten = life.unwritten, []
             for effect in waiting:
-                self._persist(self.life, effect)
+                if life is self.life:  # a write may be where it crashes
+                    self._persist(life, effect)
 
     def _arm(self, life: Life, at: int) -> None:
         if life.wake_at is None or at < life.wake_at:
