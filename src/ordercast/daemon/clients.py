@@ -44,7 +44,8 @@ ACCEPTED_MAX = 64  # of these in one turn of the event loop: who greets at once 
 class ClientServer:
     """Serves clients of a host while it is entered."""
 
-    def __init__(self, host: GroupHost, config: ClientsConfig, strangers_max: int = STRANGERS_MAX) -> None:
+    def __init__(self, host: GroupHost, config: ClientsConfig, strangers_max: int | None = None) -> None:
+        strangers_max = STRANGERS_MAX if strangers_max is None else strangers_max
         self._host = host
         self._config = config
         self._servers: list[asyncio.Server] = []
