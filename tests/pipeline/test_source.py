@@ -11,9 +11,10 @@ from ordercast.archive.branches import Cause, branch_of
 from ordercast.archive.entries import Item
 from ordercast.archive.files import GroupFiles
 from ordercast.archive.layout import group_folder
+from ordercast.archive.places import NO_VIEW
 from ordercast.model.errors import UsageError
 from tests.unit.archive.stories import batch, view
-from tests.unit.archive.test_files import NO_VIEW, ROOT, write
+from tests.unit.archive.test_files import ROOT, write
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
