@@ -146,6 +146,23 @@ def test_a_busy_ring_does_not_rest() -> None:
         assert Occurrence.TOKEN_RESTED not in occurred(solo.pass_token(aru=10, aru_id=THREE))
 
 
+def test_while_somebody_is_behind_the_token_rests_though_others_wait() -> None:
+    """Nobody may send: going round would bring nothing."""
+    solo = resting()
+    solo.wait(REST)
+    solo.submit("waits")
+    assert rests(solo, behind=1, waiting=3, counted=(0, 3, 1))
+
+
+def test_a_forged_count_of_members_that_are_behind_does_not_let_the_representative_rest() -> None:
+    """It goes by the second count, as it does when it sends."""
+    solo = resting()
+    solo.wait(REST)
+    solo.submit("waits")
+    assert not rests(solo, behind=9, counted=(0, 0, 0))
+    assert solo.token_forwarded.seq == 1
+
+
 def test_a_submission_at_the_holder_ends_the_rest_at_once() -> None:
     solo = resting()
     effects = solo.submit("now")

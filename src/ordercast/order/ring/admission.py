@@ -30,7 +30,6 @@ class Around(NamedTuple):
     """What is known of others when newcomers are judged."""
 
     heard: Collection[ProcessId] = ()  # by me
-    unheard: Collection[ProcessId] = ()  # by me, while newcomers hear them
     incumbents: Collection[ProcessId] = ()  # newcomers that are on a ring with others: they may be tolerated
 
 
@@ -111,12 +110,12 @@ class Admission:
         for process in sorted(heard):
             roster = self._older_of(process)
             for entry in roster.entries if roster is not None and self.mine is not None else ():
-                if self.mine is not None and entry.node not in self.mine and entry.node != node_of(process):
+                if self.mine is not None and entry.node not in self.mine:
                     found.setdefault(entry.node, entry)
         return tuple(found[node] for node in sorted(found))
 
     def _older_of(self, process: ProcessId) -> Roster | None:
-        """The roster of a process on mine, if it is older than mine."""
+        """The roster of a process on mine, if it is older than mine. (So nobody is tolerated on its own word.)"""
         if self.mine is None or node_of(process) not in self.mine:
             return None
         roster = self.roster_of(process)
@@ -128,7 +127,7 @@ class Admission:
         """Whether what this process says is listened to."""
         if self.mine is None or process == self.me or (node := node_of(process)) in self.mine:
             return True
-        older = (self._older_of(other) for other in heard if node_of(other) != node)
+        older = map(self._older_of, heard)
         return any(roster is not None and node in roster for roster in older)
 
     def admits(self, newcomers: Collection[ProcessId], ring: Collection[ProcessId], around: Around) -> bool:
@@ -136,8 +135,7 @@ class Admission:
         if self.mine is None:
             return True
         together = [*ring, *newcomers]
-        rosters = {process: self.roster_of(process) for process in together}
-        if not all(rosters.values()) or self._contradict(ring, newcomers):
+        if self._contradict(ring, newcomers):
             return False
         lenient = {*ring, *around.incumbents}
         if not all(self._accepts(one, other, together, lenient) for one in together for other in together):
@@ -145,6 +143,13 @@ class Admission:
         return all(node_of(one) in self.admitted for one in newcomers) or not self._have_to_wait(
             newcomers, ring, around
         )
+
+    def unlisted(self, proposed: Collection[ProcessId], ring: Collection[ProcessId]) -> list[ProcessId]:
+        """Newcomers among those proposed whom my roster does not name, nor an older one of anybody proposed: those who
+        still named them have failed meanwhile."""
+        others = [process for process in proposed if process != self.me]
+        newcomers = [process for process in others if process not in ring]
+        return [process for process in newcomers if not self.takes(process, others)]
 
     def _contradict(self, ring: Collection[ProcessId], newcomers: Collection[ProcessId]) -> bool:
         rosters = {process: self.roster_of(process) for process in (*ring, *newcomers)}
@@ -160,7 +165,8 @@ class Admission:
     def _accepts(
         self, one: ProcessId, other: ProcessId, together: Collection[ProcessId], lenient: Collection[ProcessId]
     ) -> bool:
-        """Whether one can be on a ring with the other: its roster names it, or dropped it when others have not yet."""
+        """Whether one can be on a ring with the other: its roster names it, or dropped it when others have not yet. Not
+        as long as its roster is not known."""
         roster, node = self.roster_of(one), node_of(other)
         if one == other or roster is None or node in roster:
             return roster is not None
@@ -171,10 +177,9 @@ class Admission:
 
     def _have_to_wait(self, newcomers: Collection[ProcessId], ring: Collection[ProcessId], around: Around) -> bool:
         """Somebody else could be on a ring with one side, but not with the other: the two sides, which were never
-        together, would keep one of them from where it belongs. Who is heard there and not here may be such a one."""
+        together, would keep one of them from where it belongs. Who is heard there and not here is judged there: rings
+        come together when both sides want to, and whoever cannot be heard here must not keep them apart for ever."""
         assert self.mine is not None
-        if any(node_of(other) in self.mine for other in around.unheard):
-            return True
         for other in around.heard:
             if other in ring or other in newcomers or node_of(other) not in self.mine:
                 continue
