@@ -334,6 +334,35 @@ async def test_pings_are_answered_and_a_farewell_is_heeded(tmp_path: Path) -> No
 
 
 @live
+async def test_small_frames_without_end_leave_the_event_loop_its_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that says many thousand times that it is alive must not keep the token waiting."""
+    heard = most = 0
+    receive = connection.DaemonHalf.receive
+
+    def counted(half: connection.DaemonHalf, kind: int, body: bytes) -> object:
+        nonlocal heard
+        heard += 1
+        return receive(half, kind, body)
+
+    monkeypatch.setattr(connection.DaemonHalf, "receive", counted)
+    async with daemon(tmp_path) as here, raw(here) as flood:
+        flood.writer.write(HELLO + frame(FrameKind.PONG) * 100_000 + PING)
+
+        async def answered() -> None:
+            while (await flood.frame())[0] != FrameKind.PONG:
+                pass
+
+        answer = asyncio.create_task(answered())
+        while not answer.done():
+            before = heard
+            await asyncio.sleep(0)
+            most = max(most, heard - before)
+        assert heard == 100_002 and most <= clients.WORK_MAX + 2 * connection.FRAMES_TOGETHER
+
+
+@live
 async def test_a_frame_of_the_largest_size_in_small_pieces(tmp_path: Path) -> None:
     assert FRAME_SIZE_MAX > 16 << 20
     async with daemon(tmp_path) as here, ordercast.connect(here.unix) as me:
