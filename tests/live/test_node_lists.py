@@ -13,6 +13,7 @@ import pytest
 from ordercast import UsageError, connect
 from ordercast.daemon.config_file import load_config
 from ordercast.daemon.participant import NodeFailed
+from ordercast.daemon.status import Meter, status_of
 from ordercast.model.effects import AlarmKind, Enlisted
 from ordercast.model.ids import NodeId
 from ordercast.model.roster import Entry, Place, Roster
@@ -87,6 +88,8 @@ async def test_a_node_is_added_and_removed_by_command(tmp_path: Path, transport:
         await together(daemons, 3)
         with pytest.raises(NodeFailed, match="does not have delta: it was removed"):
             await delta.host.wait_ended()
+        await eventually(lambda: not delta.host.is_running)
+        assert status_of(delta.host, Meter()).sockets.lanes, "it waits to be stopped, and tells its status meanwhile"
     async with AsyncExitStack() as stack:  # the stored list outranks the older file
         (alpha,) = await operator.start(stack, "alpha")
         assert (await ask(alpha, do="list"))["version"] == 3
