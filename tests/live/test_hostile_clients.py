@@ -22,6 +22,7 @@ from ordercast.groups.layer import data_head
 from ordercast.model.service import Service
 from ordercast.session.batches import FRAME_SIZE_MAX, encode_send
 from ordercast.session.client_half import BYE, PING
+from ordercast.session.daemon_half import DaemonHalf
 from ordercast.session.frames import (
     PAGE_MAX,
     Hello,
@@ -339,14 +340,14 @@ async def test_small_frames_without_end_leave_the_event_loop_its_turns(
 ) -> None:
     """A client that says many thousand times that it is alive must not keep the token waiting."""
     heard = most = 0
-    receive = connection.DaemonHalf.receive
+    receive = DaemonHalf.receive
 
-    def counted(half: connection.DaemonHalf, kind: int, body: bytes) -> object:
+    def counted(half: DaemonHalf, kind: int, body: bytes) -> object:
         nonlocal heard
         heard += 1
         return receive(half, kind, body)
 
-    monkeypatch.setattr(connection.DaemonHalf, "receive", counted)
+    monkeypatch.setattr(DaemonHalf, "receive", counted)
     async with daemon(tmp_path) as here, raw(here) as flood:
         flood.writer.write(HELLO + frame(FrameKind.PONG) * 100_000 + PING)
 
