@@ -7,6 +7,7 @@ else gets something to send asks for it with a packet.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -57,7 +58,7 @@ def resting(me: ProcessId = ONE) -> Solo:
     raise AssertionError("the token never rested")
 
 
-def rests(solo: Solo, **changes: int) -> bool:
+def rests(solo: Solo, **changes: Any) -> bool:
     """Whether the token stays, when it comes next."""
     effects = solo.pass_token(**changes)
     assert (Occurrence.TOKEN_RESTED in occurred(effects)) == (sent(effects, Token) == [])

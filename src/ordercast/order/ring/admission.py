@@ -23,7 +23,8 @@ from typing import NamedTuple
 from ordercast.model.ids import NodeId, ProcessId, node_of, process_text
 from ordercast.model.roster import NO_CLAIM, Claim, Entry, Roster
 
-KNOWN_MAX = 512  # processes whose rosters are remembered
+KNOWN_MAX = 512  # processes of whose rosters something is remembered
+ENTRIES_MAX = 1 << 14  # nodes of all rosters that are remembered as a whole
 
 
 class Around(NamedTuple):
@@ -76,7 +77,11 @@ class Admission:
     def copied(self, process: ProcessId, roster: Roster) -> None:
         """A process has sent its whole roster."""
         self.claimed(process, roster.claim)
+        self._copies.pop(process, None)
         self._copies[process] = roster
+        size = sum(len(each.entries) for each in self._copies.values())
+        while size > ENTRIES_MAX:  # anybody can send one: the oldest are forgotten first
+            size -= len(self._copies.pop(next(iter(self._copies))).entries)
 
     # What is known of rosters
 
