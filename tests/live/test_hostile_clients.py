@@ -22,6 +22,7 @@ from ordercast.groups.layer import data_head
 from ordercast.model.service import Service
 from ordercast.session.batches import FRAME_SIZE_MAX, encode_send
 from ordercast.session.client_half import BYE, PING
+from ordercast.session.daemon_half import DaemonHalf
 from ordercast.session.frames import (
     PAGE_MAX,
     Hello,
@@ -331,6 +332,35 @@ async def test_pings_are_answered_and_a_farewell_is_heeded(tmp_path: Path) -> No
             except asyncio.IncompleteReadError:
                 break
         assert kinds in ([FrameKind.WELCOME, FrameKind.PONG], [])  # a farewell needs no answers
+
+
+@live
+async def test_small_frames_without_end_leave_the_event_loop_its_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that says many thousand times that it is alive must not keep the token waiting."""
+    heard = most = 0
+    receive = DaemonHalf.receive
+
+    def counted(half: DaemonHalf, kind: int, body: bytes) -> object:
+        nonlocal heard
+        heard += 1
+        return receive(half, kind, body)
+
+    monkeypatch.setattr(DaemonHalf, "receive", counted)
+    async with daemon(tmp_path) as here, raw(here) as flood:
+        flood.writer.write(HELLO + frame(FrameKind.PONG) * 100_000 + PING)
+
+        async def answered() -> None:
+            while (await flood.frame())[0] != FrameKind.PONG:
+                pass
+
+        answer = asyncio.create_task(answered())
+        while not answer.done():
+            before = heard
+            await asyncio.sleep(0)
+            most = max(most, heard - before)
+        assert heard == 100_002 and most <= clients.WORK_MAX + 2 * connection.FRAMES_TOGETHER
 
 
 @live

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -12,7 +13,10 @@ import pytest
 from ordercast import UsageError, connect
 from ordercast.daemon.config_file import load_config
 from ordercast.daemon.participant import NodeFailed
-from ordercast.model.effects import AlarmKind
+from ordercast.daemon.status import Meter, status_of
+from ordercast.model.effects import AlarmKind, Enlisted
+from ordercast.model.ids import NodeId
+from ordercast.model.roster import Entry, Place, Roster
 from tests.ports import free_ports
 
 from .stage import Daemon, daemon, eventually, live
@@ -84,6 +88,8 @@ async def test_a_node_is_added_and_removed_by_command(tmp_path: Path, transport:
         await together(daemons, 3)
         with pytest.raises(NodeFailed, match="does not have delta: it was removed"):
             await delta.host.wait_ended()
+        await eventually(lambda: not delta.host.is_running)
+        assert status_of(delta.host, Meter()).sockets.lanes, "it waits to be stopped, and tells its status meanwhile"
     async with AsyncExitStack() as stack:  # the stored list outranks the older file
         (alpha,) = await operator.start(stack, "alpha")
         assert (await ask(alpha, do="list"))["version"] == 3
@@ -155,3 +161,44 @@ async def test_what_cannot_be_changed_is_refused_in_a_sentence_and_changes_nothi
 
         operator.write("alpha", 3, ("alpha",))
         assert [node["name"] for node in (await ask(alpha, do="reload"))["nodes"]] == ["alpha"]
+
+
+@pytest.mark.parametrize("places", [("::1",), ("127.0.0.1", "127.0.0.1"), ("fe80::1", "::1")])
+@live
+async def test_nodes_that_cannot_be_reached_from_here_end_nobody(tmp_path: Path, places: tuple[str, ...]) -> None:
+    """As a list that an earlier life stored, or that somebody forged, may have them."""
+    operator = Operator(tmp_path, "unicast")
+    for name in THREE:
+        operator.write(name, 1, THREE)
+    async with AsyncExitStack() as stack:
+        daemons = await operator.start(stack, *THREE)
+        await together(daemons, 3)
+        odd = tuple(
+            Entry(NodeId(node), name, tuple(Place(address, 9, 9) for address in places))
+            for name, node in NAMES.items()
+            if name != "delta"
+        )
+        delta = Entry(NodeId(NAMES["delta"]), "delta", odd[0].places)
+        alpha = daemons[0].host
+        roster = alpha.config.roster
+        alpha.on_enlisted(Enlisted(roster, (delta,)))
+        with pytest.raises(UsageError, match="has one address, of the same version of IP"):
+            alpha.enlist(Roster(2, odd, is_ordered=True))
+        async with connect(daemons[0].unix) as me:
+            await me.send("g", b"still here", confirm=True)
+        alpha.on_enlisted(Enlisted(Roster(2, odd)))
+        assert [peer.name for peer in alpha.config.peers] == ["alpha"]
+        alpha.on_enlisted(Enlisted(roster))
+        await together(daemons, 3)
+        alpha.check_running()
+
+
+@live
+async def test_two_operators_who_ask_for_the_same_change_at_once_are_both_told(tmp_path: Path) -> None:
+    operator = Operator(tmp_path, "multicast")
+    operator.write("alpha", 1, ("alpha", "beta"))
+    async with operator.running("alpha") as alpha:
+        asked = [ask(alpha, do="add", name="new", id=9, addresses=["127.0.0.1"]) for _ in range(2)]
+        async with asyncio.timeout(20):
+            answers = await asyncio.gather(*asked)
+        assert [answer["version"] for answer in answers] == [2, 2]

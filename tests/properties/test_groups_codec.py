@@ -93,7 +93,7 @@ def test_a_head_is_read_exactly_when_an_application_could_have_asked_for_it(head
 
 def _could_be_asked_for(head: Head) -> bool:
     try:
-        (checked_daemon if head.kind is Kind.GROUPS else checked_member)(head.sender)
+        (checked_daemon if head.kind in (Kind.GROUPS, Kind.ROSTER) else checked_member)(head.sender)
         if head.kind in (Kind.DATA, Kind.JOIN, Kind.LEAVE):
             (checked_destinations if head.kind is Kind.DATA else checked_groups)(head.groups)
             return True

@@ -140,3 +140,21 @@ REGRESSIONS = (
 def test_hostile_runs_with_wrong_lists(seed: int) -> None:
     result = simulate(with_rosters(hostile_options(seed), seed), seed)
     assert result.is_valid, result.verdict.sentence
+
+
+def test_changes_on_both_sides_of_a_cut_keep_them_apart_until_the_next_change() -> None:
+    both = [(0, ALL), (2, (0, 2, 3))]
+    faults = [
+        Fault(300 * MILLISECOND, FaultKind.PARTITION, groups=((0, 1), (2, 3))),
+        *(
+            Fault(600 * MILLISECOND, FaultKind.RELOAD, node, version=2, listed=to, variant="ordered")
+            for node, to in both
+        ),
+        Fault(SECOND, FaultKind.HEAL),
+        Fault(1500 * MILLISECOND, FaultKind.RELOAD, 1, version=3, listed=ALL, variant="ordered"),
+    ]
+    result = simulate(replace(_options(*faults), rosters=(ALL,) * 4), 8, keep_events=True)
+    assert result.is_valid, result.verdict.sentence
+    apart = [_views(result, node, SECOND, 1500 * MILLISECOND) for node in ALL]
+    together = [_views(result, node, 1500 * MILLISECOND, 2 * SECOND) for node in ALL]
+    assert (apart, together) == ([[]] * 4, [[(ALL, ChangeReason.MERGE)]] * 4)

@@ -44,7 +44,7 @@ ACCEPTED_MAX = 64  # of these in one turn of the event loop: who greets at once 
 class ClientServer:
     """Serves clients of a host while it is entered."""
 
-    def __init__(self, host: GroupHost, config: ClientsConfig, strangers_max: int = STRANGERS_MAX) -> None:
+    def __init__(self, host: GroupHost, config: ClientsConfig, strangers_max: int | None = None) -> None:
         self._host = host
         self._config = config
         self._servers: list[asyncio.Server] = []
@@ -55,8 +55,8 @@ class ClientServer:
         self.connections: set[Connection] = set()  # that are served
         self.leaving: set[Connection] = set()  # that were told to go, and have not gone yet
         self._are_gone = asyncio.Event()
-        self.strangers: Strangers[Connection] = Strangers(strangers_max, GREETING_S, CROWDED_GREETING_S)
-        self._strangers_max = strangers_max
+        self._strangers_max = STRANGERS_MAX if strangers_max is None else strangers_max
+        self.strangers: Strangers[Connection] = Strangers(self._strangers_max, GREETING_S, CROWDED_GREETING_S)
         self.budget: Budget[Connection | int] = Budget(config.memory_max or memory_size() // MEMORY_PART)
         self._is_relieving = False
         self._is_ending = False

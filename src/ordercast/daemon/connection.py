@@ -50,6 +50,7 @@ QUESTIONS_MAX = 16  # of operators, under way at a time
 COSTLY = frozenset(
     (FrameKind.JOIN, FrameKind.ENTER, FrameKind.LEAVE, FrameKind.LIST, FrameKind.MEMBERS_OF, FrameKind.MANAGE)
 )  # small, and much work
+FRAMES_TOGETHER = 256  # small ones of one read, before others have their turn if there is much to do
 ANSWER_WORK = 250  # a page of names is as much work as so many groups that are joined
 QUIET_S = 15.0  # a connection over TCP that was silent for so long is asked whether it is alive
 SILENCE_MAX_S = 90.0  # and given up after so long
@@ -129,8 +130,11 @@ class Connection(asyncio.BufferedProtocol):
             self._heard_at = asyncio.get_running_loop().time()
         frames = self._reader.received(nbytes)
         try:
-            for kind, body in frames:
-                if kind in COSTLY and not self._may_go_on():
+            for count, (kind, body) in enumerate(frames, 1):
+                is_much = count % FRAMES_TOGETHER == 0
+                if is_much:
+                    self._server.works(FRAMES_TOGETHER)
+                if (is_much or kind in COSTLY) and not self._may_go_on():
                     frames.close()
                     break
                 request = self.half.receive(kind, body)

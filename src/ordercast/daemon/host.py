@@ -138,7 +138,7 @@ class GroupHost(Participant):
         self._is_carrying_out = False
         self._encoder = NewsEncoder()
         self._touched: dict[Session, None] = {}  # have something to write
-        self._roster_waiters: dict[Claim, Callable[[UsageError | None], None]] = {}
+        self._roster_waiters: dict[Claim, list[Callable[[UsageError | None], None]]] = {}
         self._holding: dict[int, Instant] = {}  # sessions for which all wait, and since when
         self.serving: Serving | None = None
 
@@ -318,21 +318,22 @@ class GroupHost(Participant):
 
     def await_roster(self, claim: Claim, told: Callable[[UsageError | None], None]) -> None:
         """Tell when this node list has come in order: None when it was taken, else why not."""
-        self._roster_waiters[claim] = told
+        self._roster_waiters.setdefault(claim, []).append(told)
 
     def _take_roster(self, roster: Roster) -> None:
         """An ordered change. All daemons of the configuration have it at this place."""
-        told = self._roster_waiters.pop(roster.claim, None)
+        waiters = self._roster_waiters.pop(roster.claim, [])
         if not self.is_running:
             return
+        refusal: UsageError | None = None
         try:
             self.enlist(roster)
         except UsageError as error:
-            if told is not None:
-                told(UsageError(f"the node list was changed by somebody else meanwhile, try again: {error}"))
+            refusal = UsageError(f"the node list was changed by somebody else meanwhile, try again: {error}")
+        for told in waiters:
+            told(refusal)
+        if refusal is not None:
             return
-        if told is not None:
-            told(None)
         if self.config.node not in roster:
             self._leave_for_good(roster)
 

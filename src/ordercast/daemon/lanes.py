@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import socket
 import struct
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -33,6 +34,7 @@ class LaneSocket:
     counters: SocketCounters = field(default_factory=SocketCounters)
     _scratch: memoryview = field(default_factory=lambda: memoryview(bytearray(READ_SIZE)))
     drops_echoes: bool = False  # the kernel drops what comes back of our own, and counts each send as a drop
+    _buffers: dict[int, int] = field(default_factory=dict)  # sizes that were granted, by option
 
     def read_one(self) -> list[Packet]:
         """A packet that is likely to be alone; without room for many being made."""
@@ -83,11 +85,17 @@ class LaneSocket:
 
     @property
     def receive_buffer_size(self) -> int:
-        return self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2
+        return self._granted(socket.SO_RCVBUF)
 
     @property
     def send_buffer_size(self) -> int:
-        return self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) // 2
+        return self._granted(socket.SO_SNDBUF)
+
+    def _granted(self, option: int) -> int:
+        """By the kernel; of a socket that is closed, for its node has left, what it was when last asked for."""
+        with suppress(OSError):
+            self._buffers[option] = self.socket.getsockopt(socket.SOL_SOCKET, option) // 2
+        return self._buffers.get(option, 0)
 
     def kernel_drops(self) -> int:
         """Packets that came and found the receive buffer full."""

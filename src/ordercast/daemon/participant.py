@@ -149,9 +149,9 @@ class Participant(ABC):
         """UsageError when this node cannot work with such a node list."""
         if self.config.is_local:
             raise UsageError("the nodes of one machine without a file have no list: any of them may join")
-        entry = roster.entry(node_of(self.process))
-        if entry is not None and len(entry.places) != len(self.networks):
-            raise UsageError(f"the node list has {len(entry.places)} addresses for each node, not {len(self.networks)}")
+        if not roster.is_like(self.config.me().entry):
+            some = "one address" if len(self.networks) == 1 else f"{len(self.networks)} addresses"
+            raise UsageError(f"a node of this cluster has {some}, of the same version of IP as those of all others")
         self.config.layer.validate(self.config.ring, len(roster.entries))
 
     def raise_alarm(self, alarm: Alarm) -> None:
@@ -162,9 +162,11 @@ class Participant(ABC):
     def on_enlisted(self, effect: Enlisted) -> None:
         if self.config.is_local:
             return
-        peers = tuple(peer_from(entry) for entry in sorted({*effect.roster.entries, *effect.tolerated}))
+        me = self.config.me()  # lists of others, and stored ones, may have nodes that cannot be reached from here
+        entries = (entry for entry in {*effect.roster.entries, *effect.tolerated} if entry.is_like(me.entry))
+        peers = tuple(peer_from(entry) for entry in sorted(entries))
         if all(peer.node != node_of(self.process) for peer in peers):
-            peers = (*peers, self.config.me())  # removed, and still here
+            peers = (*peers, me)  # removed, and still here
         self.config = replace(self.config, peers=peers, nodes_version=effect.roster.version)
         for number, sockets in enumerate(self.networks):
             sockets.reach(self.config.on(number).peers)

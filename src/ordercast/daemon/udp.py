@@ -79,11 +79,11 @@ def interface_index(address: str) -> int:
 
 def is_here(address: str) -> bool:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with socket.socket(family, socket.SOCK_DGRAM) as probe:
-        try:
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.bind(address_of(address, 0, address))
-        except OSError:
-            return False
+    except OSError:  # the host may have no IPv6 at all
+        return False
     return True
 
 

@@ -93,7 +93,7 @@ def _read(data: bytes) -> Head:
 
 
 def _check(head: Head) -> None:
-    if head.kind is Kind.GROUPS:
+    if head.kind in (Kind.GROUPS, Kind.ROSTER):
         checked_daemon(head.sender)
     else:
         checked_member(head.sender)

@@ -34,6 +34,11 @@ class Entry(NamedTuple):
     name: str
     places: tuple[Place, ...]  # one for each network
 
+    def is_like(self, other: Entry) -> bool:
+        """Both have as many addresses, of the same version of IP: who reaches one can reach the other."""
+        mine, theirs = ([":" in place.address for place in entry.places] for entry in (self, other))
+        return mine == theirs
+
 
 class Claim(NamedTuple):
     """What a process says of its roster: enough to tell whether two rosters are equal."""
@@ -70,6 +75,10 @@ class Roster:
 
     def named(self, name: str) -> Entry | None:
         return next((entry for entry in self.entries if entry.name == name), None)
+
+    def is_like(self, *entries: Entry) -> bool:
+        """All nodes have addresses as these have."""
+        return all(one.is_like(other) for one in self.entries for other in entries)
 
     def with_entry(self, entry: Entry) -> Roster:
         """The next version, with one node more. UsageError when its id, name or place is taken."""

@@ -30,6 +30,9 @@ class Component:
     round: int = 0
     excluded: set[str] = field(default_factory=set)  # they have not spoken, and are waited for no more
     is_left_out: bool = False  # the others have decided without this replica
+    era_decided: int = (
+        -1
+    )  # the last one in which an earlier round of this view was decided, with or without this replica
     answered: set[str] | None = None  # who has, since it was asked who is still there; None: nobody has asked
     patience: int = 0  # how often this replica has lost it, since then
     states: dict[str, State] = field(default_factory=dict)
@@ -81,6 +84,11 @@ class Component:
         """Commands are applied at delivery."""
         return self.is_primary and not self.is_signalled
 
+    @property
+    def era_said(self) -> int:
+        """The last one that was said in this round: once it is decided, its own."""
+        return max(state.era for state in self.states.values())
+
     def is_of_round(self, message: State | Exclude | Ask | Here) -> bool:
         return message.view == self.view.id and message.round == self.round
 
@@ -91,7 +99,8 @@ class Component:
 
     def begun_again(self, era: int, excluded: set[str]) -> Component:
         """A new round without these. Nothing of the last one counts."""
-        return Component(self.view, era, self.round + 1, excluded, is_signalled=self.is_signalled)
+        decided = self.era_decided if self.is_open else max(self.era_decided, self.era_said)
+        return Component(self.view, era, self.round + 1, excluded, era_decided=decided, is_signalled=self.is_signalled)
 
     def silent(self, sender: str, exclude: Exclude) -> set[str]:
         """Whom this excludes: those whom it names and who are awaited. Only who has spoken may say it."""

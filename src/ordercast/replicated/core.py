@@ -410,6 +410,8 @@ class Core(Facts):
     def _end_round(self, component: Component, effects: list[Effect]) -> None:
         """Who is excluded follows what the others do, and takes no part in it: it has its own era, and no decision."""
         era, is_excluded = era_to_take_up(component.states.values()), self.me.name in component.excluded
+        if component.era_decided >= (component.era_said if era is None else era):
+            era = component.era_decided + 1  # others may have decided this view in that one: no two have one term
         if era is None and is_excluded:
             component.is_left_out = True
         elif era is None:

@@ -12,6 +12,8 @@ they have: then it is agreed. Who misses that goes on in an era in which this vi
 
 So era and last view are a logical clock: every component is after the clocks of all its members, and sets them. No two
 components have one term, because no two views have one id: a ring is named after a process, and no process lives twice.
+Of one view several rounds may be decided, when members were excluded (`component.py`): each in a later era than the
+last, of which those know, too, who had no part in it.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from ordercast.model.ids import ProcessId, RingId, Seq
 from ordercast.model.service import SERVICE_MAX
 
 MAGIC = b"oC"
-VERSION = 1
+VERSION = 2
 KIND_AT = 3  # where the prefix says what the packet is
 FLAGS_AT = 30  # where its flags are
 COUNT_AT = 31  # where it says how many messages it has

@@ -199,6 +199,8 @@ def test_half_requests_keep_nobody_out() -> None:
     async def play() -> None:
         node = FakeNode()
         node.begin()
+        errors: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
         async with StatusServer(node, "127.0.0.1", 0) as server:
             half = []
             for _ in range(3 * http.CONNECTIONS_MAX):
@@ -218,5 +220,6 @@ def test_half_requests_keep_nobody_out() -> None:
             assert (await reader.read()).startswith(b"HTTP/1.1 200 ")
             for _, writer in half:
                 writer.close()
+        assert not errors, "who has to go is no error"
 
     asyncio.run(play())

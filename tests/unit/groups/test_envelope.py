@@ -108,6 +108,7 @@ def test_a_head_says_its_own_length(data: bytes) -> None:
         (Head(Kind.DISCONNECT, "a@n1", ("g",)), "groups are named where none belong"),
         (Head(Kind.GROUPS, "a@n1", ()), "the daemon name 'a@n1' has '@' in it"),
         (Head(Kind.GROUPS, "n1", ("g",)), "groups are named where none belong"),
+        (Head(Kind.ROSTER, "a@n1", ()), "the daemon name 'a@n1' has '@' in it"),
     ],
 )
 def test_names_from_the_wire_are_held_to_the_rules_of_names_from_users(head: Head, why: str) -> None:

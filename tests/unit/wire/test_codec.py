@@ -42,7 +42,7 @@ def test_clusters_are_told_apart_by_eight_bytes() -> None:
         (WAKE[:71], "shorter than a header"),
         (b"", "shorter than a header"),
         (_patched(WAKE, 0, b"xx"), "not an Ordercast packet"),
-        (_patched(WAKE, 2, b"\x02"), "wire version 2, we speak 1"),
+        (_patched(WAKE, 2, b"\x01"), "wire version 1, we speak 2"),
         (_patched(WAKE, 3, b"\x00"), "message kind 0 does not exist"),
         (_patched(WAKE, 3, b"\x63"), "message kind 99 does not exist"),
     ],

@@ -8,7 +8,8 @@ Rosters of several processes differ while a host is being added or removed. The 
   the first host with a new roster would leave the others for the newcomer.
 - Who has a newer roster that dropped a node *tolerates* that node while somebody with an older roster still names it
   and is on a ring with it. A member is expelled when the rosters of all other members have dropped it.
-- Two rosters of one version with different nodes contradict each other: rings with such members stay apart.
+- Two rosters of one version with different nodes contradict each other: rings with such members stay apart. Addresses
+  may differ: hosts can be reached by different ones from different places.
 - A ring that stands is left alone by all of this, except for that expulsion.
 
 Without a roster (`mine` is None) everybody is admitted.
@@ -22,7 +23,8 @@ from typing import NamedTuple
 from ordercast.model.ids import NodeId, ProcessId, node_of, process_text
 from ordercast.model.roster import NO_CLAIM, Claim, Entry, Roster
 
-KNOWN_MAX = 512  # processes whose rosters are remembered
+KNOWN_MAX = 512  # processes of whose rosters something is remembered
+ENTRIES_MAX = 1 << 14  # nodes of all rosters that are remembered as a whole
 
 
 class Around(NamedTuple):
@@ -75,7 +77,11 @@ class Admission:
     def copied(self, process: ProcessId, roster: Roster) -> None:
         """A process has sent its whole roster."""
         self.claimed(process, roster.claim)
+        self._copies.pop(process, None)
         self._copies[process] = roster
+        size = sum(len(each.entries) for each in self._copies.values())
+        while size > ENTRIES_MAX:  # anybody can send one: the oldest are forgotten first
+            size -= len(self._copies.pop(next(iter(self._copies))).entries)
 
     # What is known of rosters
 
@@ -151,12 +157,12 @@ class Admission:
         return [process for process in newcomers if not self.takes(process, others)]
 
     def _contradict(self, ring: Collection[ProcessId], newcomers: Collection[ProcessId]) -> bool:
-        claims = {process: self._claim_of(process) for process in (*ring, *newcomers)}
-        return any(
-            claims[one].version == claims[other].version and claims[one] != claims[other]
-            for one in ring
-            for other in newcomers
-        )
+        rosters = {process: self.roster_of(process) for process in (*ring, *newcomers)}
+        return any(_are_contradicting(rosters[one], rosters[other]) for one in ring for other in newcomers)
+
+    def is_contradicting(self, process: ProcessId) -> bool:
+        """The process is known to have other nodes than I in the same version."""
+        return _are_contradicting(self.mine, self.roster_of(process))
 
     def _claim_of(self, process: ProcessId) -> Claim:
         return self.claim if process == self.me else self._claims.get(process, NO_CLAIM)
@@ -215,7 +221,8 @@ class Admission:
         if claim == NO_CLAIM:
             return f"{who} has no node list, we have version {self.mine.version}"
         if claim.version == self.mine.version:
-            text = f"{who} has other nodes than we in version {claim.version} of the node list"
+            what = "other nodes" if self.is_contradicting(process) else "other addresses"
+            text = f"{who} has {what} than we in version {claim.version} of the node list"
         else:
             text = f"{who} has version {claim.version} of the node list, we have {self.mine.version}"
         theirs = self.roster_of(process)
@@ -227,6 +234,16 @@ class Admission:
             *_listed("not the same in both", {e.node: e.name for e in self.mine.entries if _differs(e, theirs)}),
         ]
         return f"{text}: {', '.join(parts)}" if parts else f"{text}, with the same nodes"
+
+
+def _are_contradicting(one: Roster | None, other: Roster | None) -> bool:
+    if one is None or other is None or one.version != other.version or one.claim == other.claim:
+        return False
+    return _nodes(one) != _nodes(other)
+
+
+def _nodes(roster: Roster) -> list[tuple[NodeId, str]]:
+    return [(entry.node, entry.name) for entry in roster.entries]
 
 
 def _differs(entry: Entry, other: Roster) -> bool:

@@ -24,7 +24,6 @@ from ordercast.model.ids import (
     TokenSeq,
     node_of,
     process_id_from,
-    process_text,
 )
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.notes import Dropped, Occurrence
@@ -32,11 +31,11 @@ from ordercast.model.promises import Promise, Promises
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
 from ordercast.order.ring.admission import Admission
-from ordercast.order.ring.bounds import JOIN_NUMBER_LEAP, Horizon, stored_ring_seq
-from ordercast.order.ring.config import COMPARED, ONE_NETWORK, RingConfig
+from ordercast.order.ring.bounds import Horizon, stored_ring_seq
+from ordercast.order.ring.config import ONE_NETWORK, RingConfig
 from ordercast.order.ring.consensus import Proposal
 from ordercast.order.ring.delivery import Delivery
-from ordercast.order.ring.hearing import KNOWN_FACTOR, Hearing, lifetime_of
+from ordercast.order.ring.hearing import Hearing, lifetime_of
 from ordercast.order.ring.ordering import QUIET_VISITS
 from ordercast.order.ring.outbox import Lot, Outbox, cost, lots_from
 from ordercast.order.ring.ring import Ring, TokenMemory
@@ -47,6 +46,7 @@ from ordercast.order.ring.states.base import State
 from ordercast.order.ring.states.starting import Starting
 from ordercast.order.ring.stats import RingStats
 from ordercast.order.ring.step import RING_SEQ_KEY, Facts, Step, Storage
+from ordercast.order.ring.suspicion import Suspicion
 from ordercast.order.ring.timers import BLAMING, Timer, Timers
 from ordercast.wire.codec import cluster_id_from, decode, kind_of
 from ordercast.wire.header import (
@@ -66,7 +66,6 @@ PREFIX_SIZE = PREFIX.size
 DATA_KIND = bytes((MessageKind.DATA,))
 TIMERS_PER_WAKE = 256  # a ring of one passes the token to itself: the rest is done in the next wake
 SENDER_MAX = 0xFFFFFFFF
-WARN_AGAIN_NS = 60 * SECOND
 SERVICES = frozenset(Service) - {Service.UNRELIABLE}
 _SERVED = tuple(int(service) if service in SERVICES else None for service in Service)  # by service number
 
@@ -91,8 +90,7 @@ class RingNode:
         self._state: State = Starting()
         self._promises = Promises("ring", frozenset(Promise), SERVICES, self._config.message_size_max)
         self._wanted = 0  # room that the layer above waits for
-        self._mismatches: dict[NodeId, tuple[str, ...]] = {}  # which keys differ, as was told of each
-        self._warned: dict[AlarmKind, Instant] = {}  # when an alarm of each kind was last raised
+        self._suspicion = Suspicion()
         self._reach = 2 * self._config.backlog_max  # packets above the last token's seq that may come before the next
         self._stall = Stall()
         self._lane = Lane.DATA
@@ -357,7 +355,8 @@ class RingNode:
         if TRANSMITTER.unpack_from(mine)[0] == ring.me:
             ring.memory.foreign_seq = seq  # the state hears of it when it has the token
         else:
-            self._warn(AlarmKind.FORGED, f"two packets came as number {seq} of ring {ring.id}: one is forged", step)
+            text = f"two packets came as number {seq} of ring {ring.id}: one is forged"
+            self._suspicion.warn(AlarmKind.FORGED, text, step)
 
     def _control(self, data: bytes, step: Step) -> None:
         """Everything but data packets of the accepting ring."""
@@ -391,7 +390,7 @@ class RingNode:
     def _dispatch(self, message: Message, step: Step) -> None:
         facts, state = step.facts, self._state
         if message.sender == facts.me and not isinstance(message, Token | CommitToken):
-            self._hear_my_name(message, step)
+            self._suspicion.heard_my_name(message, step, is_gone=state.name == moves.GONE)
             return
         is_stranger = facts.rosters.is_stranger(message.sender, step)
         if isinstance(message, RosterCopy):
@@ -400,7 +399,7 @@ class RingNode:
         if is_stranger:
             return
         if not facts.horizon.believes(message, facts.ring_seq, step.now):
-            self._disbelieve(message, step)
+            self._suspicion.disbelieve(message, step)
             return
         match message:
             case Token():
@@ -410,7 +409,7 @@ class RingNode:
                 self._state = state.on_commit(message, step)
             case Join():
                 self._heard(message.sender, step)
-                self._compare_configuration(message, step)
+                self._suspicion.compare_configuration(message, step)
                 facts.rosters.claimed(message.sender, message.claim, step)
                 if any(facts.rosters.is_stranger(one, step) for one in set(message.candidates) - set(message.failed)):
                     step.ignored(message, "it proposes a node that is not on this node's list")
@@ -430,33 +429,6 @@ class RingNode:
             case _:
                 assert_never(message)
 
-    def _hear_my_name(self, message: Message, step: Step) -> None:
-        """Our own broadcast came back, or somebody sends in our name. A Join of ours must stay the newest."""
-        facts = step.facts
-        leap = message.number - facts.join_number if isinstance(message, Join) else 0
-        if leap > 0 or (isinstance(message, Leave) and self._state.name != moves.GONE):
-            if leap <= JOIN_NUMBER_LEAP:
-                facts.join_number += leap
-            step.occurred(Occurrence.IMPOSTOR)
-            what = f"a {type(message).__name__} that {process_text(facts.me)} did not send came in its name"
-            self._warn(AlarmKind.FORGED, f"{what}: somebody else on the network sends for it", step)
-
-    def _disbelieve(self, message: Message, step: Step) -> None:
-        step.occurred(Occurrence.IMPLAUSIBLE)
-        step.note(Dropped("a ring seq that cannot be true"))
-        who = process_text(message.sender)
-        text = (
-            f"{who} speaks of a ring seq far above {step.facts.ring_seq}, which is not taken over: a forged packet, or"
-        )
-        self._warn(AlarmKind.IMPLAUSIBLE, f"{text} {who} was misled by one", step, message.sender)
-
-    def _warn(self, kind: AlarmKind, text: str, step: Step, process: ProcessId | None = None) -> None:
-        """An alarm that anybody on the network can cause: not more than one of a kind in a while."""
-        last = self._warned.get(kind)
-        if last is None or step.now - last >= WARN_AGAIN_NS:
-            self._warned[kind] = step.now
-            step.alarm(Alarm(kind, text, process or step.facts.me))
-
     def _choose_lane(self, ring: Ring, run: Run) -> None:
         """Accelerated ring: once the predecessor sends packets of a round that I have not seen, its token is near."""
         packet = run.at + (run.count - 1) * run.size
@@ -464,21 +436,6 @@ class RingNode:
             nearing = ring.memory.round + (ring.me != ring.representative)  # the representative counts the rounds
             if ROUND.unpack_from(run.data, packet)[0] >= nearing:
                 self._lane = Lane.TOKEN
-
-    def _compare_configuration(self, join: Join, step: Step) -> None:
-        if join.digests == step.facts.digests:
-            return
-        pairs = zip(COMPARED, step.facts.digests, join.digests, strict=False)
-        keys, node = tuple(key for key, mine, theirs in pairs if mine != theirs), node_of(join.sender)
-        known = self._mismatches.get(node)
-        is_full = known is None and len(self._mismatches) >= KNOWN_FACTOR * self._config.members_max
-        if not set(keys) - set(known or ()) or is_full:
-            return
-        self._mismatches[node] = keys
-        values = "another value" if len(keys) == 1 else "other values"
-        listed = keys[0] if len(keys) == 1 else f"{', '.join(keys[:-1])} and {keys[-1]}"
-        text = f"{process_text(join.sender)} has {values} of {listed} than this process: make them equal"
-        step.alarm(Alarm(AlarmKind.CONFIGURATION_MISMATCH, text, join.sender))
 
     # The frame of every input
 

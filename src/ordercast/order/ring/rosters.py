@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from ordercast.model.effects import Alarm, AlarmKind, Enlisted, Persist
@@ -130,6 +131,8 @@ class Rosters:
         if admission.mine is None or claim == admission.claim:
             return
         is_clear = admission.roster_of(process) is not None
+        if is_clear and claim.version == admission.mine.version and not admission.is_contradicting(process):
+            return  # the same nodes at other addresses: that is no matter for a person
         if self._is_due(AlarmKind.NODE_LISTS_DIFFER, node_of(process), claim, step, is_clear=is_clear):
             text = f"{admission.difference(process)}; nobody is taken in or dropped until all lists agree"
             step.alarm(Alarm(AlarmKind.NODE_LISTS_DIFFER, text, process))
@@ -139,8 +142,8 @@ class Rosters:
         admission, roster = self.admission, copy.roster
         admission.copied(copy.sender, roster)
         mine = admission.mine
-        if is_stranger or mine is None or roster.version <= mine.version:
-            return
+        if is_stranger or mine is None or roster.version <= mine.version or not mine.version:
+            return  # version 0: nodes of one machine without a file, which have no list and take none
         if node_of(step.facts.me) not in roster:
             if self._is_due(AlarmKind.REMOVED, node_of(copy.sender), roster.claim, step, is_clear=True):
                 text = (
@@ -148,7 +151,7 @@ class Rosters:
                     "node, which was removed from the cluster: stop it, or add it again (`ordercast cluster add`)"
                 )
                 step.alarm(Alarm(AlarmKind.REMOVED, text, copy.sender))
-        elif roster.is_ordered and roster.version - mine.version <= JUMP_MAX:
+        elif roster.is_ordered and roster.version - mine.version <= JUMP_MAX and roster.is_like(*mine.entries[:1]):
             step.occurred(Occurrence.ROSTER_LEARNT)
             self._adopt(roster, step)
 
@@ -221,9 +224,10 @@ def _stranger_text(mine: Roster, process: ProcessId, entry: Entry | None) -> str
         )
     place = entry.places[0]
     addresses = " ".join(each.address for each in entry.places)
+    name = quote(entry.name)  # it says it itself, and people copy the command into a shell
     ports = f"--token-port {place.token_port} --data-port {place.data_port}"
     return (
         f"{entry.name} (node {node} at {place.address} port {place.token_port}, as it says itself) is refused, it is "
-        f"not on this node's list, version {mine.version}: `ordercast cluster add {entry.name} {node} {addresses} "
+        f"not on this node's list, version {mine.version}: `ordercast cluster add {name} {node} {addresses} "
         f"{ports}` admits it, or bring the file up to date and reload it"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ordercast.model.ids import Incarnation, NodeId, ProcessId, process_id_from
-from ordercast.order.ring.admission import KNOWN_MAX, Admission, Around
+from ordercast.order.ring.admission import ENTRIES_MAX, KNOWN_MAX, Admission, Around
 from ordercast.sim.rosters import sim_roster
 
 A, B, C, D = (process_id_from(NodeId(node), Incarnation(1)) for node in range(4))
@@ -144,3 +144,13 @@ def test_differences_are_told_by_name() -> None:
     assert admission.difference(C) == (
         "n2 has other nodes than we in version 2 of the node list: n0 is not the same in both"
     )
+
+
+def test_lists_that_anybody_can_send_are_forgotten_the_oldest_first() -> None:
+    admission = _at(A, OLD)
+    large, count = sim_roster(2, range(1, 1000)), ENTRIES_MAX // 999
+    others = [process_id_from(NodeId(1), Incarnation(number)) for number in range(1, count + 2)]
+    for other in others:
+        admission.copied(other, large)
+    known = [admission.roster_of(other) is not None for other in others]
+    assert known == [False, *[True] * count]
