@@ -306,6 +306,16 @@ def test_something_that_waits_a_second_in_vain_is_an_alarm_that_says_why() -> No
     assert solo.node.stalled(solo.now) is None
 
 
+def test_an_application_of_my_own_that_is_behind_is_named() -> None:
+    solo = Solo().to_operational()
+    solo.behind(True)
+    solo.submit("waits")
+    for _ in range(11):
+        solo.pass_token()
+        solo.wait(SECOND // 10)
+    assert "the application of this process does not take" in (solo.node.stalled(solo.now) or "")
+
+
 def test_who_has_nothing_to_send_is_not_stalled() -> None:
     solo = Solo().to_operational()
     for _ in range(11):

@@ -7,6 +7,7 @@ else gets something to send asks for it with a packet.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -57,7 +58,7 @@ def resting(me: ProcessId = ONE) -> Solo:
     raise AssertionError("the token never rested")
 
 
-def rests(solo: Solo, **changes: int) -> bool:
+def rests(solo: Solo, **changes: Any) -> bool:
     """Whether the token stays, when it comes next."""
     effects = solo.pass_token(**changes)
     assert (Occurrence.TOKEN_RESTED in occurred(effects)) == (sent(effects, Token) == [])
@@ -144,6 +145,23 @@ def test_a_busy_ring_does_not_rest() -> None:
         assert Occurrence.TOKEN_RESTED not in occurred(solo.pass_token(seq=number, aru=number))
     for _ in range(5):
         assert Occurrence.TOKEN_RESTED not in occurred(solo.pass_token(aru=10, aru_id=THREE))
+
+
+def test_while_somebody_is_behind_the_token_rests_though_others_wait() -> None:
+    """Nobody may send: going round would bring nothing."""
+    solo = resting()
+    solo.wait(REST)
+    solo.submit("waits")
+    assert rests(solo, behind=1, waiting=3, counted=(0, 3, 1))
+
+
+def test_a_forged_count_of_members_that_are_behind_does_not_let_the_representative_rest() -> None:
+    """It goes by the second count, as it does when it sends."""
+    solo = resting()
+    solo.wait(REST)
+    solo.submit("waits")
+    assert not rests(solo, behind=9, counted=(0, 0, 0))
+    assert solo.token_forwarded.seq == 1
 
 
 def test_a_submission_at_the_holder_ends_the_rest_at_once() -> None:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ordercast.archive.branches import Cause, branch_of
 from ordercast.archive.entries import Item
 from ordercast.archive.files import GroupFiles
 from ordercast.archive.layout import group_folder
+from ordercast.archive.places import NO_VIEW
 from ordercast.model.errors import UsageError
 from tests.unit.archive.stories import batch, view
 from tests.unit.archive.test_files import ROOT, write
@@ -41,7 +43,8 @@ class Grown:
     def grow(self, count: int = COUNT) -> None:
         """One view, and so many messages."""
         files = GroupFiles(group_folder(self.folder, self.group))
-        write(files, ROOT, story(self.last + 1, count), after=self.last, segment_size=20_000)
+        root = branch_of(self.group, Cause.ROOT, NO_VIEW, ("a@n1",), ())
+        write(files, root, story(self.last + 1, count), after=self.last, segment_size=20_000)
         files.close()
         self.last += count + 1
 

@@ -116,7 +116,9 @@ def test_real_packets_damaged_on_the_way_are_survived_in_every_state(data: st.Da
 # Numbers at their ends: nothing is raised, and nothing is stored or said that others would refuse.
 
 
-EXTREME = st.sampled_from((0, 1, 1 << 16, 1 << 32, (1 << 32) + 1, 1 << 33, RING_SEQ_MAX, RING_SEQ_MAX + 1, NUMBER_MAX))
+EXTREME = st.sampled_from(
+    (0, 1, 1 << 16, 1 << 24, (1 << 24) + 1, 1 << 32, 1 << 33, RING_SEQ_MAX, RING_SEQ_MAX + 1, NUMBER_MAX)
+)
 SMALL_EXTREME = st.sampled_from((0, 1, 0xFFFF, 0xFFFFFFFF))
 
 

@@ -108,7 +108,7 @@ def test_the_demo_tells_its_story_and_is_valid(folder: Path, tmp_path: Path) -> 
         "every one of", "n4 joined", "kv@n4 has fetched all", "kv@n4 takes part", "n4 left: a member left",
     ):  # fmt: skip
         assert words in told, words
-    assert any(line.startswith(" VALID   46 of 46 promises kept") for line in lines)
+    assert any(line.startswith(" VALID   47 of 47 promises kept") for line in lines)
     assert "  ordercast check kept/traces" in lines
     assert any(line.startswith("No verdict of Spark and no report: ") for line in lines)
     assert not (keep / "report").exists()

@@ -32,19 +32,26 @@ def _random_links(seed: int, nodes: int) -> Links:
     return tuple(sorted(links)) or ((0, 1),)
 
 
-def _views_after(links: Links, nodes: int, seed: int) -> list[float]:
-    """When views were installed after the links were cut, in consensus timeouts; the run itself must be valid."""
-    times: list[float] = []
-    end = CUT_AT_NS + WATCHED_NS
+def _installed(links: Links, nodes: int, seed: int, cut_at: int, *, listed: bool = False) -> list[tuple[float, int]]:
+    """When views were installed after the links were cut, in consensus timeouts, and how many members each has; the run
+    itself must be valid."""
+    found: list[tuple[float, int]] = []
+    end = cut_at + WATCHED_NS
 
     def watch(event: Event) -> None:
-        if isinstance(event, Installed) and CUT_AT_NS < event.at < end:
-            times.append((event.at - CUT_AT_NS) / SIM_RING.consensus_ns)
+        if isinstance(event, Installed) and cut_at < event.at < end:
+            found.append(((event.at - cut_at) / SIM_RING.consensus_ns, len(event.view.members)))
 
-    faults = (Fault(CUT_AT_NS, FaultKind.CUT, links=links),)
-    result = simulate(SimOptions(nodes=nodes, messages=300, faults=faults, fault_time_ns=end), seed, observer=watch)
+    faults = (Fault(cut_at, FaultKind.CUT, links=links),)
+    rosters = (tuple(range(nodes)),) * nodes if listed else ()
+    options = SimOptions(nodes=nodes, messages=300, rosters=rosters, faults=faults, fault_time_ns=end)
+    result = simulate(options, seed, observer=watch)
     assert result.is_valid, result.verdict.sentence
-    return times
+    return found
+
+
+def _views_after(links: Links, nodes: int, seed: int) -> list[float]:
+    return [at for at, _ in _installed(links, nodes, seed, CUT_AT_NS)]
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -66,3 +73,19 @@ def test_random_graphs_settle_and_stay(seed: int) -> None:
 )
 def test_known_shapes_settle_and_stay(links: Links, nodes: int) -> None:
     assert max(_views_after(links, nodes, 1), default=0) <= SETTLED_CONSENSUS_TIMEOUTS
+
+
+@pytest.mark.parametrize(
+    ("links", "nodes"),
+    [
+        (_both_ways((0, 2)), 3),
+        (_both_ways((0, 2), (1, 3)), 4),
+        (_both_ways((3, 1), (3, 2)), 4),
+    ],
+    ids=["line of three", "circle of four", "one that reaches one"],
+)
+def test_links_that_are_dead_from_the_first_start_keep_nobody_apart_who_hears_another(links: Links, nodes: int) -> None:
+    """Hosts with node lists that were never on a ring with each other: some come together, and then nothing changes."""
+    found = _installed(links, nodes, 1, 0, listed=True)
+    assert max(at for at, _ in found) <= SETTLED_CONSENSUS_TIMEOUTS
+    assert max(members for _, members in found) > 1

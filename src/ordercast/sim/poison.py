@@ -24,7 +24,7 @@ from ordercast.wire.header import KIND_AT, MessageKind
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Message, Token
 
 COUNTS = (1, 3, 1000, 0xFFFF)
-LEAPS = (1000, 1 << 16, 1 << 20, (1 << 32) - 4, 1 << 32, 1 << 33, 1 << 40, 1 << 56, 1 << 61, 1 << 62)
+LEAPS = (1000, 1 << 16, 1 << 20, (1 << 24) - 4, 1 << 32, 1 << 33, 1 << 25, 1 << 56, 1 << 61, 1 << 62)
 GHOST = process_id_from(NodeId(9999), Incarnation(1))
 
 

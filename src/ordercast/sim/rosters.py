@@ -20,15 +20,15 @@ from ordercast.trace.records import Event, Installed, Started
 
 FIRST = 1  # the version that hosts begin with
 PORTS = 4701, 4700
-OTHER_PORTS = 4801, 4800  # of one node in a list that contradicts another of its version
+OTHER_NAME = "other"  # of one node in a list that contradicts another of its version
 WITNESSES_MAX = 5
 
 
 def sim_roster(version: int, nodes: Sequence[int], variant: str = "") -> Roster:
-    """A list of these hosts. Variants: `ordered`, made by an ordered change; `other`, with another port for one."""
+    """A list of these hosts. Variants: `ordered`, made by an ordered change; `other`, with another name for one."""
     entries = [Entry(NodeId(node), f"n{node}", (Place(f"10.0.0.{node + 1}", *PORTS),)) for node in sorted(nodes)]
     if variant == "other":
-        entries[0] = entries[0]._replace(places=(Place(entries[0].places[0].address, *OTHER_PORTS),))
+        entries[0] = entries[0]._replace(name=OTHER_NAME)
     return Roster(version, tuple(entries), variant == "ordered")
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from ordercast.replicated.effects import Reason, Refuse, Send, Standing, Why
 from ordercast.replicated.quorum import EverySide, LastMajority, Majority
-from ordercast.replicated.wire import Exclude, Force, decode, encode_exclude, encode_force
+from ordercast.replicated.wire import Exclude, Force, Loaded, decode, encode_exclude, encode_force, encode_loaded
 
 from .stage import ALL, Stage, begun, view_id
 
@@ -183,6 +183,59 @@ def test_who_has_spoken_cannot_be_excluded() -> None:
     stage.queue.append(("a", encode_exclude(Exclude(view_id(2), 0, ("b",)))))
     stage.settle(*ALL)
     assert stage.last("b").excluded == () and stage.cores["a"].is_deciding
+
+
+def test_an_exclusion_of_an_earlier_round_does_not_count() -> None:
+    stage, kept = silent()
+    impatient(stage, "a")
+    stage.settle(*ALL)
+    stage.queue += kept
+    stage.deliver(*ALL, count=1)  # a new round begins
+    stage.deliver(*ALL, count=1)
+    (spoken,) = set(ALL) - set(stage.cores["a"].awaited)
+    stage.queue.appendleft((spoken, encode_exclude(Exclude(view_id(2), 0, ALL))))
+    stage.deliver(*ALL, count=1)
+    assert len(stage.cores["a"].awaited) == 2
+
+
+def test_who_is_excluded_keeps_no_commands() -> None:
+    stage, _ = silent()
+    impatient(stage, "a")
+    stage.settle(*ALL)
+    stage.submit("a", b"two")
+    stage.settle(*ALL)
+    assert stage.words(*ALL) == [[b"one", b"two"]] * 2 + [[b"one"]] and stage.cores["c"].pending == 0
+
+
+def test_who_is_excluded_is_not_loaded_by_its_own_word() -> None:
+    stage, _ = silent()
+    impatient(stage, "a")
+    stage.settle(*ALL)
+    stage.queue.append(("c", encode_loaded(Loaded(view_id(2), stage.cores["c"].me.life, 0))))
+    stage.settle(*ALL)
+    assert stage.last("a").holders == SOME
+
+
+def test_after_the_signal_nobody_is_excluded() -> None:
+    stage, _ = silent()
+    stage.signal(2, *SOME)
+    assert stage.cores["a"].awaited == ("c",) and stage.cores["a"].lose_patience() == []
+
+
+def test_who_was_excluded_and_then_cut_off_has_missed_nothing_if_all_come_back() -> None:
+    """Where the one who went on was no quorum, nothing was confirmed without them."""
+    stage = begun()
+    stage.view(2, *ALL)
+    for name in ("b", "c"):
+        keep_back(stage, name)
+    stage.settle(*ALL)
+    impatient(stage, "a")
+    stage.settle(*ALL)
+    assert stage.last("a").reason is Reason.NO_QUORUM
+    stage.cut_off(*ALL)
+    stage.view(3, *ALL)
+    stage.settle(*ALL)
+    assert stage.last("a").reason is Reason.QUORUM and stage.last("a").holders == ALL
 
 
 def test_nobody_begins_without_one_who_must_be_there_though_it_is_silent() -> None:

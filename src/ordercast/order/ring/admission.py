@@ -8,7 +8,8 @@ Rosters of several processes differ while a host is being added or removed. The 
   the first host with a new roster would leave the others for the newcomer.
 - Who has a newer roster that dropped a node *tolerates* that node while somebody with an older roster still names it
   and is on a ring with it. A member is expelled when the rosters of all other members have dropped it.
-- Two rosters of one version with different nodes contradict each other: rings with such members stay apart.
+- Two rosters of one version with different nodes contradict each other: rings with such members stay apart. Addresses
+  may differ: hosts can be reached by different ones from different places.
 - A ring that stands is left alone by all of this, except for that expulsion.
 
 Without a roster (`mine` is None) everybody is admitted.
@@ -31,7 +32,6 @@ class Around(NamedTuple):
     """What is known of others when newcomers are judged."""
 
     heard: Collection[ProcessId] = ()  # by me
-    unheard: Collection[ProcessId] = ()  # by me, while newcomers hear them
     incumbents: Collection[ProcessId] = ()  # newcomers that are on a ring with others: they may be tolerated
 
 
@@ -116,12 +116,12 @@ class Admission:
         for process in sorted(heard):
             roster = self._older_of(process)
             for entry in roster.entries if roster is not None and self.mine is not None else ():
-                if self.mine is not None and entry.node not in self.mine and entry.node != node_of(process):
+                if self.mine is not None and entry.node not in self.mine:
                     found.setdefault(entry.node, entry)
         return tuple(found[node] for node in sorted(found))
 
     def _older_of(self, process: ProcessId) -> Roster | None:
-        """The roster of a process on mine, if it is older than mine."""
+        """The roster of a process on mine, if it is older than mine. (So nobody is tolerated on its own word.)"""
         if self.mine is None or node_of(process) not in self.mine:
             return None
         roster = self.roster_of(process)
@@ -133,7 +133,7 @@ class Admission:
         """Whether what this process says is listened to."""
         if self.mine is None or process == self.me or (node := node_of(process)) in self.mine:
             return True
-        older = (self._older_of(other) for other in heard if node_of(other) != node)
+        older = map(self._older_of, heard)
         return any(roster is not None and node in roster for roster in older)
 
     def admits(self, newcomers: Collection[ProcessId], ring: Collection[ProcessId], around: Around) -> bool:
@@ -141,8 +141,7 @@ class Admission:
         if self.mine is None:
             return True
         together = [*ring, *newcomers]
-        rosters = {process: self.roster_of(process) for process in together}
-        if not all(rosters.values()) or self._contradict(ring, newcomers):
+        if self._contradict(ring, newcomers):
             return False
         lenient = {*ring, *around.incumbents}
         if not all(self._accepts(one, other, together, lenient) for one in together for other in together):
@@ -151,13 +150,20 @@ class Admission:
             newcomers, ring, around
         )
 
+    def unlisted(self, proposed: Collection[ProcessId], ring: Collection[ProcessId]) -> list[ProcessId]:
+        """Newcomers among those proposed whom my roster does not name, nor an older one of anybody proposed: those who
+        still named them have failed meanwhile."""
+        others = [process for process in proposed if process != self.me]
+        newcomers = [process for process in others if process not in ring]
+        return [process for process in newcomers if not self.takes(process, others)]
+
     def _contradict(self, ring: Collection[ProcessId], newcomers: Collection[ProcessId]) -> bool:
-        claims = {process: self._claim_of(process) for process in (*ring, *newcomers)}
-        return any(
-            claims[one].version == claims[other].version and claims[one] != claims[other]
-            for one in ring
-            for other in newcomers
-        )
+        rosters = {process: self.roster_of(process) for process in (*ring, *newcomers)}
+        return any(_are_contradicting(rosters[one], rosters[other]) for one in ring for other in newcomers)
+
+    def is_contradicting(self, process: ProcessId) -> bool:
+        """The process is known to have other nodes than I in the same version."""
+        return _are_contradicting(self.mine, self.roster_of(process))
 
     def _claim_of(self, process: ProcessId) -> Claim:
         return self.claim if process == self.me else self._claims.get(process, NO_CLAIM)
@@ -165,7 +171,8 @@ class Admission:
     def _accepts(
         self, one: ProcessId, other: ProcessId, together: Collection[ProcessId], lenient: Collection[ProcessId]
     ) -> bool:
-        """Whether one can be on a ring with the other: its roster names it, or dropped it when others have not yet."""
+        """Whether one can be on a ring with the other: its roster names it, or dropped it when others have not yet. Not
+        as long as its roster is not known."""
         roster, node = self.roster_of(one), node_of(other)
         if one == other or roster is None or node in roster:
             return roster is not None
@@ -176,10 +183,9 @@ class Admission:
 
     def _have_to_wait(self, newcomers: Collection[ProcessId], ring: Collection[ProcessId], around: Around) -> bool:
         """Somebody else could be on a ring with one side, but not with the other: the two sides, which were never
-        together, would keep one of them from where it belongs. Who is heard there and not here may be such a one."""
+        together, would keep one of them from where it belongs. Who is heard there and not here is judged there: rings
+        come together when both sides want to, and whoever cannot be heard here must not keep them apart for ever."""
         assert self.mine is not None
-        if any(node_of(other) in self.mine for other in around.unheard):
-            return True
         for other in around.heard:
             if other in ring or other in newcomers or node_of(other) not in self.mine:
                 continue
@@ -216,7 +222,8 @@ class Admission:
         if claim == NO_CLAIM:
             return f"{who} has no node list, we have version {self.mine.version}"
         if claim.version == self.mine.version:
-            text = f"{who} has other nodes than we in version {claim.version} of the node list"
+            what = "other nodes" if self.is_contradicting(process) else "other addresses"
+            text = f"{who} has {what} than we in version {claim.version} of the node list"
         else:
             text = f"{who} has version {claim.version} of the node list, we have {self.mine.version}"
         theirs = self.roster_of(process)
@@ -228,6 +235,16 @@ class Admission:
             *_listed("not the same in both", {e.node: e.name for e in self.mine.entries if _differs(e, theirs)}),
         ]
         return f"{text}: {', '.join(parts)}" if parts else f"{text}, with the same nodes"
+
+
+def _are_contradicting(one: Roster | None, other: Roster | None) -> bool:
+    if one is None or other is None or one.version != other.version or one.claim == other.claim:
+        return False
+    return _nodes(one) != _nodes(other)
+
+
+def _nodes(roster: Roster) -> list[tuple[NodeId, str]]:
+    return [(entry.node, entry.name) for entry in roster.entries]
 
 
 def _differs(entry: Entry, other: Roster) -> bool:

@@ -121,9 +121,8 @@ class Hearing:
     def _are_listed(self, newcomers: Collection[ProcessId], ring: Collection[ProcessId], now: Instant) -> bool:
         heard = self.heard(now)
         reports = [self._reports[one][0] for one in newcomers if one in self._reports]
-        unheard = {other for report in reports for other in report.heard} - {self._me, *heard}
         incumbents = [report.sender for report in reports if len(report.members) > 1]
-        return self._admission.admits(newcomers, ring, Around(heard, unheard, incumbents))
+        return self._admission.admits(newcomers, ring, Around(heard, incumbents))
 
     def mergeable(self, ring: tuple[ProcessId, ...], now: Instant) -> Mergeable:
         chosen: list[ProcessId] = []

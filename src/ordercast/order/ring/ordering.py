@@ -47,14 +47,13 @@ def visit(
     mine: Counts = (len(answers), wanted, is_behind)
     told = (memory.retransmitted, memory.wanted, memory.was_behind)
     token_round, budget = token.round, token.budget
+    retransmitted, waiting, behind = renewed(sums_of(ring, token), told, mine)
     if ring.me == ring.representative:
-        sums, counted = renewed(token.counted, told, mine), mine
+        counted = mine
         token_round += 1
-        budget = rotation_budget(config.window, config.backlog_max, token.seq, token.aru, sums[0])
+        budget = rotation_budget(config.window, config.backlog_max, token.seq, token.aru, retransmitted)
     else:
-        sums = renewed((token.retransmitted, token.waiting, token.behind), told, mine)
         counted = renewed(token.counted, NOTHING, mine)
-    retransmitted, waiting, behind = sums
     if behind:
         budget = 0
     share = fair_share(budget, wanted, waiting)
@@ -128,6 +127,13 @@ def add_to_visit(ring: Ring, token: Token, wanted: int, source: Source, config: 
     if fresh:
         memory.quiet = 0
     return [run.burst() for run in fresh]
+
+
+def sums_of(ring: Ring, token: Token) -> Counts:
+    """What a token that comes says of all members; the representative goes by what was counted since its last visit."""
+    if ring.me == ring.representative:
+        return token.counted
+    return token.retransmitted, token.waiting, token.behind
 
 
 def with_news(ring: Ring, token: Token, *, is_behind: bool) -> Token:

@@ -101,7 +101,10 @@ class Store:
 
     def cut(self, through: Seq) -> None:
         """Forget what lies above, as if it had never come."""
-        del self.slots[max(0, through - self.base) :]
+        slots = self.slots
+        del slots[max(0, through - self.base) :]
+        while slots and slots[-1] is None:  # holes below what lay above
+            slots.pop()
         self.aru = min(self.aru, self.high)
 
     def check_invariants(self) -> None:

@@ -42,7 +42,27 @@ def test_a_dropped_node_is_tolerated_while_somebody_with_an_older_list_names_it(
 
 def test_its_own_word_does_not_make_a_node_tolerated() -> None:
     admission = _at(A, DROPPED, d=NEW)
-    assert not admission.takes(D, (D,))
+    assert not admission.takes(D, (D,)) and not admission.tolerated((D,))
+
+
+def test_a_newer_list_that_names_a_node_does_not_make_it_tolerated() -> None:
+    admission = _at(A, OLD, b=NEW, d=NEW)
+    assert not admission.takes(D, (B, D)) and not admission.tolerated((B, D))
+
+
+def test_the_list_before_is_known_of_those_who_still_have_it() -> None:
+    admission = _at(A, OLD)
+    admission.adopt(NEW)
+    admission.claimed(B, OLD.claim)
+    assert admission.roster_of(B) == OLD and admission.is_differing(B)
+
+
+def test_who_was_dropped_is_new_when_it_comes_back() -> None:
+    admission = _at(A, NEW)
+    admission.installed([A, D])
+    admission.adopt(DROPPED)
+    admission.adopt(sim_roster(4, (0, 1, 2, 3)))
+    assert admission.admitted == {NodeId(0)}
 
 
 def test_a_newcomer_is_admitted_when_all_lists_name_it() -> None:
@@ -61,6 +81,22 @@ def test_a_newcomer_waits_for_others_who_could_be_here_and_do_not_name_it(heard:
     assert not _at(A, NEW, b=OLD, c=OLD, d=NEW).admits([D], [A], Around(heard))
 
 
+def test_a_newcomer_waits_while_the_list_of_another_who_is_heard_is_not_known() -> None:
+    admission = _at(A, NEW, d=NEW)
+    admission.claimed(C, OLD.claim._replace(digest=1))
+    assert not admission.admits([D], [A], Around((C, D)))
+
+
+def test_who_was_dropped_here_comes_with_a_ring_that_it_is_on_and_not_alone() -> None:
+    admission = _at(A, DROPPED, b=NEW, d=NEW)
+    assert admission.admits([B, D], [A], Around((B, D), incumbents=(B, D)))
+    assert not admission.admits([B, D], [A], Around((B, D)))
+
+
+def test_who_has_an_older_list_does_not_come_to_a_node_that_it_does_not_name() -> None:
+    assert not _at(B, NEW, a=OLD, d=NEW).admits([A], [B, D], Around((A, D)))
+
+
 def test_who_was_here_before_does_not_wait() -> None:
     admission = _at(A, NEW, b=OLD, d=NEW)
     admission.installed([A, D])
@@ -70,6 +106,14 @@ def test_who_was_here_before_does_not_wait() -> None:
 def test_a_member_is_dropped_by_the_lists_of_all_others() -> None:
     assert _at(A, DROPPED, b=DROPPED, c=NEW, d=NEW).dropped([A, B, C, D]) == []
     assert _at(A, DROPPED, b=DROPPED, c=DROPPED, d=NEW).dropped([A, B, C, D]) == [D]
+
+
+def test_who_was_tolerated_for_the_sake_of_one_who_failed_is_not_proposed_any_more() -> None:
+    admission = _at(A, DROPPED, b=NEW, d=NEW)
+    assert admission.unlisted([A, B, D], [A]) == []
+    assert admission.unlisted([A, D], [A]) == [D]
+    assert admission.unlisted([A, D], [A, D]) == [], "a ring that stands is left alone"
+    assert Admission(A).unlisted([A, D], [A]) == []
 
 
 def test_differences_are_told_by_name() -> None:

@@ -26,6 +26,21 @@ def test_the_bound_rises_by_one_leap_at_a_time() -> None:
         assert not _raised(leaps).believes_ring(RingId(highest + 1, ONE), 0, Instant(0))
 
 
+def test_between_two_leaps_lies_the_patience_however_much_is_told() -> None:
+    horizon = _raised(1)
+    for _ in range(9):
+        assert not horizon.believes_ring(RingId(NUMBER_MAX, ONE), 0, Instant(2 * PATIENCE - 1))
+    assert not horizon.believes_ring(RingId(3 * RING_SEQ_LEAP + 1, ONE), 0, Instant(2 * PATIENCE - 1))
+
+
+def test_what_it_rose_by_is_used_up_by_the_ring_that_has_such_a_seq() -> None:
+    horizon = _raised(3)
+    mine = 5 * RING_SEQ_LEAP
+    assert horizon.believes_ring(RingId(mine, ONE), 0, Instant(0))
+    assert not horizon.believes_ring(RingId(mine + 2 * RING_SEQ_LEAP + 1, ONE), mine, Instant(0))
+    assert horizon.believes_ring(RingId(mine + 2 * RING_SEQ_LEAP, ONE), mine, Instant(0))
+
+
 def test_it_does_not_rise_while_nothing_beyond_it_is_told() -> None:
     horizon = Horizon(PATIENCE)
     for number in range(100):

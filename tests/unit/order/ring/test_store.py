@@ -141,3 +141,12 @@ def test_the_originator_of_the_highest_packet_is_known_and_outlives_it() -> None
         assert store.high_originator == THREE
     store.extend(make_run(5, "5", originator=ONE))
     assert store.high_originator == ONE
+
+
+def test_what_is_cut_off_leaves_no_holes_behind_it() -> None:
+    store = _store(1, 2, 5, 6)
+    store.cut(Seq(4))
+    store.check_invariants()
+    assert (store.aru, store.high) == (2, 2)
+    store.cut(Seq(0))
+    assert (store.aru, store.high) == (0, 0)

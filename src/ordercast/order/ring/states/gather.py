@@ -78,6 +78,8 @@ class Gather(State):
         )
 
     def _again(self, reason: ChangeReason, step: Step, joins: dict[ProcessId, Join] | None = None) -> State:
+        facts = step.facts
+        facts.proposal.fail(facts.admission.unlisted(facts.proposal.members, facts.installed.members))
         return Gather.enter(self, reason, step, joins)
 
     def _try_to_form(self, step: Step) -> State:

@@ -12,7 +12,7 @@ from typing import ClassVar
 from ordercast.model.ids import NO_SEQ, NOBODY, ProcessId, Seq, TokenSeq
 from ordercast.model.notes import Occurrence
 from ordercast.model.view import ChangeReason
-from ordercast.order.ring.ordering import Source, with_news
+from ordercast.order.ring.ordering import Source, sums_of, with_news
 from ordercast.order.ring.ring import Ring
 from ordercast.order.ring.states import gather, gone, moves
 from ordercast.order.ring.states.base import State
@@ -103,12 +103,13 @@ class Operational(State):
         Who is leaving does not take the token with it.
         """
         ring, memory = facts.installed, facts.installed.memory
+        _, waiting, behind = sums_of(ring, token)
         return (
             token.seq == memory.forwarded_seq == memory.forwarded_aru == token.aru
             and ring.me == ring.last_sender
             and facts.delivery.delivered == token.seq
             and not (token.requests or self.woken or facts.leaving or _has_news(facts))
-            and (token.behind > 0 or (not facts.outbox and token.waiting <= memory.wanted))
+            and (behind > 0 or (not facts.outbox and waiting <= memory.wanted))
         )
 
     def _rest(self, token: Token, step: Step) -> State:
