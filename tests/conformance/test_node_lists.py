@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ordercast.model.effects import AlarmKind, Enlisted, Persist
-from ordercast.model.ids import SECOND, NodeId
+from ordercast.model.ids import SECOND, Instant, NodeId
 from ordercast.model.roster import Entry, Place, Roster
 from ordercast.order.ring.rosters import COPIES_MAX, COPIES_RATE
 from ordercast.wire.header import HEADER_SIZE
@@ -72,5 +72,5 @@ def test_lists_that_come_in_a_flood_are_read_a_few_in_a_second() -> None:
     size = HEADER_SIZE + len(encode_roster(roster(1, nodes=nodes)))
     taken = [enlisted(solo, roster(2 + number, nodes=nodes)) for number in range(2 * COPIES_MAX // size)]
     assert sum(taken) == COPIES_MAX // size
-    solo.now += SECOND * size // COPIES_RATE + 1
+    solo.now = Instant(solo.now + SECOND * size // COPIES_RATE + 1)
     assert enlisted(solo, roster(1000, nodes=nodes)), "it heals"
