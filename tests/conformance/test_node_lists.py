@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from ordercast.model.effects import AlarmKind, Enlisted, Persist
-from ordercast.model.ids import NodeId
+from ordercast.model.ids import SECOND, Instant, NodeId
 from ordercast.model.roster import Entry, Place, Roster
+from ordercast.order.ring.rosters import COPIES_MAX, COPIES_RATE
+from ordercast.wire.header import HEADER_SIZE
 from ordercast.wire.messages import RosterCopy
+from ordercast.wire.roster import encode_roster
 
 from .solo import FOUR, RING, THREE, Solo, alarms
 
@@ -61,3 +64,13 @@ def test_a_name_that_a_stranger_gives_itself_is_quoted_in_the_command_that_admit
     effects += solo.give(RosterCopy(RING, FOUR, roster(1, nodes=(4,), name="x;reboot;")))
     (alarm,) = [alarm for alarm in alarms(effects) if alarm.kind is AlarmKind.UNLISTED_NODE]
     assert "`ordercast cluster add 'x;reboot;4' 4 10.0.0.1 --token-port 4701 --data-port 4700` admits it" in alarm.text
+
+
+def test_lists_that_come_in_a_flood_are_read_a_few_in_a_second() -> None:
+    """Anybody can send them, and reading a large one takes many milliseconds."""
+    solo, nodes = solo_with(roster(1)), tuple(range(1, 1001))
+    size = HEADER_SIZE + len(encode_roster(roster(1, nodes=nodes)))
+    taken = [enlisted(solo, roster(2 + number, nodes=nodes)) for number in range(2 * COPIES_MAX // size)]
+    assert sum(taken) == COPIES_MAX // size
+    solo.now = Instant(solo.now + SECOND * size // COPIES_RATE + 1)
+    assert enlisted(solo, roster(1000, nodes=nodes)), "it heals"

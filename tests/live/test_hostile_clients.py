@@ -334,9 +334,10 @@ async def test_pings_are_answered_and_a_farewell_is_heeded(tmp_path: Path) -> No
         assert kinds in ([FrameKind.WELCOME, FrameKind.PONG], [])  # a farewell needs no answers
 
 
+@pytest.mark.parametrize(("crowd", "each"), [(1, 100_000), (50, 250)])
 @live
 async def test_small_frames_without_end_leave_the_event_loop_its_turns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crowd: int, each: int
 ) -> None:
     """A client that says many thousand times that it is alive must not keep the token waiting."""
     heard = most = 0
@@ -348,19 +349,23 @@ async def test_small_frames_without_end_leave_the_event_loop_its_turns(
         return receive(half, kind, body)
 
     monkeypatch.setattr(DaemonHalf, "receive", counted)
-    async with daemon(tmp_path) as here, raw(here) as flood:
-        flood.writer.write(HELLO + frame(FrameKind.PONG) * 100_000 + PING)
+    async with daemon(tmp_path) as here, AsyncExitStack() as stack:
+        floods = [await stack.enter_async_context(raw(here)) for _ in range(crowd)]
+        for number, flood in enumerate(floods):
+            hello = encode_hello(Hello(f"raw{number}", SlowPolicy.WAIT, 1 << 20))
+            flood.writer.write(hello + frame(FrameKind.PONG) * each + PING)
 
         async def answered() -> None:
-            while (await flood.frame())[0] != FrameKind.PONG:
-                pass
+            for flood in floods:
+                while (await flood.frame())[0] != FrameKind.PONG:
+                    pass
 
         answer = asyncio.create_task(answered())
         while not answer.done():
             before = heard
             await asyncio.sleep(0)
             most = max(most, heard - before)
-        assert heard == 100_002 and most <= clients.WORK_MAX + 2 * connection.FRAMES_TOGETHER
+        assert heard == crowd * (each + 2) and most <= clients.WORK_MAX + 2 * connection.FRAMES_TOGETHER
 
 
 @live

@@ -50,7 +50,8 @@ QUESTIONS_MAX = 16  # of operators, under way at a time
 COSTLY = frozenset(
     (FrameKind.JOIN, FrameKind.ENTER, FrameKind.LEAVE, FrameKind.LIST, FrameKind.MEMBERS_OF, FrameKind.MANAGE)
 )  # small, and much work
-FRAMES_TOGETHER = 256  # small ones of one read, before others have their turn if there is much to do
+FRAMES_TOGETHER = 256  # of one read, before it is asked whether others should have their turn
+FRAMES_FEW = 16  # of one read, which are not worth counting
 ANSWER_WORK = 250  # a page of names is as much work as so many groups that are joined
 QUIET_S = 15.0  # a connection over TCP that was silent for so long is asked whether it is alive
 SILENCE_MAX_S = 90.0  # and given up after so long
@@ -128,13 +129,13 @@ class Connection(asyncio.BufferedProtocol):
             return  # whatever it still says
         if self.half.name:  # noise is no sign of life
             self._heard_at = asyncio.get_running_loop().time()
-        frames = self._reader.received(nbytes)
+        frames, count = self._reader.received(nbytes), 0
         try:
-            for count, (kind, body) in enumerate(frames, 1):
-                is_much = count % FRAMES_TOGETHER == 0
-                if is_much:
+            for count, (kind, body) in enumerate(frames):
+                is_due = count % FRAMES_TOGETHER == 0
+                if is_due and count:
                     self._server.works(FRAMES_TOGETHER)
-                if (is_much or kind in COSTLY) and not self._may_go_on():
+                if (is_due or kind in COSTLY) and not self._may_go_on(is_costly=kind in COSTLY):
                     frames.close()
                     break
                 request = self.half.receive(kind, body)
@@ -143,13 +144,15 @@ class Connection(asyncio.BufferedProtocol):
         except WireError as error:
             self.refuse(ClientRefusal.WRONG, str(error))
             return
+        if count % FRAMES_TOGETHER > FRAMES_FEW:
+            self._server.works(count % FRAMES_TOGETHER)
         self.flush()
 
-    def _may_go_on(self) -> bool:
+    def _may_go_on(self, *, is_costly: bool) -> bool:
         """Otherwise the rest waits, and no more is read, until its joins and leaves are in the engine, or until the
         event loop has had a turn."""
         assert self._transport is not None
-        if self._changes >= CHANGES_MAX or not self._server.may_work(self):
+        if (is_costly and self._changes >= CHANGES_MAX) or not self._server.may_work(self):
             self._transport.pause_reading()
             self._is_waiting = True
         return not self._is_waiting

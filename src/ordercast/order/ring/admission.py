@@ -24,6 +24,7 @@ from ordercast.model.ids import NodeId, ProcessId, node_of, process_text
 from ordercast.model.roster import NO_CLAIM, Claim, Entry, Roster
 
 KNOWN_MAX = 512  # processes of whose rosters something is remembered
+NAMES_MAX = 8  # that a sentence tells of many
 ENTRIES_MAX = 1 << 14  # nodes of all rosters that are remembered as a whole
 
 
@@ -255,6 +256,8 @@ def _listed(what: str, nodes: dict[NodeId, str]) -> list[str]:
     if not nodes:
         return []
     names = [nodes[node] for node in sorted(nodes)]
+    if len(names) > NAMES_MAX:
+        names = [*names[:NAMES_MAX], f"{len(names) - NAMES_MAX} more"]
     return [
         f"{' and '.join(names) if len(names) < 3 else ', '.join(names)} {'is' if len(names) == 1 else 'are'} {what}"
     ]

@@ -64,6 +64,7 @@ from ordercast.wire.run import Run, parse_data, parse_run
 
 PREFIX_SIZE = PREFIX.size
 DATA_KIND = bytes((MessageKind.DATA,))
+ROSTER_KIND = bytes((MessageKind.ROSTER,))
 TIMERS_PER_WAKE = 256  # a ring of one passes the token to itself: the rest is done in the next wake
 SENDER_MAX = 0xFFFFFFFF
 SERVICES = frozenset(Service) - {Service.UNRELIABLE}
@@ -362,8 +363,11 @@ class RingNode:
         """Everything but data packets of the accepting ring."""
         facts = step.facts
         try:
-            if data[KIND_AT : KIND_AT + 1] == DATA_KIND:
+            kind = data[KIND_AT : KIND_AT + 1]
+            if kind == DATA_KIND:
                 self._foreign(data, step)
+            elif kind == ROSTER_KIND and not facts.rosters.may_read(len(data), step.now):
+                step.note(Dropped("node lists come faster than they are read"))
             else:
                 self._dispatch(decode(data, facts.cluster), step)
         except WireError as error:

@@ -28,6 +28,8 @@ JUMP_MAX = 1 << 16  # versions that a roster of another member may be ahead of m
 REPEAT_NS = 60 * SECOND  # what goes on is told this often
 PATIENCE_NS = 1 * SECOND  # so long a roster is waited for that would make the sentence clearer
 MATTERS_MAX = 64  # that are remembered: more strangers than this are refused in silence
+COPIES_RATE = 400_000  # bytes of copies that are read in a second, while many come
+COPIES_MAX = 400_000  # and at once
 SELDOM = 5  # announcements between two copies of the roster while some of its nodes are not here
 
 _COUNT = struct.Struct(">H")
@@ -52,6 +54,8 @@ class Rosters:
     _matters: dict[tuple[AlarmKind, NodeId, Claim], _Matter] = field(default_factory=dict)
     _reached: tuple[Entry, ...] = ()  # nodes beside those of the roster that the driver was told of
     _announcements: int = 0
+    _readable: int = COPIES_MAX  # bytes of copies that may be read now
+    _read_at: int = 0  # the instant of the last look
     _stranger_at: Instant | None = None  # when one was last refused: it may want to know our list
 
     # Taking a roster
@@ -136,6 +140,15 @@ class Rosters:
         if self._is_due(AlarmKind.NODE_LISTS_DIFFER, node_of(process), claim, step, is_clear=is_clear):
             text = f"{admission.difference(process)}; nobody is taken in or dropped until all lists agree"
             step.alarm(Alarm(AlarmKind.NODE_LISTS_DIFFER, text, process))
+
+    def may_read(self, size: int, now: Instant) -> bool:
+        """Whether a copy of so many bytes is worth a look: reading one takes far longer than sending one."""
+        self._readable = min(COPIES_MAX, self._readable + (now - self._read_at) * COPIES_RATE // SECOND)
+        self._read_at = now
+        if size > self._readable:
+            return False
+        self._readable -= size
+        return True
 
     def copied(self, copy: RosterCopy, step: Step, *, is_stranger: bool) -> None:
         """The roster of another process. One that was ordered is the cluster's, and the newest is everybody's."""

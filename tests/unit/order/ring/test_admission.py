@@ -154,3 +154,8 @@ def test_lists_that_anybody_can_send_are_forgotten_the_oldest_first() -> None:
         admission.copied(other, large)
     known = [admission.roster_of(other) is not None for other in others]
     assert known == [False, *[True] * count]
+
+
+def test_of_many_nodes_that_differ_some_are_named() -> None:
+    text = _at(A, OLD, b=sim_roster(2, range(1000))).difference(B)
+    assert text.endswith("n3, n4, n5, n6, n7, n8, n9, n10, 989 more are missing here")
