@@ -72,6 +72,7 @@ def test_a_host_is_dropped_by_one_view_when_the_last_of_the_others_has_reloaded(
     faults = [*_reloads(OLD, 2, ALL, first=100 * MILLISECOND), *_reloads(order, 3, OLD, first=SECOND)]
     result = simulate(_options(*faults, unicast=unicast), 2, keep_events=True)
     assert result.is_valid, result.verdict.sentence
+    assert not any(_views(result, node, SECOND, SECOND + 2 * STEP) for node in OLD), "before the last has reloaded"
     views = [[view for view in _views(result, node, SECOND) if view[0] != ALL] for node in OLD]
     assert views == [[(OLD, ChangeReason.REMOVED)]] * 3
 

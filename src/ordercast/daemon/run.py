@@ -43,7 +43,10 @@ async def run_daemon(config: NodeConfig, notifier: Notifier) -> None:
     """Returns after an orderly leave; UsageError when it cannot start, NodeFailed when it ended by itself."""
     room = room_from(raise_limit(), config.clients.sessions_max)
     within = replace(config.clients, sessions_max=room.sessions_max)
-    asyncio.get_running_loop().set_exception_handler(LoopErrors())
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(LoopErrors())
+    if config.source is not None:
+        loop.add_signal_handler(signal.SIGHUP, lambda: None)  # what is being read need not be read again
     async with AsyncExitStack() as stack:
         node = GroupHost(config, lambda view: reporter.on_view(view))
         if config.source is not None:
@@ -86,7 +89,8 @@ async def _until_signal(node: GroupHost, notifier: Notifier, reporter: Reporter)
         reloading.add(task)
         task.add_done_callback(reloading.discard)
 
-    loop.add_signal_handler(signal.SIGHUP, on_hangup)
+    if node.config.source is not None:
+        loop.add_signal_handler(signal.SIGHUP, on_hangup)
     came: asyncio.Future[str] = loop.create_future()
 
     def on_signal(number: signal.Signals) -> None:

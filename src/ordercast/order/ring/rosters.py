@@ -30,6 +30,7 @@ PATIENCE_NS = 1 * SECOND  # so long a roster is waited for that would make the s
 MATTERS_MAX = 64  # that are remembered: more strangers than this are refused in silence
 COPIES_RATE = 400_000  # bytes of copies that are read in a second, while many come
 COPIES_MAX = 400_000  # and at once
+FAREWELLS = 5  # announcements that a member has to leave by itself when all others have dropped it
 SELDOM = 5  # announcements between two copies of the roster while some of its nodes are not here
 
 _COUNT = struct.Struct(">H")
@@ -54,6 +55,7 @@ class Rosters:
     _matters: dict[tuple[AlarmKind, NodeId, Claim], _Matter] = field(default_factory=dict)
     _reached: tuple[Entry, ...] = ()  # nodes beside those of the roster that the driver was told of
     _announcements: int = 0
+    _dropped: dict[ProcessId, int] = field(default_factory=dict)  # members, and for how many announcements in a row
     _readable: int = COPIES_MAX  # bytes of copies that may be read now
     _read_at: int = 0  # the instant of the last look
     _stranger_at: Instant | None = None  # when one was last refused: it may want to know our list
@@ -95,7 +97,7 @@ class Rosters:
 
     def _adopt(self, roster: Roster, step: Step) -> None:
         self.admission.adopt(roster)
-        self._reached = self.admission.tolerated(_around(step))
+        self._reached = self._to_be_reached(_around(step), step)
         self._matters.clear()
         step.occurred(Occurrence.ROSTER_ADOPTED)
         step.effects.append(Enlisted(roster, self._reached))
@@ -187,19 +189,35 @@ class Rosters:
 
     # With every announcement
 
+    def dropped_for_long(self, members: tuple[ProcessId, ...]) -> list[ProcessId]:
+        """Members that the rosters of all others have dropped for some announcements: time for an orderly leave."""
+        dropped = self.admission.dropped(members)
+        self._dropped = {member: self._dropped.get(member, 0) + 1 for member in dropped}
+        return [member for member in dropped if self._dropped[member] > FAREWELLS]
+
     def announced(self, step: Step) -> None:
         """Send the roster to those who have another, and tell the driver whom else to reach."""
         admission, facts = self.admission, step.facts
         if admission.mine is None:
             return
         around = _around(step)
-        tolerated = admission.tolerated(around)
-        if tolerated != self._reached:
-            self._reached = tolerated
-            step.effects.append(Enlisted(admission.mine, tolerated))
+        reached = self._to_be_reached(around, step)
+        if reached != self._reached:
+            self._reached = reached
+            step.effects.append(Enlisted(admission.mine, reached))
         self._announcements += 1
         if self._wants_copies(around, step):
             step.broadcast(RosterCopy(facts.installed.id, facts.me, admission.mine))
+
+    def _to_be_reached(self, around: tuple[ProcessId, ...], step: Step) -> tuple[Entry, ...]:
+        """Nodes beside those of my roster: whom others still name, and who is on my ring until it is expelled."""
+        admission, known = self.admission, {entry.node: entry for entry in self._reached}
+        found = {entry.node: entry for entry in admission.tolerated(around)}
+        for node in map(node_of, step.facts.installed.members):
+            if admission.mine is not None and node not in admission.mine and node not in found:
+                entry = admission.entry(node, around) or known.get(node)
+                found.update({node: entry} if entry is not None else {})
+        return tuple(found[node] for node in sorted(found))
 
     def _wants_copies(self, around: tuple[ProcessId, ...], step: Step) -> bool:
         mine = self.admission.mine

@@ -236,10 +236,11 @@ class Operational(State):
         return self._drop_removed(step)
 
     def _drop_removed(self, step: Step) -> State:
-        """The first of the others expels members that the rosters of all others have dropped."""
+        """The first of the others expels members that the rosters of all others have dropped, and that have not left by
+        themselves meanwhile."""
         facts = step.facts
         members = facts.installed.members
-        dropped = facts.admission.dropped(members)
+        dropped = facts.rosters.dropped_for_long(members)
         if not dropped or facts.me != next(member for member in members if member not in dropped):
             return self
         step.occurred(Occurrence.MEMBER_DROPPED, len(dropped))
