@@ -78,10 +78,13 @@ def test_a_member_that_was_dropped_is_heard_as_long_as_it_is_one() -> None:
 
 def test_a_member_that_an_older_list_still_names_is_reached() -> None:
     solo = listed()
-    solo.node.enlist(roster(6, 1, 2), solo.now)
-    effects = solo.give(RosterCopy(RING, ONE, roster(5, 1, 2, 3))) + solo.wait(SMALL.announce_ns)
+    effects = (
+        solo.node.enlist(roster(6, 1, 2), solo.now)
+        + solo.give(RosterCopy(RING, ONE, roster(5, 1, 2, 3)))
+        + solo.wait(SMALL.announce_ns)
+    )
     reached = [[entry.name for entry in effect.tolerated] for effect in effects if isinstance(effect, Enlisted)]
-    assert reached == [["n3"]]
+    assert reached == [["n3"]], "told once, at once"
 
 
 def test_so_many_strangers_are_named_and_no_more() -> None:

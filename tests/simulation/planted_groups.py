@@ -296,7 +296,7 @@ PLANTED = (
     PlantedFault("kept messages are forgotten", _kept_forgotten, frozenset({SELF})),
     PlantedFault("kept messages are not kept", _kept_too_early, frozenset({AGREEMENT, Promise.SANE_VIEWS})),
     PlantedFault("given up, kept messages are forgotten", _given_up_forgotten, frozenset({SELF, PRECISION})),
-    PlantedFault("given up, views have the ids of the merge", _given_up_with_old_ids, frozenset({AGREEMENT}), first=10),
+    PlantedFault("given up, views have the ids of the merge", _given_up_with_old_ids, frozenset({AGREEMENT}), first=30),
     PlantedFault("given up, strangers' joins are done", _strangers_heeded, frozenset({AGREEMENT})),
     PlantedFault("an interruption is forgotten", _interruption_forgotten, frozenset({REACH, SIGNALS})),
     PlantedFault("a signal is forgotten", _signal_forgotten, frozenset({SIGNALS})),

@@ -159,3 +159,11 @@ def test_changes_on_both_sides_of_a_cut_keep_them_apart_until_the_next_change() 
     apart = [_views(result, node, SECOND, 1500 * MILLISECOND) for node in ALL]
     together = [_views(result, node, 1500 * MILLISECOND, 2 * SECOND) for node in ALL]
     assert (apart, together) == ([[]] * 4, [[(ALL, ChangeReason.MERGE)]] * 4)
+
+
+def test_several_hosts_are_dropped_together_though_they_still_name_each_other() -> None:
+    faults = _reloads((1, 0), 2, (0, 1), first=SECOND)
+    result = simulate(replace(_options(*faults), rosters=(ALL,) * 4), 9, keep_events=True)
+    assert result.is_valid, result.verdict.sentence
+    views = [[view for view in _views(result, node, SECOND, 2 * SECOND) if view[0] != ALL] for node in (0, 1)]
+    assert views == [[((0, 1), ChangeReason.REMOVED)]] * 2

@@ -20,6 +20,7 @@ from ordercast.cli.demo.settling import compare, end, settle
 from ordercast.cli.demo.stage import FIRST, Stage
 from ordercast.cli.demo.waiting import NotSettled
 from ordercast.cli.event_text import listed
+from ordercast.groups.names import meeting_of
 from ordercast.model.quantities import size_text
 from ordercast.replicated.replica import NotPrimary
 
@@ -65,7 +66,8 @@ async def join(stage: Stage, script: Script) -> None:
     await stage.is_ready(*stage.crews.values())
     stage.tells_members = True
     for group in (*GROUPS, ACCOUNTS):
-        members = await stage.crews["n1"].members[0].client.members(group)
+        where = meeting_of(group) if group == ACCOUNTS else group
+        members = await stage.crews["n1"].members[0].client.members(where)
         stage.log.tell(Kind.GROUP, f"{group}: {listed(members)}", *FIRST)
     began = time.monotonic()
     first, text = stage.crews["n1"], "x" * script.value_size

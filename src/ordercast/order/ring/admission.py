@@ -7,7 +7,7 @@ Rosters of several processes differ while a host is being added or removed. The 
   a ring with me wait, moreover, while anybody else could be on a ring with one side and not with the other: otherwise
   the first host with a new roster would leave the others for the newcomer.
 - Who has a newer roster that dropped a node *tolerates* that node while somebody with an older roster still names it
-  and is on a ring with it. A member is expelled when the rosters of all other members have dropped it.
+  and is on a ring with it. Members are expelled when the rosters of all who remain have dropped them.
 - Two rosters of one version with different nodes contradict each other: rings with such members stay apart. Addresses
   may differ: hosts can be reached by different ones from different places.
 - A ring that stands is left alone by all of this, except for that expulsion.
@@ -99,6 +99,13 @@ class Admission:
     def is_differing(self, process: ProcessId) -> bool:
         """The process is known to have another roster than mine."""
         return self._claims.get(process, self.claim) != self.claim
+
+    def is_at_odds(self, process: ProcessId) -> bool:
+        """The process has another roster than mine, as far as known: not the same nodes at other addresses alone."""
+        if self.mine is None or not self.is_differing(process):
+            return False
+        theirs = self.roster_of(process)
+        return theirs is None or theirs.version != self.mine.version or self.is_contradicting(process)
 
     def entry(self, node: NodeId, heard: Collection[ProcessId] = ()) -> Entry | None:
         """Where a node receives: as my roster says, or the rosters of those who still name it."""
@@ -198,16 +205,14 @@ class Admission:
         return False
 
     def dropped(self, members: Collection[ProcessId]) -> list[ProcessId]:
-        """Members whom the rosters of all other members have dropped."""
+        """Members that my roster has dropped, when those of all who remain have dropped them too."""
         if self.mine is None:
             return []
-        rosters = {member: self.roster_of(member) for member in members}
-
-        def is_dropped(member: ProcessId) -> bool:
-            others = [rosters[other] for other in members if other != member]
-            return bool(others) and all(roster is not None and node_of(member) not in roster for roster in others)
-
-        return [member for member in members if member != self.me and is_dropped(member)]
+        mine = self.mine
+        gone = [member for member in members if member != self.me and node_of(member) not in mine]
+        rosters = [self.roster_of(member) for member in members if member not in gone]
+        nodes = [node_of(member) for member in gone]
+        return gone if all(one is not None and not any(node in one for node in nodes) for one in rosters) else []
 
     # Sentences
 

@@ -127,7 +127,7 @@ class RingNode:
         admission = facts.admission
         around = {*facts.hearing.heard(now), *facts.installed.members} - {facts.me}
         listed = [one for one in sorted(around) if admission.mine is not None and node_of(one) in admission.mine]
-        return [admission.difference(one) for one in listed if admission.is_differing(one)]
+        return [admission.difference(one) for one in listed if admission.is_at_odds(one)]
 
     @property
     def stats(self) -> RingStats:

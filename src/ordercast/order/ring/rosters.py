@@ -137,8 +137,8 @@ class Rosters:
         if admission.mine is None or claim == admission.claim:
             return
         is_clear = admission.roster_of(process) is not None
-        if is_clear and claim.version == admission.mine.version and not admission.is_contradicting(process):
-            return  # the same nodes at other addresses: that is no matter for a person
+        if not admission.is_at_odds(process):
+            return
         if self._is_due(AlarmKind.NODE_LISTS_DIFFER, node_of(process), claim, step, is_clear=is_clear):
             text = f"{admission.difference(process)}; nobody is taken in or dropped until all lists agree"
             step.alarm(Alarm(AlarmKind.NODE_LISTS_DIFFER, text, process))
