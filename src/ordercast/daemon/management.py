@@ -14,7 +14,7 @@ from typing import Any
 from ordercast.daemon.config import NodeConfig
 from ordercast.daemon.config_file import load_config
 from ordercast.daemon.config_keys import PORT_MAX, read_host, read_port
-from ordercast.daemon.host import GroupHost
+from ordercast.daemon.host import OWN, GroupHost
 from ordercast.groups.layer import roster_payload
 from ordercast.groups.names import checked_daemon
 from ordercast.model.errors import UsageError
@@ -23,7 +23,6 @@ from ordercast.model.roster import Entry, Place, Roster
 from ordercast.model.service import Service
 
 ORDER_S = 30.0  # for which an ordered change is waited for
-OWN = 0  # the sender number of what the daemon itself says
 _OF_THE_LIST = ("peers", "nodes_version", "source", "name", "node", "state_folder")  # not compared by a reload
 
 Document = dict[str, Any]
