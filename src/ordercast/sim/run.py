@@ -6,14 +6,11 @@ machine under any hash seed.
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from operator import attrgetter
 from random import Random
-from typing import Any
 
 from ordercast.checker import Checkers
 from ordercast.checker.groups import GroupCheckers
@@ -21,11 +18,12 @@ from ordercast.checker.replicated import ReplicaCheckers
 from ordercast.checker.verdict import Outcome, Verdict, combined
 from ordercast.model.effects import Alarm
 from ordercast.model.ids import NodeId, ProcessId
-from ordercast.model.notes import Dropped, Ignored, Moved, NetworkTurned, Occurred, TokenReleased, Visited
+from ordercast.model.notes import Moved, NetworkTurned, Occurred, TokenReleased, Visited
 from ordercast.networks.layer import Networks
 from ordercast.order.engine import Engine
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.states.moves import GATHER
+from ordercast.sim.digest import Digest
 from ordercast.sim.faults import Fault
 from ordercast.sim.network_swarm import release_row, turn_row
 from ordercast.sim.network_witness import NetworkWitness
@@ -35,7 +33,7 @@ from ordercast.sim.rest_witness import RestWitness
 from ordercast.sim.rosters import RosterWitness
 from ordercast.sim.world import World
 from ordercast.trace.client_records import ClientEvent
-from ordercast.trace.records import DeliveredBatch, Event, Installed, Noted, Started
+from ordercast.trace.records import Event, Installed, Noted
 from ordercast.trace.replica_records import ReplicaEvent
 
 
@@ -85,47 +83,6 @@ class Tally:
             self.counts[f"{event.view.kind.value} views"] += 1
 
 
-@dataclass(slots=True)
-class Digest:
-    """Of the whole history: notes too, since they show every step of every engine."""
-
-    _hash: Any = field(default_factory=lambda: hashlib.blake2b(digest_size=16))
-
-    def observe(self, event: Event) -> None:
-        self._hash.update(repr(_told(event)).encode())
-
-    def observe_client(self, event: ClientEvent | ReplicaEvent) -> None:
-        self._hash.update(repr(event).encode())
-
-    def text(self) -> str:
-        return str(self._hash.hexdigest())
-
-
-def _told(event: Event) -> object:
-    """An event as something whose text is quickly made and the same under every hash seed."""
-    if isinstance(event, Noted):
-        note = event.note
-        return event.at, event.process, type(note).__name__, *_FIELDS[type(note)](note)
-    if isinstance(event, DeliveredBatch):  # a digest covers the bytes, and with them the identity
-        messages = [(message[1], message[4], message[5]) for message in event.messages]
-        return event.at, event.process, tuple(event.view), tuple(event.ring), messages
-    if isinstance(event, Started):  # its promises are sets
-        names = sorted(promise.value for promise in event.promises.promises)
-        return event.at, event.process, names, event.kept_storage
-    return event
-
-
-_FIELDS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
-    Moved: attrgetter("origin", "target", "reason", "text"),
-    Occurred: attrgetter("what.value", "count", "process"),
-    Ignored: attrgetter("what", "why"),
-    Dropped: lambda note: (note.why,),
-    NetworkTurned: attrgetter("network", "state.value", "evidence.value", "process", "text"),
-    TokenReleased: attrgetter("ring.seq", "token_seq", "seq", "cause.value", "brought"),
-    Visited: attrgetter("ring.seq", "round", "seq", "aru", "my_aru", "sent", "retransmitted", "requested"),
-}
-
-
 def engine_of(options: SimOptions, verbose: bool, node: NodeId) -> Engine:
     """A ring, with several networks under it where there are several."""
     ring = RingNode(node, options.ring, verbose=verbose, beneath=options.networks.in_words)
@@ -158,14 +115,14 @@ def simulate(
     world = World(options, Random(seed), observers, on_fault)
     group_checkers, client_events = GroupCheckers(), list[ClientEvent]()
     if options.has_clients:
-        world.client_observers += [group_checkers.observe, digest.observe_client]
+        world.client_observers += [group_checkers.observe, digest.observe]
         if keep_events:
             world.client_observers.append(client_events.append)
         if client_observer is not None:
             world.client_observers.append(client_observer)
     replica_checkers, replica_events = ReplicaCheckers(), list[ReplicaEvent]()
     if options.replicas:
-        world.replica_observers += [replica_checkers.observe, digest.observe_client]
+        world.replica_observers += [replica_checkers.observe, digest.observe]
         if keep_events:
             world.replica_observers.append(replica_events.append)
     if options.networks.count > 1:
