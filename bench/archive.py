@@ -21,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ordercast.api.connect import connect
 from ordercast.archive.branches import Cause, branch_of
 from ordercast.archive.files import GroupFiles
 from ordercast.archive.layout import group_folder
@@ -28,7 +29,6 @@ from ordercast.archive.pen import Pen
 from ordercast.archive.places import NO_VIEW, Place
 from ordercast.archive.reader import Archive
 from ordercast.archive.reading import GroupReader
-from ordercast.client.connect import connect
 from ordercast.model.events import Batch
 from ordercast.model.ids import ProcessId, RingId, Seq
 

@@ -26,7 +26,7 @@ from ordercast.pipeline.campaign import SESSION_OPTIONS
 from ordercast.pipeline.campaign.plan import Cell
 from ordercast.pipeline.campaign.results import Results
 from ordercast.pipeline.campaign.spread import spread
-from ordercast.pipeline.session import open_session
+from ordercast.pipeline.spark_session import open_session
 from ordercast.sim.swarm import outline
 
 WARM_UP = 16  # seeds

@@ -21,7 +21,7 @@ from typing import Any
 
 import ordercast
 from bench.clients import cpu_s, daemons
-from ordercast.client.connection import Client
+from ordercast.api.client import Client
 
 STEPS = (1, 10, 100, 300, 1000)
 PINGS = 300

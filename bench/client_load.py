@@ -18,7 +18,7 @@ import zlib
 from typing import Any
 
 import ordercast
-from ordercast.client.connection import Client
+from ordercast.api.client import Client
 
 STAMP = struct.Struct("=IIq")  # sender, counter, monotonic time in ns
 IDENTITY_SIZE = 8

@@ -19,13 +19,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ordercast.daemon.config import PORT, NetworkConfig, NodeConfig, Peer, TraceConfig, TraceLevel, Transport
-from ordercast.daemon.raw import RawNode
+from ordercast.api.raw import RawNode
+from ordercast.daemon.config.node import PORT, NetworkConfig, NodeConfig, Peer, TraceConfig, TraceLevel, Transport
+from ordercast.model.configuration import View, ViewKind
 from ordercast.model.effects import Deliver
 from ordercast.model.ids import NodeId
 from ordercast.model.roster import Place
 from ordercast.model.service import Service
-from ordercast.model.view import View, ViewKind
 from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.order.ring.config import RingConfig
 

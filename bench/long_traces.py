@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ordercast.model.configuration import ChangeReason, View, ViewKind
 from ordercast.model.ids import (
     NO_RING,
     NOBODY,
@@ -34,7 +35,6 @@ from ordercast.model.ids import (
 )
 from ordercast.model.promises import Promise, Promises
 from ordercast.model.service import SERVED, Service
-from ordercast.model.view import ChangeReason, View, ViewKind
 from ordercast.pipeline.verify.numbering import scrambled
 from ordercast.pipeline.verify.rows import Ints
 from ordercast.sim.options import SimOptions

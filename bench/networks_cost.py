@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ordercast.model.configuration import ChangeReason, View, ViewKind
 from ordercast.model.effects import Broadcast, Effect, InstallView
 from ordercast.model.ids import NO_SEQ, Incarnation, Instant, NodeId, Position, RingId, Seq, process_id_from
 from ordercast.model.inputs import Packet, Submission, Submissions
-from ordercast.model.view import ChangeReason, View, ViewKind
 from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.networks.layer import Networks
 from ordercast.order.ring.config import RingConfig

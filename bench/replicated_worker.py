@@ -69,7 +69,7 @@ def tell_digest(items: list[Any]) -> None:
 async def ours(number: int, replicas: int, place: str) -> None:
     """`place`: the address of a daemon, or cluster and port of an embedded node."""
     import ordercast
-    from ordercast.daemon.config import NetworkConfig
+    from ordercast.daemon.config.node import NetworkConfig
     from ordercast.order.ring.config import RingConfig
     from ordercast.replicated import Dictionary, Majority, Replica
 

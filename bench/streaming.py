@@ -23,20 +23,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench.archive import Ring, tip_of, until, write_files
+from ordercast.api.connect import connect
 from ordercast.archive.places import sink_of
 from ordercast.archive.reader import Archive
 from ordercast.archive.rows import Receiver
-from ordercast.client.connect import connect
 from ordercast.model.events import Message
-from ordercast.pipeline.format import SCHEMA
-from ordercast.pipeline.session import open_session
+from ordercast.pipeline.spark_session import open_session
+from ordercast.pipeline.stream.format import SCHEMA
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from ordercast.client.blocking import BlockingClient
+    from ordercast.api.blocking import BlockingClient
 
 SIZES = (100, 1024)
 BATCHES = 5

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ordercast import Node, NodeConfig
-from ordercast.daemon.config import NetworkConfig
+from ordercast.daemon.config.node import NetworkConfig
 from ordercast.order.ring.config import RingConfig
 from ordercast.replicated import Changed, Dictionary, DictionaryFront, Majority, NotPrimary, Progress, Replica
 

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ordercast.daemon.clients import ClientServer
-from ordercast.daemon.config import ClientsConfig
+from ordercast.daemon.clients.server import ClientServer
+from ordercast.daemon.config.node import ClientsConfig
 from ordercast.daemon.host import GroupHost
 from rig.worker import LOOK_S, Order, Task, Telling, nodes_of, protected, tell
 

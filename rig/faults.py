@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from ordercast.daemon.config import GROUP, PORT
+from ordercast.daemon.config.node import GROUP, PORT
 from ordercast.wire.header import MAGIC
 from rig.cluster import LiveCluster
 from rig.hosts import Host

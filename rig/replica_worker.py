@@ -17,6 +17,7 @@ from random import Random
 from typing import Any
 
 import ordercast
+from ordercast.api.member import Member
 from ordercast.model.errors import UsageError
 from ordercast.replicated.effects import Changed, Reason, Standing
 from ordercast.replicated.quorum import Majority
@@ -26,7 +27,6 @@ from ordercast.replicated.structures.dictionary import COMPARE, SET, Dictionary
 from ordercast.replicated.structures.fields import I64, optional_bytes, value_bytes
 from ordercast.replicated.transfer import Patience
 from ordercast.replicated.watching import Watched
-from ordercast.stream.member import Member
 from rig.replica_recorder import Recorder
 from rig.worker import Order, protected, tell
 

@@ -18,7 +18,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from ordercast.daemon.config import (
+from ordercast.api.raw import RawNode
+from ordercast.daemon.config.node import (
     MIB,
     PORT,
     NetworkConfig,
@@ -29,7 +30,6 @@ from ordercast.daemon.config import (
     Transport,
 )
 from ordercast.daemon.participant import NodeFailed, Participant
-from ordercast.daemon.raw import RawNode
 from ordercast.model.effects import Alarm, Deliver, InstallView
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant, NodeId, ProcessId, node_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from ordercast.pipeline.session import missing_for_spark, open_session
+from ordercast.pipeline.spark_session import missing_for_spark, open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

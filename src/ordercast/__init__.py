@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from ordercast.client.connect import connect
-    from ordercast.client.connection import Client
-    from ordercast.daemon.config import NodeConfig
-    from ordercast.daemon.node import Node
+    from ordercast.api.client import Client
+    from ordercast.api.connect import connect
+    from ordercast.api.group_reader import GroupReader
+    from ordercast.api.node import Node
+    from ordercast.api.thread import ThreadedNode
+    from ordercast.daemon.config.node import NodeConfig
     from ordercast.daemon.participant import NodeFailed
-    from ordercast.daemon.thread import ThreadedNode
     from ordercast.model.errors import ConnectionLost, Error, Unreachable, UsageError
     from ordercast.model.events import Batch, Dropped, Left, Message, Reason, Reconnected, Transition, View
     from ordercast.model.service import Service
     from ordercast.session.frames import SlowPolicy
-    from ordercast.stream.group_reader import GroupReader
 
     RELIABLE, FIFO, CAUSAL = Service.RELIABLE, Service.FIFO, Service.CAUSAL
     AGREED, SAFE = Service.AGREED, Service.SAFE
@@ -54,26 +54,26 @@ __all__ = [
 
 _HOMES = {
     "Batch": "model.events",
-    "Client": "client.connection",
+    "Client": "api.client",
     "ConnectionLost": "model.errors",
     "Dropped": "model.events",
     "Error": "model.errors",
-    "GroupReader": "stream.group_reader",
+    "GroupReader": "api.group_reader",
     "Left": "model.events",
     "Message": "model.events",
-    "Node": "daemon.node",
-    "NodeConfig": "daemon.config",
+    "Node": "api.node",
+    "NodeConfig": "daemon.config.node",
     "NodeFailed": "daemon.participant",
     "Reason": "model.events",
     "Reconnected": "model.events",
     "Service": "model.service",
     "SlowPolicy": "session.frames",
-    "ThreadedNode": "daemon.thread",
+    "ThreadedNode": "api.thread",
     "Transition": "model.events",
     "Unreachable": "model.errors",
     "UsageError": "model.errors",
     "View": "model.events",
-    "connect": "client.connect",
+    "connect": "api.connect",
 }
 _SERVICES = ("RELIABLE", "FIFO", "CAUSAL", "AGREED", "SAFE")  # ordercast.SAFE for ordercast.Service.SAFE
 

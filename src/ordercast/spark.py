@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from ordercast.pipeline.format import OrdercastSource
+from ordercast.pipeline.stream.format import OrdercastSource
 
 __all__ = ["OrdercastSource", "register"]
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ordercast.model.configuration import View, ViewKind
 from ordercast.model.ids import MILLISECOND, RingId, node_of
 from ordercast.model.notes import Moved, Occurred, Occurrence, Visited
 from ordercast.model.service import Service
-from ordercast.model.view import View, ViewKind
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.world import World

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from ordercast.model.configuration import ChangeReason, View
 from ordercast.model.effects import Alarm, Broadcast, Deliver, Effect, InstallView, Record, SendTo
 from ordercast.model.ids import (
     NO_SEQ,
@@ -27,7 +28,6 @@ from ordercast.model.ids import (
 from ordercast.model.inputs import Packet, Stored, Submission
 from ordercast.model.notes import Ignored, Moved, Occurred, Occurrence
 from ordercast.model.service import Service
-from ordercast.model.view import ChangeReason, View
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.step import RING_SEQ_KEY

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import MILLISECOND, Position, ProcessId, Seq, node_of
 from ordercast.model.notes import Occurrence
 from ordercast.model.service import Service
-from ordercast.model.view import ChangeReason
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.options import SIM_RING
 from ordercast.trace.records import DeliveredBatch, Installed

@@ -3,10 +3,10 @@ Figure 4.4)"""
 
 from __future__ import annotations
 
+from ordercast.model.configuration import ChangeReason, ViewKind
 from ordercast.model.effects import AlarmKind
 from ordercast.model.ids import MILLISECOND, NOBODY
 from ordercast.model.notes import Occurrence
-from ordercast.model.view import ChangeReason, ViewKind
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.wire.messages import Token
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ordercast.model.configuration import ChangeReason, ViewKind
 from ordercast.model.effects import Broadcast, Left
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND
 from ordercast.model.service import Service
-from ordercast.model.view import ChangeReason, ViewKind
 from ordercast.sim.options import SIM_RING
 from ordercast.trace.records import Departed, Installed
 from ordercast.wire.messages import Leave

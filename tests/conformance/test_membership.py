@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from ordercast.model.configuration import ChangeReason, ViewKind
 from ordercast.model.effects import Broadcast, InstallView, Persist, SendTo
 from ordercast.model.ids import MILLISECOND, NO_SEQ, NOBODY, ProcessId, RingId, TokenSeq, node_of
 from ordercast.model.notes import Occurrence
-from ordercast.model.view import ChangeReason, ViewKind
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.trace.records import Installed
 from ordercast.wire.codec import decode

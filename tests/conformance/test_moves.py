@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import pytest
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Effect
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import NO_SEQ, NOBODY, Duration, Instant, ProcessId, RingId, Seq, TokenSeq
-from ordercast.model.view import ChangeReason
 from ordercast.order.ring.admission import Admission
 from ordercast.order.ring.bounds import Horizon
 from ordercast.order.ring.consensus import Proposal

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import AlarmKind, Effect, Persist
 from ordercast.model.ids import SECOND, RingId, Seq
 from ordercast.model.notes import Occurrence
 from ordercast.model.service import Service
-from ordercast.model.view import ChangeReason
 from ordercast.order.ring.bounds import (
     CLOCK_LEAP,
     CLOCK_MAX,

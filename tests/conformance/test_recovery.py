@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from ordercast.model.configuration import ChangeReason, ViewKind
 from ordercast.model.effects import Effect
 from ordercast.model.ids import MILLISECOND, NOBODY, ProcessId, RingId, Seq, node_of
 from ordercast.model.notes import Moved, Occurrence
 from ordercast.model.service import Service
-from ordercast.model.view import ChangeReason, ViewKind
 from ordercast.order.ring.node import RingNode
 from ordercast.sim.options import SIM_RING
 from ordercast.trace.records import DeliveredBatch, Event, Noted

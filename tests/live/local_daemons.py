@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ordercast import NodeConfig
-from ordercast.daemon.clients import ClientServer
-from ordercast.daemon.config import ClientsConfig, NetworkConfig
+from ordercast.daemon.clients.server import ClientServer
+from ordercast.daemon.config.node import ClientsConfig, NetworkConfig
 from ordercast.daemon.host import GroupHost
 from ordercast.model.ids import MILLISECOND
 from ordercast.order.ring.config import RingConfig

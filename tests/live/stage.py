@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ordercast import Message, Node, NodeConfig, Reason, View
-from ordercast.daemon.clients import ClientServer
-from ordercast.daemon.config import ClientsConfig, NetworkConfig
+from ordercast.api.member import Member
+from ordercast.daemon.clients.server import ClientServer
+from ordercast.daemon.config.node import ClientsConfig, NetworkConfig
 from ordercast.daemon.host import GroupHost
 from ordercast.model.events import Event
 from ordercast.model.ids import MILLISECOND
 from ordercast.order.ring.config import RingConfig
-from ordercast.stream.member import Member
 from tests.ports import own_ports
 
 PATIENCE_S = 60.0

@@ -12,11 +12,11 @@ import pytest
 
 import ordercast
 from ordercast import ConnectionLost, Message, Reconnected, UsageError, View
-from ordercast.client.blocking import BlockingClient
-from ordercast.client.link import Link
+from ordercast.api.blocking import BlockingClient
+from ordercast.api.link import Link
+from ordercast.session.addresses import addresses_from, is_trusted
 from ordercast.session.client_half import ClientHalf
 from ordercast.session.frames import SlowPolicy
-from ordercast.stream.addresses import addresses_from, is_trusted
 from tests.live.stage import alone, daemon, eventually, live
 
 

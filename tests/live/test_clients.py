@@ -28,9 +28,9 @@ from ordercast import (
     UsageError,
     View,
 )
-from ordercast.client.blocking import BlockingClient
-from ordercast.daemon.clients import ClientServer
-from ordercast.daemon.config import ClientsConfig
+from ordercast.api.blocking import BlockingClient
+from ordercast.daemon.clients.server import ClientServer
+from ordercast.daemon.config.node import ClientsConfig
 from ordercast.daemon.host import GroupHost
 from ordercast.groups.names import GROUPS_MAX
 from ordercast.model.ids import NodeId

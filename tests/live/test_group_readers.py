@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from ordercast import Batch, ConnectionLost, Left, Message, Node, Reconnected, ThreadedNode, UsageError, View, connect
+from ordercast.api.group_reader import GroupReader
+from ordercast.api.member import Member
 from ordercast.replicated import Counter, Dictionary, Majority, Replica
-from ordercast.stream.group_reader import GroupReader
-from ordercast.stream.member import Member
 from tests.live.local_daemons import Cable, daemons, live
 from tests.live.stage import alone
 

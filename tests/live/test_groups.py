@@ -25,15 +25,15 @@ from ordercast import (
     UsageError,
     View,
 )
+from ordercast.api.member import Member
 from ordercast.daemon import participant
 from ordercast.groups.envelope import Head, Kind, encode_head
 from ordercast.groups.layer import disconnect_payload, join_payload, leave_payload
 from ordercast.groups.names import GROUPS_MAX, daemon_of
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import AlarmKind
 from ordercast.model.events import Batch
 from ordercast.model.ids import MILLISECOND
-from ordercast.model.view import ChangeReason
-from ordercast.stream.member import Member
 from tests.live.stage import (
     alone,
     entered,

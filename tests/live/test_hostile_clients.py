@@ -16,10 +16,12 @@ import pytest
 
 import ordercast
 from ordercast import Client, Left, Node, Reason, Reconnected, UsageError
-from ordercast.daemon import clients, connection, host
+from ordercast.daemon import host
+from ordercast.daemon.clients import connection, server
 from ordercast.groups.envelope import Head, Kind, encode_head
 from ordercast.groups.layer import data_head
 from ordercast.model.service import Service
+from ordercast.session.addresses import TcpAddress, UnixAddress
 from ordercast.session.batches import FRAME_SIZE_MAX, encode_send
 from ordercast.session.client_half import BYE, PING
 from ordercast.session.daemon_half import DaemonHalf
@@ -36,7 +38,6 @@ from ordercast.session.frames import (
     encode_number,
 )
 from ordercast.session.pieces import HEADER, FrameKind, frame
-from ordercast.stream.addresses import TcpAddress, UnixAddress
 from tests.live.stage import (
     Daemon,
     daemon,
@@ -221,8 +222,8 @@ async def test_connections_that_end_in_the_middle_of_a_frame(tmp_path: Path) -> 
 
 @live
 async def test_half_a_greeting_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clients, "GREETING_S", 0.2)
-    monkeypatch.setattr(clients, "LOOK_EVERY_S", 0.01)
+    monkeypatch.setattr(server, "GREETING_S", 0.2)
+    monkeypatch.setattr(server, "LOOK_EVERY_S", 0.01)
     begun = struct.pack(">IB", 400, FrameKind.HELLO)
     async with daemon(tmp_path) as here, calm(here):
         for said, more in ((b"", b""), (HELLO[:7], b""), (begun, b"x")):  # a byte now and then does not help
@@ -365,7 +366,7 @@ async def test_small_frames_without_end_leave_the_event_loop_its_turns(
             before = heard
             await asyncio.sleep(0)
             most = max(most, heard - before)
-        assert heard == crowd * (each + 2) and most <= clients.WORK_MAX + 2 * connection.FRAMES_TOGETHER
+        assert heard == crowd * (each + 2) and most <= server.WORK_MAX + 2 * connection.FRAMES_TOGETHER
 
 
 @live
@@ -644,7 +645,7 @@ async def test_members_of_a_large_group_are_told_in_pages(tmp_path: Path, monkey
 async def test_silent_connections_push_out_each_other_and_keep_nobody_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clients, "STRANGERS_MAX", 100)
+    monkeypatch.setattr(server, "STRANGERS_MAX", 100)
     async with daemon(tmp_path) as here, AsyncExitStack() as stack:
         for way in WAYS:
             silent = [await stack.enter_async_context(raw(here, way)) for _ in range(150)]
@@ -663,11 +664,11 @@ async def test_silent_connections_push_out_each_other_and_keep_nobody_out(
 async def test_a_greeting_is_due_sooner_when_there_are_many_strangers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clients, "STRANGERS_MAX", 10)
+    monkeypatch.setattr(server, "STRANGERS_MAX", 10)
     async with daemon(tmp_path) as here, AsyncExitStack() as stack:
         silent = [await stack.enter_async_context(raw(here)) for _ in range(6)]
         await eventually(lambda: len(here.server.strangers) == 6)
-        here.server.look_at_strangers(asyncio.get_running_loop().time() + clients.CROWDED_GREETING_S + 0.1)
+        here.server.look_at_strangers(asyncio.get_running_loop().time() + server.CROWDED_GREETING_S + 0.1)
         assert [await stranger.closing() for stranger in silent] == [
             "a client of Ordercast says who it is first, within 2 s"
         ] * 6

@@ -21,7 +21,7 @@ from rig import Hosts, Link, why_not
 from rig.cluster import LiveCluster
 
 from ordercast.checker import Outcome
-from ordercast.daemon.config import GROUP, PORT
+from ordercast.daemon.config.node import GROUP, PORT
 from ordercast.model.ids import Incarnation, NodeId, RingId, process_id_from
 from ordercast.model.promises import Promise
 from ordercast.wire.codec import cluster_id_from, encode

@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 
 from ordercast import Node, ThreadedNode
-from ordercast.daemon.advice import advised
-from ordercast.daemon.config import NetworkConfig, NodeConfig
-from ordercast.daemon.status import status_of
+from ordercast.daemon.config.node import NetworkConfig, NodeConfig
+from ordercast.daemon.status.advice import advised
+from ordercast.daemon.status.report import status_of
 from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.networks.config import NetworksConfig, Replication
 from tests.live.stage import eventually, joined, live, messages_of, quick_ring

@@ -18,17 +18,17 @@ from typing import cast
 import pytest
 
 from ordercast import NodeConfig, NodeFailed, Service, ThreadedNode, UsageError
+from ordercast.api.raw import RawEvents as Events
+from ordercast.api.raw import RawMessage as Message
+from ordercast.api.raw import RawNode as Node
 from ordercast.checker import Checkers, Outcome
 from ordercast.daemon import slots
-from ordercast.daemon.config import Peer, TraceConfig, TraceLevel
+from ordercast.daemon.config.node import Peer, TraceConfig, TraceLevel
 from ordercast.daemon.host import GroupHost
-from ordercast.daemon.raw import RawEvents as Events
-from ordercast.daemon.raw import RawMessage as Message
-from ordercast.daemon.raw import RawNode as Node
+from ordercast.model.configuration import ChangeReason, View, ViewKind
 from ordercast.model.effects import AlarmKind
 from ordercast.model.ids import MILLISECOND, NodeId, ProcessId
 from ordercast.model.promises import Promise
-from ordercast.model.view import ChangeReason, View, ViewKind
 from ordercast.trace.cluster import append_cluster_event
 from ordercast.trace.folder import read_live
 from ordercast.trace.records import StorageTurned

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from ordercast import UsageError, connect
-from ordercast.daemon.config_file import load_config
+from ordercast.daemon.config.file import load_config
 from ordercast.daemon.participant import NodeFailed
-from ordercast.daemon.status import Meter, status_of
+from ordercast.daemon.status.report import Meter, status_of
 from ordercast.model.effects import AlarmKind, Enlisted
 from ordercast.model.ids import NodeId
 from ordercast.model.roster import Entry, Place, Roster

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import pytest
 
 from ordercast import Node, NodeConfig, UsageError
-from ordercast.daemon.config import NetworkConfig
+from ordercast.daemon.config.node import NetworkConfig
 from ordercast.model.ids import MILLISECOND
 from ordercast.order.ring.config import RingConfig
 from ordercast.replicated.effects import Changed, Standing

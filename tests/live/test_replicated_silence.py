@@ -12,7 +12,7 @@ import pytest
 
 import ordercast
 from ordercast import NodeConfig
-from ordercast.daemon.config import NetworkConfig
+from ordercast.daemon.config.node import NetworkConfig
 from ordercast.groups.names import meeting_of
 from ordercast.model.errors import UsageError
 from ordercast.order.ring.config import RingConfig

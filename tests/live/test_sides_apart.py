@@ -9,8 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import ordercast
-from ordercast.cli.demo.hosts import Hosts
-from ordercast.cli.demo.waiting import News
+from ordercast.demo.hosts import Hosts
+from ordercast.demo.waiting import News
 from ordercast.replicated import Dictionary, DictionaryFront, EverySide, Majority, NotPrimary, Replica, Side
 from tests.live.local_daemons import live
 

@@ -14,7 +14,7 @@ from threading import Thread
 
 import pytest
 
-from ordercast.pipeline.session import missing_for_spark
+from ordercast.pipeline.spark_session import missing_for_spark
 from ordercast.trace.parquet import RunInfo, write_run
 from tests.ports import free_ports
 from tests.unit.checker.histories import Story, without_delivery
@@ -28,7 +28,7 @@ PATIENCE_S = 120  # for one line of Spark's
 PROGRAM = """
 import sys
 from ordercast.cli.main import run
-from ordercast.pipeline.session import open_session
+from ordercast.pipeline.spark_session import open_session
 
 def place(_):
     import ordercast

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ordercast.pipeline.session import missing_for_spark
+from ordercast.pipeline.spark_session import missing_for_spark
 from tests.pipeline.stage import Stage
 
 

@@ -12,7 +12,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from ordercast.pipeline.session import open_session
+from ordercast.pipeline.spark_session import open_session
 from tests.conftest import SPARK_OPTIONS
 from tests.pipeline.crash_points import CrashingSource
 

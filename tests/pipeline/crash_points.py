@@ -20,16 +20,16 @@ from unittest.mock import patch
 from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
-from ordercast.client.connect import connect as client_connect
-from ordercast.pipeline import sink
-from ordercast.pipeline.format import OrdercastSource
+from ordercast.api.connect import connect as client_connect
+from ordercast.pipeline.stream import sink
+from ordercast.pipeline.stream.format import OrdercastSource
 from tests.pipeline.stage import PATIENCE_S, kill_session
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from ordercast.client.blocking import BlockingClient
+    from ordercast.api.blocking import BlockingClient
 
 MID_WRITE = "mid-write"  # a task has sent some of its parts, and they have their places
 WRITTEN = "written"  # all parts of all tasks have theirs

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ordercast.pipeline.session import missing_for_spark
+from ordercast.pipeline.spark_session import missing_for_spark
 
 if (problem := missing_for_spark()) is not None:
     pytest.skip(problem, allow_module_level=True)

@@ -138,7 +138,7 @@ def test_a_stream_from_the_latest_place_begins_there_whatever_comes_meanwhile(gr
     from pyspark.sql.streaming.datasource import ReadAllAvailable
     from pyspark.sql.types import BinaryType, StructField, StructType
 
-    from ordercast.pipeline.source import ArchiveStreamReader
+    from ordercast.pipeline.stream.source import ArchiveStreamReader
 
     def reader() -> ArchiveStreamReader:
         return ArchiveStreamReader({"path": str(grown.folder)}, StructType([StructField("data", BinaryType())]))
@@ -159,7 +159,7 @@ def test_a_stream_from_the_latest_place_begins_there_whatever_comes_meanwhile(gr
 def test_wrong_options_are_one_sentence(grown: Grown, tmp_path: Path) -> None:
     from pyspark.sql.types import StringType, StructField, StructType
 
-    from ordercast.pipeline.source import columns_of, plan_from
+    from ordercast.pipeline.stream.source import columns_of, plan_from
 
     folder = str(grown.folder)
     for options, sentence in (

@@ -19,6 +19,7 @@ import difflib
 from collections import Counter
 from textwrap import dedent
 
+from ordercast.model.configuration import ChangeReason, ViewKind
 from ordercast.model.effects import (
     Alarm,
     Broadcast,
@@ -48,7 +49,6 @@ from ordercast.model.ids import (
 from ordercast.model.inputs import Packet, Submission
 from ordercast.model.notes import Dropped, Ignored, Moved, Occurred
 from ordercast.model.service import Service
-from ordercast.model.view import ChangeReason, ViewKind
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.step import RING_SEQ_KEY

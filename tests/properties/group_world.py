@@ -22,9 +22,9 @@ from ordercast.groups.layer import (
     leave_payload,
 )
 from ordercast.groups.snapshot import encode_snapshot
+from ordercast.model.configuration import ViewKind
 from ordercast.model.effects import Deliver
 from ordercast.model.ids import NO_RING, ProcessId, RingId
-from ordercast.model.view import ViewKind
 from tests.unit.groups.stage import Heard, heard_in, parcel_of, view_of
 
 GROUPS = ("g", "h")

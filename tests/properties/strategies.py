@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import NODE_MAX, NodeId, ProcessId, RingId, Seq, TokenSeq
 from ordercast.model.roster import VERSION_MAX, Claim, Entry, Place, Roster
 from ordercast.model.service import Service
-from ordercast.model.view import ChangeReason
 from ordercast.wire.codec import DIGESTS_MAX, NUMBER_MAX, cluster_id_from, encode
 from ordercast.wire.header import (
     PART_SHIFT,

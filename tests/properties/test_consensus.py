@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import NO_RING, NOBODY, ProcessId
-from ordercast.model.view import ChangeReason
 from ordercast.order.ring.consensus import Proposal, least_forwarder, new_ring_seq, silent
 from ordercast.wire.messages import Join
 

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from ordercast.groups.envelope import Head, Kind, decode_head, encode_head, head_bytes_of
 from ordercast.groups.layer import Groups, data_head, disconnect_payload, join_payload, leave_payload
 from ordercast.groups.snapshot import decode_snapshot, encode_snapshot
+from ordercast.model.configuration import ViewKind
 from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.errors import WireError
 from ordercast.model.events import Left, Message, Reason, View, ViewId
 from ordercast.model.ids import Position, ProcessId, RingId, Seq
 from ordercast.model.service import Service
-from ordercast.model.view import ViewKind
 from tests.unit.groups.stage import Heard, Stage, heard_in, parcel_of, view_of
 
 from .group_strategies import any_payloads

@@ -8,10 +8,10 @@ from itertools import groupby, pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Broadcast, Burst, Deliver, Delivered, Effect
 from ordercast.model.ids import ProcessId, RingId, Seq, TokenSeq
 from ordercast.model.service import Service
-from ordercast.model.view import ChangeReason
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.delivery import Delivery
 from ordercast.order.ring.ordering import visit

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from ordercast.groups.layer import Confirmed, Groups, Output, Run, data_head, join_payload, leave_payload
 from ordercast.groups.table import Notice
+from ordercast.model.configuration import ViewKind
 from ordercast.model.effects import Deliver
 from ordercast.model.events import Batch, Dropped, GroupNews, Left, Message, Transition, View
 from ordercast.model.ids import Position, ProcessId, RingId, Seq
 from ordercast.model.service import Service
-from ordercast.model.view import ViewKind
 from ordercast.session.batches import Confirm, Send, encode_confirm, encode_messages, send_size
 from ordercast.session.client_half import PING, RECEIVE_CREDIT, ClientHalf, cost_of
 from ordercast.session.daemon_half import CREDIT_PORTION, SEND_CREDIT, DaemonHalf, Join, Leave, ListGroups, Request

@@ -18,12 +18,12 @@ import pytest
 
 from ordercast.cli import demo
 from ordercast.cli.check import judge
-from ordercast.cli.demo.evidence import Evidence
-from ordercast.cli.demo.rates import Reached
-from ordercast.cli.demo.script import Script
-from ordercast.cli.demo.stage import Stage
-from ordercast.cli.demo.story import perform
 from ordercast.cli.main import run
+from ordercast.demo.evidence import Evidence
+from ordercast.demo.rates import Reached
+from ordercast.demo.script import Script
+from ordercast.demo.stage import Stage
+from ordercast.demo.story import perform
 from ordercast.trace.client_records import GotMessage
 from ordercast.trace.replica_records import Called, Returned
 

@@ -24,7 +24,7 @@ DAEMONS = ("n1", "n2", "n3")
 # Embedded nodes of other programs on this machine are to be left alone.
 OWN_PORT = """
 import functools, ordercast
-from ordercast.daemon.config import NetworkConfig, NodeConfig
+from ordercast.daemon.config.node import NetworkConfig, NodeConfig
 own = NodeConfig(network=NetworkConfig(port={port}))
 ordercast.Node = functools.partial(ordercast.Node, own)
 ordercast.ThreadedNode = functools.partial(ordercast.ThreadedNode, own)

@@ -12,9 +12,9 @@ from random import Random
 import pytest
 
 from ordercast import ConnectionLost, Service
+from ordercast.api.client_recorder import Recorder, Told, told
 from ordercast.checker import Checkers, Outcome, Verdict
 from ordercast.checker.groups.panel import GroupCheckers
-from ordercast.client.recorder import Recorder, Told, told
 from ordercast.model.ids import ProcessId
 from ordercast.trace.client_records import ClientEvent
 from ordercast.trace.cluster import append_cluster_event

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ordercast.cli.demo import relay
+from ordercast.demo import relay
 
 PATIENCE_S = 60.0
 

@@ -17,10 +17,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ordercast.model.configuration import View, ViewKind
 from ordercast.model.ids import MILLISECOND, ProcessId, RingId, node_of, process_text
 from ordercast.model.notes import Moved
 from ordercast.model.service import Service
-from ordercast.model.view import View, ViewKind
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.world import World

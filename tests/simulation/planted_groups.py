@@ -17,11 +17,11 @@ from ordercast.groups.envelope import Head
 from ordercast.groups.layer import Groups, Output, Run
 from ordercast.groups.snapshot import decode_snapshot
 from ordercast.groups.table import Group, Notice, Report, Table
+from ordercast.model.configuration import View
 from ordercast.model.events import Transition, ViewId
 from ordercast.model.events import View as GroupView
 from ordercast.model.ids import ProcessId, RingId
 from ordercast.model.promises import GroupPromise as Promise
-from ordercast.model.view import View
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from ordercast.model.configuration import ViewKind
 from ordercast.model.ids import MILLISECOND, node_of
 from ordercast.model.inputs import Lane
 from ordercast.model.notes import Moved
 from ordercast.model.service import Service
-from ordercast.model.view import ViewKind
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate

@@ -7,9 +7,9 @@ from itertools import permutations
 
 import pytest
 
+from ordercast.model.configuration import ChangeReason, ViewKind
 from ordercast.model.effects import AlarmKind
 from ordercast.model.ids import MILLISECOND, SECOND, node_of
-from ordercast.model.view import ChangeReason, ViewKind
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.options import SimOptions
 from ordercast.sim.rosters import with_rosters

@@ -12,19 +12,19 @@ from pathlib import Path
 import pytest
 
 import ordercast
-from ordercast.client.connection import RETRY_MAX_S, RETRY_MIN_S
-from ordercast.daemon.config import ClientsConfig, NodeConfig
-from ordercast.daemon.config_keys import CLIENTS
-from ordercast.daemon.connection import SILENCE_MAX_S
-from ordercast.daemon.thread import CROSSING_SIZE_MAX
+from ordercast.api.client import RETRY_MAX_S, RETRY_MIN_S
+from ordercast.api.thread import CROSSING_SIZE_MAX
+from ordercast.daemon.clients.connection import SILENCE_MAX_S
+from ordercast.daemon.config.keys import CLIENTS
+from ordercast.daemon.config.node import ClientsConfig, NodeConfig
 from ordercast.groups.names import CLIENT_SIZE_MAX, GROUP_SIZE_MAX, GROUPS_MAX
 from ordercast.model.ids import SECOND
 from ordercast.order.ring.config import RingConfig
+from ordercast.session.addresses import PATH_SIZE_MAX
 from ordercast.session.client_half import RECEIVE_CREDIT
 from ordercast.session.daemon_half import SEND_CREDIT
 from ordercast.session.frames import PAGE_MAX, SlowPolicy
 from ordercast.session.outbound import QUEUE_SIZE_MAX
-from ordercast.stream.addresses import PATH_SIZE_MAX
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

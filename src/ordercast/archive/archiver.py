@@ -21,6 +21,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from ordercast.api.client import Client
+from ordercast.api.connect import connect
 from ordercast.archive.files import GroupFiles
 from ordercast.archive.journal import RETRY_MAX_S, RETRY_S, Journal
 from ordercast.archive.keeper import Keeper
@@ -30,8 +32,6 @@ from ordercast.archive.places import checked_archived, control_group
 from ordercast.archive.reading import GroupReader
 from ordercast.archive.statements import statement_bytes
 from ordercast.archive.transfer import Donor
-from ordercast.client.connect import connect
-from ordercast.client.connection import Client
 from ordercast.groups.names import GROUPS_MAX
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Dropped, Left, Piece, Reconnected, Transition, View

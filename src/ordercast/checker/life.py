@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 
+from ordercast.model.configuration import View, ViewKind
 from ordercast.model.ids import NO_RING, ProcessId, RingId
-from ordercast.model.view import View, ViewKind
 from ordercast.trace.records import Started
 
 SLOT_BITS = 32

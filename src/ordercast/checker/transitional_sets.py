@@ -14,9 +14,9 @@ from itertools import pairwise
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Life
 from ordercast.checker.verdict import Witness, view_text
+from ordercast.model.configuration import View, ViewKind
 from ordercast.model.ids import NO_RING, ProcessId, RingId, process_text
 from ordercast.model.promises import Promise
-from ordercast.model.view import View, ViewKind
 
 
 class TransitionalSets(Checker):

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Life
 from ordercast.checker.verdict import Witness
+from ordercast.model.configuration import View
 from ordercast.model.ids import RingId, process_text
 from ordercast.model.promises import Promise
 from ordercast.model.service import Service
-from ordercast.model.view import View
 
 
 class VirtualSynchrony(Checker):

@@ -13,12 +13,12 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from ordercast.api.client import Client
+from ordercast.api.connect import connect
 from ordercast.cli.chat_text import DEFAULT_ROOM, HELP, ChatText
 from ordercast.cli.client_options import At, first_and_others
 from ordercast.cli.keyboard import Desk, desk_for
 from ordercast.cli.terminal import output
-from ordercast.client.connect import connect
-from ordercast.client.connection import Client
 from ordercast.groups.names import CLIENT_SIZE_MAX, checked_client, checked_group
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Message

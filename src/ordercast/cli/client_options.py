@@ -10,7 +10,7 @@ import typer
 from ordercast.cli.event_text import listed, verb
 from ordercast.model.errors import UsageError
 from ordercast.model.service import Service
-from ordercast.stream.addresses import ANY, UnixAddress, addresses_from, socket_path
+from ordercast.session.addresses import ANY, UnixAddress, addresses_from, socket_path
 
 ADDRESS_VARIABLE = "ORDERCAST_ADDRESS"
 

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from ordercast.api.connect import connect
 from ordercast.cli.client_options import At, checked_at
 from ordercast.cli.event_text import counted
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import output, write_json
-from ordercast.client.connect import connect
 
 EXAMPLE = "Example: ordercast cluster add delta 4 10.0.0.4"
 

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ordercast.cli.terminal import complain, output, write_json
-from ordercast.daemon.config_file import ConfigError, load_config
-from ordercast.daemon.plan import Plan, plan_lines, plan_of
+from ordercast.daemon.config.file import ConfigError, load_config
+from ordercast.daemon.config.plan import Plan, plan_lines, plan_of
 
 EXAMPLE = "Example: ordercast config check /etc/ordercast/cluster.toml --name alpha"
 STYLES = {"note": "yellow", "fix": "bold yellow"}

@@ -15,7 +15,8 @@ from typing import Annotated
 
 import typer
 
-from ordercast.daemon.config import (
+from ordercast.daemon.config.file import STATUS_PORT, load_config
+from ordercast.daemon.config.node import (
     LOCAL_NODES_MAX,
     PORT,
     NetworkConfig,
@@ -24,7 +25,6 @@ from ordercast.daemon.config import (
     TraceConfig,
     TraceLevel,
 )
-from ordercast.daemon.config_file import STATUS_PORT, load_config
 from ordercast.daemon.logs import start_logging
 from ordercast.daemon.participant import NodeFailed
 from ordercast.daemon.run import run_daemon

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from ordercast.api.connect import connect
 from ordercast.cli.client_options import At, checked_at
 from ordercast.cli.event_text import counted
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import output, write_json
-from ordercast.client.connect import connect
 from ordercast.groups.names import AT, RESERVED, checked_group
 from ordercast.model.printable import safe
 

@@ -11,16 +11,16 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from ordercast.api.connect import connect
+from ordercast.api.pieces import events_of
 from ordercast.cli.client_options import At, Name, Wait, first_and_others
 from ordercast.cli.event_text import Narrator, News, counted, event_document, listed
 from ordercast.cli.payload_text import SHOWN_MAX, shown
 from ordercast.cli.terminal import INTERRUPTED, note, output, wipe
-from ordercast.client.connect import connect
 from ordercast.groups.names import checked_group
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Dropped, Message, Piece, Reconnected
 from ordercast.model.printable import json_text, safe
-from ordercast.stream.pieces import events_of
 
 EXAMPLE = "Example: ordercast listen orders prices --json | jq .text"
 NOBODY = "·"  # in the place of a sender: no name has it

@@ -20,7 +20,7 @@ from ordercast.cli.terminal import INTERRUPTED, complain
 from ordercast.model.errors import ConnectionLost, Unreachable, UsageError
 
 CLUSTER, CLIENT, SIMULATION = "A cluster", "Its clients", "Simulations and verdicts"
-# Modules of this package by the command's name: the function in it, or `app` for one with commands below it.
+# Modules by the command's name: the function in it, or `app` for one with commands below it.
 COMMANDS = {
     "demo": ("demo", CLUSTER),
     "up": ("up", CLUSTER),
@@ -60,7 +60,7 @@ def _app(commands: Iterable[str]) -> typer.Typer:
     app.callback()(ordercast)
     for name in commands:
         function, panel = COMMANDS[name]
-        module = import_module(f"ordercast.cli.{name}")
+        module = import_module(f"ordercast.cli.{name}" if name != "demo" else "ordercast.demo.command")
         if function == "app":
             app.add_typer(module.app, name=name, rich_help_panel=panel)
         else:

@@ -12,9 +12,9 @@ from rich.text import Text
 
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import output, write_json
+from ordercast.model.configuration import ViewKind
 from ordercast.model.ids import SECOND, Instant, ProcessId, node_of
 from ordercast.model.notes import Evidence, NetworkState, NetworkTurned
-from ordercast.model.view import ViewKind
 from ordercast.networks.diagnosis import Episode, Report, episodes
 from ordercast.trace.folder import read_live, traces_in
 from ordercast.trace.parquet import read_run

@@ -12,12 +12,12 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from ordercast.api.blocking import BlockingClient
+from ordercast.api.connect import connect
 from ordercast.cli.client_options import At, Name, Wait, checked_at, service_from
 from ordercast.cli.event_text import counted, listed
 from ordercast.cli.payload_text import place_document, place_text
 from ordercast.cli.terminal import Meter, note, output, write_json
-from ordercast.client.blocking import BlockingClient
-from ordercast.client.connect import connect
 from ordercast.groups.names import AT, checked_destinations
 from ordercast.model.errors import ConnectionLost, UsageError
 from ordercast.model.ids import Position

@@ -14,9 +14,9 @@ from rich.live import Live
 
 from ordercast.cli.status_drawing import status_line, status_page
 from ordercast.cli.terminal import output, write_json
-from ordercast.daemon.config import LOOPBACK
-from ordercast.daemon.config_file import STATUS_PORT
-from ordercast.daemon.plan import host_and_port
+from ordercast.daemon.config.file import STATUS_PORT
+from ordercast.daemon.config.node import LOOPBACK
+from ordercast.daemon.config.plan import host_and_port
 from ordercast.model.errors import UsageError
 from ordercast.model.printable import json_text
 

@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
+from ordercast.model.configuration import View, ViewKind
 from ordercast.model.effects import Alarm
 from ordercast.model.ids import MILLISECOND, NO_RING, ProcessId, RingId, node_of, process_text
 from ordercast.model.notes import Moved, Visited
 from ordercast.model.service import Service
-from ordercast.model.view import View, ViewKind
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.trace.records import (
     Crashed,

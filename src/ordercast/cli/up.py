@@ -16,7 +16,7 @@ from ordercast.cli.daemons import Cluster, Daemon
 from ordercast.cli.event_text import counted, listed, verb
 from ordercast.cli.log_lines import LogStream
 from ordercast.cli.terminal import note, output, write_json
-from ordercast.daemon.config import LOCAL_NODES_MAX, PORT
+from ordercast.daemon.config.node import LOCAL_NODES_MAX, PORT
 from ordercast.model.errors import UsageError
 
 EXAMPLE = "Example: ordercast up -n 5"

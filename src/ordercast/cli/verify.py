@@ -11,7 +11,7 @@ from ordercast.cli.check import Judged, draw_judged, judged_document
 from ordercast.cli.spark_options import Conf, Master, conf_from
 from ordercast.cli.terminal import Meter, output, write_json
 from ordercast.model.errors import UsageError
-from ordercast.pipeline.session import missing_for_spark, open_session
+from ordercast.pipeline.spark_session import missing_for_spark, open_session
 
 EXAMPLE = "Example: ordercast verify runs --master 'local[4]'"
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from time import monotonic_ns
 from typing import Protocol, assert_never
 
-from ordercast.daemon.counters import Counters
-from ordercast.daemon.sockets import Sockets
+from ordercast.daemon.sockets.network import Sockets
+from ordercast.daemon.status.counters import Counters
 from ordercast.daemon.storage import Storage
 from ordercast.model.effects import (
     Alarm,

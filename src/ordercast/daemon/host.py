@@ -13,10 +13,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from ordercast.daemon.config import NodeConfig
-from ordercast.daemon.counters import ClientRefusal
+from ordercast.daemon.config.node import NodeConfig
 from ordercast.daemon.participant import Participant
-from ordercast.daemon.status_parts import ClientsStatus, HoldStatus
+from ordercast.daemon.status.counters import ClientRefusal
+from ordercast.daemon.status.parts import ClientsStatus, HoldStatus
 from ordercast.groups.layer import (
     Announce,
     Confirmed,
@@ -29,18 +29,16 @@ from ordercast.groups.layer import (
     disconnect_payload,
 )
 from ordercast.groups.table import Notice
+from ordercast.model.configuration import View
 from ordercast.model.effects import Alarm, AlarmKind, Deliver
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant
 from ordercast.model.notes import Dropped
 from ordercast.model.roster import Claim, Roster
 from ordercast.model.service import Service
-from ordercast.model.view import View
 from ordercast.session.batches import encode_messages
 from ordercast.session.news import NewsEncoder
-from ordercast.stream.group_inbox import GroupInbox
-from ordercast.stream.payloads import portions
-from ordercast.stream.pieces import events_of, rest_of
+from ordercast.session.payloads import portions
 
 OWN = 0  # the sender number of what the groups say
 CHANGING_MAX = 1000  # groups that are being joined or left: each keeps every daemon for some ten microseconds
@@ -119,7 +117,6 @@ class GroupHost(Participant):
         on_alarm: Callable[[Alarm], None] | None = None,
     ) -> None:
         super().__init__(config)
-        self.inbox: GroupInbox = GroupInbox(events_of, rest_of, self.config.inbox_size_max, self._on_behind)
         self.named: Groups
         self.sessions: dict[int, Session] = {}
         self._on_configuration = on_configuration
@@ -177,7 +174,7 @@ class GroupHost(Participant):
 
     @property
     def is_behind(self) -> bool:
-        return self.inbox.is_behind or bool(self._holding)
+        return self.reading.is_behind or bool(self._holding)
 
     def request(
         self,

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-from ordercast.daemon.status_parts import time_text
+from ordercast.daemon.status.parts import time_text
 from ordercast.model.printable import json_text, safe, safe_lines
 
 ROOT = "ordercast"

@@ -13,15 +13,16 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from time import monotonic_ns
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
-from ordercast.daemon.config import NodeConfig, TraceLevel, peer_from
-from ordercast.daemon.counters import Counters
+from ordercast.daemon.config.node import NodeConfig, TraceLevel, peer_from
 from ordercast.daemon.driver import Driver
-from ordercast.daemon.sockets import Sockets
-from ordercast.daemon.status_parts import ClientsStatus, StorageStatus
+from ordercast.daemon.sockets.network import Sockets
+from ordercast.daemon.status.counters import Counters
+from ordercast.daemon.status.parts import ClientsStatus, StorageStatus
 from ordercast.daemon.storage import FolderStorage, MemoryStorage, Storage
 from ordercast.groups.names import checked_daemon
+from ordercast.model.configuration import View
 from ordercast.model.effects import Alarm, AlarmKind, Deliver, Enlisted, InstallView
 from ordercast.model.errors import Error, UsageError
 from ordercast.model.ids import Instant, ProcessId, node_of, process_id_from, process_text
@@ -29,12 +30,11 @@ from ordercast.model.inputs import Submissions
 from ordercast.model.notes import Note
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
-from ordercast.model.view import View
 from ordercast.networks.layer import Networks
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.outbox import OVERHEAD
-from ordercast.stream.inbox import MESSAGE_OVERHEAD, Inbox
+from ordercast.session.payloads import MESSAGE_OVERHEAD
 from ordercast.trace.records import STAMP_SIZE, STAMPED, Crashed, Departed, Installed, Noted, Started, StorageTurned
 from ordercast.trace.records import Event as TraceEvent
 
@@ -51,10 +51,39 @@ class NodeFailed(Error):
     """The node has ended by itself. It says why."""
 
 
-class Participant(ABC):
-    """One process on the ring."""
+class Reading(Protocol):
+    """Whoever takes deliveries inside this process."""
 
-    inbox: Inbox[Any, Any]  # what the application has not taken
+    @property
+    def is_behind(self) -> bool:
+        """So much was not taken that all wait."""
+
+    @property
+    def taken(self) -> int:
+        """Pieces that were taken so far."""
+
+    @property
+    def size(self) -> int:
+        """Bytes that were not taken."""
+
+    def close(self, failure: BaseException | None) -> None:
+        """Nothing more will come."""
+
+
+class NobodyReads:
+    """Of a daemon: its clients have queues of their own."""
+
+    is_behind = False
+    taken = size = 0
+
+    def close(self, failure: BaseException | None) -> None:
+        pass
+
+
+class Participant(ABC):
+    """One process of the cluster."""
+
+    reading: Reading = NobodyReads()
 
     def __init__(self, config: NodeConfig | None = None) -> None:
         self.config = (config or NodeConfig()).with_packet_size()
@@ -259,7 +288,7 @@ class Participant(ABC):
             self._look.cancel()
         self._close_sockets()
         self._closing = asyncio.get_running_loop().run_in_executor(None, self._close_files)
-        self.inbox.close(self._failure)
+        self.reading.close(self._failure)
         self._has_room.set()
 
     def _close_files(self) -> None:
@@ -423,7 +452,7 @@ class Participant(ABC):
             self._failure = NodeFailed(self._removal)
         self._record(Departed(at, self.process))
         self._ended.set()
-        self.inbox.close(self._failure)
+        self.reading.close(self._failure)
         self._has_room.set()
 
     def on_failure(self, error: BaseException) -> None:
@@ -435,14 +464,14 @@ class Participant(ABC):
 
     # The application that takes what is delivered, or does not
 
-    def _on_behind(self, is_behind: bool) -> None:
-        self._behind_since = (self.now(), self.inbox.taken) if is_behind else None
+    def on_behind(self, is_behind: bool) -> None:
+        self._behind_since = (self.now(), self.reading.taken) if is_behind else None
         self._tell_behind()
 
     @property
     def is_behind(self) -> bool:
         """Whoever takes deliveries here is so far behind that all wait."""
-        return self.inbox.is_behind
+        return self.reading.is_behind
 
     def _tell_behind(self) -> None:
         if self._driver is not None and not self._ended.is_set() and not self._is_leaving:
@@ -456,8 +485,8 @@ class Participant(ABC):
             self._tell_trace_error(now)
         if self._behind_since is not None:
             since, taken = self._behind_since
-            if taken != self.inbox.taken:
-                self._behind_since = now, self.inbox.taken
+            if taken != self.reading.taken:
+                self._behind_since = now, self.reading.taken
             elif now - since > self.config.stall_ns:
                 self._fail(
                     f"the application took none of its deliveries for {self.config.stall_ns / 1e9:.0f} s while "

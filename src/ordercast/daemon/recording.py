@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from ordercast.daemon.config import TraceConfig, TraceLevel
+from ordercast.daemon.config.node import TraceConfig, TraceLevel
 from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.ids import Instant, ProcessId
 from ordercast.model.inputs import Submissions

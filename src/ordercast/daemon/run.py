@@ -15,24 +15,24 @@ from datetime import UTC, datetime
 
 from ordercast import __version__
 from ordercast.daemon import management
-from ordercast.daemon.advice import ADVICE_ON_CLIENTS, ADVICE_ON_REFUSALS, counted
-from ordercast.daemon.alarms import REPEAT_NS, KeptAlarm
-from ordercast.daemon.clients import ClientServer
-from ordercast.daemon.config import PORT, NodeConfig
-from ordercast.daemon.config_file import STATUS_PORT, load_config
+from ordercast.daemon.clients.server import ClientServer
+from ordercast.daemon.config.file import STATUS_PORT, load_config
+from ordercast.daemon.config.node import PORT, NodeConfig
+from ordercast.daemon.config.plan import plan_of
 from ordercast.daemon.descriptors import raise_limit, room_from, room_text
 from ordercast.daemon.host import GroupHost
-from ordercast.daemon.http import StatusServer
 from ordercast.daemon.logs import describe, fields
 from ordercast.daemon.loop_errors import LoopErrors
-from ordercast.daemon.plan import plan_of
-from ordercast.daemon.status import Meter, ObservedNode, refusals, status_of, view_change
-from ordercast.daemon.status_parts import Refusal, change_text
+from ordercast.daemon.status.advice import ADVICE_ON_CLIENTS, ADVICE_ON_REFUSALS, counted
+from ordercast.daemon.status.alarms import REPEAT_NS, KeptAlarm
+from ordercast.daemon.status.http import StatusServer
+from ordercast.daemon.status.parts import Refusal, change_text
+from ordercast.daemon.status.report import Meter, ObservedNode, refusals, status_of, view_change
 from ordercast.daemon.systemd import Notifier
+from ordercast.model.configuration import View, ViewKind
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant, ProcessId
 from ordercast.model.quantities import size_text
-from ordercast.model.view import View, ViewKind
 
 TICK_S = 1.0
 

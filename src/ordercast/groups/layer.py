@@ -36,12 +36,12 @@ from ordercast.groups.envelope import (
 from ordercast.groups.names import AT, checked_client, checked_daemon, daemon_of
 from ordercast.groups.snapshot import decode_snapshot, encode_snapshot
 from ordercast.groups.table import Notice, Table
+from ordercast.model.configuration import View, ViewKind
 from ordercast.model.effects import Deliver
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import ViewId
 from ordercast.model.ids import NO_SEQ, Position, ProcessId, RingId, Seq, position_from, process_text
 from ordercast.model.roster import Roster
-from ordercast.model.view import View, ViewKind
 from ordercast.wire.roster import decode_roster, encode_roster
 
 ROUTES_MAX = 10_000  # heads whose receivers are remembered

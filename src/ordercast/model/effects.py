@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import count
 
+from ordercast.model.configuration import View
 from ordercast.model.ids import MAIN, Attachment, Duration, Position, ProcessId, RingId, Seq
 from ordercast.model.notes import Evidence, Note
 from ordercast.model.roster import Entry, Roster
-from ordercast.model.view import View
 
 # The messages of one packet, or of several in a row with equally many: (seq of the first, originator, senders,
 # services, payloads, messages in each packet). The process that sent them; for each message the client within that

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import ProcessId, RingId
-from ordercast.model.view import ChangeReason
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ordercast.model.configuration import View, ViewKind
 from ordercast.model.effects import Broadcast, Effect, InstallView, Record, SendTo
 from ordercast.model.ids import Incarnation, Instant, NodeId, ProcessId, RingId, Seq, process_id_from
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.notes import Evidence, Release, TokenReleased
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
-from ordercast.model.view import View, ViewKind
 from ordercast.networks.active import Active
 from ordercast.networks.active_passive import ActivePassive
 from ordercast.networks.config import NetworksConfig, Replication

@@ -1,7 +1,7 @@
 """Dispatcher: reads the groups of replicas once, for all replicas that a member carries.
 
 It belongs to the member: the first replica starts it, the last one stops it. What comes for the member's other groups
-is read as always (`stream/group_inbox.py`).
+is read as always (`api/group_inbox.py`).
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import asyncio
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
+from ordercast.api.group_inbox import GroupQueue
+from ordercast.api.member import Member
+from ordercast.api.pieces import size_of
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Dropped, Left, Piece, Reconnected, Transition, View
-from ordercast.stream.group_inbox import GroupQueue
-from ordercast.stream.member import Member
-from ordercast.stream.pieces import size_of
 
 TURN_SIZE = 256 << 10  # bytes that are handed over before the event loop has its turn
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
+from ordercast.api.member import Member
 from ordercast.model.errors import ConnectionLost
 from ordercast.model.service import Service
-from ordercast.stream.member import Member
 
 
 class Outbox:

@@ -19,6 +19,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Self
 
+from ordercast.api.member import Member
 from ordercast.model.ids import Instant
 from ordercast.model.lineage import Lineage
 from ordercast.replicated.batching import count_of
@@ -30,7 +31,6 @@ from ordercast.replicated.structures.base import NO, YES, Cut
 from ordercast.replicated.structures.dictionary import COMPARE, SET, Compared, Dictionary, DictionaryFront
 from ordercast.replicated.structures.fields import Reader, Value, optional_bytes, value_bytes
 from ordercast.replicated.voice import ComponentVoice
-from ordercast.stream.member import Member
 from ordercast.trace import replica_records as records
 from ordercast.trace.records import Ended, Healed
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
+from ordercast.api.member import Member
 from ordercast.groups.names import meeting_of
 from ordercast.model.errors import Error, UsageError, WireError
 from ordercast.model.events import Batch, Transition, View
@@ -54,7 +55,6 @@ from ordercast.replicated.structures.base import Age, Applied, Owner, Reloaded, 
 from ordercast.replicated.told import Told
 from ordercast.replicated.transfer import Donor, Patience, Progress
 from ordercast.replicated.watching import Watch, Watchers
-from ordercast.stream.member import Member
 
 FrontT = TypeVar("FrontT")
 T = TypeVar("T")

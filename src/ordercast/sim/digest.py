@@ -2,16 +2,16 @@
 
 It covers the values of a history, one after the other, and nothing of how they are held: no names of classes or fields,
 no nesting, nothing that is absent or empty. Renaming moves no digest, and neither does a new field that a run leaves
-empty; any step of any engine that differs moves it. Sentences for people are not covered: better wording is no other run.
+empty; any step of any engine that differs moves it. Sentences for people are not covered: better
+wording is no other run.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from enum import Enum
-from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -56,17 +56,18 @@ def _leaves(value: Any) -> Iterator[Any]:
     elif isinstance(value, tuple | list):
         for part in value:
             yield from _leaves(part)
-    elif (parts := _parts_of(type(value))) is not None:
-        for part in parts(value):
-            yield from _leaves(part)
+    elif hasattr(value, "__dataclass_fields__"):
+        for name in _names_of(type(value)):
+            yield from _leaves(getattr(value, name))
     else:
         yield value
 
 
-@cache
-def _parts_of(kind: type) -> Callable[[Any], tuple[Any, ...]] | None:
-    """Return what takes the fields out of values of a dataclass; None for what is no dataclass."""
-    if not hasattr(kind, "__dataclass_fields__"):
-        return None
-    names = [each.name for each in fields(kind) if each.name not in _SENTENCES]
-    return lambda value: tuple(getattr(value, name) for name in names)
+def _names_of(kind: type) -> list[str]:
+    """Return the names of the fields that a digest covers, of a dataclass."""
+    if kind not in _NAMES:
+        _NAMES[kind] = [each.name for each in fields(kind) if each.name not in _SENTENCES]
+    return _NAMES[kind]
+
+
+_NAMES: dict[type, list[str]] = {}

@@ -13,12 +13,12 @@ from ordercast.groups.envelope import CONFIRM, SELF_DISCARD, Head, Kind, decode_
 from ordercast.groups.layer import Groups
 from ordercast.groups.names import AT
 from ordercast.groups.snapshot import decode_snapshot
+from ordercast.model.configuration import View as Configuration
+from ordercast.model.configuration import ViewKind
 from ordercast.model.effects import Deliver
 from ordercast.model.errors import WireError
 from ordercast.model.events import GroupNews, Transition, View
 from ordercast.model.ids import ProcessId, RingId, node_of
-from ordercast.model.view import View as Configuration
-from ordercast.model.view import ViewKind
 from ordercast.trace.client_records import End
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
 from ordercast.groups.layer import Groups
+from ordercast.model.configuration import View, ViewKind
 from ordercast.model.effects import (
     Alarm,
     AlarmKind,
@@ -31,7 +32,6 @@ from ordercast.model.ids import Incarnation, Instant, NodeId, ProcessId, node_of
 from ordercast.model.inputs import Lane, Packet, Submission
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
-from ordercast.model.view import View, ViewKind
 from ordercast.order.engine import Engine
 from ordercast.sim.faults import FaultKind
 from ordercast.sim.group_tally import GroupTally

@@ -10,12 +10,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from ordercast.checker.verdict import Outcome, Verdict, Witness
+from ordercast.model.configuration import ViewKind
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, InstallView, Record, SendTo
 from ordercast.model.ids import MILLISECOND, ProcessId, RingId, Seq, node_of
 from ordercast.model.inputs import Packet
 from ordercast.model.notes import Moved, NetworkState, NetworkTurned, Occurred, Occurrence, Release, TokenReleased
 from ordercast.model.promises import NetworkPromise
-from ordercast.model.view import ViewKind
 from ordercast.networks.config import Replication
 from ordercast.order.ring.states.moves import GATHER, OPERATIONAL
 from ordercast.sim.options import SimOptions

@@ -7,10 +7,10 @@ message waits at some members until the rest is over, or the token rests where n
 from __future__ import annotations
 
 from ordercast.checker.verdict import Outcome, Verdict, Witness
+from ordercast.model.configuration import View, ViewKind
 from ordercast.model.ids import NO_SEQ, ProcessId, RingId, process_text
 from ordercast.model.notes import Note, Occurred, Occurrence, Visited
 from ordercast.model.promises import RestPromise
-from ordercast.model.view import View, ViewKind
 from ordercast.trace.records import Crashed, DeliveredBatch, Departed, Event, Installed, Noted
 
 WITNESSES_MAX = 5

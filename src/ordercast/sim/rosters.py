@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from ordercast.checker.verdict import Outcome, Verdict, Witness
+from ordercast.model.configuration import View, ViewKind
 from ordercast.model.ids import NodeId, ProcessId, RingId, node_of
 from ordercast.model.promises import RosterPromise
 from ordercast.model.roster import Entry, Place, Roster
-from ordercast.model.view import View, ViewKind
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.options import SimOptions
 from ordercast.trace.records import Event, Installed, Started

@@ -27,11 +27,11 @@ from ordercast.groups.layer import (
     leave_payload,
 )
 from ordercast.groups.table import Notice
+from ordercast.model.configuration import View as Configuration
 from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.events import GroupNews, Left, Transition, View
 from ordercast.model.ids import Instant, Position, ProcessId, node_of, position_from
 from ordercast.model.service import Service
-from ordercast.model.view import View as Configuration
 from ordercast.sim.group_tally import GroupTally
 from ordercast.trace.client_records import (
     AskedJoin,

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
 from ordercast.model.notes import Occurrence
 from ordercast.model.service import Service
-from ordercast.model.view import ChangeReason
 from ordercast.order.ring.states.moves import MOVES
 from ordercast.sim.faults import cascade, failing_disks, rotation
 from ordercast.sim.group_tally import GroupOccurrence

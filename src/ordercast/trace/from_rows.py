@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import attrgetter
 
+from ordercast.model.configuration import ChangeReason, View, ViewKind
 from ordercast.model.ids import Instant, Position, ProcessId, RingId, Seq
 from ordercast.model.notes import (
     Dropped,
@@ -27,7 +28,6 @@ from ordercast.model.notes import (
 )
 from ordercast.model.promises import Promise, Promises
 from ordercast.model.service import Service
-from ordercast.model.view import ChangeReason, View, ViewKind
 from ordercast.trace.columns import VISITED_COLUMNS, Cells, MessageRow, RowKind, Rows, unsigned
 from ordercast.trace.records import (
     Crashed,

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+from ordercast.model.configuration import View
 from ordercast.model.ids import Instant, ProcessId, RingId
 from ordercast.model.notes import Note
 from ordercast.model.promises import Promises
-from ordercast.model.view import View
 
 _STAMP = struct.Struct(">QIQ")
 _SIGNED_STAMP = struct.Struct(">qIq")

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, assert_never
 
+from ordercast.model.configuration import View, ViewKind
 from ordercast.model.ids import NOBODY, ProcessId, RingId
 from ordercast.model.notes import Dropped, Ignored, Moved, NetworkTurned, Note, Occurred, TokenReleased, Visited
 from ordercast.model.promises import Promises
-from ordercast.model.view import View, ViewKind
 from ordercast.trace.columns import VISITED_COLUMNS, Cells, MessageRow, RowKind, Rows, signed
 from ordercast.trace.records import (
     Crashed,

@@ -10,11 +10,11 @@ import struct
 from collections.abc import Iterable
 from typing import assert_never
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ProcessId, RingId, Seq, TokenSeq
 from ordercast.model.notes import NetworkState
 from ordercast.model.roster import Claim
-from ordercast.model.view import ChangeReason
 from ordercast.wire.header import (
     CLUSTER_SIZE,
     HEADER,

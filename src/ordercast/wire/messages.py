@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import NO_RING, NO_SEQ, ProcessId, RingId, Seq, TokenSeq
 from ordercast.model.notes import NetworkState
 from ordercast.model.roster import NO_CLAIM, Claim, Roster
-from ordercast.model.view import ChangeReason
 
 EXTENSION_SIZE_MAX = 512
 MEMBERS_MAX = 1000

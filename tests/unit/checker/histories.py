@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from ordercast.checker import Checkers, Outcome, Verdict
+from ordercast.model.configuration import ChangeReason, View, ViewKind
 from ordercast.model.ids import (
     NO_RING,
     VIEW_SLOT,
@@ -29,7 +30,6 @@ from ordercast.model.ids import (
 )
 from ordercast.model.promises import Promise, Promises
 from ordercast.model.service import Service
-from ordercast.model.view import ChangeReason, View, ViewKind
 from ordercast.trace.records import (
     Crashed,
     DeliveredBatch,

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
+from ordercast.model.configuration import ViewKind
 from ordercast.model.ids import RingId
 from ordercast.model.promises import Promise
-from ordercast.model.view import ViewKind
 from ordercast.trace.records import Event
 
 from .histories import Story, assert_invalid, assert_valid, process, with_view

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ordercast.model.configuration import ChangeReason, ViewKind
 from ordercast.model.ids import NO_RING, Position, RingId, Seq
 from ordercast.model.promises import Promise
-from ordercast.model.view import ChangeReason, ViewKind
 from ordercast.trace.records import DeliveredBatch, Event
 
 from .histories import Story, assert_invalid, assert_valid, edited, process, with_view

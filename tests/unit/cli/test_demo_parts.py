@@ -10,11 +10,11 @@ import pytest
 from rich.console import Console
 
 from ordercast.checker.verdict import Outcome
-from ordercast.cli.demo.dictionaries import audit_of
-from ordercast.cli.demo.display import Display, Teller
-from ordercast.cli.demo.log import Entry, Kind, Log
-from ordercast.cli.demo.stage import Stage
-from ordercast.cli.demo.waiting import News, NotSettled
+from ordercast.demo.dictionaries import audit_of
+from ordercast.demo.display import Display, Teller
+from ordercast.demo.log import Entry, Kind, Log
+from ordercast.demo.stage import Stage
+from ordercast.demo.waiting import News, NotSettled
 from ordercast.replicated.structures.fields import Value
 
 # Waiting

@@ -12,8 +12,8 @@ import pytest
 
 from ordercast.cli.main import run
 from ordercast.cli.status_drawing import status_line
-from ordercast.daemon.http import StatusServer
-from ordercast.daemon.status import status_of
+from ordercast.daemon.status.http import StatusServer
+from ordercast.daemon.status.report import status_of
 from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.ids import Instant
 from tests.unit.daemon.fake_node import FakeNode

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ordercast.cli.timeline import Entry, EntryKind, Timeline
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.ids import SECOND, Incarnation, Instant, NodeId, RingId, process_id_from
 from ordercast.model.notes import Moved, Visited
-from ordercast.model.view import ChangeReason
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.trace.records import Crashed, DeliveredBatch, DeliveredMessage, Ended, Noted
 

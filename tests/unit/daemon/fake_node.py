@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ordercast.daemon.config import NodeConfig, Peer, Transport
-from ordercast.daemon.counters import Counters, SocketCounters
-from ordercast.daemon.status_parts import ClientsStatus, StorageStatus
+from ordercast.daemon.config.node import NodeConfig, Peer, Transport
+from ordercast.daemon.status.counters import Counters, SocketCounters
+from ordercast.daemon.status.parts import ClientsStatus, StorageStatus
 from ordercast.model.ids import MILLISECOND, SECOND, Incarnation, Instant, NodeId, ProcessId, node_of
 from ordercast.networks.layer import Networks
 from ordercast.order.ring.node import RingNode
@@ -49,7 +49,7 @@ class FakeNode:
         self.sockets = FakeSockets()
         self.networks = [self.sockets]
         self.layer: Networks | None = None
-        self.inbox = FakeInbox()
+        self.reading = FakeInbox()
         self.is_behind = False
         self.started_at = Instant(0)
         self.clock = 100 * SECOND

@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from ordercast.daemon.alarms import ALARMS_KEPT, ENTRIES_OF_KIND_MAX, REPEAT_NS, Alarms
 from ordercast.daemon.run import Reporter
+from ordercast.daemon.status.alarms import ALARMS_KEPT, ENTRIES_OF_KIND_MAX, REPEAT_NS, Alarms
 from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.ids import SECOND, Instant, ProcessId
 from tests.unit.daemon.fake_node import FakeNode

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ordercast.daemon.config import ClientsConfig, NetworkConfig, NodeConfig, TraceConfig, TraceLevel, Transport
-from ordercast.daemon.config_file import (
+from ordercast.daemon.config.file import (
     SMALLEST_PACKET,
     STATUS_PORT,
     ConfigError,
@@ -18,8 +17,9 @@ from ordercast.daemon.config_file import (
     own_name,
     read_cluster,
 )
-from ordercast.daemon.config_keys import CLUSTER, COPIES, NAMED_NETWORK, NODE, NODES, NODES_VERSION, REPLICATION, TABLES
-from ordercast.daemon.plan import plan_of
+from ordercast.daemon.config.keys import CLUSTER, COPIES, NAMED_NETWORK, NODE, NODES, NODES_VERSION, REPLICATION, TABLES
+from ordercast.daemon.config.node import ClientsConfig, NetworkConfig, NodeConfig, TraceConfig, TraceLevel, Transport
+from ordercast.daemon.config.plan import plan_of
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND
 from ordercast.networks.config import NetworksConfig, Replication

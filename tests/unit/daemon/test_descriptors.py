@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ordercast.daemon.config import NodeConfig
+from ordercast.daemon.config.node import NodeConfig
+from ordercast.daemon.config.plan import plan_of
 from ordercast.daemon.descriptors import RESERVE, Room, raise_limit, room_from, room_remark, room_text
-from ordercast.daemon.plan import plan_of
 
 USUAL = NodeConfig().clients.sessions_max
 

@@ -7,10 +7,10 @@ import re
 from enum import Enum
 from pathlib import Path
 
-from ordercast.daemon.config import ClientsConfig, NetworkConfig, NodeConfig, StatusConfig, TraceConfig
-from ordercast.daemon.config_file import STATUS_PORT
-from ordercast.daemon.config_keys import NODE, TABLES
-from ordercast.daemon.plan import plan_lines, plan_of
+from ordercast.daemon.config.file import STATUS_PORT
+from ordercast.daemon.config.keys import NODE, TABLES
+from ordercast.daemon.config.node import ClientsConfig, NetworkConfig, NodeConfig, StatusConfig, TraceConfig
+from ordercast.daemon.config.plan import plan_lines, plan_of
 from ordercast.model.quantities import duration_text
 from ordercast.networks.config import NetworksConfig
 from tests.unit.daemon.fake_node import FakeNode

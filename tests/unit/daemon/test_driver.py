@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from ordercast.daemon.counters import Counters, SocketCounters
 from ordercast.daemon.driver import Driver
+from ordercast.daemon.status.counters import Counters, SocketCounters
 from ordercast.model.effects import Broadcast, Effect, Room, SendTo
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Incarnation, NodeId, process_id_from

@@ -9,8 +9,8 @@ from contextlib import suppress
 
 import pytest
 
-from ordercast.daemon import http
-from ordercast.daemon.http import StatusServer
+from ordercast.daemon.status import http
+from ordercast.daemon.status.http import StatusServer
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import SECOND, Instant
 from ordercast.model.inputs import Submission

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ordercast.daemon.memory import memory_size
+from ordercast.daemon.clients.memory import memory_size
 
 
 def test_the_memory_of_a_container_counts_when_it_is_less(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ordercast.daemon.metrics import METRICS, PREFIX, metrics_text
-from ordercast.daemon.status import status_of
-from ordercast.daemon.status_parts import ClientsStatus, HoldStatus
+from ordercast.daemon.status.metrics import METRICS, PREFIX, metrics_text
+from ordercast.daemon.status.parts import ClientsStatus, HoldStatus
+from ordercast.daemon.status.report import status_of
 from tests.unit.daemon.fake_node import FakeNode
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "monitor.md"

@@ -9,8 +9,8 @@ from typing import cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ordercast.daemon.lanes import LaneSocket
-from ordercast.daemon.sends import SEGMENTS_MAX, SEND_SIZE_MAX, segmented, singles
+from ordercast.daemon.sockets.lanes import LaneSocket
+from ordercast.daemon.sockets.sends import SEGMENTS_MAX, SEND_SIZE_MAX, segmented, singles
 from ordercast.model.effects import Broadcast, Burst
 from ordercast.model.ids import ProcessId, RingId, Seq
 from ordercast.model.inputs import Lane

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from ordercast.daemon.advice import advised
-from ordercast.daemon.counters import ClientRefusal
-from ordercast.daemon.status import Meter, refusal_of, status_of
-from ordercast.daemon.status_parts import ClientsStatus, HoldStatus, Refusal, StorageStatus, change_text
+from ordercast.daemon.status.advice import advised
+from ordercast.daemon.status.counters import ClientRefusal
+from ordercast.daemon.status.parts import ClientsStatus, HoldStatus, Refusal, StorageStatus, change_text
+from ordercast.daemon.status.report import Meter, refusal_of, status_of
+from ordercast.model.configuration import ChangeReason, View, ViewKind
 from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.ids import (
     MILLISECOND,
@@ -25,7 +26,6 @@ from ordercast.model.ids import (
     process_id_from,
 )
 from ordercast.model.inputs import Submission
-from ordercast.model.view import ChangeReason, View, ViewKind
 from tests.unit.daemon.fake_node import FakeNode
 
 ALPHA, BETA, GAMMA = (process_id_from(NodeId(n), Incarnation(1)) for n in (1, 2, 3))

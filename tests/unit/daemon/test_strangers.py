@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ordercast.daemon.strangers import Strangers
+from ordercast.daemon.clients.strangers import Strangers
 
 
 def _strangers(count_max: int = 3) -> Strangers[str]:

@@ -27,12 +27,12 @@ from ordercast.groups.layer import (
     leave_payload,
 )
 from ordercast.groups.table import Notice
+from ordercast.model.configuration import ChangeReason, View, ViewKind
 from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.events import GroupNews, Left, Message, Transition, ViewId
 from ordercast.model.events import View as GroupView
 from ordercast.model.ids import NO_RING, NO_SEQ, VIEW_SLOT, Position, ProcessId, RingId, Seq
 from ordercast.model.service import Service
-from ordercast.model.view import ChangeReason, View, ViewKind
 
 AGREED = Service.AGREED
 Heard = Message | GroupNews

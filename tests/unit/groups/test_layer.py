@@ -23,11 +23,11 @@ from ordercast.groups.layer import (
 )
 from ordercast.groups.snapshot import PIECE_SIZE_MAX, decode_snapshot, encode_snapshot
 from ordercast.groups.table import Notice
+from ordercast.model.configuration import ViewKind
 from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Incarnation, NodeId, ProcessId, RingId, Seq, process_id_from, process_text
 from ordercast.model.service import Service
-from ordercast.model.view import ViewKind
 
 from .stage import Stage, heard_in, messages_of, parcel_of, text_of, view_of
 

@@ -23,7 +23,7 @@ from ordercast.groups.names import (
     meeting_of,
 )
 from ordercast.model.errors import UsageError
-from ordercast.stream.addresses import socket_path
+from ordercast.session.addresses import socket_path
 
 CHECKS = ((checked_group, "group name"), (checked_client, "client name"), (checked_daemon, "daemon name"))
 PLAIN = "".join(chr(code) for code in range(ord("$"), 127) if chr(code) != "@")

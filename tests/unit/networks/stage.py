@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ordercast.model.configuration import ChangeReason, View, ViewKind
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, InstallView, Record, SendTo
 from ordercast.model.ids import (
     NO_SEQ,
@@ -23,7 +24,6 @@ from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, S
 from ordercast.model.notes import NetworkState, NetworkTurned, Release, TokenReleased
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
-from ordercast.model.view import ChangeReason, View, ViewKind
 from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.networks.layer import Networks
 from ordercast.order.ring.config import RingConfig

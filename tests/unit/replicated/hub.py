@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Iterable
 from itertools import count
 
+from ordercast.api.group_inbox import GroupInbox
+from ordercast.api.member import Member
+from ordercast.api.pieces import events_of, rest_of, size_of
 from ordercast.model.events import Batch, Left, Piece, Reason, Reconnected, Transition, View, ViewId
 from ordercast.model.ids import Position, ProcessId, RingId, Seq
 from ordercast.model.service import Service
-from ordercast.stream.group_inbox import GroupInbox
-from ordercast.stream.member import Member
-from ordercast.stream.pieces import events_of, rest_of, size_of
 
 
 class Hub:

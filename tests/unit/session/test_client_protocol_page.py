@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ordercast.daemon.clients import CROWDED_GREETING_S, GREETING_S
-from ordercast.daemon.connection import QUIET_S, SILENCE_MAX_S
+from ordercast.daemon.clients.connection import QUIET_S, SILENCE_MAX_S
+from ordercast.daemon.clients.server import CROWDED_GREETING_S, GREETING_S
 from ordercast.groups.names import CLIENT_SIZE_MAX, GROUP_SIZE_MAX, GROUPS_MAX, MEMBERSHIPS_MAX
 from ordercast.model.events import Reason
 from ordercast.model.ids import SECOND

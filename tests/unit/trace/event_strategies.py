@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from ordercast.model.configuration import ChangeReason, View, ViewKind
 from ordercast.model.ids import Instant, Position, ProcessId, RingId, Seq
 from ordercast.model.notes import (
     Dropped,
@@ -21,7 +22,6 @@ from ordercast.model.notes import (
 )
 from ordercast.model.promises import Promise, Promises
 from ordercast.model.service import Service
-from ordercast.model.view import ChangeReason, View, ViewKind
 from ordercast.trace.records import (
     Crashed,
     DeliveredBatch,

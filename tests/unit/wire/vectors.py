@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import (
     NOBODY,
     Incarnation,
@@ -25,7 +26,6 @@ from ordercast.model.notes import NetworkState
 from ordercast.model.roster import Claim, Place, Roster
 from ordercast.model.roster import Entry as RosterEntry
 from ordercast.model.service import Service
-from ordercast.model.view import ChangeReason
 from ordercast.wire.codec import cluster_id_from, decode, decode_probe, encode, encode_probe
 from ordercast.wire.header import (
     HEADER,

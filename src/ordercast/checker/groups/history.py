@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from ordercast.model.configuration import View as Configuration
 from ordercast.model.events import View, ViewId
 from ordercast.model.ids import Position, RingId
-from ordercast.model.view import View as Configuration
 from ordercast.trace.client_records import (
     AskedJoin,
     AskedLeave,

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
+from ordercast.model.configuration import View as Configuration
+from ordercast.model.configuration import ViewKind
 from ordercast.model.events import ViewId
 from ordercast.model.ids import node_of
 from ordercast.model.promises import GroupPromise
-from ordercast.model.view import View as Configuration
-from ordercast.model.view import ViewKind
 
 
 class Reach(GroupChecker):

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
+from ordercast.model.configuration import ChangeReason, View, ViewKind
 from ordercast.model.effects import Deliver, Effect, InstallView, Parcel, Record
 from ordercast.model.ids import NO_RING, NO_SEQ, VIEW_SLOT, Position, ProcessId, RingId, Seq
 from ordercast.model.notes import Occurred, Occurrence
-from ordercast.model.view import ChangeReason, View, ViewKind
 from ordercast.order.ring.recovery_plan import RecoveryPlan
 from ordercast.order.ring.ring import Ring
 from ordercast.wire.header import Part

@@ -18,7 +18,7 @@ from ordercast.pipeline.campaign.plan import Campaign, campaign_from
 from ordercast.pipeline.campaign.results import Results, jobs_of
 from ordercast.pipeline.campaign.spread import spread
 from ordercast.pipeline.page.html import html_of
-from ordercast.pipeline.session import open_session
+from ordercast.pipeline.spark_session import open_session
 
 __all__ = ["PAGE", "Campaign", "Outcome", "Progress", "campaign_from", "run_campaign"]
 

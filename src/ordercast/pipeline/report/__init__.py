@@ -17,7 +17,7 @@ from ordercast.pipeline.page.html import html_of
 from ordercast.pipeline.report.page import page_of
 from ordercast.pipeline.report.source import Sources, events_of, sources_in
 from ordercast.pipeline.report.tables import NAMES, Tables, tables_of
-from ordercast.pipeline.session import open_session
+from ordercast.pipeline.spark_session import open_session
 
 __all__ = ["PAGE", "STEPS", "TABLES", "Report", "Sources", "Tables", "report", "sources_in"]
 

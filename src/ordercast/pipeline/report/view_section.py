@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import ProcessId, node_of, process_text
-from ordercast.model.view import ChangeReason
 from ordercast.pipeline.page.html import Block, Figure, Section, Table, Text
 from ordercast.pipeline.page.plot import Plot, Series, Shape
 from ordercast.pipeline.page.scales import Axis, number_text, time_text, unit_of

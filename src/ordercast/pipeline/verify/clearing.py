@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ordercast.model.configuration import View
 from ordercast.model.ids import RingId
 from ordercast.model.service import Service
-from ordercast.model.view import View
 from ordercast.pipeline.verify.facts import NOWHERE, PLACE_BITS, Facts, Life, view_key
 from ordercast.pipeline.verify.part import Deliveries, Part, deliveries_from, demand, matched, spans, submissions_from
 from ordercast.pipeline.verify.rows import Ints, Rows

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ordercast.checker import Checkers, Verdict
+from ordercast.model.configuration import View, ViewKind
 from ordercast.model.ids import NO_RING, ProcessId, RingId
-from ordercast.model.view import View, ViewKind
 from ordercast.pipeline.verify.rows import Control, Ints, Unsound
 from ordercast.trace.records import Crashed, Departed, Ended, Healed, Installed, Saturated, Started
 

@@ -12,9 +12,9 @@ from itertools import accumulate
 import numpy as np
 
 from ordercast.checker.fairness import MESSAGES_MIN, SHARE_MIN
+from ordercast.model.configuration import ViewKind
 from ordercast.model.ids import RingId
 from ordercast.model.service import Service
-from ordercast.model.view import ViewKind
 from ordercast.pipeline.verify.facts import Facts
 from ordercast.pipeline.verify.part import Suspicious, demand, spans
 from ordercast.pipeline.verify.rows import DELIVERED, SUBMITTED, Ints, Rows

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from ordercast.checker.verdict import Outcome
+from ordercast.model.configuration import ChangeReason, View, ViewKind
 from ordercast.model.ids import NO_RING, NO_SEQ, Position
 from ordercast.model.promises import GroupPromise
-from ordercast.model.view import ChangeReason, View, ViewKind
 from ordercast.trace.records import Installed
 
 from .stories import RING, Story, assert_invalid, assert_valid, verdicts_on

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import NOBODY, ProcessId
-from ordercast.model.view import ChangeReason
 from ordercast.order.ring.consensus import Proposal, least_forwarder, new_ring_seq, silent
 from ordercast.wire.messages import Join
 

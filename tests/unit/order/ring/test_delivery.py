@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ordercast.model.configuration import ChangeReason, ViewKind
 from ordercast.model.effects import Deliver, Effect, InstallView, Record
 from ordercast.model.ids import NO_RING, VIEW_SLOT, Position, ProcessId, RingId, Seq
 from ordercast.model.notes import Occurred, Occurrence
 from ordercast.model.service import Service
-from ordercast.model.view import ChangeReason, ViewKind
 from ordercast.order.ring.delivery import Delivery, first_view
 from ordercast.order.ring.recovery_plan import RecoveryPlan
 from ordercast.wire.header import Part

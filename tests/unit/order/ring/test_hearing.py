@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import NOBODY, Instant, ProcessId, RingId
-from ordercast.model.view import ChangeReason
 from ordercast.order.ring.bounds import JOIN_NUMBER_LEAP
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.hearing import (

@@ -14,10 +14,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ordercast.cli.main import run
+from ordercast.model.configuration import ViewKind
 from ordercast.model.ids import MILLISECOND, ProcessId
 from ordercast.model.notes import Moved, Visited
 from ordercast.model.service import Service
-from ordercast.model.view import ViewKind
 from ordercast.pipeline.page.html import html_of
 from ordercast.pipeline.report.latency_section import latency_rows
 from ordercast.pipeline.report.messages import EACH, LAST, OWN

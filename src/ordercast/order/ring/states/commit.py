@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import TokenSeq
 from ordercast.model.notes import Occurrence
-from ordercast.model.view import ChangeReason
 from ordercast.order.ring.bounds import believed_clock
 from ordercast.order.ring.recovery_plan import plan_from
 from ordercast.order.ring.ring import Ring, TokenMemory

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import NOBODY, ProcessId, RingId, TokenSeq, process_text
 from ordercast.model.notes import Occurrence
-from ordercast.model.view import ChangeReason
 from ordercast.order.ring.consensus import least_forwarder, new_ring_seq, silent
 from ordercast.order.ring.ring import Ring
 from ordercast.order.ring.states import commit, moves

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Broadcast, Left
-from ordercast.model.view import ChangeReason
 from ordercast.order.ring.ring import Ring
 from ordercast.order.ring.states import moves
 from ordercast.order.ring.states.base import State

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import NO_SEQ, NOBODY, ProcessId, Seq, TokenSeq
 from ordercast.model.notes import Occurrence
-from ordercast.model.view import ChangeReason
 from ordercast.order.ring.ordering import Source, sums_of, with_news
 from ordercast.order.ring.ring import Ring
 from ordercast.order.ring.states import gather, gone, moves

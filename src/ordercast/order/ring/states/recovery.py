@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.errors import WireError
 from ordercast.model.ids import NO_SEQ, NOBODY, Seq, TokenSeq
 from ordercast.model.notes import Dropped, Occurrence
-from ordercast.model.view import ChangeReason
 from ordercast.order.ring.consensus import Proposal
 from ordercast.order.ring.delivery import Delivery
 from ordercast.order.ring.recovery_plan import RecoveryPlan, kept_promise, must_exchange, plan_from

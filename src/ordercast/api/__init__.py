@@ -1,0 +1,1 @@
+"""What an application uses: a member of the cluster in its own process, clients of a daemon, their ordered streams."""

@@ -1,0 +1,71 @@
+"""What comes over a client's event loop, for a thread that blocks: event by event, or in pieces."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future
+from typing import Any
+
+from ordercast.api.group_inbox import GroupQueue
+from ordercast.api.pieces import events_of, rest_of
+from ordercast.model.errors import UsageError
+from ordercast.model.events import Event, Piece
+
+# Starts work on the client's event loop; None when the client is closed.
+Start = Callable[[Coroutine[Any, Any, Piece | None]], "Future[Piece | None] | None"]
+
+
+class BlockingStream:
+    def __init__(self, queue: GroupQueue, start: Start) -> None:
+        self._queue = queue
+        self._start = start
+        self._begun: Piece | None = None  # the piece that is being read one by one
+        self._events: Iterator[Event] = iter(())  # that are left of it
+        self._read = 0  # how many were taken
+        self._waiting: Future[Piece | None] | None = None  # for the next piece
+        self._reading = threading.Lock()
+
+    def receive(self, timeout: float | None = None) -> Event | None:
+        """The next event; None at the end of the stream. TimeoutError when nothing came within so many seconds."""
+        while True:
+            for event in self._events:
+                self._read += 1
+                return event
+            self._begun = self._next_piece(timeout)
+            if self._begun is None:
+                return None
+            self._events, self._read = iter(events_of(self._begun)), 0
+
+    def __iter__(self) -> Iterator[Event]:
+        while (event := self.receive()) is not None:
+            yield event
+
+    def batches(self) -> Iterator[Piece]:
+        while True:
+            begun, self._begun, self._events = self._begun, None, iter(())
+            piece = rest_of(begun, self._read) if begun is not None else None
+            piece = piece or self._next_piece(None)
+            if piece is None:
+                return
+            yield piece
+
+    def _next_piece(self, timeout: float | None) -> Piece | None:
+        if not self._reading.acquire(blocking=False):
+            raise UsageError("somebody else is reading this stream: one reader at a time")
+        try:
+            if self._waiting is None:
+                self._waiting = self._start(self._take())
+            if self._waiting is None:
+                return None
+            piece = self._waiting.result(timeout)  # after a timeout the next call waits for the same one
+            self._waiting = None
+            return piece
+        finally:
+            self._reading.release()
+
+    async def _take(self) -> Piece | None:
+        try:
+            return await self._queue.next_piece()
+        except StopAsyncIteration:
+            return None

@@ -1,0 +1,109 @@
+"""`ordercast.connect()`: finds a daemon, and gives a client in asyncio or in blocking form.
+
+async with ordercast.connect(name="alice") as me:     with ordercast.connect(name="alice") as me:
+    await me.join("orders")                               me.join("orders")
+    async for event in me: ...                            for event in me: ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+
+from ordercast.api.blocking import BlockingClient
+from ordercast.api.client import Client
+from ordercast.groups.names import checked_client
+from ordercast.model.errors import UsageError
+from ordercast.session.addresses import Address, addresses_from
+from ordercast.session.frames import SlowPolicy
+
+
+def connect(
+    address: str | None = None,
+    *,
+    name: str = "",
+    slow: SlowPolicy | str = SlowPolicy.WAIT,
+    reconnect: bool = False,
+    on_lost: Callable[[str], None] | None = None,
+    wait: float | None = None,
+) -> Connecting:
+    """Enter it with `async with` or with `with`.
+
+    `address`: `tcp://HOST:PORT`, `unix:///PATH`, or the name of a daemon on this machine; without it, any daemon of
+    this machine. Several, separated by blanks, are tried in order.
+    `name`: of this client at its daemon; the daemon finds one for those who give none.
+    `slow`: what the daemon does when this client reads too slowly: `wait` (keep 64 MiB for it, then disconnect it),
+    `drop` (keep 8 MiB, then drop the oldest messages, with a `Dropped` in their place), `disconnect` (at 8 MiB) or
+    `hold` (as `wait`, and from 16 MiB on nobody in the cluster sends, as long as this client makes progress: half of
+    what waits within 10 s).
+    `reconnect`: when the connection breaks, find a daemon again, join the same groups again, and put a `Reconnected`
+    into the stream that says what may have been missed. Otherwise the stream ends with `ConnectionLost`.
+    `on_lost`: called on the client's event loop with the reason as soon as the connection breaks, and when the first
+    daemon has to be waited for.
+    `wait`: how many seconds the first daemon may take to come up, `math.inf` for ever; without it, `Unreachable` is
+    raised when none is there.
+    """
+    if name:
+        checked_client(name)
+    if wait is not None and not (isinstance(wait, int | float) and wait >= 0):
+        raise UsageError(f"wait={wait!r} is no time to wait: give seconds, such as wait=30, or math.inf")
+    return Connecting(address, name, _policy(slow), reconnect, on_lost, wait or 0.0)
+
+
+class Connecting:
+    """A client that is not connected yet."""
+
+    def __init__(
+        self,
+        address: str | None,
+        name: str,
+        slow: SlowPolicy,
+        reconnect: bool,
+        on_lost: Callable[[str], None] | None = None,
+        wait_s: float = 0.0,
+    ) -> None:
+        self._wanted = (address or "").split() or [""]
+        self._addresses()  # those that are wrong are told now
+        self._client = Client(self._addresses, name, slow=slow, reconnect=reconnect, on_lost=on_lost, wait_s=wait_s)
+        self._blocking: BlockingClient | None = None
+        self._is_used = False
+
+    def _addresses(self) -> list[Address]:
+        """Looked up each time: other daemons may run by then."""
+        return [address for one in self._wanted for address in addresses_from(one)]
+
+    def _begin(self) -> None:
+        if self._is_used:
+            raise UsageError("a client is connected once: call connect() again")
+        self._is_used = True
+
+    async def __aenter__(self) -> Client:
+        self._begin()
+        await self._client.open()
+        return self._client
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._client.close()
+
+    def __enter__(self) -> BlockingClient:
+        self._begin()
+        self._blocking = BlockingClient(self._client)
+        self._blocking.open()
+        return self._blocking
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._blocking is not None
+        self._blocking.close()
+
+
+def _policy(slow: SlowPolicy | str) -> SlowPolicy:
+    if isinstance(slow, SlowPolicy):
+        return slow
+    try:
+        return SlowPolicy[slow.upper()]
+    except KeyError:
+        raise UsageError(f"slow={slow!r} is no policy: it is wait, drop, disconnect or hold") from None

@@ -1,0 +1,111 @@
+"""The inbox of a group member, shared out between those who read it.
+
+A group can be claimed for a queue of its own: what comes for it goes there. Everything else is for whoever reads the
+member itself. A message to several groups is given to each reader whom it concerns, once; what says something of the
+whole stream (`Reconnected`, `Dropped`) is given to all. Each reader has the order of the stream, and positions tell the
+order between readers.
+
+What nobody reads must not pile up: while groups are claimed, what concerns none of the member's other groups is kept
+only if the member itself has ever been read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Protocol
+
+from ordercast.api.inbox import Inbox, Queue
+from ordercast.model.errors import UsageError
+from ordercast.model.events import Batch, Dropped, Event, Left, Piece, Reconnected
+
+GroupQueue = Queue[Piece, Event]
+
+
+class Owner(Protocol):
+    """The member whose inbox it is."""
+
+    joined: set[str]
+
+    @property
+    def name(self) -> str: ...
+
+
+class GroupInbox(Inbox[Piece, Event]):
+    def __init__(
+        self,
+        events_of: Callable[[Piece], Iterable[Event]],
+        rest_of: Callable[[Piece, int], Piece | None],
+        size_max: int,
+        on_behind: Callable[[bool], None] | None = None,
+        on_taken: Callable[[int], None] | None = None,
+    ) -> None:
+        super().__init__(events_of, rest_of, size_max, on_behind, on_taken)
+        self._claims: dict[str, GroupQueue] = {}
+        self._left: set[str] = set()  # groups whose reader has gone: passed over until the leave has come
+        self._owner: Owner | None = None  # once there are claims
+
+    # Who reads what
+
+    def claim(self, group: str, queue: GroupQueue, owner: Owner) -> None:
+        """From here on what comes for this group goes to this queue."""
+        if group in self._claims:
+            raise UsageError(f"somebody else reads the group {group} of {owner.name}: one reader at a time")
+        self._owner = owner
+        self._claims[group] = queue
+
+    def give_back(self, group: str) -> None:
+        """It is for whoever reads the member, again."""
+        self._claims.pop(group, None)
+
+    def end(self, queue: GroupQueue) -> None:
+        """Its reader has gone, and takes nothing more."""
+        for group in [group for group, claimed in self._claims.items() if claimed is queue]:
+            del self._claims[group]
+        if unread := queue.end():
+            self.took(unread)
+
+    def pass_over(self, group: str) -> None:
+        """What still comes for this group, up to the leave, is for nobody."""
+        self._left.add(group)
+
+    # What comes
+
+    def put(self, piece: Piece, size: int) -> None:
+        if not self._claims and not self._left:
+            super().put(piece, size)
+        elif queues := self._queues_for(piece):
+            self._put_into(queues, piece, size)
+        else:
+            self.size += size
+            self.took(size)
+
+    def close(self, failure: BaseException | None = None) -> None:
+        super().close(failure)
+        for queue in self._claims.values():
+            queue.wake()
+
+    def _queues_for(self, piece: Piece) -> Collection[GroupQueue]:
+        if isinstance(piece, Reconnected | Dropped):
+            if isinstance(piece, Reconnected):
+                self._left.clear()  # the leave that was awaited does not come
+            queues = dict.fromkeys(self._claims.values())
+            return [*queues, self.main] if self._is_main_read() else list(queues)
+        groups = piece.groups if isinstance(piece, Batch) else (piece.group,)
+        if isinstance(piece, Left) and piece.group in self._left:
+            self._left.discard(piece.group)
+            return ()
+        return self._queues_of([group for group in groups if group not in self._left])
+
+    def _queues_of(self, groups: list[str]) -> Collection[GroupQueue]:
+        assert self._owner is not None
+        queues: dict[GroupQueue, None] = {}
+        for group in groups:
+            if (queue := self._claims.get(group)) is not None:
+                queues[queue] = None
+            elif group in self._owner.joined or (group == self._owner.name and self.main.is_wanted):
+                queues[self.main] = None
+        return queues or ([self.main] if groups and self.main.is_wanted else ())
+
+    def _is_main_read(self) -> bool:
+        assert self._owner is not None
+        return self.main.is_wanted or any(group not in self._claims for group in self._owner.joined)

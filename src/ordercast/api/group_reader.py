@@ -1,0 +1,73 @@
+"""GroupReader: reads one group of a member, beside whoever reads the others.
+
+    async with me.group("orders") as orders:
+        async for event in orders: ...
+
+Entering joins the group, unless the member is in it already; leaving the block leaves the group that it has joined.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from types import TracebackType
+from typing import Protocol, Self
+
+from ordercast.api.group_inbox import GroupInbox, GroupQueue, Owner
+from ordercast.api.pieces import GroupEvents, GroupPieces
+from ordercast.groups.names import checked_group
+from ordercast.model.errors import Error, UsageError
+
+LEAVE_S = 5.0  # who has no connection does not wait for one in order to leave
+
+
+class Reader(Owner, Protocol):
+    """The member."""
+
+    inbox: GroupInbox
+
+    async def join(self, *groups: str) -> None: ...
+    async def leave(self, *groups: str) -> None: ...
+
+
+class GroupReader:
+    def __init__(self, member: Reader, group: str) -> None:
+        self.group = checked_group(group)
+        self.queue: GroupQueue = GroupQueue(member.inbox)
+        self._member = member
+        self._is_used = False
+        self._has_joined = False
+
+    async def __aenter__(self) -> Self:
+        if self._is_used:
+            raise UsageError("a group is read in one block: call group() again")
+        self._is_used = True
+        self._member.inbox.claim(self.group, self.queue, self._member)
+        if self.group not in self._member.joined:
+            self._has_joined = True
+            try:
+                await self._member.join(self.group)
+            except BaseException:
+                await self._end()
+                raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._end()
+
+    def __aiter__(self) -> GroupEvents:
+        return self.queue.events()
+
+    def batches(self) -> GroupPieces:
+        """The same with messages in batches. One reader at a time."""
+        return self.queue.pieces()
+
+    async def _end(self) -> None:
+        self._member.inbox.end(self.queue)
+        if self._has_joined and self.group in self._member.joined:
+            self._member.inbox.pass_over(self.group)
+            with suppress(Error, TimeoutError):  # a stream that has ended is left already
+                async with asyncio.timeout(LEAVE_S):
+                    await self._member.leave(self.group)

@@ -1,0 +1,174 @@
+"""Node: a member of the cluster inside any asyncio program, with named groups. See `api/member.py` for its methods.
+
+    async with ordercast.Node() as me:
+        await me.join("orders")
+        ...
+
+A node belongs to the event loop on which it was started; see `thread.py` for a node with a thread of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+from ordercast.api.group_inbox import GroupInbox
+from ordercast.api.member import Member
+from ordercast.api.pieces import batch_from, events_of, rest_of, size_of
+from ordercast.api.waiters import Waiters
+from ordercast.daemon.config.node import NodeConfig
+from ordercast.daemon.host import GroupHost, Parcel
+from ordercast.daemon.participant import NodeFailed
+from ordercast.groups.envelope import Head, decode_head
+from ordercast.groups.layer import Run, data_head, join_payload, leave_payload
+from ordercast.groups.names import checked_group
+from ordercast.model.configuration import View
+from ordercast.model.effects import Alarm
+from ordercast.model.errors import UsageError
+from ordercast.model.events import Batch
+from ordercast.model.ids import Position
+from ordercast.model.service import Service
+
+HEADS_MAX = 1000  # that are remembered
+DEFAULT_NAME = "app"
+
+
+class Node(Member):
+    def __init__(
+        self,
+        config: NodeConfig | None = None,
+        *,
+        name: str = DEFAULT_NAME,
+        on_configuration: Callable[[View], None] | None = None,
+        on_alarm: Callable[[Alarm], None] | None = None,
+    ) -> None:
+        """`name`: of this program among the clients of its node. `on_configuration` is told of every change in the
+        configuration of nodes, before the groups are; `on_alarm` of what a person should know, such as a network that
+        fails."""
+        super().__init__()
+        self.host = GroupHost(config, on_configuration, on_alarm)
+        size_max = self.host.config.inbox_size_max
+        self.inbox = self.host.reading = GroupInbox(events_of, rest_of, size_max, self.host.on_behind)
+        self._asked_name = name
+        self._number = 0
+        self._name = ""
+        self._heads: dict[bytes, Head] = {}
+        self._waiters = Waiters()
+        self._pending: set[asyncio.Future[None]] = set()  # of requests that were not accepted yet
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def start(self) -> None:
+        """Open everything and begin. What is in the way is told by a UsageError, and nothing is left open."""
+        await self.host.start()
+        try:
+            self._number, self._name = self.host.open_session(self, self._asked_name)
+        except UsageError:
+            await self.host.leave()
+            raise
+
+    async def close(self) -> None:
+        """Finish what was sent, tell the others, close. The others see a leave of the node, not a failure."""
+        if self.host.is_running:
+            self._tell_loss("the node was closed")
+        await self.host.leave()
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def groups(self) -> dict[str, int]:
+        self._check_usable()
+        return self.host.named.table.groups()
+
+    async def members(self, group: str) -> tuple[str, ...]:
+        self._check_usable()
+        return self.host.named.table.members_of(checked_group(group))
+
+    # Sending
+
+    def _check_usable(self) -> None:
+        self.host.check_running()
+
+    async def _ask(self, groups: tuple[str, ...], *, joins: bool) -> None:
+        payload = join_payload(self._name, groups) if joins else leave_payload(self._name, groups)
+        changes = self._waiters.changes(groups, joins=joins)
+        await self._request([payload], Service.AGREED, len(groups))
+        await asyncio.gather(*changes)
+
+    async def _send(
+        self, groups: tuple[str, ...], data: list[bytes], service: Service, *, confirm: bool, self_discard: bool
+    ) -> Position | None:
+        self._check_usable()
+        head = data_head(self._name, groups, self_discard=self_discard, confirm=confirm)
+        largest = max(map(len, data))
+        size_max = self.host.config.ring.message_size_max - len(head)
+        if largest > size_max:
+            raise UsageError(f"a message of {largest:,} bytes is too large, at most {size_max:,} go to these groups")
+        confirmation = self._waiters.confirmation(len(data)) if confirm else None
+        await self._request([head + one for one in data], service)
+        return None if confirmation is None else await confirmation
+
+    async def _request(self, payloads: list[bytes], service: Service, changes: int = 0) -> None:
+        accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.host.request(self._number, payloads, service, partial(_settle, accepted), changes)
+        if not accepted.done():
+            self._pending.add(accepted)
+            try:
+                await accepted
+            finally:
+                self._pending.discard(accepted)
+        await self.host.give_turn()
+
+    # What the host tells (see `host.Session`)
+
+    def on_parcel(self, parcel: Parcel) -> None:
+        content = parcel.content
+        piece = self._batch(content) if isinstance(content, Run) else content.news
+        self.inbox.put(piece, size_of(piece))
+        self._waiters.saw(piece, self._name)
+
+    def _batch(self, run: Run) -> Batch:
+        head = self._heads.get(run.head)
+        if head is None:
+            if len(self._heads) >= HEADS_MAX:
+                self._heads.clear()
+            head = self._heads[run.head] = decode_head(run.head)
+        return batch_from(run, head)
+
+    def on_confirmed(self, run: Run) -> None:
+        self._waiters.confirmed(len(run.payloads), run.ring, run.seq, run.each, run.first)
+
+    def on_ended(self, why: str) -> None:
+        self._tell_loss(why)
+        error = NodeFailed(why)
+        self._waiters.fail(error)
+        for accepted in self._pending:
+            if not accepted.done():
+                accepted.set_exception(error)
+
+    @property
+    def waiting_size(self) -> int:
+        return self.inbox.size
+
+    @property
+    def received_size(self) -> int:
+        return 0
+
+    def flush(self) -> None:
+        pass
+
+
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

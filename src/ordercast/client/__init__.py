@@ -1,1 +1,0 @@
-"""What an application uses to talk to a daemon."""

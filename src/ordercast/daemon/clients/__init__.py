@@ -1,0 +1,1 @@
+"""The clients of a daemon: one connection is one session."""

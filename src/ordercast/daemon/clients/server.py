@@ -1,0 +1,319 @@
+"""Clients of a daemon: listens on a unix socket and, where configured, on TCP; one connection is one session.
+
+What a client sends that is wrong closes its session with a sentence, and nothing else moves. A client that ends, or
+whose connection breaks, is gone from its groups at once. Nobody waits for a client, unless it has asked for that and
+makes progress: what it does not take waits within the bound of its policy (`session/outbound.py`), and all of them
+together within one budget (`session/budget.py`). Whatever is refused is counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import socket
+import stat
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ordercast.daemon.clients.connection import FAREWELL_S, Connection
+from ordercast.daemon.clients.memory import memory_size
+from ordercast.daemon.clients.strangers import Strangers
+from ordercast.daemon.config.node import ClientsConfig
+from ordercast.daemon.descriptors import STRANGERS_MAX
+from ordercast.daemon.host import GroupHost
+from ordercast.daemon.status.counters import ClientRefusal
+from ordercast.model.errors import UsageError
+from ordercast.session.addresses import TcpAddress, UnixAddress, is_trusted, socket_path, usual_folder
+from ordercast.session.budget import Budget
+from ordercast.session.quota import Quota
+from ordercast.session.reader import ROOM
+
+GREETING_S = 10.0  # in which a client must have said who it is
+CROWDED_GREETING_S = 2.0  # the same, once there are many who have not
+MEMORY_PART = 4  # clients may take a quarter of the memory, unless the configuration says otherwise
+LOOK_EVERY_S = 1.0  # at strangers
+LOOKS = 5  # of these, before clients that are known are looked at too
+BACKLOG = 1024  # connections that the kernel keeps until they are accepted
+WORK_MAX = 2000  # groups that clients may ask to join or leave in one turn of the event loop, or as much other work
+ACCEPTED_MAX = 64  # of these in one turn of the event loop: who greets at once is heard before the next come
+
+
+class ClientServer:
+    """Serves clients of a host while it is entered."""
+
+    def __init__(self, host: GroupHost, config: ClientsConfig, strangers_max: int | None = None) -> None:
+        self._host = host
+        self._config = config
+        self._servers: list[asyncio.Server] = []
+        self._path: Path | None = None
+        self._look: asyncio.TimerHandle | None = None
+        self._looked_at = 0.0
+        self._looks = 0
+        self.connections: set[Connection] = set()  # that are served
+        self.leaving: set[Connection] = set()  # that were told to go, and have not gone yet
+        self._are_gone = asyncio.Event()
+        self._strangers_max = STRANGERS_MAX if strangers_max is None else strangers_max
+        self.strangers: Strangers[Connection] = Strangers(self._strangers_max, GREETING_S, CROWDED_GREETING_S)
+        self.budget: Budget[Connection | int] = Budget(config.memory_max or memory_size() // MEMORY_PART)
+        self._is_relieving = False
+        self._is_ending = False
+        self._work = 0  # in this turn of the event loop
+        self._waiting: dict[Connection, None] = {}  # for the next turn
+        self._turn: asyncio.Handle | None = None
+        self.quota = Quota(config.groups_max, config.memberships_max)
+        self.room = bytearray(ROOM)  # where every connection reads, one after the other
+        self.addresses: list[UnixAddress | TcpAddress] = []
+        self.tasks: set[asyncio.Task[None]] = set()  # answers to operators that are being found
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._listen_unix()
+            if self._config.port is not None:
+                await self._listen_tcp(self._config.address, self._config.port)
+        except BaseException:
+            await self.close()
+            raise
+        self._host.serving = self
+        self._look_after()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        self._is_ending = True
+        for server in self._servers:
+            server.close()
+        if self._look is not None:
+            self._look.cancel()
+        for task in self.tasks:
+            task.cancel()
+        for connection in list(self.connections):
+            connection.close(f"the daemon {self._host.config.name} is being shut down")
+        await self._let_go()
+        if self._path is not None:
+            with suppress(OSError):
+                self._path.unlink()
+
+    async def _let_go(self) -> None:
+        """Of all connections: in order if they are quick."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FAREWELL_S):
+                await self._all_gone()
+        for connection in self.leaving:
+            connection.abort()
+        await self._all_gone()
+
+    async def _all_gone(self) -> None:
+        while self.connections or self.leaving:
+            self._are_gone.clear()
+            await self._are_gone.wait()
+
+    # What connections tell
+
+    def arrived(self, connection: Connection) -> None:
+        self.connections.add(connection)
+        self._come(connection)
+
+    def _come(self, stranger: Connection) -> None:
+        pushed_out = self.strangers.come(stranger, stranger.place, asyncio.get_running_loop().time())
+        if pushed_out is not None and not self._is_ending:  # at the end all go, each with its reason
+            pushed_out.push_out(
+                f"more than {self._strangers_max:,} connections have not said who they are, and this is the oldest of "
+                "the user or host that has the most of them: connect again, and greet at once"
+            )
+
+    def greeted(self, connection: Connection) -> None:
+        self.strangers.gone(connection)
+
+    def leaves(self, connection: Connection) -> None:
+        """It was told to go: a stranger again, until it has gone."""
+        self.connections.discard(connection)
+        self.leaving.add(connection)
+        self._come(connection)
+
+    def lost(self, connection: Connection) -> None:
+        self.connections.discard(connection)
+        self.leaving.discard(connection)
+        self.strangers.gone(connection)
+        self._waiting.pop(connection, None)
+        self.account(connection, 0)
+        if not self.connections and not self.leaving:
+            self._are_gone.set()
+
+    def may_work(self, connection: Connection) -> bool:
+        """Not when all together have asked for much in this turn of the event loop: the ring must have its turn."""
+        if self._work >= WORK_MAX:
+            self.go_on_soon(connection)
+        return self._work < WORK_MAX
+
+    def works(self, groups: int) -> None:
+        self._work += groups
+        self._have_turn()
+
+    def go_on_soon(self, connection: Connection) -> None:
+        self._waiting[connection] = None
+        self._have_turn()
+
+    def _have_turn(self) -> None:
+        if self._turn is None:
+            self._turn = asyncio.get_running_loop().call_soon(self._take_turn)
+
+    def _take_turn(self) -> None:
+        """Those who have not had a turn go first in the next one."""
+        self._turn, self._work = None, 0
+        waiting, self._waiting = list(self._waiting), {}
+        for place, connection in enumerate(waiting):
+            if self._work >= WORK_MAX:
+                self._waiting = dict.fromkeys(waiting[place:]) | self._waiting
+                return
+            connection.go_on()
+
+    def account(self, debtor: Connection | int, debt: int) -> None:
+        """So many bytes are kept for a client now, or of a session that has ended. The largest debtors go, until the
+        others are within the budget."""
+        self.budget.owe(debtor, debt)
+        while self.budget.is_exceeded and not self._is_relieving:
+            self._is_relieving = True
+            self._dismiss(*self.budget.largest())
+            self._is_relieving = False
+
+    def _dismiss(self, debtor: Connection | int, debt: int) -> None:
+        if isinstance(debtor, int):
+            self._host.drop_requests(debtor)
+            self.budget.owe(debtor, 0)
+        elif debtor.account() < debt:
+            pass  # it has taken some of it
+        elif debtor.is_closing:
+            debtor.abort()
+            self.budget.owe(debtor, 0)
+        else:
+            self._host.counters.clients.over_memory += 1
+            self._host.drop_requests(debtor.number)
+            debtor.disconnect(self.budget.reason(debt))
+
+    async def _listen_unix(self) -> None:
+        path = socket_path(self._host.config.name, self._config.folder)
+        loop = asyncio.get_running_loop()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o755 if os.geteuid() == 0 else 0o700)
+            if path.parent == usual_folder() and not is_trusted(path.parent):
+                raise UsageError(
+                    f"{path.parent} belongs to another user, or others may write there: remove it, or set folder in "
+                    "[clients]"
+                )
+            _remove_stale(path)
+            listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            old = os.umask(0o777 & ~self._config.mode)
+            try:
+                listener.bind(str(path))
+            except OSError:
+                listener.close()
+                raise
+            finally:
+                os.umask(old)
+            self._path = path
+            self._servers.append(await loop.create_unix_server(self._accept_local, sock=listener, backlog=ACCEPTED_MAX))
+            listener.listen(BACKLOG)
+        except OSError as error:
+            raise UsageError(
+                f"clients cannot be served at {path}: {error.strerror}; set folder in [clients] to one that this user "
+                "may write"
+            ) from error
+        self.addresses.append(UnixAddress(path))
+
+    async def _listen_tcp(self, address: str, port: int) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            listener = socket.create_server((address, port), family=family)
+            server = await loop.create_server(self._accept_remote, sock=listener, backlog=ACCEPTED_MAX)
+            listener.listen(BACKLOG)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                why = "the port is taken by another process: choose another port in [clients]"
+            else:
+                why = error.strerror or str(error)
+            raise UsageError(f"clients cannot be served at {address} port {port}: {why}") from error
+        self._servers.append(server)
+        self.addresses.append(TcpAddress(address, server.sockets[0].getsockname()[1]))
+
+    def _accept_local(self) -> Connection:
+        return Connection(self, self._host, is_remote=False)
+
+    def _accept_remote(self) -> Connection:
+        return Connection(self, self._host, is_remote=True)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._host.sessions) >= self._config.sessions_max
+
+    @property
+    def memory_size(self) -> int:
+        for connection in (*self.connections, *self.leaving):
+            connection.account()
+        return self.budget.size
+
+    @property
+    def memory_max(self) -> int:
+        return self.budget.size_max
+
+    @property
+    def memberships(self) -> int:
+        return self.quota.used
+
+    @property
+    def strangers_count(self) -> int:
+        return len(self.strangers)
+
+    @property
+    def queue_size_max(self) -> int | None:
+        return self._config.queue_size_max
+
+    @property
+    def hold_ns(self) -> int:
+        return self._config.hold_ns
+
+    def _look_after(self) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        pause = now - self._looked_at - LOOK_EVERY_S if self._looked_at else 0.0
+        if pause > LOOKS * LOOK_EVERY_S:  # this process did not run: nobody can have been heard
+            self.strangers.forgive(pause)
+            for connection in self.connections:
+                connection.forgive(pause)
+        self.look_at_strangers(now)
+        self._looks += 1
+        if self._looks % LOOKS == 0:
+            for connection in list(self.connections):
+                connection.look(now)
+        self._looked_at = now
+        self._look = loop.call_later(LOOK_EVERY_S, self._look_after)
+
+    def look_at_strangers(self, now: float) -> None:
+        patience_s = self.strangers.patience_s
+        for stranger in self.strangers.overdue(now):
+            if not stranger.is_closing:
+                why = f"a client of Ordercast says who it is first, within {patience_s:g} s"
+                stranger.refuse(ClientRefusal.GREETING, why)
+
+
+def _remove_stale(path: Path) -> None:
+    """A socket that a killed daemon left. One that somebody listens to is in use."""
+    try:
+        if not stat.S_ISSOCK(path.stat().st_mode):
+            raise UsageError(f"{path} is in the way, and not a socket: remove it, or set folder in [clients]")
+    except FileNotFoundError:
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+            return
+    raise UsageError(f"another daemon serves clients at {path}: end it, or set folder in [clients]")

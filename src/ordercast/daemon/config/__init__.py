@@ -1,0 +1,1 @@
+"""What a daemon is told: the configuration file, its keys and their rules."""

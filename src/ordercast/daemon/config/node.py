@@ -1,0 +1,187 @@
+"""What a live node needs to know, as plain values. `config_file.py` reads them from TOML.
+
+Nothing is needed on one machine: `local_config()` is a node on the loopback interface, which takes the first free node
+id when it opens its sockets. On one machine all nodes share the multicast address and each has ports of its own, which
+follow from its id, so that nobody needs a list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from ipaddress import ip_address
+from pathlib import Path
+
+from ordercast.groups.names import MEMBERSHIPS_MAX
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import SECOND, NodeId
+from ordercast.model.roster import Entry, Place, Roster
+from ordercast.networks.config import NetworksConfig
+from ordercast.order.ring.config import RingConfig
+from ordercast.session.outbound import HOLD_MAX_NS
+from ordercast.session.quota import ALL_MEMBERSHIPS_MAX
+
+LOOPBACK = "127.0.0.1"
+GROUP = "239.192.79.67"
+PORT = 4700  # data by multicast; a node's own ports are above it, see `local_peer`
+LOCAL_NODES_MAX = 48
+LOCAL_NODES_EXPECTED = 10  # where nobody says how many there will be
+MIB = 1 << 20
+
+
+class Transport(Enum):
+    MULTICAST = "multicast"
+    UNICAST = "unicast"  # a packet for everybody is sent to each
+
+
+class TraceLevel(Enum):
+    OFF = "off"
+    CONTROL = "control"  # views, state changes, alarms: a few rows a day
+    FULL = "full"  # every message too: what `ordercast check` needs for a verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Where a node receives."""
+
+    node: NodeId
+    name: str
+    address: str  # IPv4 or IPv6, as digits
+    token_port: int = PORT + 1
+    data_port: int = PORT  # used by the unicast transport alone
+    more: tuple[Place, ...] = ()  # and on the other networks, where there are several
+
+    @property
+    def entry(self) -> Entry:
+        """The same in a roster."""
+        return Entry(self.node, self.name, (Place(self.address, self.token_port, self.data_port), *self.more))
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkConfig:
+    transport: Transport = Transport.MULTICAST
+    group: str = GROUP  # multicast address
+    port: int = PORT  # multicast port
+    ttl: int = 1  # routers that a multicast packet may pass, plus one
+    mtu: int = 1500  # of the narrowest link: IP packets are never larger
+    segmentation: bool = True  # many packets per system call (UDP_SEGMENT, UDP_GRO) where the kernel can
+    buffer_size: int = 32 * MIB  # asked of the kernel, for each socket
+    name: str = ""  # for people, where there are several; empty: its number
+
+
+@dataclass(frozen=True, slots=True)
+class TraceConfig:
+    level: TraceLevel = TraceLevel.OFF
+    folder: Path = Path("traces")
+    file_size_max: int = 64 * MIB  # then a new file begins
+    files_max: int = 0  # the oldest are removed beyond this many; 0 keeps all
+
+
+@dataclass(frozen=True, slots=True)
+class StatusConfig:
+    address: str = LOOPBACK
+    port: int | None = None  # of /status and /metrics over HTTP; None: not served
+    hosts: tuple[str, ...] = ()  # names of this host that may be asked for, beside its addresses and localhost
+
+
+@dataclass(frozen=True, slots=True)
+class ClientsConfig:
+    """Where a daemon serves clients."""
+
+    folder: Path | None = None  # of its unix socket NAME.sock; None: the usual place, see `session/addresses.py`
+    mode: int = 0o600  # permissions of the unix socket: who may connect
+    address: str = LOOPBACK
+    port: int | None = None  # over TCP; None: not served
+    sessions_max: int = 10_000
+    queue_size_max: int | None = None  # that may wait for one client; None: as its policy says (`session/outbound.py`)
+    memory_max: int | None = None  # bytes kept for all clients together; None: a quarter of the machine's memory
+    groups_max: int = MEMBERSHIPS_MAX  # that one client may be in
+    memberships_max: int = ALL_MEMBERSHIPS_MAX  # of all clients together
+    hold_ns: int = HOLD_MAX_NS  # in which a client for which all wait must have read half of what waits for it
+
+
+@dataclass(frozen=True, slots=True)
+class NodeConfig:
+    name: str = ""  # empty: n1, n2, …
+    node: NodeId | None = None  # None: the first that is free on this machine
+    peers: tuple[Peer, ...] = ()  # everybody, this node too; empty: all on this machine
+    ring: RingConfig = field(default_factory=RingConfig)
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    more_networks: tuple[NetworkConfig, ...] = ()  # redundant ones beside it
+    redundancy: NetworksConfig = field(default_factory=NetworksConfig)  # how several are used; their count is not read
+    trace: TraceConfig = field(default_factory=TraceConfig)
+    status: StatusConfig = field(default_factory=StatusConfig)
+    clients: ClientsConfig = field(default_factory=ClientsConfig)  # for `ordercast daemon`
+    inbox_size_max: int = 32 * MIB  # delivered and not taken by the application: beyond it, senders wait
+    stall_ns: int = 30 * SECOND  # an application that takes nothing for so long while all wait is given up
+    state_folder: Path | None = None  # stable storage; None: nothing is kept, and every start is a new process
+    nodes_version: int = 1  # of the list of peers
+    source: Path | None = None  # the file that says all this; read again by a reload
+
+    @property
+    def is_local(self) -> bool:
+        return not self.peers
+
+    def me(self) -> Peer:
+        assert self.node is not None
+        return self.peer(self.node)
+
+    def peer(self, node: NodeId) -> Peer:
+        """Where a node receives; on one machine it follows from its id."""
+        if self.is_local:
+            return local_peer(node, self.network.port)
+        for peer in self.peers:
+            if peer.node == node:
+                return peer
+        raise UsageError(f"node {node} is not in the configuration")
+
+    @property
+    def roster(self) -> Roster:
+        """Everybody; on one machine all nodes that it can have."""
+        everybody = self.peers or tuple(local_peer(NodeId(n), self.network.port) for n in range(1, LOCAL_NODES_MAX + 1))
+        entries = tuple(sorted(peer.entry for peer in everybody))
+        return Roster(self.nodes_version if self.peers else 0, entries)
+
+    @property
+    def networks(self) -> tuple[NetworkConfig, ...]:
+        return self.network, *self.more_networks
+
+    @property
+    def layer(self) -> NetworksConfig:
+        """How several networks are used, with their number and names."""
+        names = tuple(network.name or f"network {number}" for number, network in enumerate(self.networks))
+        return replace(self.redundancy, count=len(names), names=names)
+
+    @property
+    def nodes_expected(self) -> int:
+        """How many nodes the timers must suit."""
+        return len(self.peers) or LOCAL_NODES_EXPECTED
+
+    def on(self, number: int) -> NodeConfig:
+        """The same as if this network were the only one."""
+        if number == 0:
+            return self
+        peers = tuple(replace(peer, **peer.more[number - 1]._asdict()) for peer in self.peers)
+        return replace(self, network=self.networks[number], peers=peers)
+
+    def others(self) -> tuple[Peer, ...]:
+        """Whom a packet for everybody is sent to, by unicast."""
+        everybody = self.peers or tuple(local_peer(NodeId(n), self.network.port) for n in range(1, LOCAL_NODES_MAX + 1))
+        return tuple(peer for peer in everybody if peer.node != self.node)
+
+    def with_packet_size(self) -> NodeConfig:
+        """Packets as large as every network allows: the MTU less the headers of IP and UDP."""
+        size = min(self.on(number)._packet_size() for number in range(len(self.networks)))
+        return replace(self, ring=replace(self.ring, packet_size_max=size))
+
+    def _packet_size(self) -> int:
+        version = ip_address(self.peers[0].address if self.peers else LOOPBACK).version
+        return self.network.mtu - (28 if version == 4 else 48)
+
+
+def peer_from(entry: Entry) -> Peer:
+    return Peer(entry.node, entry.name, *entry.places[0], entry.places[1:])
+
+
+def local_peer(node: NodeId, port: int = PORT) -> Peer:
+    return Peer(node, f"n{node}", LOOPBACK, port + 2 * node, port + 2 * node + 1)

@@ -1,0 +1,221 @@
+"""What a node would do with its configuration, worked out before it starts: where it listens, how long it waits, what
+it needs of the kernel. `ordercast config check` shows it; the daemon logs a part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+from ordercast.daemon.config.file import buffer_needed, is_own_address
+from ordercast.daemon.config.node import LOCAL_NODES_MAX, NodeConfig, TraceLevel, Transport
+from ordercast.daemon.descriptors import limit_possible, room_from, room_remark
+from ordercast.model.quantities import duration_text, size_text
+from ordercast.session.addresses import socket_path
+from ordercast.trace.private_files import remark_on_folder
+
+RMEM_MAX = Path("/proc/sys/net/core/rmem_max")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    name: str
+    cluster: str
+    node: int | None
+    transport: str
+    tokens_at: str  # address and port, for people
+    data_at: str
+    networks: tuple[str, ...]  # where it listens on each, if there are several
+    replication: str  # how they are used
+    status_at: str | None
+    clients_at: tuple[str, ...]  # for `ordercast daemon`
+    is_loopback_only: bool  # no other host can be a member
+    peers: tuple[str, ...]  # names
+    token_loss_ns: int
+    detection_ns: int  # from a crash to a view without the crashed member, more or less
+    packet_size_max: int
+    window: int
+    visit_max: int
+    buffer_needed: int  # bytes that a rotation may bring
+    buffer_asked: int
+    buffer_limit: int | None  # what this kernel grants to an ordinary user; None: not known
+    sysctl: str | None  # the command that would let the kernel grant all that is asked
+    state_folder: str | None
+    trace: str
+    remarks: tuple[str, ...]  # what the operator should know, one sentence each
+    buffer_remark: str | None  # the same of the buffers, as far as it can be known before they are asked for
+
+    def document(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def plan_of(config: NodeConfig, limit_file: Path = RMEM_MAX, open_files: int | None = None) -> Plan:
+    ring, network = config.ring, config.network
+    address, tokens_at, data_at = _addresses(config)
+    limit = _limit(limit_file)
+    sysctl = None
+    if limit is not None and limit < network.buffer_size:
+        sysctl = f"sysctl -w net.core.rmem_max={network.buffer_size}"
+    status, sessions_max = config.status, config.clients.sessions_max
+    files_limit = limit_possible() if open_files is None else open_files
+    remarks = [*_remarks(config, address), room_remark(room_from(files_limit, sessions_max), sessions_max)]
+    trace = "off" if config.trace.level is TraceLevel.OFF else f"{config.trace.level.value}, in {config.trace.folder}"
+    return Plan(
+        name=config.name,
+        cluster=ring.cluster,
+        node=config.node,
+        transport=network.transport.value,
+        tokens_at=tokens_at,
+        data_at=data_at,
+        networks=tuple(_networks(config)),
+        replication=config.layer.replication.value,
+        status_at=None if status.port is None else host_and_port(status.address, status.port),
+        clients_at=tuple(_clients_at(config)),
+        is_loopback_only=ip_address(address).is_loopback,
+        peers=tuple(peer.name for peer in config.peers),
+        token_loss_ns=ring.token_loss_ns,
+        detection_ns=ring.token_loss_ns + ring.consensus_ns,
+        packet_size_max=ring.packet_size_max,
+        window=ring.window,
+        visit_max=ring.visit_max,
+        buffer_needed=buffer_needed(config),
+        buffer_asked=network.buffer_size,
+        buffer_limit=limit,
+        sysctl=sysctl,
+        state_folder=None if config.state_folder is None else str(config.state_folder),
+        trace=trace,
+        remarks=tuple(remark for remark in remarks if remark),
+        buffer_remark=_buffer_remark(config, limit),
+    )
+
+
+def _addresses(config: NodeConfig) -> tuple[str, str, str]:
+    """The node's own address, where it takes tokens, where it takes data."""
+    network = config.network
+    if config.node is None:  # the first free id of this machine decides
+        base = network.port
+        last = base + 2 * LOCAL_NODES_MAX
+        tokens_at = f"127.0.0.1, the first free even port of {base + 2}..{last}"
+        data_at = "127.0.0.1, the port after it"
+        address = "127.0.0.1"
+    else:
+        me = config.me()
+        address, tokens_at, data_at = (
+            me.address,
+            f"{me.address} port {me.token_port}",
+            f"{me.address} port {me.data_port}",
+        )
+    if network.transport is Transport.MULTICAST:
+        data_at = f"group {network.group} port {network.port}, on the interface of {address}"
+    return address, tokens_at, data_at
+
+
+def _networks(config: NodeConfig) -> Iterator[str]:
+    for number, network in enumerate(config.networks if config.more_networks else ()):
+        _, tokens_at, data_at = _addresses(config.on(number))
+        yield f"{network.name or number}: tokens {tokens_at}, data {data_at} ({network.transport.value})"
+
+
+def _clients_at(config: NodeConfig) -> Iterator[str]:
+    clients = config.clients
+    yield str(socket_path(config.name or "NAME", clients.folder))
+    if clients.port is not None:
+        yield host_and_port(clients.address, clients.port)
+
+
+def _remarks(config: NodeConfig, address: str) -> list[str]:
+    remarks = []
+    others = [peer for peer in config.peers if peer.node != config.node]
+    if ip_address(address).is_loopback:
+        remarks.append(f"binds to loopback only ({address}): no other host can be a member")
+        remarks += [
+            f"{peer.name} at {peer.address} cannot reach this node" for peer in others if not _is_loopback(peer.address)
+        ]
+    if not is_own_address(address):
+        remarks.append(f"{address} is not an address of this host: the node can only start where it is")
+    if len(config.peers) == 1:
+        remarks.append("there is no other node: a ring of one")
+    if len(config.peers) > config.ring.members_max:
+        remarks.append(
+            f"{len(config.peers)} nodes, but members_max is {config.ring.members_max}: not all will be together"
+        )
+    if config.state_folder is None and config.peers:
+        remarks.append("no state folder: every start is a new process, which is sound, but nothing is kept")
+    if config.status.port is not None and not _is_loopback(config.status.address):
+        remarks.append(
+            f"status is served on {config.status.address} without a password: anybody who reaches it may read it"
+        )
+    if config.clients.mode & 0o007:
+        remarks.append(
+            f"the socket for clients has mode {config.clients.mode:04o}: every user of this machine may send and read; "
+            'with mode = "0660" those of its group may'
+        )
+    if config.trace.level is not TraceLevel.OFF and (remark := remark_on_folder(config.trace.folder)) is not None:
+        remarks.append(remark)
+    if config.clients.port is not None and not _is_loopback(config.clients.address):
+        remarks.append(
+            f"clients are served on {config.clients.address} without a password and in clear text: anybody who reaches "
+            "it may send and read"
+        )
+    return remarks
+
+
+def _buffer_remark(config: NodeConfig, limit: int | None) -> str | None:
+    asked = config.network.buffer_size
+    if limit is None or limit >= asked:
+        return None
+    enough = (
+        "enough for a rotation" if limit >= buffer_needed(config) else "too little for a rotation: packets get lost"
+    )
+    return f"the kernel grants an ordinary user {size_text(limit)} of the {size_text(asked)} asked for, {enough}"
+
+
+def _is_loopback(address: str) -> bool:
+    return ip_address(address).is_loopback
+
+
+def _limit(file: Path) -> int | None:
+    try:
+        return int(file.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+
+
+def host_and_port(address: str, port: int) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def plan_lines(plan: Plan) -> list[tuple[str, str]]:
+    """Title and text, for people."""
+    node = "the first free on this machine" if plan.node is None else f"{plan.node}"
+    detection = (
+        f"a crash is noticed after {duration_text(plan.token_loss_ns)} of silence; "
+        f"a view without the member follows after about {duration_text(plan.detection_ns)}"
+    )
+    lines = [
+        ("node", f"{plan.name or 'n1, n2, …'}, id {node}, of cluster {plan.cluster}"),
+        ("members", ", ".join(plan.peers) if plan.peers else "whoever runs on this machine"),
+        ("tokens", plan.tokens_at),
+        ("data", f"{plan.data_at} ({plan.transport}), packets of up to {plan.packet_size_max} bytes"),
+        *(("network", f"{text}") for text in plan.networks),
+        *([("replication", f"{plan.replication}, on {len(plan.networks)} networks")] if plan.networks else []),
+        ("status", "not served" if plan.status_at is None else f"http://{plan.status_at}/status, /metrics"),
+        ("clients", " and ".join(plan.clients_at)),
+        ("failure detection", detection),
+        ("flow control", f"{plan.window} packets of all in a rotation, {plan.visit_max} of each"),
+        ("socket buffers", _buffer_text(plan)),
+        ("state", plan.state_folder or "nothing is kept"),
+        ("trace", plan.trace),
+    ]
+    lines += [("note", remark) for remark in (*plan.remarks, plan.buffer_remark) if remark]
+    if plan.sysctl is not None:
+        lines.append(("fix", plan.sysctl))
+    return lines
+
+
+def _buffer_text(plan: Plan) -> str:
+    limit = "" if plan.buffer_limit is None else f", net.core.rmem_max is {size_text(plan.buffer_limit)}"
+    return f"{size_text(plan.buffer_needed)} needed for a rotation, {size_text(plan.buffer_asked)} asked for{limit}"

@@ -1,0 +1,1 @@
+"""The sockets of a daemon, by network and lane."""

@@ -1,0 +1,107 @@
+"""Reading a lane: what one look at a socket brings, as packets for the engine."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import struct
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from ordercast.daemon.status.counters import SocketCounters
+from ordercast.model.inputs import Lane, Packet
+from ordercast.wire.header import HEADER_SIZE, LENGTH_AT
+
+# Linux, <asm-generic/socket.h> and <linux/sock_diag.h>: Python does not name them in all versions.
+SO_MEMINFO = 55
+SK_MEMINFO_DROPS = 8
+SK_MEMINFO_COUNT = 9
+
+READ_SIZE = 1 << 16
+READS_MAX = 32  # of a lane, before the engine sees what they brought
+
+
+@dataclass(slots=True)
+class LaneSocket:
+    """One lane's socket for receiving."""
+
+    lane: Lane
+    socket: socket.socket
+    where: str  # for people
+    network: int = 0  # which of several
+    is_drained: bool = True  # the last look found its end
+    counters: SocketCounters = field(default_factory=SocketCounters)
+    _scratch: memoryview = field(default_factory=lambda: memoryview(bytearray(READ_SIZE)))
+    drops_echoes: bool = False  # the kernel drops what comes back of our own, and counts each send as a drop
+    _buffers: dict[int, int] = field(default_factory=dict)  # sizes that were granted, by option
+
+    def read_one(self) -> list[Packet]:
+        """A packet that is likely to be alone; without room for many being made."""
+        self.is_drained = False
+        try:
+            size = self.socket.recv_into(self._scratch)
+        except OSError as error:
+            self._note_failure(error)
+            return []
+        return self._packets_from([bytes(self._scratch[:size])])
+
+    def _note_failure(self, error: OSError) -> None:
+        self.is_drained = True
+        if error.errno not in (errno.EAGAIN, errno.ECONNREFUSED):
+            self.counters.receive_failures += 1
+
+    def drain(self, reads_max: int = READS_MAX) -> list[Packet]:
+        """What has arrived, up to a bound. `is_drained` tells whether the end was seen."""
+        reads: list[bytes] = []
+        receive = self.socket.recv
+        self.is_drained = False
+        for _ in range(reads_max):
+            try:
+                reads.append(receive(READ_SIZE))
+            except OSError as error:
+                self._note_failure(error)
+                break
+        return self._packets_from(reads) if reads else []
+
+    def _packets_from(self, reads: list[bytes]) -> list[Packet]:
+        """Single datagrams of one size are put together, as the kernel would have done with UDP_GRO: a reader of long
+        runs is a fast reader."""
+        packets: list[Packet] = []
+        counters = self.counters
+        counters.reads += len(reads)
+        for (size, stated), group in groupby(reads, lambda data: (len(data), data[LENGTH_AT : LENGTH_AT + 2])):
+            alike = list(group)
+            length = int.from_bytes(stated, "big")
+            counters.bytes_received += size * len(alike)
+            if HEADER_SIZE <= length < size:  # several packets in one read
+                packets += [Packet(data, length, self.lane, network=self.network) for data in alike]
+                counters.packets_received += len(alike) * -(-size // length)
+            else:
+                data = alike[0] if len(alike) == 1 else b"".join(alike)
+                packets.append(Packet(data, size or 1, self.lane, network=self.network))
+                counters.packets_received += len(alike)
+        return packets
+
+    @property
+    def receive_buffer_size(self) -> int:
+        return self._granted(socket.SO_RCVBUF)
+
+    @property
+    def send_buffer_size(self) -> int:
+        return self._granted(socket.SO_SNDBUF)
+
+    def _granted(self, option: int) -> int:
+        """By the kernel; of a socket that is closed, for its node has left, what it was when last asked for."""
+        with suppress(OSError):
+            self._buffers[option] = self.socket.getsockopt(socket.SOL_SOCKET, option) // 2
+        return self._buffers.get(option, 0)
+
+    def kernel_drops(self) -> int:
+        """Packets that came and found the receive buffer full."""
+        try:
+            memory = self.socket.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, 4 * SK_MEMINFO_COUNT)
+        except OSError:
+            return 0
+        drops = int(struct.unpack(f"={SK_MEMINFO_COUNT}I", memory)[SK_MEMINFO_DROPS])
+        return max(0, drops - self.counters.sends) if self.drops_echoes else drops

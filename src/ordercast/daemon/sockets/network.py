@@ -1,0 +1,198 @@
+"""The sockets of a node: one lane for tokens, one for data, read and written in batches.
+
+Data goes out by multicast, or to each peer in turn; tokens go to one peer. Where the kernel can (UDP_SEGMENT, UDP_GRO)
+one system call carries as many packets as fit in 64 KiB: packets of one size are cut apart again by the kernel or the
+network card, and a receiver gets them joined. That needs no side channel, since every packet's header says its length.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+import struct
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ordercast.daemon.config.node import LOCAL_NODES_MAX, NodeConfig, Peer, Transport, local_peer, peer_from
+from ordercast.daemon.sockets.lanes import LaneSocket
+from ordercast.daemon.sockets.sends import SEGMENTS_MAX, segmented, singles
+from ordercast.daemon.sockets.udp import (
+    Address,
+    PortInUse,
+    address_of,
+    ask_for_buffers,
+    drop_echoes,
+    is_here,
+    join_group,
+    open_udp,
+    route_multicast,
+)
+from ordercast.model.effects import Burst
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import NodeId
+from ordercast.model.inputs import Lane
+
+# Linux, <linux/udp.h>: Python does not name them in all versions.
+UDP_SEGMENT = 103
+UDP_GRO = 104
+
+KERNEL_OVERHEAD = 832  # bytes that the kernel spends on a received packet beside its own, more or less
+SEND_PATIENCE_US = 20_000  # how long a send may wait for the network card, which is what paces a fast sender
+
+_SEGMENT_SIZE = struct.Struct("=H")
+
+
+class Sockets:
+    """Everything that a node sends and receives on one network."""
+
+    def __init__(self, config: NodeConfig, number: int = 0) -> None:
+        """Opens them; UsageError says what is in the way. A node without an id gets the first that is free."""
+        self.number = number
+        self.transport = config.network.transport
+        self._opened: list[socket.socket] = []
+        try:
+            self.config, token = _claim(config, self._opened)
+            me = self.config.me()
+            self.token = LaneSocket(Lane.TOKEN, token, f"{me.address} port {me.token_port}", number)
+            self.data = self._open_data(me)
+            self._sender = self._open_sender(me)
+            self._token_addresses: dict[NodeId, Address] = {}
+            self._targets: list[Address | None] = []
+            for opened in self._opened:
+                ask_for_buffers(opened, config.network.buffer_size)
+            self.segmentation = config.network.segmentation and self._find_segmentation()
+        except BaseException:
+            self.close()
+            raise
+        self.reach([peer_from(entry) for entry in self.config.roster.entries])
+
+    def packets_held(self, packet_size: int) -> int:
+        """How many packets the receive buffer holds for sure: the kernel counts the memory that it spends on each."""
+        return self.data.receive_buffer_size // (packet_size + KERNEL_OVERHEAD)
+
+    def close(self) -> None:
+        for opened in self._opened:
+            opened.close()
+
+    # Sending
+
+    def broadcast(self, bursts: Sequence[Burst]) -> None:
+        """To everybody else, in order."""
+        counters = self.data.counters
+        for pieces, size in segmented(bursts, SEGMENTS_MAX) if self.segmentation else singles(bursts):
+            for target in self._targets:
+                self._send(pieces, size, target)
+            counters.sends += 1
+        for data, size in bursts:
+            counters.bytes_sent += len(data)
+            counters.packets_sent += -(-len(data) // size)
+
+    def send_to(self, node: NodeId, packet: bytes) -> None:
+        """To one node. Whatever is in the way is counted: the token is sent again, and a peer that cannot be reached
+        has failed."""
+        counters = self.token.counters
+        address = self._token_addresses.get(node)
+        try:
+            if address is None:
+                raise OSError(errno.EHOSTUNREACH, f"node {node} is not on the node list")
+            self.token.socket.sendto(packet, address)
+            counters.packets_sent += 1
+            counters.bytes_sent += len(packet)
+            counters.sends += 1
+        except (OSError, OverflowError, ValueError):
+            counters.send_failures += 1
+
+    def reach(self, peers: Sequence[Peer]) -> None:
+        """These are the nodes now, this one among them."""
+        self.config = replace(self.config, peers=() if self.config.is_local else tuple(peers))
+        self._token_addresses = {peer.node: address_of(peer.address, peer.token_port) for peer in peers}
+        self._targets = self._broadcast_targets()
+        if self.transport is Transport.MULTICAST and not self._is_looping:
+            self._loop_back(self._sender, self.config.me())
+
+    def _send(self, pieces: Sequence[bytes | memoryview], size: int, target: Address | None) -> None:
+        """Packets of one size in one call; the kernel cuts them apart."""
+        is_single = len(pieces) == 1 and len(pieces[0]) <= size
+        ancillary = () if is_single else ((socket.SOL_UDP, UDP_SEGMENT, _SEGMENT_SIZE.pack(size)),)
+        try:
+            if target is not None:
+                self._sender.sendmsg(pieces, ancillary, 0, target)
+            elif is_single:
+                self._sender.send(pieces[0])
+            else:
+                self._sender.sendmsg(pieces, ancillary)
+        except OSError as error:
+            if ancillary and error.errno in (errno.EIO, errno.EINVAL, errno.EMSGSIZE):
+                self.segmentation = False  # the network card cannot, whatever the kernel said
+                for single, length in singles([(bytes(piece), size) for piece in pieces]):
+                    self._send(single, length, target)
+            else:
+                self.data.counters.send_failures += 1
+
+    # Opening
+
+    def _open_data(self, me: Peer) -> LaneSocket:
+        network = self.config.network
+        if self.transport is Transport.UNICAST:
+            opened = open_udp(me.address, me.data_port, self._opened, "data")
+            where = f"{me.address} port {me.data_port}"
+        else:
+            opened = open_udp(network.group, network.port, self._opened, "data", interface=me.address, shared=True)
+            join_group(opened, network.group, me.address)
+            where = f"{network.group} port {network.port} on {me.address}"
+        return LaneSocket(Lane.DATA, opened, where, self.number)
+
+    def _open_sender(self, me: Peer) -> socket.socket:
+        opened = open_udp(me.address, 0, self._opened, "sending")
+        opened.setblocking(True)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", 0, SEND_PATIENCE_US))
+        if self.transport is Transport.MULTICAST:
+            self._is_looping = False
+            self._loop_back(opened, me)
+            try:
+                opened.connect(address_of(self.config.network.group, self.config.network.port, me.address))
+            except OSError as error:
+                raise UsageError(
+                    f"no route for multicast from {me.address} to {self.config.network.group}: {error.strerror}; "
+                    "add one (ip route add 224.0.0.0/4 dev …) or set transport to unicast"
+                ) from error
+        return opened
+
+    def _loop_back(self, sender: socket.socket, me: Peer) -> None:
+        """Multicast comes back to this machine if other nodes run here, and to them alone."""
+        self._is_looping = self._has_neighbours(me)
+        route_multicast(sender, me.address, self.config.network.ttl, loop=self._is_looping)
+        if self._is_looping:
+            self.data.drops_echoes = drop_echoes(self.data.socket, sender)
+
+    def _broadcast_targets(self) -> list[Address | None]:
+        if self.transport is Transport.MULTICAST:
+            return [None]
+        return [address_of(peer.address, peer.data_port) for peer in self.config.others()]
+
+    def _has_neighbours(self, me: Peer) -> bool:
+        """Other nodes run on this machine, and hear our multicast only if it is looped back."""
+        return self.config.is_local or any(is_here(peer.address) for peer in self.config.others())
+
+    def _find_segmentation(self) -> bool:
+        try:
+            self._sender.setsockopt(socket.SOL_UDP, UDP_SEGMENT, 0)
+            self.data.socket.setsockopt(socket.SOL_UDP, UDP_GRO, 1)
+        except OSError:
+            return False
+        return True
+
+
+def _claim(config: NodeConfig, opened: list[socket.socket]) -> tuple[NodeConfig, socket.socket]:
+    """The socket for tokens. On one machine its port stands for the node id, and who has the port has the id."""
+    if config.node is not None:
+        me = config.me()
+        return replace(config, name=config.name or me.name), open_udp(me.address, me.token_port, opened, "tokens")
+    for number in range(1, LOCAL_NODES_MAX + 1):
+        peer = local_peer(NodeId(number), config.network.port)
+        try:
+            claimed = open_udp(peer.address, peer.token_port, opened, "tokens")
+        except PortInUse:
+            continue
+        return replace(config, node=peer.node, name=config.name or peer.name), claimed
+    raise UsageError(f"{LOCAL_NODES_MAX} nodes run on this machine already; describe larger clusters in a file")

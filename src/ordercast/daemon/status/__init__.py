@@ -1,0 +1,1 @@
+"""What a daemon tells: status, metrics, alarms, advice."""

@@ -1,0 +1,145 @@
+"""What a person should look at, worked out from a status: one sentence per matter, with what to do. Pure.
+
+A healthy node says nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ordercast.daemon.status.counters import ClientRefusal
+from ordercast.daemon.status.parts import ClientsStatus, Refusal, Status
+from ordercast.model.ids import MILLISECOND, SECOND
+from ordercast.model.quantities import size_text
+
+LAG_NS = 100 * MILLISECOND
+SILENCE_NS = 10 * SECOND
+FREE_MIN = 0.01  # of a file system
+ADVICE_ON_REFUSALS = {
+    Refusal.OTHER_CLUSTER: "give each cluster a multicast group and port of its own",
+    Refusal.OTHER_VERSION: "some node runs another version of Ordercast",
+    Refusal.STRANGER: "some other program sends to these ports",
+    Refusal.UNLISTED: "bring the node list up to date, here or there (`ordercast cluster list`)",
+    Refusal.MALFORMED: "packets are damaged or forged",
+}
+
+
+ADVICE_ON_CLIENTS = {
+    ClientRefusal.WRONG: "some program there speaks another protocol, or another version of it",
+    ClientRefusal.NAME: "each client of a daemon needs a name of its own",
+    ClientRefusal.FULL: "raise sessions_max in [clients]",
+    ClientRefusal.STRANGERS: "some program connects again and again and says nothing: see `ss -xp` and `ss -tp`",
+    ClientRefusal.GREETING: "some program connects and says nothing: see `ss -xp` and `ss -tp`",
+    ClientRefusal.GROUPS: "raise groups_max or memberships_max in [clients]",
+}
+STICKY = (ClientRefusal.FULL, ClientRefusal.STRANGERS, ClientRefusal.GROUPS)  # a bound that was reached
+HOLD_NS = 2 * SECOND
+MEMORY_PART = 0.75
+
+
+def advised(status: Status) -> Status:
+    return replace(status, warnings=tuple(_warnings(status)))
+
+
+def _warnings(status: Status) -> Iterator[str]:
+    yield from _membership(status)
+    yield from _sockets(status)
+    for network in status.networks:
+        if network.state != "good":
+            yield f"{network.name} is {network.state}: see the alarms, and `ordercast networks explain`"
+    yield from _refusals(status)
+    yield from _clients(status.clients)
+    yield from _time(status)
+    yield from _storage(status)
+    if status.trace.error:
+        yield f"the trace is not written: {status.trace.error}"
+
+
+def _membership(status: Status) -> Iterator[str]:
+    ring = status.ring
+    if ring.state != "Operational":
+        yield f"no ring yet, the state is {ring.state}: messages wait"
+    if status.flow.stalled:
+        yield status.flow.stalled
+    if ring.missing:
+        yield f"not in the ring: {', '.join(ring.missing)}"
+    if status.nodes is not None:
+        yield from status.nodes.differences
+        if status.nodes.is_removed:
+            yield "this node was removed from the cluster: stop it, or add it again (`ordercast cluster add`)"
+
+
+def _sockets(status: Status) -> Iterator[str]:
+    asked = status.sockets.buffer_asked
+    granted = min((lane.receive_buffer_size for lane in status.sockets.lanes), default=asked)
+    if granted < asked:
+        yield (
+            f"the kernel granted a receive buffer of {size_text(granted)} instead of {size_text(asked)}: "
+            f"sysctl -w net.core.rmem_max={asked}"
+        )
+    for lane in status.sockets.lanes:
+        if lane.kernel_drops:
+            drops = counted(lane.kernel_drops, "packet")
+            yield f"{drops} found the {lane.name} buffer full: give it a larger one, or the host less to do"
+        if lane.counters.send_failures:
+            failures = counted(lane.counters.send_failures, "send")
+            yield f"the kernel refused {failures} on the {lane.name} lane: see `ip route`"
+
+
+def _refusals(status: Status) -> Iterator[str]:
+    for kind, hint in ADVICE_ON_REFUSALS.items():
+        if count := status.refused.get(kind.value):
+            yield f"{counted(count, 'packet')} refused ({kind.value}): {hint}"
+
+
+def _storage(status: Status) -> Iterator[str]:
+    storage = status.storage
+    if storage.error is not None:
+        yield f"the state folder {storage.folder} cannot be written: {storage.error}; see to the disk"
+    if not storage.is_used:
+        yield (
+            "this node goes on without stable storage: if it restarts before the disk works again, its views may be "
+            "numbered lower than before"
+        )
+    if storage.free is not None and storage.free < FREE_MIN:
+        yield f"the file system of the state folder {storage.folder} has {storage.free:.1%} free: make room"
+
+
+def _clients(clients: ClientsStatus) -> Iterator[str]:
+    for hold in clients.holding:
+        if hold.for_ns > HOLD_NS:
+            yield (
+                f"everybody has waited for the client {hold.client} for {hold.for_ns / SECOND:.0f} s: it has "
+                f"{size_text(hold.waiting_size)} to read (policy hold)"
+            )
+    if clients.memory_size > MEMORY_PART * clients.memory_max:
+        yield (
+            f"clients take {size_text(clients.memory_size)} of {size_text(clients.memory_max)} of memory: beyond that, "
+            "whoever takes the most is disconnected"
+        )
+    if clients.over_memory:
+        gone = counted(clients.over_memory, "client")
+        yield f"{gone} disconnected for taking too much memory: raise memory_max in [clients], or read faster"
+    for kind in STICKY:
+        if count := clients.refusals.get(kind.value):
+            yield f"{counted(count, 'client')} refused ({kind.value}): {ADVICE_ON_CLIENTS[kind]}"
+
+
+def _time(status: Status) -> Iterator[str]:
+    pauses = status.pauses
+    if pauses.count:
+        when = f", the last time at {pauses.last_at:%H:%M:%S} UTC" if pauses.last_at else ""
+        yield (
+            f"this process did not run for up to {pauses.longest_ns / MILLISECOND:.0f} ms "
+            f"({counted(pauses.count, 'time')}{when}): a busy host, a suspended machine, or a blocked event loop"
+        )
+    elif pauses.loop_lag_ns > LAG_NS:
+        yield f"the event loop was {pauses.loop_lag_ns / MILLISECOND:.0f} ms late: something else keeps it busy"
+    silence = status.token.last_visit_ns
+    if silence is not None and silence > SILENCE_NS and len(status.ring.members) > 1:
+        yield f"no token for {silence / SECOND:.0f} s"
+
+
+def counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

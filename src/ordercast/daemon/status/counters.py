@@ -1,0 +1,74 @@
+"""What a live node counts, as plain numbers that rise. `status.py` makes a picture of them."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ordercast.daemon.status.alarms import Alarms
+from ordercast.model.configuration import View
+from ordercast.model.ids import Instant, RingId
+
+VIEWS_KEPT = 32
+
+
+@dataclass(slots=True)
+class SocketCounters:
+    """One lane. The kernel's own drops are read from the socket when somebody asks."""
+
+    packets_received: int = 0
+    bytes_received: int = 0
+    reads: int = 0  # one read brings many packets with GRO
+    packets_sent: int = 0
+    bytes_sent: int = 0
+    sends: int = 0  # one send takes many packets with GSO
+    receive_failures: int = 0
+    send_failures: int = 0  # the kernel refused: no buffer, no route; the ring sends again what matters
+
+
+class ClientRefusal(Enum):
+    """Why a connection was sent away, or a request of a client refused."""
+
+    WRONG = "something wrong"
+    NAME = "bad or taken names"
+    FULL = "too many clients"
+    STRANGERS = "too many strangers"
+    GREETING = "no greeting"
+    GROUPS = "too many groups"
+
+
+@dataclass(slots=True)
+class ClientCounters:
+    connected: int = 0  # sessions so far
+    refusals: Counter[ClientRefusal] = field(default_factory=Counter)
+    too_slow: int = 0  # clients that were disconnected for it
+    over_memory: int = 0  # clients that were disconnected, as all took too much memory and they the most
+    held_too_long: int = 0  # clients that were disconnected, as everybody waited for them too long
+    messages_dropped: int = 0  # for slow clients that had chosen that
+
+    @property
+    def refused(self) -> int:
+        return self.refusals.total()
+
+
+@dataclass(slots=True)
+class Counters:
+    messages_submitted: int = 0
+    messages_delivered: int = 0
+    bytes_submitted: int = 0
+    bytes_delivered: int = 0
+    pauses: int = 0  # times when this process did not run for so long that a timer was very late
+    longest_pause_ns: int = 0
+    last_pause_at: Instant | None = None
+    clients: ClientCounters = field(default_factory=ClientCounters)
+    refused: Counter[str] = field(default_factory=Counter)  # packets that are not for us or not well formed, by why
+    occurred: Counter[str] = field(default_factory=Counter)  # rare events of the engine
+    moves: Counter[str] = field(default_factory=Counter)  # "Operational → Gather", …
+    views: deque[tuple[Instant, View]] = field(default_factory=lambda: deque(maxlen=VIEWS_KEPT))
+    remarks: dict[RingId, str] = field(default_factory=dict)  # on some of these views: how node lists differed then
+    alarms: Alarms = field(default_factory=Alarms)
+
+    def remark(self, view: RingId, text: str) -> None:
+        kept = {each.id for _, each in self.views}
+        self.remarks = {each: remark for each, remark in self.remarks.items() if each in kept} | {view: text}

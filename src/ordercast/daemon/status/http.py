@@ -1,0 +1,234 @@
+"""A small HTTP/1.1 server for status and metrics, on the node's own event loop, from the standard library alone.
+
+It answers `GET` and `HEAD` of a few paths, one request per connection. Everything that a client can make it keep is
+bounded: connections, bytes of a request, seconds of a request. Who connects and asks nothing keeps nobody out: when
+there are too many, the one who has been silent for longest goes. It binds to loopback unless configured otherwise, and
+answers only those who call it by an address, localhost, or a name of the configuration: a web page that has its own
+name resolve to this host (DNS rebinding) reads nothing.
+
+    /status    one JSON document
+    /metrics   the same for Prometheus
+    /healthz   200 as long as the node runs
+    /readyz    200 when it is on a ring and messages flow, 503 during a change or when what waits cannot be sent
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from http import HTTPStatus
+from ipaddress import ip_address
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from ordercast.daemon.config.plan import host_and_port
+from ordercast.daemon.status import metrics
+from ordercast.daemon.status.advice import advised
+from ordercast.daemon.status.parts import Status
+from ordercast.daemon.status.report import Meter, ObservedNode, status_of
+from ordercast.model.errors import UsageError
+from ordercast.model.printable import json_text
+
+REQUEST_SIZE_MAX = 8192
+REQUEST_TIME_MAX_S = 2.0  # for a whole request, and for taking the answer
+CONNECTIONS_MAX = 32
+SAMPLE_EVERY_S = 1.0  # rates are right for whoever asks for the first time, too
+GONE = "Gone"
+LOCALHOST = "localhost"
+FOREIGN_HOST = "this host is not known by that name: ask for its address, or add the name to hosts in [status]\n"
+
+_log = logging.getLogger(__name__)
+
+
+class Answer(NamedTuple):
+    status: HTTPStatus
+    body: str
+    content_type: str = "text/plain; charset=utf-8"
+    headers: tuple[str, ...] = ()
+
+
+class StatusServer:
+    """Serves one node's status while it is entered."""
+
+    def __init__(self, node: ObservedNode, address: str, port: int, hosts: Sequence[str] = ()) -> None:
+        self._node = node
+        self._address, self._port = address, port
+        self._meter = Meter()
+        self._server: asyncio.Server | None = None
+        self._sampler: asyncio.Task[None] | None = None
+        self._hosts = frozenset((LOCALHOST, *hosts))
+        self._connections: set[asyncio.Task[None]] = set()
+        self._silent: dict[asyncio.Task[None], None] = {}  # who have not asked yet, in the order of their coming
+
+    async def __aenter__(self) -> Self:
+        try:
+            self._server = await asyncio.start_server(
+                self._serve, self._address, self._port, limit=REQUEST_SIZE_MAX, reuse_address=True
+            )
+        except OSError as error:
+            raise _bind_error(error, self._address, self._port) from error
+        self._port = self._server.sockets[0].getsockname()[1]
+        self._sampler = asyncio.create_task(self._sample())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._server is not None and self._sampler is not None
+        self._server.close()
+        tasks = (self._sampler, *self._connections)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://{host_and_port(self._address, self._port)}"
+
+    @property
+    def port(self) -> int:
+        """The one that it has, also when 0 was asked for."""
+        return self._port
+
+    def status(self) -> Status:
+        return advised(status_of(self._node, self._meter))
+
+    async def _sample(self) -> None:
+        while True:
+            with suppress(OSError):  # the sockets of a node that ended by itself are closed
+                self.status()
+            await asyncio.sleep(SAMPLE_EVERY_S)
+
+    # One connection
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
+        self._make_room()
+        self._silent[task] = None
+        try:
+            async with asyncio.timeout(REQUEST_TIME_MAX_S):
+                answer, is_head = await self._handle(reader)
+            self._silent.pop(task, None)
+            async with asyncio.timeout(REQUEST_TIME_MAX_S):
+                writer.write(_encoded(answer, is_head))
+                await writer.drain()
+        except (TimeoutError, ConnectionError):
+            writer.transport.abort()  # a client that dawdles or is gone gets no answer
+        except asyncio.CancelledError:  # it had to make room, or all ends; asyncio would log it as an error
+            writer.transport.abort()
+        finally:
+            self._silent.pop(task, None)
+            self._connections.discard(task)
+            writer.close()
+
+    def _make_room(self) -> None:
+        """Whoever asks for its health is answered, though others hold as many connections as there may be."""
+        if len(self._silent) >= CONNECTIONS_MAX:
+            oldest = next(iter(self._silent))
+            del self._silent[oldest]
+            oldest.cancel()
+
+    async def _handle(self, reader: asyncio.StreamReader) -> tuple[Answer, bool]:
+        try:
+            request = await reader.readuntil(b"\r\n\r\n")
+        except asyncio.LimitOverrunError:
+            return Answer(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the request is too large\n"), False
+        except asyncio.IncompleteReadError as error:
+            request = error.partial
+        words = request.partition(b"\r\n")[0].decode("latin-1").split(" ")
+        if len(words) != 3 or not words[2].startswith("HTTP/1."):
+            return Answer(HTTPStatus.BAD_REQUEST, "this is not an HTTP/1.1 request\n"), False
+        if not self._is_host(request):
+            return Answer(HTTPStatus.FORBIDDEN, FOREIGN_HOST), words[0] == "HEAD"
+        return self._answer(words[0], words[1].partition("?")[0]), words[0] == "HEAD"
+
+    def _is_host(self, request: bytes) -> bool:
+        """Whether the request is for this host; HTTP/1.0 need not say."""
+        lines = request.decode("latin-1").split("\r\n")[1:]
+        hosts = [value.strip() for name, _, value in (line.partition(":") for line in lines) if name.lower() == "host"]
+        return all(_name_of(host) in self._hosts or _is_address(_name_of(host)) for host in hosts) and len(hosts) <= 1
+
+    def _answer(self, method: str, path: str) -> Answer:
+        paths: dict[str, Callable[[], Answer]] = {
+            "/status": self._on_status,
+            "/metrics": self._on_metrics,
+            "/healthz": self._on_health,
+            "/readyz": self._on_readiness,
+        }
+        if path not in paths:
+            return Answer(HTTPStatus.NOT_FOUND, f"there is {', '.join(paths)}\n")
+        if method not in ("GET", "HEAD"):
+            return Answer(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD\n", headers=("Allow: GET, HEAD",))
+        try:
+            return paths[path]()
+        except Exception:  # a status that cannot be told must not end the node
+            _log.exception("%s could not be answered", path)
+            return Answer(HTTPStatus.INTERNAL_SERVER_ERROR, "the status could not be told; see the log\n")
+
+    def _on_status(self) -> Answer:
+        text = json_text(self.status().document(), indent=2) + "\n"
+        return Answer(HTTPStatus.OK, text, "application/json")
+
+    def _on_metrics(self) -> Answer:
+        return Answer(HTTPStatus.OK, metrics.metrics_text(self.status()), metrics.CONTENT_TYPE)
+
+    def _on_health(self) -> Answer:
+        state = self._node.engine.state_name
+        status = HTTPStatus.SERVICE_UNAVAILABLE if state == GONE else HTTPStatus.OK
+        return Answer(status, f"{state.lower()}\n")
+
+    def _on_readiness(self) -> Answer:
+        engine = self._node.engine
+        stalled = engine.stalled(self._node.now())
+        is_ready = engine.state_name == "Operational" and stalled is None
+        roster = engine.roster
+        if roster is not None and self._node.config.node not in roster:
+            is_ready = False
+            stalled = f"removed from the cluster: version {roster.version} of the node list does not have this node"
+        text = stalled or f"{engine.state_name.lower()}, {len(engine.ring.members)} members"
+        return Answer(HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE, f"{text}\n")
+
+
+def _name_of(host: str) -> str:
+    """Without the port."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0].lower().rstrip(".")
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _encoded(answer: Answer, is_head: bool) -> bytes:
+    body = answer.body.encode()
+    lines = (
+        f"HTTP/1.1 {answer.status.value} {answer.status.phrase}",
+        f"Content-Type: {answer.content_type}",
+        f"Content-Length: {len(body)}",
+        "Cache-Control: no-store",
+        "Connection: close",
+        *answer.headers,
+        "\r\n",
+    )
+    return "\r\n".join(lines).encode("latin-1") + (b"" if is_head else body)
+
+
+def _bind_error(error: OSError, address: str, port: int) -> UsageError:
+    place = f"{address} port {port} (status)"
+    if error.errno == errno.EADDRINUSE:
+        return UsageError(f"{place} is taken by another process: choose another with --status-port, or 0 for none")
+    if error.errno == errno.EADDRNOTAVAIL:
+        return UsageError(f"{address} is not an address of this host: correct the address of status")
+    if error.errno == errno.EACCES:
+        return UsageError(f"this user may not open {place}: choose a port above 1023")
+    return UsageError(f"{place} cannot be opened: {error.strerror or error}")

@@ -1,0 +1,1 @@
+"""Groups as streams of Spark: source and sink."""

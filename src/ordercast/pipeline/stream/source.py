@@ -1,0 +1,245 @@
+"""The Spark source: an archive of groups as a table, or as a stream.
+
+    spark.readStream.format("ordercast").option("subscribe", "orders").load("/var/lib/ordercast/archive")
+
+An offset is a place in the archive of each group. What lies between two places is the same for ever, whoever reads it
+and how often, so a batch that is run again has the same rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+
+from ordercast.archive.branches import Stretch
+from ordercast.archive.places import Place, place_from
+from ordercast.archive.reader import EARLIEST, LATEST, Archive
+from ordercast.archive.reading import GroupReader, Lost
+from ordercast.model.errors import UsageError
+from ordercast.pipeline.stream.format import COLUMNS
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+NOTHING = ""  # an offset before everything, in an archive that is empty
+OPTIONS = (
+    "path", "subscribe", "startingplace", "endingplace", "maxrowspertrigger", "minpartitions",
+    "maxrecordsperpartition", "failondataloss", "includeviews",
+)  # fmt: skip
+Offsets = dict[str, str]  # by group, sorted: Spark compares offsets as text
+
+
+class ArchivePartition(InputPartition):
+    """Some numbers of one branch."""
+
+    def __init__(self, group: str, stretch: Stretch) -> None:
+        super().__init__((group, *stretch))
+        self.group, self.stretch = group, stretch
+
+
+@dataclass(slots=True)
+class Plan:
+    """What the options say. UsageError when they say nothing that can be done."""
+
+    archive: Archive
+    groups: list[str]
+    starts: Mapping[str, str]
+    ends: Mapping[str, str]
+    rows_max: int | None
+    partitions_min: int
+    records_max: int
+    fails_on_loss: bool
+    with_views: bool
+    columns: list[str]
+
+    def partitions(self, start: Mapping[str, str], end: Mapping[str, str]) -> list[ArchivePartition]:
+        stretches = [(group, one) for group in self.groups for one in self.stretches(group, start, end)]
+        total = sum(one.last - one.first + 1 for _, one in stretches)
+        each = max(1, min(self.records_max, -(-total // self.partitions_min)))
+        return [
+            ArchivePartition(group, Stretch(one.branch, first, min(one.last, first + each - 1)))
+            for group, one in stretches
+            for first in range(one.first, one.last + 1, each)
+        ]
+
+    def stretches(self, group: str, start: Mapping[str, str], end: Mapping[str, str]) -> list[Stretch]:
+        if not end.get(group):
+            return []
+        reader, last = self.archive.group(group), place_from(end[group])
+        first = place_from(start[group]) if start.get(group) else self.archive.place(group, EARLIEST)
+        if first is None:
+            return []
+        try:
+            return reader.between(first, last)
+        except Lost:
+            if self.fails_on_loss:
+                raise
+        return [one for one in (_behind(one, first) for one in reader.stretches(last)) if one is not None]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        from ordercast.pipeline.stream.rows import batches_of
+
+        assert isinstance(partition, ArchivePartition)
+        reader = GroupReader(self.archive.folder, partition.group)
+        frames = reader.frames(partition.stretch)
+        yield from batches_of(reader, frames, with_views=self.with_views, columns=self.columns)
+
+
+def _behind(stretch: Stretch, place: Place) -> Stretch | None:
+    first = max(stretch.first, place.number + 1)
+    return Stretch(stretch.branch, first, stretch.last) if first <= stretch.last else None
+
+
+def plan_from(options: Mapping[str, str], columns: Iterable[str] = COLUMNS) -> Plan:
+    given = {name.lower(): value for name, value in options.items()}
+    for name in given:
+        if name not in OPTIONS:
+            raise UsageError(f"ordercast has no option {name!r}: there are {', '.join(OPTIONS)}")
+    if "path" not in given:
+        raise UsageError('say where the archive lies: .load("/var/lib/ordercast/archive")')
+    archive = Archive(Path(given["path"]))
+    groups = [group.strip() for group in given.get("subscribe", "").split(",") if group.strip()] or archive.groups()
+    if not groups:
+        raise UsageError(f"the archive in {archive.folder} has no groups yet")
+    for group in groups:
+        archive.group(group)
+    return Plan(
+        archive,
+        sorted(groups),
+        _each(given.get("startingplace", ""), groups),
+        _each(given.get("endingplace", ""), groups),
+        _count(given, "maxrowspertrigger"),
+        _count(given, "minpartitions") or 1,
+        _count(given, "maxrecordsperpartition") or 250_000,
+        _yes(given, "failondataloss", True),
+        _yes(given, "includeviews", False),
+        list(columns),
+    )
+
+
+def columns_of(schema: StructType) -> list[str]:
+    """Those that a query asks for: all, or what it has named with `.schema()`."""
+    for field in schema.fields:
+        name, kind = field.name, field.dataType.simpleString()
+        if COLUMNS.get(name) != kind:
+            there = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+            raise UsageError(f"there is no column {name} {kind} in an archive: name some of {there}")
+    return schema.names
+
+
+def _each(text: str, groups: list[str]) -> dict[str, str]:
+    """One place for all, or as JSON one for each group."""
+    if not text.startswith("{"):
+        return dict.fromkeys(groups, text) if text else {}
+    try:
+        return {str(group): str(place) for group, place in json.loads(text).items()}
+    except (ValueError, AttributeError) as error:
+        raise UsageError(f"{text!r} is no JSON of groups and places: {error}") from None
+
+
+def _count(given: Mapping[str, str], name: str) -> int | None:
+    text = given.get(name)
+    if text is not None and (not text.isdigit() or not int(text)):
+        raise UsageError(f"{name}={text!r} is no number: write a whole number of at least 1")
+    return int(text) if text is not None else None
+
+
+def _yes(given: Mapping[str, str], name: str, default: bool) -> bool:
+    text = given.get(name, str(default)).lower()
+    if text not in ("true", "false"):
+        raise UsageError(f"{name}={text!r} is neither true nor false")
+    return text == "true"
+
+
+class ArchiveBatchReader(DataSourceReader):
+    """Everything from `startingPlace` (earliest) to `endingPlace` (what is there now)."""
+
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        self._plan = plan_from(options, columns_of(schema))
+
+    def partitions(self) -> list[ArchivePartition]:
+        plan = self._plan
+        start = {group: _text(plan.archive.place(group, plan.starts.get(group, EARLIEST))) for group in plan.groups}
+        end = {group: plan.ends.get(group) or _text(plan.archive.tip(group)) for group in plan.groups}
+        return plan.partitions(start, end) or [ArchivePartition(plan.groups[0], Stretch("", 1, 0))]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        yield from self._plan.read(partition)
+
+
+class ArchiveStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """From `startingPlace` (latest) on.
+
+    Spark asks more than once where a stream begins, also when it runs the first batch again after a crash, and writes
+    down only where batches end. So the first batch of a stream from the latest place is empty: it writes that down.
+    """
+
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        self._plan = plan_from(options, columns_of(schema))
+        self._cap: Offsets | None = None
+        self._initial: Offsets | None = None
+        self._is_noted = all(self._plan.starts.get(group, LATEST) != LATEST for group in self._plan.groups)
+
+    def initialOffset(self) -> Offsets:
+        if self._initial is None:
+            plan = self._plan
+            places = {group: plan.archive.place(group, plan.starts.get(group, LATEST)) for group in plan.groups}
+            self._initial = {group: _text(place) for group, place in places.items()}
+        return self._initial
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        rows = self._plan.rows_max
+        return ReadAllAvailable() if rows is None else ReadMaxRows(rows)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._cap = self._tips()
+
+    def _tips(self) -> Offsets:
+        return {group: _text(self._plan.archive.tip(group)) for group in self._plan.groups}
+
+    def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:
+        if not self._is_noted:
+            self._is_noted = True
+            if start == self._initial:
+                return start
+        tips = self._cap or self._tips()
+        if not isinstance(limit, ReadMaxRows):
+            return tips
+        each = max(1, limit.max_rows // len(self._plan.groups))
+        return {group: self._at_most(group, start, tips, each) for group in self._plan.groups}
+
+    def reportLatestOffset(self) -> Offsets:
+        return self._tips()
+
+    def _at_most(self, group: str, start: Offsets, tips: Offsets, count: int) -> str:
+        """The place so many numbers behind the start, or the tip."""
+        for stretch in self._plan.stretches(group, start, tips):
+            size = stretch.last - stretch.first + 1
+            if count <= size:
+                return str(Place(stretch.branch, stretch.first + count - 1))
+            count -= size
+        return tips[group]
+
+    def partitions(self, start: Offsets, end: Offsets) -> list[ArchivePartition]:
+        if not self._is_noted and start == self._initial:
+            return []  # the first batch once more, in another life: the latest place is a later one now
+        return self._plan.partitions(start, end)
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        yield from self._plan.read(partition)
+
+    def commit(self, end: Offsets) -> None:
+        """The archive keeps what its retention says, not what a query has read: others read it too."""
+
+    def stop(self) -> None:
+        """Nothing is held."""
+
+
+def _text(place: Place | None) -> str:
+    return NOTHING if place is None else str(place)

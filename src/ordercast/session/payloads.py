@@ -1,0 +1,51 @@
+"""What an application wants to send, checked before anything is sent, and cut into portions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from ordercast.model.errors import UsageError
+from ordercast.model.service import SERVED, Service
+
+MESSAGE_OVERHEAD = 64  # what a waiting message costs beside its bytes, so that empty ones are bounded too
+
+
+def checked_service(service: Service, served: Collection[Service] = SERVED) -> Service:
+    if service not in served:
+        raise UsageError(f"{service!r} is not a service that is served here: use one of ordercast.Service")
+    return Service(service)
+
+
+def checked_payloads(payloads: Sequence[bytes]) -> list[bytes]:
+    """As bytes that nobody changes any more; UsageError for what cannot be sent."""
+    if isinstance(payloads, bytes | bytearray | memoryview | str):
+        raise UsageError("several payloads are expected here: give a list of bytes, or use the method for one")
+    checked = list(payloads)
+    if not set(map(type, checked)) <= {bytes}:
+        checked = [_bytes_from(data) for data in checked]
+    return checked
+
+
+def _bytes_from(data: object) -> bytes:
+    if isinstance(data, bytes):
+        return data
+    if isinstance(data, bytearray | memoryview):
+        return bytes(data)
+    raise UsageError(f"a payload is bytes, not {type(data).__name__}: encode it first")
+
+
+def portions(payloads: Sequence[bytes], overhead: int, size_max: int) -> Iterator[tuple[int, int]]:
+    """Where to cut, and the size of each portion, so that each fits into `size_max`; one alone may be larger."""
+    total = sum(map(len, payloads)) + overhead * len(payloads)
+    if total <= size_max:
+        if payloads:
+            yield len(payloads), total
+        return
+    size = 0
+    for at, data in enumerate(payloads):
+        cost = len(data) + overhead
+        if size and size + cost > size_max // 2:
+            yield at, size
+            size = 0
+        size += cost
+    yield len(payloads), size
