@@ -21,6 +21,10 @@ def test_hostile_runs_with_clients_are_valid(first: int) -> None:
         assert result.is_valid, f"ordercast sim --hostile --groups --seed {seed}: {result.verdict.sentence}"
 
 
+def test_a_newcomer_that_a_list_dropped_does_not_come_with_another_newcomer() -> None:
+    assert simulate(hostile_group_options(2325), 2325).is_valid
+
+
 def test_snapshots_may_come_in_many_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ordercast.groups.snapshot.PIECE_SIZE_MAX", 40)
     for seed in range(8):

@@ -36,13 +36,14 @@ class Around(NamedTuple):
 
 
 class Admission:
-    __slots__ = ("_claims", "_copies", "admitted", "former", "me", "mine")
+    __slots__ = ("_claims", "_companions", "_copies", "admitted", "former", "me", "mine")
 
     def __init__(self, me: ProcessId) -> None:
         self.me = me
         self.mine: Roster | None = None
         self.former: Roster | None = None  # the one before: most others still have it
         self.admitted: frozenset[NodeId] = frozenset()  # nodes of my roster that were on a ring with me
+        self._companions: Collection[ProcessId] = ()  # who is on a ring with others, myself among them
         self._claims: dict[ProcessId, Claim] = {}  # of the rosters of others
         self._copies: dict[ProcessId, Roster] = {}  # as others sent them
 
@@ -59,6 +60,7 @@ class Admission:
 
     def installed(self, members: Collection[ProcessId]) -> bool:
         """These are on a ring with me. True when some were not before."""
+        self._companions = members if len(members) > 1 else ()
         if self.mine is None:
             return False
         nodes = {node_of(member) for member in members}
@@ -150,7 +152,7 @@ class Admission:
         together = [*ring, *newcomers]
         if self._contradict(ring, newcomers):
             return False
-        lenient = {*ring, *around.incumbents}
+        lenient = {*self._companions, *around.incumbents}  # not who is only proposed: two newcomers at once stay two
         if not all(self._accepts(one, other, together, lenient) for one in together for other in together):
             return False
         return all(node_of(one) in self.admitted for one in newcomers) or not self._have_to_wait(

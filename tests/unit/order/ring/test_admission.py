@@ -93,6 +93,13 @@ def test_who_was_dropped_here_comes_with_a_ring_that_it_is_on_and_not_alone() ->
     assert not admission.admits([B, D], [A], Around((B, D)))
 
 
+def test_who_was_dropped_does_not_come_by_being_proposed_together_with_another() -> None:
+    admission = _at(B, OLD, a=sim_roster(3, (0, 1)), c=OLD)
+    assert not admission.admits([A], [B, C], Around((A, C))), "C is no companion of B yet, and A has dropped it"
+    admission.installed([B, C])
+    assert admission.admits([A], [B, C], Around((A, C)))
+
+
 def test_who_has_an_older_list_does_not_come_to_a_node_that_it_does_not_name() -> None:
     assert not _at(B, NEW, a=OLD, d=NEW).admits([A], [B, D], Around((A, D)))
 
