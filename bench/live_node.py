@@ -21,7 +21,7 @@ from typing import Any
 
 from ordercast.api.raw import RawNode
 from ordercast.daemon.config.node import PORT, NetworkConfig, NodeConfig, Peer, TraceConfig, TraceLevel, Transport
-from ordercast.model.configuration import View, ViewKind
+from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import Deliver
 from ordercast.model.ids import NodeId
 from ordercast.model.roster import Place
@@ -76,7 +76,7 @@ class Load:
 
     async def _receive_messages(self, measured: bool) -> None:
         async for event in self.node.stream():
-            if isinstance(event, View):
+            if isinstance(event, Configuration):
                 self._on_view(event)
                 continue
             self.delivered += 1
@@ -86,8 +86,8 @@ class Load:
             if measured:
                 self.latencies.append(time.monotonic_ns() - STAMP.unpack_from(event.data)[2])
 
-    def _on_view(self, view: View) -> None:
-        self.views.append((time.monotonic(), len(view.members), view.kind is ViewKind.REGULAR))
+    def _on_view(self, view: Configuration) -> None:
+        self.views.append((time.monotonic(), len(view.members), view.kind is ConfigurationKind.REGULAR))
         self.changed.set()
 
     async def delivers(self, total: int) -> None:

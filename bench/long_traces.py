@@ -18,18 +18,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ordercast.model.configuration import ChangeReason, View, ViewKind
+from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.ids import (
-    NO_RING,
+    NO_CONFIGURATION,
     NOBODY,
     SECOND,
     VIEW_SLOT,
+    ConfigurationId,
     Incarnation,
     Instant,
     NodeId,
     Position,
     ProcessId,
-    RingId,
     Seq,
     process_id_from,
 )
@@ -153,8 +153,8 @@ def _process(member: int) -> ProcessId:
     return process_id_from(NodeId(member), Incarnation(1))
 
 
-def _ring(number: int, member: int = 0) -> RingId:
-    return RingId(4 + 4 * number, _process(member))
+def _ring(number: int, member: int = 0) -> ConfigurationId:
+    return ConfigurationId(4 + 4 * number, _process(member))
 
 
 def _tables(shape: Shape, schema: pa.Schema) -> Iterator[pa.Table]:
@@ -181,9 +181,15 @@ def _control(events: list[tuple[int, int, Event]], schema: pa.Schema) -> pa.Tabl
 
 def _of_member(shape: Shape, schema: pa.Schema, member: int) -> Iterator[pa.Table]:
     process = _process(member)
-    alone = RingId(1, process)
-    view = View(
-        ViewKind.REGULAR, alone, (process,), NO_RING, (process,), ChangeReason.STARTED, Position(alone, Seq(0), 0)
+    alone = ConfigurationId(1, process)
+    view = Configuration(
+        ConfigurationKind.REGULAR,
+        alone,
+        (process,),
+        NO_CONFIGURATION,
+        (process,),
+        ChangeReason.STARTED,
+        Position(alone, Seq(0), 0),
     )
     n = 2 * member
     start = Started(Instant(n), process, PROMISES)
@@ -202,16 +208,18 @@ def _of_member(shape: Shape, schema: pa.Schema, member: int) -> Iterator[pa.Tabl
         base += shape.ring_events
 
 
-def _change(shape: Shape, number: int, process: ProcessId, old: View) -> tuple[View, View]:
+def _change(shape: Shape, number: int, process: ProcessId, old: Configuration) -> tuple[Configuration, Configuration]:
     everybody = tuple(_process(member) for member in range(shape.members))
     along = (process,) if number == 0 else everybody
     sent = 0 if number == 0 else shape.rounds * shape.batch * shape.members
     ring = _ring(number + 1)
-    through = RingId(ring.seq - 2, along[0])
+    through = ConfigurationId(ring.seq - 2, along[0])
     reason = ChangeReason.MERGE if number == 0 else ChangeReason.TOKEN_LOST
     ending = Position(old.id, Seq(sent), VIEW_SLOT)
-    transitional = View(ViewKind.TRANSITIONAL, through, along, old.id, along, reason, ending)
-    regular = View(ViewKind.REGULAR, ring, everybody, through, along, reason, Position(ring, Seq(0), 0))
+    transitional = Configuration(ConfigurationKind.TRANSITIONAL, through, along, old.id, along, reason, ending)
+    regular = Configuration(
+        ConfigurationKind.REGULAR, ring, everybody, through, along, reason, Position(ring, Seq(0), 0)
+    )
     return transitional, regular
 
 

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ordercast.model.configuration import ChangeReason, View, ViewKind
-from ordercast.model.effects import Broadcast, Effect, InstallView
-from ordercast.model.ids import NO_SEQ, Incarnation, Instant, NodeId, Position, RingId, Seq, process_id_from
+from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
+from ordercast.model.effects import Broadcast, Effect, Install
+from ordercast.model.ids import NO_SEQ, ConfigurationId, Incarnation, Instant, NodeId, Position, Seq, process_id_from
 from ordercast.model.inputs import Packet, Submission, Submissions
 from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.networks.layer import Networks
@@ -23,7 +23,7 @@ from ordercast.wire.header import MessageKind, prefix_of
 from ordercast.wire.run import build_data
 
 NODES = tuple(process_id_from(NodeId(n), Incarnation(1)) for n in (1, 2, 3, 4))
-RING = RingId(8, NODES[0])
+RING = ConfigurationId(8, NODES[0])
 PAYLOAD = bytes(1350)
 
 
@@ -49,7 +49,9 @@ class Idle(RingNode):
 
     def start(self, stored: object, incarnation: Incarnation, now: Instant) -> list[Effect]:
         position = Position(RING, NO_SEQ, 0)
-        return [InstallView(View(ViewKind.REGULAR, RING, NODES, RING, NODES, ChangeReason.MERGE, position))]
+        return [
+            Install(Configuration(ConfigurationKind.REGULAR, RING, NODES, RING, NODES, ChangeReason.MERGE, position))
+        ]
 
 
 def measured(style: Replication, networks: int, per_read: int, copies: int = 200_000) -> Cost:

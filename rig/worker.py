@@ -30,7 +30,7 @@ from ordercast.daemon.config.node import (
     Transport,
 )
 from ordercast.daemon.participant import NodeFailed, Participant
-from ordercast.model.effects import Alarm, Deliver, InstallView
+from ordercast.model.effects import Alarm, Deliver, Install
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant, NodeId, ProcessId, node_of
 from ordercast.model.roster import Place, Roster
@@ -111,9 +111,9 @@ def tell(event: str, **details: Any) -> None:
 class Telling(Participant):
     """Tells of views and alarms when they happen, whatever the application does."""
 
-    def on_view(self, effect: InstallView, at: Instant) -> None:
+    def on_view(self, effect: Install, at: Instant) -> None:
         super().on_view(effect, at)
-        view = effect.view
+        view = effect.configuration
         tell("view", kind=view.kind.value, id=str(view.id), members=nodes_of(view.members), reason=view.reason.name)
 
     def on_alarm(self, alarm: Alarm, at: Instant) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ordercast.model.configuration import View, ViewKind
-from ordercast.model.ids import MILLISECOND, RingId, node_of
+from ordercast.model.configuration import Configuration, ConfigurationKind
+from ordercast.model.ids import MILLISECOND, ConfigurationId, node_of
 from ordercast.model.notes import Moved, Occurred, Occurrence, Visited
 from ordercast.model.service import Service
 from ordercast.sim.options import SimOptions
@@ -107,18 +107,18 @@ class Play:
 
     # Questions
 
-    def views(self, node: int) -> list[View]:
-        return [e.view for e in self.events if isinstance(e, Installed) and node_of(e.process) == node]
+    def views(self, node: int) -> list[Configuration]:
+        return [e.configuration for e in self.events if isinstance(e, Installed) and node_of(e.process) == node]
 
     def memberships(self, node: int) -> list[list[int]]:
         """Of the regular views of a node."""
-        return [members_of(view) for view in self.views(node) if view.kind is ViewKind.REGULAR]
+        return [members_of(view) for view in self.views(node) if view.kind is ConfigurationKind.REGULAR]
 
-    def deliveries(self, node: int, ring: RingId | None = None) -> list[DeliveredMessage]:
+    def deliveries(self, node: int, ring: ConfigurationId | None = None) -> list[DeliveredMessage]:
         return [
             message
             for event in self.events
-            if isinstance(event, DeliveredBatch) and node_of(event.process) == node and ring in (None, event.ring)
+            if isinstance(event, DeliveredBatch) and node_of(event.process) == node and ring in (None, event.origin)
             for message in event.messages
         ]
 
@@ -127,8 +127,10 @@ class Play:
         lines: list[str] = []
         for event in self.events:
             if isinstance(event, Installed) and node_of(event.process) == node:
-                members = " ".join(map(str, members_of(event.view)))
-                lines.append(f"[{members}]" if event.view.kind is ViewKind.REGULAR else f"({members})")
+                members = " ".join(map(str, members_of(event.configuration)))
+                lines.append(
+                    f"[{members}]" if event.configuration.kind is ConfigurationKind.REGULAR else f"({members})"
+                )
             elif isinstance(event, DeliveredBatch) and node_of(event.process) == node:
                 lines += [f"n{node_of(m.message.process)}" for m in event.messages if m.message is not None]
         return lines
@@ -156,15 +158,15 @@ class Play:
         )
 
 
-def members_of(view: View) -> list[int]:
+def members_of(view: Configuration) -> list[int]:
     return [node_of(member) for member in view.members]
 
 
 def has_installed(event: Event, members: list[int], node: int | None = None) -> bool:
     return (
         isinstance(event, Installed)
-        and event.view.kind is ViewKind.REGULAR
-        and members_of(event.view) == members
+        and event.configuration.kind is ConfigurationKind.REGULAR
+        and members_of(event.configuration) == members
         and node in (None, node_of(event.process))
     )
 

@@ -10,16 +10,16 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from ordercast.model.configuration import ChangeReason, View
-from ordercast.model.effects import Alarm, Broadcast, Deliver, Effect, InstallView, Record, SendTo
+from ordercast.model.configuration import ChangeReason, Configuration
+from ordercast.model.effects import Alarm, Broadcast, Deliver, Effect, Install, Record, SendTo
 from ordercast.model.ids import (
     NO_SEQ,
     NOBODY,
+    ConfigurationId,
     Incarnation,
     Instant,
     NodeId,
     ProcessId,
-    RingId,
     Seq,
     TokenSeq,
     node_of,
@@ -33,14 +33,14 @@ from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.step import RING_SEQ_KEY
 from ordercast.wire.codec import cluster_id_from, decode, encode
 from ordercast.wire.header import HEADER, SAFE, MessageKind, prefix_of, recovered
-from ordercast.wire.messages import Announcement, CommitToken, Join, Member, Message, Token
+from ordercast.wire.messages import Announcement, CommitEntry, CommitToken, Join, Token, WireMessage
 from ordercast.wire.run import build_data
 
 CLUSTER = cluster_id_from("ordercast")
 SMALL = RingConfig(window=8, visit_max=4, backlog_max=32, fail_to_receive_rotations=5)
-RING = RingId(8, process_id_from(NodeId(1), Incarnation(1)))  # what ONE, TWO and THREE form first
+RING = ConfigurationId(8, process_id_from(NodeId(1), Incarnation(1)))  # what ONE, TWO and THREE form first
 
-M = TypeVar("M", bound=Message)
+M = TypeVar("M", bound=WireMessage)
 
 
 def process(node: int, incarnation: int = 1) -> ProcessId:
@@ -52,7 +52,11 @@ TRIO = (ONE, TWO, THREE)
 
 
 def packet_of(
-    seq: int, text: str = "", originator: ProcessId = ONE, service: Service = Service.AGREED, ring: RingId = RING
+    seq: int,
+    text: str = "",
+    originator: ProcessId = ONE,
+    service: Service = Service.AGREED,
+    ring: ConfigurationId = RING,
 ) -> bytes:
     """A data packet with one message; it says its own seq when nothing else is given."""
     data = (text or str(seq)).encode()
@@ -62,7 +66,7 @@ def packet_of(
     return build_data(prefix, flags, [entry], originator, Seq(seq), 1, seq).packet(Seq(seq))
 
 
-def wrapped(packet: bytes, seq: int, ring: RingId, transmitter: ProcessId) -> bytes:
+def wrapped(packet: bytes, seq: int, ring: ConfigurationId, transmitter: ProcessId) -> bytes:
     """An old-ring packet as it travels on a new ring."""
     return recovered(packet, prefix_of(MessageKind.DATA, CLUSTER, ring), transmitter, Seq(seq), 1)
 
@@ -81,7 +85,7 @@ class Solo:
 
     # Inputs
 
-    def give(self, *messages: Message) -> list[Effect]:
+    def give(self, *messages: WireMessage) -> list[Effect]:
         """All in one look at the network."""
         return self.give_packets(*(encode(CLUSTER, message) for message in messages))
 
@@ -132,7 +136,7 @@ class Solo:
     def announcements(self, others: Sequence[ProcessId] = TRIO) -> list[Announcement]:
         """Others on rings of their own, and everybody hears everybody."""
         everybody = tuple(sorted({self.me, *others}))
-        return [Announcement(RingId(4, one), one, (one,), everybody) for one in others if one != self.me]
+        return [Announcement(ConfigurationId(4, one), one, (one,), everybody) for one in others if one != self.me]
 
     def join_of(
         self,
@@ -154,15 +158,15 @@ class Solo:
         return [self.join_of(one) for one in proposed if one != self.me]
 
     def first_commit(
-        self, members: Sequence[ProcessId] = TRIO, ring: RingId = RING, entries: Sequence[Member] = ()
+        self, members: Sequence[ProcessId] = TRIO, ring: ConfigurationId = RING, entries: Sequence[CommitEntry] = ()
     ) -> CommitToken:
         """The Commit token as it comes to the node on its first rotation."""
         index = members.index(self.me)
         filled = _entries(members, entries)
-        listed = tuple(filled[i] if i < index else Member(one) for i, one in enumerate(members))
+        listed = tuple(filled[i] if i < index else CommitEntry(one) for i, one in enumerate(members))
         return CommitToken(ring, members[index - 1], TokenSeq(index), ChangeReason.MERGE, listed, 0)
 
-    def second_commit(self, entries: Sequence[Member] = ()) -> CommitToken:
+    def second_commit(self, entries: Sequence[CommitEntry] = ()) -> CommitToken:
         """The Commit token that the node forwarded, with the entries of the others, on its second rotation."""
         token = self.commit_forwarded
         members = [member.process for member in token.members]
@@ -229,7 +233,7 @@ class Solo:
     def to_commit(self, members: Sequence[ProcessId] = TRIO) -> Solo:
         self.to_gather(members).agree()
         if self.me != members[0]:
-            self.give(self.first_commit(members, RingId(8, members[0])))
+            self.give(self.first_commit(members, ConfigurationId(8, members[0])))
         assert self.node.state_name == "Commit"
         return self
 
@@ -268,12 +272,12 @@ class Solo:
         self.wait(self.config.consensus_ns)
         return self
 
-    def recover(self, *entries: Member) -> Solo:
+    def recover(self, *entries: CommitEntry) -> Solo:
         """In Gather: everybody proposed agrees, the Commit token goes round twice with these entries of the others."""
         self.agree()
         if self.node.state_name == "Gather":
             members = tuple(sorted(set(self.join.candidates) - set(self.join.failed)))
-            ring = RingId(self.join.ring_seq + 4, members[0])
+            ring = ConfigurationId(self.join.ring_seq + 4, members[0])
             self.give(self.first_commit(members, ring, entries))
         self.written()
         self.give(self.second_commit(entries))
@@ -281,9 +285,9 @@ class Solo:
         return self
 
 
-def _entries(members: Sequence[ProcessId], entries: Sequence[Member]) -> list[Member]:
+def _entries(members: Sequence[ProcessId], entries: Sequence[CommitEntry]) -> list[CommitEntry]:
     given = {member.process: member for member in entries}
-    return [given.get(one, Member(one, True, RingId(4, one))) for one in members]
+    return [given.get(one, CommitEntry(one, True, ConfigurationId(4, one))) for one in members]
 
 
 # What effects say
@@ -312,7 +316,7 @@ def seqs(effects: Sequence[Effect]) -> list[int]:
     return [seq_of(packet) for packet in data_of(effects)]
 
 
-def controls_of(effects: Sequence[Effect]) -> list[Message]:
+def controls_of(effects: Sequence[Effect]) -> list[WireMessage]:
     packets = [packet for packet in packets_of(effects) if packet[3] != MessageKind.DATA]
     return [decode(packet, CLUSTER) for packet in packets]
 
@@ -335,15 +339,15 @@ def story(effects: Sequence[Effect]) -> list[str]:
     """Deliveries and views in order: `[1 2]` a regular view, `(2)` a transitional one."""
     lines: list[str] = []
     for effect in effects:
-        if isinstance(effect, InstallView):
-            members = " ".join(str(node_of(one)) for one in effect.view.members)
-            lines.append(f"[{members}]" if effect.view.kind.value == "regular" else f"({members})")
+        if isinstance(effect, Install):
+            members = " ".join(str(node_of(one)) for one in effect.configuration.members)
+            lines.append(f"[{members}]" if effect.configuration.kind.value == "regular" else f"({members})")
         lines += delivered([effect])
     return lines
 
 
-def views(effects: Sequence[Effect]) -> list[View]:
-    return [effect.view for effect in effects if isinstance(effect, InstallView)]
+def views(effects: Sequence[Effect]) -> list[Configuration]:
+    return [effect.configuration for effect in effects if isinstance(effect, Install)]
 
 
 def moves(effects: Sequence[Effect]) -> list[Moved]:

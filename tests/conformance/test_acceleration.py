@@ -14,7 +14,7 @@ from ordercast.model.inputs import Lane
 from ordercast.model.service import Service
 from ordercast.sim.options import SIM_RING
 from ordercast.wire.header import MessageKind, prefix_of
-from ordercast.wire.messages import Member
+from ordercast.wire.messages import CommitEntry
 from ordercast.wire.run import build_data
 
 from .play import Play, options
@@ -65,7 +65,7 @@ def test_in_recovery_nothing_follows_the_token() -> None:
     """The exchange counts visits on which the flag was down: its packets must not be behind the token."""
     solo = Solo(config=FAST).to_operational()
     solo.give_packets(packet_of(1), packet_of(2))
-    solo.lose_ring().recover(Member(ONE, True, RING), Member(THREE, True, RING))
+    solo.lose_ring().recover(CommitEntry(ONE, True, RING), CommitEntry(THREE, True, RING))
     outward = [effect for effect in solo.begin_token() if isinstance(effect, Broadcast | SendTo)]
     assert [type(effect) for effect in outward] == [Broadcast, SendTo]
 

@@ -70,9 +70,13 @@ def test_lost_joins_do_not_keep_anybody_from_agreeing(every: int) -> None:
     play.rule = lambda source, target, packet: kind_of(packet) != MessageKind.JOIN or next(numbers) % every != 0
     play.at(100, lambda: play.crash(3))
     assert play.run().is_valid
-    memberships = {event.view.id: event.view.members for event in play.events if isinstance(event, Installed)}
+    memberships = {
+        event.configuration.id: event.configuration.members for event in play.events if isinstance(event, Installed)
+    }
     assert all(
-        event.view.members == memberships[event.view.id] for event in play.events if isinstance(event, Installed)
+        event.configuration.members == memberships[event.configuration.id]
+        for event in play.events
+        if isinstance(event, Installed)
     )
 
 
@@ -128,9 +132,9 @@ def test_identities_strictly_increase_at_every_process(seed: int) -> None:
     last: dict[ProcessId, Position] = {}
     for event in play.events:
         if isinstance(event, Installed):
-            positions = [event.view.position]
+            positions = [event.configuration.position]
         elif isinstance(event, DeliveredBatch):
-            positions = [Position(event.ring, Seq(message.seq), message.slot) for message in event.messages]
+            positions = [Position(event.origin, Seq(message.number), message.slot) for message in event.messages]
         else:
             continue
         for position in positions:

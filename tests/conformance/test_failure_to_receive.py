@@ -3,7 +3,7 @@ Figure 4.4)"""
 
 from __future__ import annotations
 
-from ordercast.model.configuration import ChangeReason, ViewKind
+from ordercast.model.configuration import ChangeReason, ConfigurationKind
 from ordercast.model.effects import AlarmKind
 from ordercast.model.ids import MILLISECOND, NOBODY
 from ordercast.model.notes import Occurrence
@@ -99,5 +99,5 @@ def test_a_member_deaf_to_data_is_expelled_and_the_others_go_on() -> None:
     assert [len(play.deliveries(node)) for node in (0, 1, 3)] == [1, 1, 1]
     assert play.deliveries(2) == []
     assert {alarm.kind for _, _, alarm in play.result.alarms} == {AlarmKind.FAILED_TO_RECEIVE}
-    (expelled,) = [view for view in play.views(0) if len(view.members) == 3 and view.kind is ViewKind.REGULAR]
+    (expelled,) = [view for view in play.views(0) if len(view.members) == 3 and view.kind is ConfigurationKind.REGULAR]
     assert expelled.reason is ChangeReason.FAILED_TO_RECEIVE

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ordercast.model.configuration import ChangeReason, ViewKind
-from ordercast.model.effects import Broadcast, Left
+from ordercast.model.configuration import ChangeReason, ConfigurationKind
+from ordercast.model.effects import Broadcast, LeaveDone
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND
 from ordercast.model.service import Service
@@ -19,7 +19,7 @@ def test_who_has_nothing_to_say_leaves_at_once_and_says_so_three_times() -> None
     solo = Solo().to_operational()
     effects = solo.leave()
     assert sent(effects, Leave) == [Leave(RING, solo.me)] * 3
-    assert isinstance(effects[-1], Left)
+    assert isinstance(effects[-1], LeaveDone)
     assert solo.node.state_name == "Gone"
 
 
@@ -47,12 +47,12 @@ def test_leaving_waits_until_all_have_received_what_was_sent() -> None:
     """Section 4.1's measure: the aru covers my last packet on two successive visits."""
     solo = Solo().to_operational()
     solo.submit("a", "b", size=1000)
-    assert not any(isinstance(effect, Left) for effect in solo.leave())
+    assert not any(isinstance(effect, LeaveDone) for effect in solo.leave())
     assert seqs(solo.pass_token()) == [1, 2]
-    assert not any(isinstance(effect, Left) for effect in solo.pass_token(aru=1, aru_id=THREE))
-    assert not any(isinstance(effect, Left) for effect in solo.pass_token(aru=2, aru_id=THREE))
+    assert not any(isinstance(effect, LeaveDone) for effect in solo.pass_token(aru=1, aru_id=THREE))
+    assert not any(isinstance(effect, LeaveDone) for effect in solo.pass_token(aru=2, aru_id=THREE))
     effects = solo.pass_token()
-    assert isinstance(effects[-1], Left)
+    assert isinstance(effects[-1], LeaveDone)
 
 
 def test_a_farewell_leads_to_gather_without_the_one_that_left() -> None:
@@ -90,9 +90,11 @@ def test_others_go_on_at_once_and_know_why() -> None:
     installed = [
         event
         for event in play.events
-        if isinstance(event, Installed) and members_of(event.view) == [0, 1, 3] and event.view.kind is ViewKind.REGULAR
+        if isinstance(event, Installed)
+        and members_of(event.configuration) == [0, 1, 3]
+        and event.configuration.kind is ConfigurationKind.REGULAR
     ]
-    assert {event.view.reason for event in installed} == {ChangeReason.LEFT}
+    assert {event.configuration.reason for event in installed} == {ChangeReason.LEFT}
     assert len(installed) == 3
     assert max(event.at for event in installed) - left.at < SIM_RING.token_loss_ns // 4
 

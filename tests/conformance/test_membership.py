@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from ordercast.model.configuration import ChangeReason, ViewKind
-from ordercast.model.effects import Broadcast, InstallView, Persist, SendTo
-from ordercast.model.ids import MILLISECOND, NO_SEQ, NOBODY, ProcessId, RingId, TokenSeq, node_of
+from ordercast.model.configuration import ChangeReason, ConfigurationKind
+from ordercast.model.effects import Broadcast, Install, Persist, SendTo
+from ordercast.model.ids import MILLISECOND, NO_SEQ, NOBODY, ConfigurationId, ProcessId, TokenSeq, node_of
 from ordercast.model.notes import Occurrence
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.trace.records import Installed
@@ -43,7 +43,7 @@ from .solo import (
     views,
 )
 
-NEXT = RingId(12, ONE)
+NEXT = ConfigurationId(12, ONE)
 KEEP, LOSS = SMALL.token_retransmit_ns, SMALL.token_loss_ns
 JOIN, CONSENSUS = SMALL.join_ns, SMALL.consensus_ns
 
@@ -92,7 +92,7 @@ def test_a_life_begins_on_a_ring_of_one_once_its_seq_is_stored() -> None:
     solo = Solo(stored=stored(8))
     assert solo.log == [Persist("ring_seq", (12).to_bytes(8, "big"))]
     effects = solo.written()
-    assert [view.id for view in views(effects)] == [RingId(12, TWO)]
+    assert [view.id for view in views(effects)] == [ConfigurationId(12, TWO)]
     assert solo.node.state_name == "Operational"
     effects = solo.wait(0)
     assert sent(effects, Join) == []
@@ -130,7 +130,7 @@ def test_foreign_data_is_evidence_of_life_and_nothing_else() -> None:
     """Section 4.2 Operational: a foreign message leads to Gather. Deviation: it is noted as evidence that its sender
     lives; rings merge by announcements."""
     solo = operational()
-    assert packets_of(solo.give_packets(packet_of(1, originator=FOUR, ring=RingId(8, FOUR)))) == []
+    assert packets_of(solo.give_packets(packet_of(1, originator=FOUR, ring=ConfigurationId(8, FOUR)))) == []
     assert solo.node.state_name == "Operational"
     announced = sent(solo.wait(SMALL.announce_ns), Announcement)
     assert FOUR in announced[-1].heard
@@ -139,7 +139,7 @@ def test_foreign_data_is_evidence_of_life_and_nothing_else() -> None:
 def test_a_recovery_rebroadcast_of_another_ring_does_not_disturb() -> None:
     """Section 4.2 Operational: messages that are rebroadcast in recovery are no foreign messages."""
     solo = operational()
-    assert moves(solo.give_packets(packet_of(1, originator=THREE, ring=RingId(4, THREE)))) == []
+    assert moves(solo.give_packets(packet_of(1, originator=THREE, ring=ConfigurationId(4, THREE)))) == []
 
 
 def test_a_commit_token_is_discarded_in_operational() -> None:
@@ -184,7 +184,7 @@ def test_a_join_of_an_outsider_whom_all_hear_leads_to_gather() -> None:
     solo = operational()
     everybody = (*TRIO, FOUR)
     solo.give(*(Announcement(RING, one, TRIO, everybody) for one in (ONE, THREE)))
-    solo.give(Announcement(RingId(4, FOUR), FOUR, (FOUR,), everybody))
+    solo.give(Announcement(ConfigurationId(4, FOUR), FOUR, (FOUR,), everybody))
     effects = solo.give(solo.join_of(FOUR, everybody, (), ring_seq=4))
     assert reasons(effects) == [ChangeReason.MERGE]
     assert sets(solo) == (everybody, ())
@@ -196,7 +196,7 @@ def test_the_representative_proposes_the_merge() -> None:
         solo = operational(me)
         everybody = (*TRIO, FOUR)
         solo.give(*(Announcement(RING, one, TRIO, everybody) for one in TRIO if one != me))
-        solo.give(Announcement(RingId(4, FOUR), FOUR, (FOUR,), everybody))
+        solo.give(Announcement(ConfigurationId(4, FOUR), FOUR, (FOUR,), everybody))
         effects = solo.wait(SMALL.announce_ns // 4)
         assert reasons(effects) == ([ChangeReason.MERGE] if me == ONE else [])
 
@@ -237,7 +237,7 @@ def test_old_ring_data_is_still_received_and_delivered_in_gather() -> None:
 def test_a_foreign_message_adds_nobody_in_gather() -> None:
     """Figure 4.7 adds its sender. Deviation: evidence of life only."""
     solo = gathering()
-    solo.give_packets(packet_of(1, originator=FOUR, ring=RingId(8, FOUR)))
+    solo.give_packets(packet_of(1, originator=FOUR, ring=ConfigurationId(8, FOUR)))
     assert sets(solo) == (TRIO, ())
 
 
@@ -424,7 +424,7 @@ def test_a_commit_token_alone_is_consensus() -> None:
     "changes",
     [
         {"ring": RING},
-        {"ring": RingId(4, ONE)},
+        {"ring": ConfigurationId(4, ONE)},
         {"token_seq": 0},
         {"token_seq": 2},
         {"token_seq": 4},
@@ -443,7 +443,7 @@ def test_a_commit_token_with_other_members_is_refused() -> None:
     """Section 4.2 Gather."""
     solo = waiting()
     for members in ((ONE, TWO), (ONE, TWO, THREE, FOUR), (TWO, THREE)):
-        assert packets_of(solo.give(solo.first_commit(members, RingId(12, members[0])))) == []
+        assert packets_of(solo.give(solo.first_commit(members, ConfigurationId(12, members[0])))) == []
     assert solo.node.state_name == "Gather"
 
 
@@ -546,14 +546,14 @@ def test_a_new_rings_seq_is_four_above_the_highest_known() -> None:
     solo = gathering(ONE)
     first, second = solo.agreement()
     solo.give(first, replace(second, ring_seq=40))
-    assert solo.commit_forwarded.ring == RingId(44, ONE)
+    assert solo.commit_forwarded.ring == ConfigurationId(44, ONE)
 
 
 def test_the_transitional_configuration_is_two_below_the_new_ring() -> None:
     """Section 4.3: its representative is the lowest that comes along."""
     solo = operational()
     transitional, regular = views(solo.log)[1:]
-    assert transitional.id == RingId(regular.id.seq - 2, TWO)
+    assert transitional.id == ConfigurationId(regular.id.seq - 2, TWO)
     assert regular.id == RING
 
 
@@ -605,7 +605,7 @@ def test_a_second_rotation_with_an_empty_entry_is_ignored() -> None:
 def test_another_rings_commit_token_is_discarded_in_commit() -> None:
     """Section 4.2 Commit."""
     solo = committed()
-    for ring in (RingId(16, ONE), RingId(8, ONE)):
+    for ring in (ConfigurationId(16, ONE), ConfigurationId(8, ONE)):
         assert packets_of(solo.give(replace(solo.second_commit(), ring=ring))) == []
 
 
@@ -615,7 +615,7 @@ def test_regular_tokens_and_foreign_messages_are_discarded_in_commit() -> None:
     assert (
         packets_of(solo.give(Token(RING, ONE, TokenSeq(16), 1, NO_SEQ, NO_SEQ, NOBODY, (), 0, 8, 0, 0, False, 0))) == []
     )
-    assert packets_of(solo.give_packets(packet_of(1, originator=FOUR, ring=RingId(8, FOUR)))) == []
+    assert packets_of(solo.give_packets(packet_of(1, originator=FOUR, ring=ConfigurationId(8, FOUR)))) == []
     assert delivered(solo.give_packets(packet_of(1))) == ["1"]
     assert solo.node.state_name == "Commit"
 
@@ -691,7 +691,7 @@ def test_token_loss_in_recovery_leads_back_to_gather_as_a_member_of_the_old_ring
 def test_foreign_messages_are_dropped_in_recovery() -> None:
     """Figure 4.12."""
     solo = recovering()
-    assert packets_of(solo.give_packets(packet_of(1, originator=FOUR, ring=RingId(8, FOUR)))) == []
+    assert packets_of(solo.give_packets(packet_of(1, originator=FOUR, ring=ConfigurationId(8, FOUR)))) == []
     assert solo.node.state_name == "Recovery"
 
 
@@ -720,11 +720,11 @@ def test_a_crash_round_the_write_never_lets_an_id_be_used_twice(kind: FaultKind,
     play = Play(options(faults=tuple(moments), fault_time_ns=720 * MILLISECOND)).run()
     assert play.is_valid
     assert play.world.hosts[node].lives == 7
-    names: dict[RingId, tuple[ViewKind, tuple[ProcessId, ...]]] = {}
+    names: dict[ConfigurationId, tuple[ConfigurationKind, tuple[ProcessId, ...]]] = {}
     last: dict[int, int] = {}
     for event in play.events:
         if isinstance(event, Installed):
-            view = event.view
+            view = event.configuration
             assert names.setdefault(view.id, (view.kind, view.members)) == (view.kind, view.members)
             assert view.id.seq > last.get(node_of(event.process), 0), "also from one life to the next"
             last[node_of(event.process)] = view.id.seq
@@ -734,6 +734,6 @@ def test_installing_comes_after_storing() -> None:
     """E10, seen from outside: in no log does a view come before the write of its seq."""
     solo = operational()
     written = [i for i, effect in enumerate(solo.log) if isinstance(effect, Persist)]
-    installed = [i for i, effect in enumerate(solo.log) if isinstance(effect, InstallView)]
+    installed = [i for i, effect in enumerate(solo.log) if isinstance(effect, Install)]
     joins = [i for i, effect in enumerate(solo.log) if isinstance(effect, Broadcast) and sent([effect], Join)]
     assert written[0] < installed[0] < joins[0] < written[1] < installed[1] < installed[2]

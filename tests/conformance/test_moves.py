@@ -14,7 +14,7 @@ import pytest
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Effect
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import NO_SEQ, NOBODY, Duration, Instant, ProcessId, RingId, Seq, TokenSeq
+from ordercast.model.ids import NO_SEQ, NOBODY, ConfigurationId, Duration, Instant, ProcessId, Seq, TokenSeq
 from ordercast.order.ring.admission import Admission
 from ordercast.order.ring.bounds import Horizon
 from ordercast.order.ring.consensus import Proposal
@@ -31,14 +31,14 @@ from ordercast.order.ring.states.moves import MOVES, STATES
 from ordercast.order.ring.states.operational import Operational
 from ordercast.order.ring.states.recovery import Recovery
 from ordercast.order.ring.states.starting import Starting
-from ordercast.order.ring.step import Facts, Step, Storage
+from ordercast.order.ring.step import Facts, Step, StoredSeq
 from ordercast.order.ring.timers import Timer
 from ordercast.wire.codec import encode
-from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Member, Message, Token, Wake
+from ordercast.wire.messages import Announcement, CommitEntry, CommitToken, Join, Leave, Token, Wake, WireMessage
 
 from .solo import CLUSTER, FOUR, ONE, RING, SMALL, THREE, TRIO, TWO, Solo, moves, packet_of, wrapped
 
-NEXT = RingId(12, ONE)
+NEXT = ConfigurationId(12, ONE)
 
 
 def _waiting_for_disk(me: ProcessId) -> Solo:
@@ -50,7 +50,7 @@ def _waiting_for_disk(me: ProcessId) -> Solo:
 def _promised(me: ProcessId) -> Solo:
     solo = Solo(me).to_operational().lose_ring().fail(FOUR)
     solo = solo if solo.node.state_name == "Gather" else Solo(me).to_operational().lose_ring()
-    solo.recover(*(Member(one, True, RING) for one in TRIO if one != me))
+    solo.recover(*(CommitEntry(one, True, RING) for one in TRIO if one != me))
     solo.begin_token()
     solo.pass_token()
     return solo
@@ -86,13 +86,13 @@ SITUATIONS: dict[str, Callable[[ProcessId], Solo]] = {
 }
 
 
-def messages(solo: Solo) -> list[Message]:
+def messages(solo: Solo) -> list[WireMessage]:
     """Of every kind: from members and strangers, of the old ring, the next one and another."""
     senders = ONE, TWO, THREE, FOUR
-    found: list[Message] = []
-    for ring in (RING, NEXT, RingId(400, FOUR)):
+    found: list[WireMessage] = []
+    for ring in (RING, NEXT, ConfigurationId(400, FOUR)):
         for hop in (0, 1, 2, 3, 4, 6, 7, 10, 13, 16, 17, 19):
-            entries = tuple(Member(one, True, RING, Seq(1), NO_SEQ, hop % 2 == 0) for one in TRIO)
+            entries = tuple(CommitEntry(one, True, RING, Seq(1), NO_SEQ, hop % 2 == 0) for one in TRIO)
             found += [
                 Token(ring, ONE, TokenSeq(hop), 3, Seq(2), Seq(1), THREE, (Seq(1),), 0, 8, 0, 0, hop % 2 == 0, 5),
                 CommitToken(ring, ONE, TokenSeq(hop), ChangeReason.MERGE, entries, 0),
@@ -109,7 +109,7 @@ def messages(solo: Solo) -> list[Message]:
 
 
 def packets(solo: Solo) -> list[bytes]:
-    data = [packet_of(seq, ring=ring) for seq in (1, 2, 5) for ring in (RING, NEXT, RingId(4, FOUR))]
+    data = [packet_of(seq, ring=ring) for seq in (1, 2, 5) for ring in (RING, NEXT, ConfigurationId(4, FOUR))]
     exchanged = [wrapped(packet_of(seq), 1, ring, ONE) for seq in (1, 3) for ring in (RING, NEXT)]
     return [encode(CLUSTER, message) for message in messages(solo)] + data + exchanged
 
@@ -186,7 +186,7 @@ def made_state(name: str, me: ProcessId) -> tuple[State, Facts]:
         me=me,
         config=SMALL,
         cluster=CLUSTER,
-        storage=Storage(8),
+        storage=StoredSeq(8),
         proposal=Proposal(me, set(TRIO)),
         hearing=Hearing(me, SMALL),
         admission=Admission(me),
@@ -202,7 +202,7 @@ def made_state(name: str, me: ProcessId) -> tuple[State, Facts]:
     ring.memory.copy = encode(
         CLUSTER, Token(RING, me, TokenSeq(16), 1, NO_SEQ, NO_SEQ, NOBODY, (), 0, 8, 0, 0, False, 0)
     )
-    entries = tuple(Member(one, True, RING) for one in TRIO)
+    entries = tuple(CommitEntry(one, True, RING) for one in TRIO)
     token = CommitToken(NEXT, ONE, TokenSeq(0), ChangeReason.MERGE, entries, 0)
     operational = Operational.enter(Starting(), step, "made")
     gather = (

@@ -11,7 +11,7 @@ import pytest
 
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import AlarmKind, Effect, Persist
-from ordercast.model.ids import SECOND, RingId, Seq
+from ordercast.model.ids import SECOND, ConfigurationId, Seq
 from ordercast.model.notes import Occurrence
 from ordercast.model.service import Service
 from ordercast.order.ring.bounds import (
@@ -69,14 +69,14 @@ def test_what_the_highest_join_leads_to_is_within_what_others_take_for_a_ring() 
 @pytest.mark.parametrize("seq", [8 + 2 * RING_SEQ_LEAP + 1, RING_SEQ_MAX + 1, NUMBER_MAX])
 def test_a_commit_token_whose_ring_leaps_is_neither_stored_nor_forwarded(seq: int) -> None:
     solo = Solo().to_gather().agree()
-    effects = solo.give(solo.first_commit(ring=RingId(seq, ONE)))
+    effects = solo.give(solo.first_commit(ring=ConfigurationId(seq, ONE)))
     assert solo.node.state_name == "Gather"
     assert not persisted(effects) and not sent(effects, CommitToken)
 
 
 def test_whoever_leaps_is_not_heard_so_that_nobody_tries_to_merge_with_it() -> None:
     solo = Solo(ONE).to_ring_of_one()
-    far = RingId(4 + 3 * RING_SEQ_LEAP, THREE)
+    far = ConfigurationId(4 + 3 * RING_SEQ_LEAP, THREE)
     solo.give(Announcement(far, THREE, (THREE,), (ONE, THREE)))
     solo.give_packets(packet_of(1, originator=THREE, ring=far))
     effects = solo.wait(SMALL.announce_ns)
@@ -87,7 +87,7 @@ def test_whoever_leaps_is_not_heard_so_that_nobody_tries_to_merge_with_it() -> N
 def test_a_process_that_was_led_far_up_is_believed_after_some_time() -> None:
     """The bound rises by one leap in each lifetime of evidence, and only while something beyond it is told."""
     solo = Solo(ONE).to_ring_of_one()
-    far = RingId(4 + 5 * RING_SEQ_LEAP, THREE)
+    far = ConfigurationId(4 + 5 * RING_SEQ_LEAP, THREE)
     announcement = Announcement(far, THREE, (THREE,), (ONE, THREE))
     refused = 0
     while Occurrence.IMPLAUSIBLE in occurred(solo.give(announcement)):
@@ -180,7 +180,7 @@ def test_a_clock_stands_still_long_before_it_would_be_refused() -> None:
 def test_a_clock_on_a_commit_token_is_cut_by_who_has_been_on_a_ring() -> None:
     solo = Solo().to_operational().lose_ring().agree()
     clock = solo.token_forwarded.timestamp
-    solo.give(replace(solo.first_commit(ring=RingId(12, ONE)), timestamp=NUMBER_MAX))
+    solo.give(replace(solo.first_commit(ring=ConfigurationId(12, ONE)), timestamp=NUMBER_MAX))
     assert solo.commit_forwarded.timestamp == clock + CLOCK_LEAP
 
 

@@ -334,7 +334,7 @@ def test_without_loss_all_deliver_the_same_sequence_without_gaps() -> None:
     assert len(sequences[0]) == 60
     assert sequences[0] == sequences[1] == sequences[2]
     assert play.result.counts["retransmissions"] == 0
-    numbers = sorted({message.seq for message in sequences[0]})
+    numbers = sorted({message.number for message in sequences[0]})
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from ordercast.model.configuration import ChangeReason, ViewKind
+from ordercast.model.configuration import ChangeReason, ConfigurationKind
 from ordercast.model.effects import Effect
-from ordercast.model.ids import MILLISECOND, NOBODY, ProcessId, RingId, Seq, node_of
+from ordercast.model.ids import MILLISECOND, NOBODY, ConfigurationId, ProcessId, Seq, node_of
 from ordercast.model.notes import Moved, Occurrence
 from ordercast.model.service import Service
 from ordercast.order.ring.node import RingNode
@@ -20,7 +20,7 @@ from ordercast.sim.options import SIM_RING
 from ordercast.trace.records import DeliveredBatch, Event, Noted
 from ordercast.wire.codec import decode
 from ordercast.wire.header import HEADER, RECOVERED, MessageKind, origin_of
-from ordercast.wire.messages import Join, Member
+from ordercast.wire.messages import CommitEntry, Join
 
 from .play import Play, has_entered, has_installed, is_data, kind_of, options, originator_of
 from .solo import (
@@ -43,14 +43,14 @@ from .solo import (
     wrapped,
 )
 
-PAIR = RingId(12, ONE)
+PAIR = ConfigurationId(12, ONE)
 LOSS = SMALL.token_loss_ns
 PATIENT = replace(SIM_RING, fail_to_receive_rotations=10_000)  # nobody is expelled for missing a packet
 
 
-def companion(process: ProcessId = ONE, aru: int = 0, high: int = 0, received: bool = False) -> Member:
+def companion(process: ProcessId = ONE, aru: int = 0, high: int = 0, received: bool = False) -> CommitEntry:
     """One who comes along from the ring of three."""
-    return Member(process, True, RING, Seq(aru), Seq(high), received)
+    return CommitEntry(process, True, RING, Seq(aru), Seq(high), received)
 
 
 def recovering(*packets: bytes, aru: int = 0, high: int = 0, me: ProcessId = TWO) -> Solo:
@@ -110,8 +110,8 @@ def test_a_wrapped_packet_of_my_old_ring_fills_my_gap() -> None:
 def test_who_was_not_on_that_old_ring_never_delivers_what_was_exchanged() -> None:
     """Section 4.3: the wrapped message of a ring that I was not on counts on the new ring only."""
     solo = Solo().to_recovery((ONE, TWO))
-    stranger = packet_of(7, "not mine", originator=ONE, ring=RingId(4, ONE))
-    effects = solo.give_packets(wrapped(stranger, 1, RingId(8, ONE), ONE))
+    stranger = packet_of(7, "not mine", originator=ONE, ring=ConfigurationId(4, ONE))
+    effects = solo.give_packets(wrapped(stranger, 1, ConfigurationId(8, ONE), ONE))
     for _ in range(4):
         effects += solo.pass_token(seq=1)
     assert story(effects) == ["(2)", "[1 2]"]
@@ -245,7 +245,7 @@ def test_the_views_name_what_they_end() -> None:
     """Section 4.3: the transitional view ends the old ring, the regular one the transitional; ids are ordered."""
     solo = recovering().install()
     transitional, regular = views(solo.log)[-2:]
-    assert (transitional.kind, regular.kind) == (ViewKind.TRANSITIONAL, ViewKind.REGULAR)
+    assert (transitional.kind, regular.kind) == (ConfigurationKind.TRANSITIONAL, ConfigurationKind.REGULAR)
     assert (transitional.previous, regular.previous) == (RING, transitional.id)
     assert RING < transitional.id < regular.id == PAIR
     assert transitional.members == regular.members == (ONE, TWO)
@@ -256,7 +256,7 @@ def test_after_installation_the_count_of_failures_begins_anew() -> None:
     solo = recovering().install().lose_ring()
     assert (solo.join.candidates, solo.join.failed) == ((ONE, TWO), ())
     solo.agree()
-    solo.give(solo.first_commit((ONE, TWO), RingId(16, ONE)))
+    solo.give(solo.first_commit((ONE, TWO), ConfigurationId(16, ONE)))
     assert not solo.commit_forwarded.members[1].received
 
 
@@ -367,7 +367,7 @@ def test_after_the_promise_the_old_rings_store_is_closed(state: str) -> None:
     """Deviation (frozen store): the paper receives old-ring messages until installation. What comes after the promise
     would be at some and not at others, whether it comes late or, by one who did not promise, on the new ring."""
     solo = promised(packet_of(2, "owed"))
-    ring = RingId(16, ONE)
+    ring = ConfigurationId(16, ONE)
     late = packet_of(1, "late")
     if state == "Gather":
         solo.give_packets(late)
@@ -400,7 +400,7 @@ def test_a_companion_out_of_nowhere_is_not_believed() -> None:
     solo = promised()
     solo.give(solo.join_of(ONE, {*QUARTET, FIVE}))
     solo.agree()
-    solo.give(solo.first_commit((ONE, TWO, FIVE), RingId(16, ONE)))
+    solo.give(solo.first_commit((ONE, TWO, FIVE), ConfigurationId(16, ONE)))
     solo.written()
     solo.give(solo.second_commit([companion(received=True), companion(FIVE, received=True)]))
     assert solo.node.state_name == "Commit"
@@ -429,7 +429,7 @@ def test_all_who_install_continue_from_the_same_number() -> None:
     assert play.count(Occurrence.MESSAGES_EXCHANGED) >= 2, "n1 and n2 got n3's messages from n0"
     rings = {view.id for node in range(3) for view in play.views(node) if len(view.members) == 3}
     (ring,) = [ring for ring in rings if play.deliveries(0, ring)]
-    firsts = {play.deliveries(node, ring)[0].seq for node in range(3)}
+    firsts = {play.deliveries(node, ring)[0].number for node in range(3)}
     assert len(firsts) == 1 and firsts.pop() > 1
 
 
@@ -558,7 +558,7 @@ def test_a_large_message_cut_by_a_view_change_is_delivered_once_in_one_view(part
     for node in (0, 1):
         deliveries = [event for event in play.events if isinstance(event, DeliveredBatch)]
         assert sum(len(event.messages) for event in deliveries if node_of(event.process) == node) == 1
-    assert len({event.view for event in deliveries if node_of(event.process) in (0, 1)}) == 1
+    assert len({event.configuration for event in deliveries if node_of(event.process) in (0, 1)}) == 1
     again = play.count(Occurrence.LARGE_SENT_AGAIN)
     assert again == (1 if parts_before < 41 else 0)
     assert play.count(Occurrence.LARGE_CUT) == 2 * again

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ordercast.model.effects import Broadcast, SendTo
-from ordercast.model.ids import MILLISECOND, ProcessId, RingId
+from ordercast.model.ids import MILLISECOND, ConfigurationId, ProcessId
 from ordercast.model.notes import Occurrence
 from ordercast.model.promises import RestPromise
 from ordercast.model.service import Service
@@ -22,7 +22,7 @@ from ordercast.order.ring.step import Step
 from ordercast.sim.options import SIM_RING
 from ordercast.trace.records import DeliveredBatch
 from ordercast.wire.header import MessageKind, retransmitted
-from ordercast.wire.messages import Message, Token, Wake
+from ordercast.wire.messages import Token, Wake, WireMessage
 from tests.simulation.planted import rest_one_visit_early
 
 from .play import Play, kind_of, options
@@ -339,7 +339,7 @@ def test_a_submission_at_any_member_wakes_the_ring_at_once(
 def test_a_wake_to_the_wrong_member_only_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: the representative is asked, and nobody else. Nothing is lost by it but time."""
 
-    def send(step: Step, target: ProcessId, message: Message) -> None:
+    def send(step: Step, target: ProcessId, message: WireMessage) -> None:
         ring = step.facts.installed
         right(step, ring.representative if isinstance(message, Wake) else target, message)
 
@@ -370,10 +370,10 @@ def test_a_rest_one_visit_early_would_be_noticed(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("me", [ONE, TWO])
 def test_when_the_highest_packet_is_of_no_member_the_representative_keeps_the_token(me: ProcessId) -> None:
     """Section 4.3: on a new ring it may be a recovered one, of somebody who did not come along."""
-    pair = RingId(8, ONE)
+    pair = ConfigurationId(8, ONE)
     solo = Solo(me).to_recovery((ONE, TWO))
     solo.begin_token()
-    stranger = packet_of(7, originator=FOUR, ring=RingId(4, FOUR))
+    stranger = packet_of(7, originator=FOUR, ring=ConfigurationId(4, FOUR))
     solo.give_packets(wrapped(stranger, 1, pair, TWO if me == ONE else ONE))
     while solo.node.state_name == "Recovery":
         solo.pass_token(seq=1, aru=1)

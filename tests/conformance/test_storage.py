@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ordercast.model.effects import AlarmKind, Effect, Persist
-from ordercast.model.ids import RingId
+from ordercast.model.ids import ConfigurationId
 from ordercast.model.notes import Occurrence
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.run import simulate
@@ -13,7 +13,7 @@ from .play import options
 from .solo import ONE, SMALL, TRIO, TWO, Solo, alarms, occurred, sent, views
 
 PATIENCE, LOSS, PAUSE = SMALL.storage_patience_ns, SMALL.token_loss_ns, SMALL.pause_ns
-NEXT = RingId(12, ONE)
+NEXT = ConfigurationId(12, ONE)
 
 
 def committed() -> Solo:

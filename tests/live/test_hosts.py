@@ -22,7 +22,7 @@ from rig.cluster import LiveCluster
 
 from ordercast.checker import Outcome
 from ordercast.daemon.config.node import GROUP, PORT
-from ordercast.model.ids import Incarnation, NodeId, RingId, process_id_from
+from ordercast.model.ids import ConfigurationId, Incarnation, NodeId, process_id_from
 from ordercast.model.promises import Promise
 from ordercast.wire.codec import cluster_id_from, encode
 from ordercast.wire.header import HEADER_SIZE, MAGIC, VERSION, MessageKind, prefix_of
@@ -273,7 +273,7 @@ def ports_of(cluster: LiveCluster) -> list[tuple[str, int]]:
 
 
 def test_packets_of_strangers_are_counted_and_change_nothing(tmp_path: Path) -> None:
-    ring = RingId(1000, process_id_from(NodeId(1), Incarnation(1)))
+    ring = ConfigurationId(1000, process_id_from(NodeId(1), Incarnation(1)))
     ghost = process_id_from(NodeId(9), Incarnation(1))
     other_cluster, ours = cluster_id_from("others"), cluster_id_from("chaos")
     other_version = bytearray(encode(ours, Announcement(ring, ghost, (ghost,), ())))

@@ -25,7 +25,7 @@ from ordercast.checker import Checkers, Outcome
 from ordercast.daemon import slots
 from ordercast.daemon.config.node import Peer, TraceConfig, TraceLevel
 from ordercast.daemon.host import GroupHost
-from ordercast.model.configuration import ChangeReason, View, ViewKind
+from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.effects import AlarmKind
 from ordercast.model.ids import MILLISECOND, NodeId, ProcessId
 from ordercast.model.promises import Promise
@@ -36,10 +36,14 @@ from tests.live import stage
 from tests.live.stage import PATIENCE_S, alone, joined, live, local, quick_ring, run
 
 
-async def view_of(stream: Events, *members: ProcessId) -> View:
+async def view_of(stream: Events, *members: ProcessId) -> Configuration:
     """The next regular view that has all of these."""
     async for event in stream:
-        if isinstance(event, View) and event.kind is ViewKind.REGULAR and set(members) <= set(event.members):
+        if (
+            isinstance(event, Configuration)
+            and event.kind is ConfigurationKind.REGULAR
+            and set(members) <= set(event.members)
+        ):
             return event
     raise AssertionError("the stream has ended")
 
@@ -380,7 +384,7 @@ async def test_a_stream_has_one_reader_at_a_time() -> None:
 
 async def messages_of_none(node: Node) -> None:
     """The first view is read."""
-    assert isinstance(await anext(node.stream()), View)
+    assert isinstance(await anext(node.stream()), Configuration)
 
 
 @live

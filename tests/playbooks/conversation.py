@@ -19,15 +19,15 @@ import difflib
 from collections import Counter
 from textwrap import dedent
 
-from ordercast.model.configuration import ChangeReason, ViewKind
+from ordercast.model.configuration import ChangeReason, ConfigurationKind
 from ordercast.model.effects import (
     Alarm,
     Broadcast,
     Deliver,
     Effect,
     Enlisted,
-    InstallView,
-    Left,
+    Install,
+    LeaveDone,
     Persist,
     Record,
     Room,
@@ -36,18 +36,18 @@ from ordercast.model.effects import (
 from ordercast.model.ids import (
     MILLISECOND,
     NOBODY,
+    ConfigurationId,
     Incarnation,
     Instant,
     NodeId,
     ProcessId,
-    RingId,
     Seq,
     TokenSeq,
     process_id_from,
     process_text,
 )
 from ordercast.model.inputs import Packet, Submission
-from ordercast.model.notes import Dropped, Ignored, Moved, Occurred
+from ordercast.model.notes import Ignored, Moved, Occurred, PacketDropped
 from ordercast.model.service import Service
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
@@ -63,7 +63,17 @@ from ordercast.wire.header import (
     prefix_of,
     recovered,
 )
-from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Member, Message, RosterCopy, Token, Wake
+from ordercast.wire.messages import (
+    Announcement,
+    CommitEntry,
+    CommitToken,
+    Join,
+    Leave,
+    RosterCopy,
+    Token,
+    Wake,
+    WireMessage,
+)
 from ordercast.wire.run import build_data
 
 CLUSTER = cluster_id_from("ordercast")
@@ -142,9 +152,9 @@ def process_from(text: str) -> ProcessId:
     return process_id_from(NodeId(int(text[1:])), Incarnation(1))
 
 
-def ring_from(text: str) -> RingId:
+def ring_from(text: str) -> ConfigurationId:
     seq, _, representative = text.partition(".")
-    return RingId(int(seq), process_from(representative))
+    return ConfigurationId(int(seq), process_from(representative))
 
 
 def options_from(words: list[str]) -> dict[str, str]:
@@ -155,7 +165,7 @@ def processes_from(text: str, separator: str | None = None) -> tuple[ProcessId, 
     return tuple(process_from(word) for word in text.split(separator))
 
 
-def message_from(verb: str, words: list[str]) -> Message:
+def message_from(verb: str, words: list[str]) -> WireMessage:
     options = options_from(words)
     reason = ChangeReason[options.get("reason", "MERGE")]
     match verb:
@@ -168,7 +178,7 @@ def message_from(verb: str, words: list[str]) -> Message:
             number, ring_seq = int(options["number"]), int(options["ring_seq"])
             forwards = int(options.get("forwards", "0"))
             sender = process_from(words[0])
-            ring, lost = RingId(ring_seq, sender), ChangeReason.TOKEN_LOST
+            ring, lost = ConfigurationId(ring_seq, sender), ChangeReason.TOKEN_LOST
             return Join(ring, sender, number, ring_seq, candidates, failed, forwards, lost, NOBODY, ())
         case "commit":
             entries = tuple(member_from(word) for word in words[2:] if ":" in word)
@@ -189,13 +199,13 @@ def message_from(verb: str, words: list[str]) -> Message:
     raise AssertionError(f"no such input: {verb}")
 
 
-def member_from(word: str) -> Member:
+def member_from(word: str) -> CommitEntry:
     name, _, rest = word.partition(":")
     process = process_from(name)
     if rest == "?":
-        return Member(process)
+        return CommitEntry(process)
     ring, aru, high = rest.split("/")
-    return Member(process, True, ring_from(ring), Seq(int(aru)), Seq(int(high.rstrip("+"))), high.endswith("+"))
+    return CommitEntry(process, True, ring_from(ring), Seq(int(aru)), Seq(int(high.rstrip("+"))), high.endswith("+"))
 
 
 def data_from(words: list[str]) -> bytes:
@@ -228,10 +238,12 @@ def lines_of(effect: Effect) -> list[str]:
         case SendTo(process, packet):
             return [f"to {process_text(process)}: {packet_text(packet)}"]
         case Deliver():
-            return [f"deliver {message[0]} {message[5].decode()} in {effect.view}" for message in effect.messages()]
-        case InstallView(view):
+            return [
+                f"deliver {message[0]} {message[5].decode()} in {effect.configuration}" for message in effect.messages()
+            ]
+        case Install(view):
             members = " ".join(map(process_text, view.members))
-            shown = f"[{members}]" if view.kind is ViewKind.REGULAR else f"({members})"
+            shown = f"[{members}]" if view.kind is ConfigurationKind.REGULAR else f"({members})"
             return [f"view {view.id} {shown}, {view.reason.name}"]
         case Persist(key, value):
             return [f"persist {key} {int.from_bytes(value, 'big')}"]
@@ -241,7 +253,7 @@ def lines_of(effect: Effect) -> list[str]:
             return [f"room {size}"]
         case Enlisted(roster):
             return [f"enlisted version {roster.version}"]
-        case Left():
+        case LeaveDone():
             return ["left"]
         case Record(note):
             return note_lines(note)
@@ -254,7 +266,7 @@ def note_lines(note: object) -> list[str]:
             return [f"* {origin} → {target}{because}: {text}"]
         case Ignored(what, why):
             return [f"* ignored {what}: {why}"]
-        case Dropped(why):
+        case PacketDropped(why):
             return [f"* dropped: {why}"]
         case Occurred(what):
             return [f"* {what.value}"]
@@ -284,7 +296,7 @@ def packet_text(packet: bytes) -> str:
             return f"roster version {message.roster.version}"
 
 
-def member_text(member: Member) -> str:
+def member_text(member: CommitEntry) -> str:
     if not member.filled:
         return f"{process_text(member.process)}:?"
     promised = "+" if member.received else ""
@@ -293,7 +305,7 @@ def member_text(member: Member) -> str:
 
 def data_text(packet: bytes) -> str:
     prefix, _, flags, count, _, originator, seq, *_ = HEADER.unpack_from(packet)
-    ring = RingId(int.from_bytes(prefix[12:20], "big"), ProcessId(int.from_bytes(prefix[20:28], "big")))
+    ring = ConfigurationId(int.from_bytes(prefix[12:20], "big"), ProcessId(int.from_bytes(prefix[20:28], "big")))
     marks = "".join(text for bit, text in ((SAFE, " safe"), (RETRANSMITTED, " again")) if flags & bit)
     if flags & RECOVERED:
         old_ring, old_seq = origin_of(packet)

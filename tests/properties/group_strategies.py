@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ordercast.groups.envelope import Head, Kind, encode_head
 from ordercast.groups.names import CLIENT_SIZE_MAX, GROUP_SIZE_MAX, GROUPS_MAX
 from ordercast.groups.snapshot import encode_snapshot
-from ordercast.model.ids import ProcessId, RingId
+from ordercast.model.ids import ConfigurationId, ProcessId
 
 from .strategies import rings
 
@@ -60,7 +60,7 @@ snapshots = st.builds(encode_snapshot, rings, reports).map(lambda pieces: pieces
 damaged_snapshots = snapshots.flatmap(damaged)
 
 
-def any_payloads(ring: RingId) -> st.SearchStrategy[bytes]:
+def any_payloads(ring: ConfigurationId) -> st.SearchStrategy[bytes]:
     """Bytes, damaged heads, whole and forged heads with anything behind, and snapshots of this ring that are damaged,
     forged, or neither."""
     fixed = encode_head(Head(Kind.GROUPS, HERE, ()))

@@ -22,9 +22,9 @@ from ordercast.groups.layer import (
     leave_payload,
 )
 from ordercast.groups.snapshot import encode_snapshot
-from ordercast.model.configuration import ViewKind
+from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.effects import Deliver
-from ordercast.model.ids import NO_RING, ProcessId, RingId
+from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, ProcessId
 from tests.unit.groups.stage import Heard, heard_in, parcel_of, view_of
 
 GROUPS = ("g", "h")
@@ -55,8 +55,8 @@ class Sent:
 class Host:
     process: ProcessId
     groups: Groups
-    ring: RingId = NO_RING
-    configuration: RingId = NO_RING
+    ring: ConfigurationId = NO_CONFIGURATION
+    configuration: ConfigurationId = NO_CONFIGURATION
     transitional: tuple[ProcessId, ...] = ()
     delivered: int = 0
     queue: deque[bytes] = field(default_factory=deque)
@@ -64,7 +64,7 @@ class Host:
     clients: dict[str, Session] = field(default_factory=dict)  # the present ones
 
 
-def forgeries(me: ProcessId, ring: RingId) -> list[bytes]:
+def forgeries(me: ProcessId, ring: ConfigurationId) -> list[bytes]:
     """In the name of other daemons' clients, with names that are none, and snapshots that tell of both."""
     other = f"x@n{me % 4 + 1}"
     changes = [Head(kind, name, ("g",)) for kind in (Kind.JOIN, Kind.LEAVE) for name in (other, "\x1b[2J@n1", "x")]
@@ -79,7 +79,7 @@ def forgeries(me: ProcessId, ring: RingId) -> list[bytes]:
 class World:
     def __init__(self, size: int) -> None:
         self.hosts: list[Host] = []
-        self.logs: dict[RingId, list[tuple[ProcessId, bytes]]] = {}
+        self.logs: dict[ConfigurationId, list[tuple[ProcessId, bytes]]] = {}
         self.sent: list[Sent] = []
         self._ring_seq = 0
         for number in range(1, size + 1):
@@ -147,18 +147,18 @@ class World:
     def form(self, hosts: list[Host], before: int, behind: int) -> None:
         """These form a configuration. Components deliver so many more messages before and behind their signal."""
         self._ring_seq += 4
-        ring = RingId(self._ring_seq, min(host.process for host in hosts))
+        ring = ConfigurationId(self._ring_seq, min(host.process for host in hosts))
         self.logs[ring] = []
-        components: dict[RingId, list[Host]] = {}
+        components: dict[ConfigurationId, list[Host]] = {}
         for host in hosts:
             components.setdefault(host.ring, []).append(host)
         for old, component in components.items():
-            if old != NO_RING:
+            if old != NO_CONFIGURATION:
                 self._end(component, before, behind)
         members = sorted(host.process for host in hosts)
         for host in hosts:
             transitional = [other.process for other in components[host.ring]]
-            view = view_of(ViewKind.REGULAR, ring, members, transitional, host.configuration)
+            view = view_of(ConfigurationKind.REGULAR, ring, members, transitional, host.configuration)
             host.configuration, host.delivered = ring, 0
             self._take_outputs(host, host.groups.install(view))
         for host in hosts:
@@ -171,8 +171,8 @@ class World:
         end = max([start + behind, *own])  # what one of them sent, all of them have
         for host in component:
             self.deliver(host, start)
-            previous, host.configuration = host.configuration, RingId(self._ring_seq - 2, min(together))
-            view = view_of(ViewKind.TRANSITIONAL, host.configuration, together, together, previous)
+            previous, host.configuration = host.configuration, ConfigurationId(self._ring_seq - 2, min(together))
+            view = view_of(ConfigurationKind.TRANSITIONAL, host.configuration, together, together, previous)
             self._take_outputs(host, host.groups.install(view))
             self.deliver(host, end)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from ordercast.groups.envelope import CONFIRM, SELF_DISCARD, Head, Kind, encode_head
-from ordercast.groups.layer import Run
+from ordercast.groups.layer import MessageRun
 from ordercast.model.events import Dropped, Left, Reason, Transition, View, ViewId
-from ordercast.model.ids import ProcessId, RingId, Seq
+from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.model.service import Service
 from ordercast.session.batches import encode_confirm, encode_dropped, encode_messages, encode_send
 from ordercast.session.client_half import BYE, PING, PONG
@@ -35,7 +35,7 @@ from ordercast.session.pieces import FrameKind
 u16 = st.integers(0, 0xFFFF)
 u32 = st.one_of(st.integers(0, 9), st.integers(0, 0xFFFFFFFF))
 u64 = st.one_of(st.integers(0, 9), st.integers(0, (1 << 64) - 1))
-rings = st.builds(RingId, u64, u64.map(ProcessId))
+rings = st.builds(ConfigurationId, u64, u64.map(ProcessId))
 positive = st.one_of(st.integers(1, 9), st.integers(1, 0xFFFFFFFF))
 services = st.sampled_from(Service)
 
@@ -58,11 +58,11 @@ data_lists = st.lists(st.binary(max_size=30), min_size=1, max_size=6)
 
 
 @st.composite
-def runs(draw: st.DrawFn) -> Run:
+def runs(draw: st.DrawFn) -> MessageRun:
     head = draw(data_heads(full_names))
     data = draw(data_lists)
     its_services = draw(st.lists(services, min_size=len(data), max_size=len(data)))
-    return Run(
+    return MessageRun(
         (1,),
         head,
         draw(rings),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from ordercast.model.configuration import ChangeReason
-from ordercast.model.ids import NODE_MAX, NodeId, ProcessId, RingId, Seq, TokenSeq
+from ordercast.model.ids import NODE_MAX, ConfigurationId, NodeId, ProcessId, Seq, TokenSeq
 from ordercast.model.roster import VERSION_MAX, Claim, Entry, Place, Roster
 from ordercast.model.service import Service
 from ordercast.wire.codec import DIGESTS_MAX, NUMBER_MAX, cluster_id_from, encode
@@ -21,14 +21,14 @@ from ordercast.wire.header import (
 from ordercast.wire.messages import (
     EXTENSION_SIZE_MAX,
     Announcement,
+    CommitEntry,
     CommitToken,
     Join,
     Leave,
-    Member,
-    Message,
     RosterCopy,
     Token,
     Wake,
+    WireMessage,
 )
 from ordercast.wire.run import build_data
 
@@ -38,7 +38,7 @@ u8 = st.integers(0, 0xFF)
 u32 = st.integers(0, 0xFFFFFFFF)
 u64 = st.one_of(st.integers(0, 64), st.integers(0, NUMBER_MAX))
 processes = st.integers(1, (1 << 64) - 1).map(ProcessId)
-rings = st.builds(RingId, u64, processes)
+rings = st.builds(ConfigurationId, u64, processes)
 process_lists = st.lists(processes, max_size=8, unique=True).map(lambda drawn: tuple(sorted(drawn)))
 extensions = st.one_of(st.just(b""), st.binary(max_size=EXTENSION_SIZE_MAX))
 reasons = st.sampled_from(ChangeReason)
@@ -84,13 +84,13 @@ def tokens(draw: st.DrawFn) -> Token:
     )
 
 
-members = st.builds(Member, processes, st.booleans(), rings, u64.map(Seq), u64.map(Seq), st.booleans())
+members = st.builds(CommitEntry, processes, st.booleans(), rings, u64.map(Seq), u64.map(Seq), st.booleans())
 
 
 @st.composite
 def commit_tokens(draw: st.DrawFn) -> CommitToken:
     listed = draw(st.lists(members, min_size=1, max_size=8, unique_by=lambda member: member.process))
-    ring = RingId(draw(u64), listed[0].process)
+    ring = ConfigurationId(draw(u64), listed[0].process)
     return CommitToken(
         ring,
         draw(processes),
@@ -143,7 +143,7 @@ def copies(draw: st.DrawFn) -> RosterCopy:
     return RosterCopy(draw(rings), draw(processes), draw(rosters()))
 
 
-messages: st.SearchStrategy[Message] = st.one_of(
+messages: st.SearchStrategy[WireMessage] = st.one_of(
     tokens(),
     commit_tokens(),
     joins(),
@@ -156,7 +156,7 @@ control_packets = messages.map(lambda message: encode(CLUSTER, message))
 
 
 @st.composite
-def data_packets(draw: st.DrawFn, ring: RingId | None = None) -> bytes:
+def data_packets(draw: st.DrawFn, ring: ConfigurationId | None = None) -> bytes:
     its_ring = ring or draw(rings)
     payload = draw(st.sampled_from((st.binary(max_size=40), st.binary(min_size=9, max_size=9))))
     entries = draw(st.lists(st.tuples(u32, st.sampled_from(Service), payload), min_size=1, max_size=8))

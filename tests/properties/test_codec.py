@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ordercast.model.effects import Parcel
 from ordercast.model.errors import WireError
-from ordercast.model.ids import ProcessId, RingId, Seq
+from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.wire.codec import decode, encode, kind_of
 from ordercast.wire.header import (
     HEADER,
@@ -25,7 +25,7 @@ from ordercast.wire.header import (
     retransmitted,
     unwrapped,
 )
-from ordercast.wire.messages import Message
+from ordercast.wire.messages import WireMessage
 from ordercast.wire.run import parse_data
 
 from .strategies import (
@@ -46,7 +46,7 @@ from .strategies import (
 garbage = st.one_of(
     st.binary(max_size=200),
     st.binary(min_size=HEADER_SIZE - 28, max_size=300).map(
-        lambda rest: prefix_of(MessageKind.TOKEN, CLUSTER, RingId(8, ProcessId(1))) + rest
+        lambda rest: prefix_of(MessageKind.TOKEN, CLUSTER, ConfigurationId(8, ProcessId(1))) + rest
     ),
 )
 
@@ -63,7 +63,7 @@ def _said(packet: bytes) -> tuple[Parcel | None, int]:
 
 
 @given(messages)
-def test_every_control_message_survives_the_wire(message: Message) -> None:
+def test_every_control_message_survives_the_wire(message: WireMessage) -> None:
     packet = encode(CLUSTER, message)
     assert decode(packet, CLUSTER) == message
     kind, ring = kind_of(packet, CLUSTER)
@@ -83,7 +83,7 @@ def test_retransmission_changes_the_transmitter_and_one_flag_only(packet: bytes,
 
 @given(data_packets(), rings, processes, u64)
 def test_an_old_packet_survives_being_wrapped_for_a_new_ring(
-    packet: bytes, ring: RingId, me: ProcessId, seq: int
+    packet: bytes, ring: ConfigurationId, me: ProcessId, seq: int
 ) -> None:
     wrapped = recovered(packet, prefix_of(MessageKind.DATA, CLUSTER, ring), me, Seq(seq), 9)
     assert kind_of(wrapped, CLUSTER) == (MessageKind.DATA, ring)

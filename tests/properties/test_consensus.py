@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ordercast.model.configuration import ChangeReason
-from ordercast.model.ids import NO_RING, NOBODY, ProcessId
+from ordercast.model.ids import NO_CONFIGURATION, NOBODY, ProcessId
 from ordercast.order.ring.consensus import Proposal, least_forwarder, new_ring_seq, silent
 from ordercast.wire.messages import Join
 
@@ -21,7 +21,7 @@ def joins(draw: st.DrawFn) -> Join:
     failed = draw(st.sets(st.sampled_from(sorted(candidates)))) - {sender}
     ring_seq = draw(st.integers(0, 100))
     return Join(
-        NO_RING,
+        NO_CONFIGURATION,
         sender,
         1,
         ring_seq,

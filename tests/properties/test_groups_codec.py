@@ -18,7 +18,7 @@ from ordercast.groups.names import (
 )
 from ordercast.groups.snapshot import PIECE_SIZE_MAX, decode_snapshot, encode_snapshot
 from ordercast.model.errors import UsageError, WireError
-from ordercast.model.ids import RingId
+from ordercast.model.ids import ConfigurationId
 
 from .group_strategies import (
     HERE,
@@ -49,7 +49,9 @@ def test_a_payload_begins_with_a_head_only_if_it_is_its_own(one: Head, other: He
 
 
 @given(rings, st.dictionaries(groups, st.lists(own_clients, min_size=1, max_size=200), max_size=4))
-def test_a_snapshot_survives_the_wire_in_pieces_of_bounded_size(ring: RingId, told: dict[str, list[str]]) -> None:
+def test_a_snapshot_survives_the_wire_in_pieces_of_bounded_size(
+    ring: ConfigurationId, told: dict[str, list[str]]
+) -> None:
     gathered: dict[str, list[str]] = {}
     pieces = encode_snapshot(ring, told)
     for number, piece in enumerate(pieces, 1):
@@ -62,7 +64,7 @@ def test_a_snapshot_survives_the_wire_in_pieces_of_bounded_size(ring: RingId, to
 
 
 @given(rings, reports)
-def test_every_group_of_a_snapshot_has_members(ring: RingId, told: dict[str, list[str]]) -> None:
+def test_every_group_of_a_snapshot_has_members(ring: ConfigurationId, told: dict[str, list[str]]) -> None:
     (piece,) = encode_snapshot(ring, told)
     assert all(decode_snapshot(piece, HERE)[2].values())
 
@@ -104,7 +106,7 @@ def _could_be_asked_for(head: Head) -> bool:
 
 @given(rings, forged_reports)
 def test_a_snapshot_is_read_exactly_when_it_is_of_clients_that_its_daemon_can_have(
-    ring: RingId, told: dict[str, list[str]]
+    ring: ConfigurationId, told: dict[str, list[str]]
 ) -> None:
     pieces = encode_snapshot(ring, told)
     if all(_is_group(group) and all(map(_is_own, members)) for group, members in told.items()):

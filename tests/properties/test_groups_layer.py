@@ -15,18 +15,18 @@ from hypothesis import strategies as st
 from ordercast.groups.envelope import Head, Kind, decode_head, encode_head, head_bytes_of
 from ordercast.groups.layer import Groups, data_head, disconnect_payload, join_payload, leave_payload
 from ordercast.groups.snapshot import decode_snapshot, encode_snapshot
-from ordercast.model.configuration import ViewKind
+from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.errors import WireError
 from ordercast.model.events import Left, Message, Reason, View, ViewId
-from ordercast.model.ids import Position, ProcessId, RingId, Seq
+from ordercast.model.ids import ConfigurationId, Position, ProcessId, Seq
 from ordercast.model.service import Service
 from tests.unit.groups.stage import Heard, Stage, heard_in, parcel_of, view_of
 
 from .group_strategies import any_payloads
 
 ME, OTHER, THIRD = ProcessId(1), ProcessId(2), ProcessId(3)
-RING, TRANSITIONAL, NEXT = RingId(8, ME), RingId(10, ME), RingId(12, ME)
+RING, TRANSITIONAL, NEXT = ConfigurationId(8, ME), ConfigurationId(10, ME), ConfigurationId(12, ME)
 AGREED = int(Service.AGREED)
 HERE = {"a@n1": 1, "b@n1": 2}
 NOISE = (b"", b"\0\7noise")
@@ -70,7 +70,9 @@ def _can_be_read(payload: bytes) -> bool:
     return False
 
 
-payloads = st.lists(st.tuples(st.sampled_from(["n1", "n2"]), any_payloads(RingId(20, ME))), min_size=1, max_size=5)
+payloads = st.lists(
+    st.tuples(st.sampled_from(["n1", "n2"]), any_payloads(ConfigurationId(20, ME))), min_size=1, max_size=5
+)
 states = pytest.mark.parametrize("state", ["steady", "transitional", "gathering", "interrupted"])
 
 
@@ -93,7 +95,7 @@ def test_payloads_that_cannot_be_read_are_counted_and_change_nothing(
 ) -> None:
     noise = [(daemon, payload) for daemon, payload in drawn if not _can_be_read(payload)]
     stage = _stage(state)
-    assert stage.daemons["n1"].ring == RingId(20, ME)
+    assert stage.daemons["n1"].ring == ConfigurationId(20, ME)
     for daemon, payload in noise:
         stage.order(daemon, payload, to=("n1", "n2"))
     assert [stage.told(client) for client in ("a@n1", "b@n2", "c@n3")] == [[], [], []]
@@ -141,12 +143,14 @@ streams = st.lists(st.one_of(PACKETS), max_size=14)
 def _started(*, is_gathering: bool) -> Groups:
     """a is in g, with b connected, and n2 has c in g."""
     groups = Groups(ME, "n1")
-    groups.install(view_of(ViewKind.REGULAR, RingId(4, ME), (ME,), (ME,)))
+    groups.install(view_of(ConfigurationKind.REGULAR, ConfigurationId(4, ME), (ME,), (ME,)))
     for full, session in HERE.items():
         groups.connect(full.partition("@")[0], session)
-    groups.deliver(Deliver(RingId(4, ME), RingId(4, ME), [parcel_of(1, ME, join_payload("a@n1", ["g"]))]))
-    groups.install(view_of(ViewKind.TRANSITIONAL, RingId(6, ME), (ME,), (ME,)))
-    groups.install(view_of(ViewKind.REGULAR, RING, (ME, OTHER, THIRD), (ME,)))
+    groups.deliver(
+        Deliver(ConfigurationId(4, ME), ConfigurationId(4, ME), [parcel_of(1, ME, join_payload("a@n1", ["g"]))])
+    )
+    groups.install(view_of(ConfigurationKind.TRANSITIONAL, ConfigurationId(6, ME), (ME,), (ME,)))
+    groups.install(view_of(ConfigurationKind.REGULAR, RING, (ME, OTHER, THIRD), (ME,)))
     if not is_gathering:
         parcels = [parcel_of(seq, packet.originator, *packet.payloads) for seq, packet in enumerate(SNAPSHOTS, 1)]
         groups.deliver(Deliver(RING, RING, parcels))
@@ -173,7 +177,7 @@ def _parcels(packets: Sequence[Packet], seq: int) -> list[Parcel]:
 
 
 def _fed(
-    groups: Groups, packets: list[Packet], cuts: Sequence[int], first: int, view: RingId
+    groups: Groups, packets: list[Packet], cuts: Sequence[int], first: int, view: ConfigurationId
 ) -> list[tuple[int, Heard]]:
     heard: list[tuple[int, Heard]] = []
     edges = sorted({0, len(packets), *(cut % (len(packets) + 1) for cut in cuts)})
@@ -206,9 +210,11 @@ def test_any_batches_of_a_stream_with_snapshots_in_it_give_the_same(
     for chosen in (cuts, [], list(range(40))):
         groups = _started(is_gathering=True)
         heard = _fed(groups, stream[:end], chosen, 1, RING)
-        heard += heard_in(groups.install(view_of(ViewKind.TRANSITIONAL, TRANSITIONAL, (ME, OTHER), (ME, OTHER))))
+        heard += heard_in(
+            groups.install(view_of(ConfigurationKind.TRANSITIONAL, TRANSITIONAL, (ME, OTHER), (ME, OTHER)))
+        )
         heard += _fed(groups, [*stream[end:], *behind], chosen, 1 + end, TRANSITIONAL)
-        heard += heard_in(groups.install(view_of(ViewKind.REGULAR, NEXT, (ME, OTHER), (ME, OTHER))))
+        heard += heard_in(groups.install(view_of(ConfigurationKind.REGULAR, NEXT, (ME, OTHER), (ME, OTHER))))
         results.append(heard)
     assert results[0] == results[1] == results[2]
 

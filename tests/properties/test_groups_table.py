@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ordercast.groups.table import Notice, Table
 from ordercast.model.events import View, ViewId
-from ordercast.model.ids import NO_SEQ, ProcessId, RingId, Seq
+from ordercast.model.ids import NO_SEQ, ConfigurationId, ProcessId, Seq
 
 from .group_strategies import processes
 
@@ -50,7 +50,7 @@ class Replica:
         self.ring = 4
 
     def apply(self, change: Change, seq: int) -> list[Notice]:
-        member, at = f"{change.name}@n{change.daemon}", ViewId(RingId(self.ring, EVERYBODY[0]), Seq(seq), 0)
+        member, at = f"{change.name}@n{change.daemon}", ViewId(ConfigurationId(self.ring, EVERYBODY[0]), Seq(seq), 0)
         match change.kind:
             case "join":
                 return self.table.join(member, change.daemon, change.group, at, self.remaining)
@@ -63,7 +63,7 @@ class Replica:
                 return self.table.partition(self.remaining)
             case "settle" if self.remaining is not None:
                 self.remaining, self.ring = None, self.ring + 4
-                return self.table.settle(ViewId(RingId(self.ring, EVERYBODY[0]), NO_SEQ, 0), "why")
+                return self.table.settle(ViewId(ConfigurationId(self.ring, EVERYBODY[0]), NO_SEQ, 0), "why")
             case _:
                 return []
 
@@ -98,7 +98,9 @@ def test_what_all_report_is_what_all_have(drawn: list[Change]) -> None:
     before = replicas[0].contents()
     reports = {replica.me: replica.table.report() for replica in replicas}
     for replica in replicas:
-        assert replica.table.merge(reports, EVERYBODY, ViewId(RingId(99, EVERYBODY[0]), NO_SEQ, 0), "why") == []
+        assert (
+            replica.table.merge(reports, EVERYBODY, ViewId(ConfigurationId(99, EVERYBODY[0]), NO_SEQ, 0), "why") == []
+        )
         assert replica.contents() == before
     groups = {group for report in reports.values() for group in report}
     assert {

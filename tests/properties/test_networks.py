@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ordercast.model.effects import AlarmKind, Broadcast, SendTo
-from ordercast.model.ids import MILLISECOND, RingId
+from ordercast.model.ids import MILLISECOND, ConfigurationId
 from ordercast.model.notes import NetworkState
 from ordercast.networks.config import Replication
 from ordercast.wire.header import MessageKind
@@ -50,7 +50,7 @@ class Run:
     def __init__(self, style: Replication, count: int) -> None:
         self.stage = Stage(style, count, problem_threshold=3, token_lag_max=5, message_lag_max=180)
         self.count, self.style = count, style
-        self.number, self.seq, self.ring = 0, 1, RingId(8, ME)
+        self.number, self.seq, self.ring = 0, 1, ConfigurationId(8, ME)
 
     def act(self, what: str, *arguments: int) -> None:
         stage = self.stage
@@ -83,7 +83,7 @@ class Run:
             case "miss":
                 stage.engine.aru = 0 if arguments[0] else 1 << 40
             case "ring":
-                self.ring, self.number = RingId(self.ring.seq + 4, ME), 0
+                self.ring, self.number = ConfigurationId(self.ring.seq + 4, ME), 0
                 stage.send(view(EVERYBODY, self.ring))
         self.check(since, before, tokens)
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ordercast.model.effects import Broadcast, Deliver, Delivered, Effect, Persist, SendTo
-from ordercast.model.ids import NOBODY, Incarnation, Instant, NodeId, RingId, Seq
+from ordercast.model.ids import NOBODY, ConfigurationId, Incarnation, Instant, NodeId, Seq
 from ordercast.model.inputs import Packet, Submission
 from ordercast.model.service import Service
 from ordercast.order.ring.bounds import RING_SEQ_LEAP, RING_SEQ_MAX
@@ -18,7 +18,7 @@ from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.wire.codec import NUMBER_MAX, decode, encode
 from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE, SAFE, MessageKind, prefix_of
-from ordercast.wire.messages import Announcement, CommitToken, Join, Message, Token
+from ordercast.wire.messages import Announcement, CommitToken, Join, Token, WireMessage
 from ordercast.wire.run import build_data
 
 from .cluster import CLUSTER, Cluster, Moment, moments
@@ -71,13 +71,13 @@ def test_noise_is_survived(drawn: list[tuple[bytes, int]]) -> None:
 )
 def test_noise_behind_a_good_prefix_is_survived(data: bytes, kind: MessageKind, own: bool, size: int) -> None:
     node = _started()
-    ring = node.ring.id if own else RingId(8, node.process)
+    ring = node.ring.id if own else ConfigurationId(8, node.process)
     node.receive([Packet(prefix_of(kind, CLUSTER, ring) + data, size)], Instant(1))
     _live_on(node, Instant(1))
 
 
 @given(st.lists(messages, min_size=1, max_size=4))
-def test_any_well_formed_messages_are_survived(drawn: list[Message]) -> None:
+def test_any_well_formed_messages_are_survived(drawn: list[WireMessage]) -> None:
     node = _started()
     for message in drawn:
         _receive(node, encode(CLUSTER, message), Instant(1))
@@ -123,7 +123,7 @@ SMALL_EXTREME = st.sampled_from((0, 1, 0xFFFF, 0xFFFFFFFF))
 
 
 @st.composite
-def poisoned(draw: st.DrawFn, message: Message) -> Message:
+def poisoned(draw: st.DrawFn, message: WireMessage) -> WireMessage:
     """A control message with any of its numbers at an end of what it can be."""
     changes: dict[str, Any] = {}
     match message:
@@ -140,15 +140,15 @@ def poisoned(draw: st.DrawFn, message: Message) -> Message:
             changes["exchanging"] = draw(st.booleans())
         case CommitToken():
             ring = message.ring
-            changes["ring"] = RingId(draw(st.just(ring.seq) | EXTREME), ring.representative)
+            changes["ring"] = ConfigurationId(draw(st.just(ring.seq) | EXTREME), ring.representative)
             changes["timestamp"] = draw(EXTREME)
-            old = RingId(draw(EXTREME), ring.representative)
+            old = ConfigurationId(draw(EXTREME), ring.representative)
             members = [replace(member, old_aru=Seq(draw(EXTREME))) for member in message.members]
             changes["members"] = tuple(replace(member, old_ring=old) for member in members)
         case Join():
             changes = {"number": draw(EXTREME), "ring_seq": draw(EXTREME), "forwards": draw(SMALL_EXTREME)}
         case Announcement():
-            changes = {"ring": RingId(draw(EXTREME), message.ring.representative)}
+            changes = {"ring": ConfigurationId(draw(EXTREME), message.ring.representative)}
     return replace(message, **changes)
 
 
@@ -199,7 +199,11 @@ def numbered(draw: st.DrawFn, node: RingNode) -> bytes:
     if size < SIZE - HEADER_SIZE - DESCRIPTOR_SIZE:
         entries.append((2, 0, int(service), b""))
     flags = SAFE if service is Service.SAFE else 0
-    prefix = ring.prefix if draw(st.integers(0, 9)) else prefix_of(MessageKind.DATA, CLUSTER, RingId(4, node.process))
+    prefix = (
+        ring.prefix
+        if draw(st.integers(0, 9))
+        else prefix_of(MessageKind.DATA, CLUSTER, ConfigurationId(4, node.process))
+    )
     packet = build_data(prefix, flags, entries, ring.members[-1], seq, 1, 1).packet(seq)
     return packet if draw(st.integers(0, 9)) else _changed(packet, 72 + 5, b"\xff")
 

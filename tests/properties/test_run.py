@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Broadcast, Burst, Deliver, Delivered, Effect
-from ordercast.model.ids import ProcessId, RingId, Seq, TokenSeq
+from ordercast.model.ids import ConfigurationId, ProcessId, Seq, TokenSeq
 from ordercast.model.service import Service
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.delivery import Delivery
@@ -31,12 +31,12 @@ from ordercast.wire.header import (
     retransmitted,
 )
 from ordercast.wire.messages import Token
-from ordercast.wire.run import Load, Run, Shape, build_data, build_runs, parse_data, parse_run
+from ordercast.wire.run import Load, PacketRun, Shape, build_data, build_runs, parse_data, parse_run
 
 from .strategies import CLUSTER, cut_short, data_packets, recovered_packets, u32, with_one_byte_changed
 
 ME, OTHER, THIRD = ProcessId(1), ProcessId(1 << 48 | 1), ProcessId(2 << 48 | 1)
-RING_ID, NEXT_RING_ID = RingId(8, ME), RingId(12, ME)
+RING_ID, NEXT_RING_ID = ConfigurationId(8, ME), ConfigurationId(12, ME)
 PREFIX = prefix_of(MessageKind.DATA, CLUSTER, RING_ID)
 FIRST = Seq(5)
 SEQ_AT, ROUND_AT = 48, 56
@@ -103,11 +103,11 @@ def _payload(number: int, slot: int, length: int) -> bytes:
     return bytes((number, slot, *range(length)))[:length]
 
 
-def _built(loads: Sequence[Load], me: ProcessId = ME, seq: Seq = FIRST) -> list[Run]:
+def _built(loads: Sequence[Load], me: ProcessId = ME, seq: Seq = FIRST) -> list[PacketRun]:
     return build_runs(PREFIX, loads, me, seq, 3, 99)
 
 
-def _one_by_one(loads: Sequence[Load], me: ProcessId = ME, seq: Seq = FIRST) -> list[Run]:
+def _one_by_one(loads: Sequence[Load], me: ProcessId = ME, seq: Seq = FIRST) -> list[PacketRun]:
     """The same packets, each a run of its own."""
     single = [
         (flags, list(zip(its_senders, its_lengths, its_services, group, strict=True)))
@@ -120,11 +120,11 @@ def _one_by_one(loads: Sequence[Load], me: ProcessId = ME, seq: Seq = FIRST) -> 
     ]
 
 
-def _packets(runs: Sequence[Run]) -> list[bytes]:
+def _packets(runs: Sequence[PacketRun]) -> list[bytes]:
     return [run.packet(Seq(run.seq + at)) for run in runs for at in range(run.count)]
 
 
-def _messages(runs: Sequence[Run]) -> list[Delivered]:
+def _messages(runs: Sequence[PacketRun]) -> list[Delivered]:
     return list(Deliver(RING_ID, RING_ID, [run.parcel for run in runs if run.parcel is not None]).messages())
 
 
@@ -139,7 +139,7 @@ def _submitted(loads: Sequence[Load], me: ProcessId = ME, seq: Seq = FIRST) -> l
     ]
 
 
-def _reads(runs: Sequence[Run], *, with_shorter: bool) -> list[Burst]:
+def _reads(runs: Sequence[PacketRun], *, with_shorter: bool) -> list[Burst]:
     """As the network joins them: packets of one size, perhaps with a shorter one at the end."""
     reads: list[Burst] = []
     for size, alike in groupby(runs, lambda run: run.size):
@@ -151,9 +151,9 @@ def _reads(runs: Sequence[Run], *, with_shorter: bool) -> list[Burst]:
     return reads
 
 
-def _read(data: bytes, size: int, expected: Seq) -> list[Run]:
+def _read(data: bytes, size: int, expected: Seq) -> list[PacketRun]:
     """All of it, run by run."""
-    runs: list[Run] = []
+    runs: list[PacketRun] = []
     start = 0
     while start < len(data):
         run = parse_run(data, start, size, PREFIX, expected)
@@ -196,14 +196,14 @@ def test_runs_are_built_as_their_packets_would_be_one_by_one(loads: list[Load]) 
 
 @given(st.lists(st.tuples(st.sampled_from((ME, OTHER)), load_lists()), min_size=1, max_size=3), st.booleans())
 def test_runs_are_read_as_they_were_built(rows: list[tuple[ProcessId, list[Load]]], with_shorter: bool) -> None:
-    built: list[Run] = []
+    built: list[PacketRun] = []
     submitted: list[Delivered] = []
     for originator, loads in rows:
         seq = Seq(built[-1].last + 1) if built else FIRST
         built += _built(loads, originator, seq)
         submitted += _submitted(loads, originator, seq)
     expected = FIRST
-    found: list[Run] = []
+    found: list[PacketRun] = []
     for data, size in _reads(built, with_shorter=with_shorter):
         runs = _read(data, size, expected)
         for run in runs:
@@ -363,7 +363,7 @@ class Holder:
         self.delivery = Delivery(self.ring, self.ring.id)
         self.log: list[object] = []
 
-    def keep(self, run: Run) -> None:
+    def keep(self, run: PacketRun) -> None:
         store = self.ring.store
         if store.aru == store.high == run.seq - 1:
             store.extend(run)
@@ -388,27 +388,27 @@ class Holder:
     def _tell(self, effects: list[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, Deliver):
-                self.log.append((effect.view, effect.ring, list(effect.messages())))
+                self.log.append((effect.configuration, effect.origin, list(effect.messages())))
             else:
                 self.log.append(effect)
         self.log.append(self.delivery.delivered)
 
 
-def _ring(ring_id: RingId = RING_ID) -> Ring:
+def _ring(ring_id: ConfigurationId = RING_ID) -> Ring:
     return Ring(ring_id, (ME, OTHER, THIRD), ME, CLUSTER, TokenMemory(TokenSeq(0)))
 
 
 @st.composite
-def arrivals(draw: st.DrawFn) -> list[tuple[Run, list[Run]]]:
+def arrivals(draw: st.DrawFn) -> list[tuple[PacketRun, list[PacketRun]]]:
     """Runs from seq 1 on, and each as its packets one by one. A recovered packet has nothing to deliver."""
-    found: list[tuple[Run, list[Run]]] = []
+    found: list[tuple[PacketRun, list[PacketRun]]] = []
     seq = Seq(1)
     for me, loads in draw(row_lists):
         single = _one_by_one(loads, me, seq)
         for run in _built(loads, me, seq):
             packets = single[run.seq - seq : run.seq - seq + run.count]
             if run.count == 1 and draw(st.integers(0, 5)) == 0:
-                run = Run(run.data, 0, run.size, run.seq, 1, run.is_safe)
+                run = PacketRun(run.data, 0, run.size, run.seq, 1, run.is_safe)
                 packets = [run]
             found.append((run, packets))
         seq = Seq(seq + len(single))
@@ -417,7 +417,7 @@ def arrivals(draw: st.DrawFn) -> list[tuple[Run, list[Run]]]:
 
 @given(arrivals(), st.data())
 def test_packets_kept_in_runs_are_delivered_as_if_kept_one_by_one(
-    drawn: list[tuple[Run, list[Run]]], data: st.DataObject
+    drawn: list[tuple[PacketRun, list[PacketRun]]], data: st.DataObject
 ) -> None:
     """Some come late or never; what is safe ends in the middle of runs, and what is discarded too."""
     in_runs, one_by_one = Holder(), Holder()

@@ -10,16 +10,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ordercast.groups.layer import Confirmed, Groups, Output, Run, data_head, join_payload, leave_payload
+from ordercast.groups.layer import Confirmed, Groups, MessageRun, Output, data_head, join_payload, leave_payload
 from ordercast.groups.table import Notice
-from ordercast.model.configuration import ViewKind
+from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.effects import Deliver
 from ordercast.model.events import Batch, Dropped, GroupNews, Left, Message, Transition, View
-from ordercast.model.ids import Position, ProcessId, RingId, Seq
+from ordercast.model.ids import ConfigurationId, Position, ProcessId, Seq
 from ordercast.model.service import Service
 from ordercast.session.batches import Confirm, Send, encode_confirm, encode_messages, send_size
 from ordercast.session.client_half import PING, RECEIVE_CREDIT, ClientHalf, cost_of
-from ordercast.session.daemon_half import CREDIT_PORTION, SEND_CREDIT, DaemonHalf, Join, Leave, ListGroups, Request
+from ordercast.session.daemon_half import (
+    CREDIT_PORTION,
+    SEND_CREDIT,
+    DaemonHalf,
+    JoinGroups,
+    LeaveGroups,
+    ListGroups,
+    Request,
+)
 from ordercast.session.frames import Hello, Listing, Refused, SlowPolicy, Welcome, encode_listing, encode_number
 from ordercast.session.news import NewsEncoder
 from ordercast.session.pieces import HEADER, FrameKind
@@ -28,7 +36,7 @@ from ordercast.session.reader import FrameReader
 from tests.unit.groups.stage import parcel_of, view_of
 
 ME = ProcessId(1)
-RING = RingId(4, ME)
+RING = ConfigurationId(4, ME)
 MESSAGE_SIZE_MAX = 16 << 20
 GROUPS = ("g", "h")
 OTHER_GROUP = "k"
@@ -90,7 +98,7 @@ class Talk:
         self.refused = 0  # groups that the client may still be told it has not joined
         self.listed: list[str] = []  # on the pages that have come
         self.groups = Groups(ME, "n1")
-        self.groups.install(view_of(ViewKind.REGULAR, RING, (ME,), (ME,)))
+        self.groups.install(view_of(ConfigurationKind.REGULAR, RING, (ME,), (ME,)))
         self.encoder = NewsEncoder()
         self.seq = 0
         self.asked: set[str] = set()  # groups, by the client
@@ -231,9 +239,9 @@ class Talk:
                 case Send():
                     self.order(request.payloads)
                     self.daemon.accepted(size)
-                case Join():
+                case JoinGroups():
                     self.order([join_payload(CLIENT, request.groups)])
-                case Leave():
+                case LeaveGroups():
                     self.order([leave_payload(CLIENT, request.groups)])
                 case _:
                     assert isinstance(request, ListGroups)
@@ -248,7 +256,7 @@ class Talk:
     def carry_out(self, output: Output) -> None:
         why = None
         match output:
-            case Run() if SESSION in output.sessions:
+            case MessageRun() if SESSION in output.sessions:
                 self.expected += _messages(output)
                 why = self.daemon.outbound.put(encode_messages(output), len(output.payloads))
             case Notice() if SESSION in output.sessions:
@@ -306,7 +314,7 @@ def _data(size: int, number: int) -> bytes:
     return bytes([65 + number]) * size
 
 
-def _messages(run: Run) -> list[Heard]:
+def _messages(run: MessageRun) -> list[Heard]:
     """Written out anew, so that the client's own reckoning is checked."""
     start = len(run.head)
     flags_and_names = run.head[4:]

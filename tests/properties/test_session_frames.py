@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ordercast.groups.layer import Run
+from ordercast.groups.layer import MessageRun
 from ordercast.model.errors import WireError
 from ordercast.model.events import Batch, Dropped, Left, Transition, View
 from ordercast.model.service import Service
@@ -165,7 +165,7 @@ def test_what_is_sent_survives(service: Service, head: bytes, data: list[bytes])
 
 
 @given(runs())
-def test_runs_and_confirmations_survive(run: Run) -> None:
+def test_runs_and_confirmations_survive(run: MessageRun) -> None:
     data = [payload[len(run.head) :] for payload in run.payloads]
     place = run.ring, run.seq, run.each, run.first
     expected = Messages(*place, bytes(run.services), run.head, data)

@@ -8,15 +8,15 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from ordercast.model.ids import Seq
 from ordercast.order.ring.store import Store
-from ordercast.wire.run import Run
+from ordercast.wire.run import PacketRun
 
 seqs = st.integers(1, 40).map(Seq)
 
 
-def _run(seq: int, *numbers: int) -> Run:
+def _run(seq: int, *numbers: int) -> PacketRun:
     """Packets from `seq` on that say their numbers, behind something else that came in the same read."""
     data = b"before" + b"".join(map(_packet, numbers))
-    return Run(data, 6, 4, Seq(seq), len(numbers))
+    return PacketRun(data, 6, 4, Seq(seq), len(numbers))
 
 
 def _packet(number: int) -> bytes:
@@ -44,7 +44,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.number += 1
         self._add(seq, _run(seq, self.number), self.number)
 
-    def _add(self, seq: Seq, run: Run, number: int) -> None:
+    def _add(self, seq: Seq, run: PacketRun, number: int) -> None:
         is_new = seq > self.discarded and seq not in self.held
         assert self.store.add(seq, run) is is_new
         if is_new:

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ordercast.model.configuration import View, ViewKind
-from ordercast.model.ids import MILLISECOND, ProcessId, RingId, node_of, process_text
+from ordercast.model.configuration import Configuration, ConfigurationKind
+from ordercast.model.ids import MILLISECOND, ConfigurationId, ProcessId, node_of, process_text
 from ordercast.model.notes import Moved
 from ordercast.model.service import Service
 from ordercast.sim.options import SimOptions
@@ -52,7 +52,7 @@ class Scenario:
     isolated: set[int] = field(default_factory=set)
     lost_data: set[tuple[int, int]] = field(default_factory=set)
     lost_tokens: set[int] = field(default_factory=set)
-    names: dict[RingId, str] = field(default_factory=dict)
+    names: dict[ConfigurationId, str] = field(default_factory=dict)
     worlds: list[World] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -165,10 +165,10 @@ class Scenario:
             case Departed():
                 self._tell("has left", event.process)
             case Installed():
-                self._tell(self._view_text(event.view), event.process)
+                self._tell(self._view_text(event.configuration), event.process)
             case DeliveredBatch():
                 texts = [f"{process_text(m.message.process)}/{m.message.counter}" for m in event.messages if m.message]
-                self._tell(f"delivers {' '.join(texts)} in {self.names[event.view]}", event.process)
+                self._tell(f"delivers {' '.join(texts)} in {self.names[event.configuration]}", event.process)
             case Noted(note=Moved(origin, target, reason)):
                 because = f": {reason.text}" if reason is not None else ""
                 self._tell(f"{origin} → {target}{because}", event.process)
@@ -178,11 +178,15 @@ class Scenario:
                 pass
         self._pull(event)
 
-    def _view_text(self, view: View) -> str:
+    def _view_text(self, view: Configuration) -> str:
         members = " ".join(map(process_text, view.members))
-        shown = f"[{members}]" if view.kind is ViewKind.REGULAR else f"({members})"
+        shown = f"[{members}]" if view.kind is ConfigurationKind.REGULAR else f"({members})"
         self.names[view.id] = shown
-        return f"{shown} as {view.id}: {view.reason.text}" if view.kind is ViewKind.REGULAR else f"{shown} as {view.id}"
+        return (
+            f"{shown} as {view.id}: {view.reason.text}"
+            if view.kind is ConfigurationKind.REGULAR
+            else f"{shown} as {view.id}"
+        )
 
     def _pull(self, event: Event) -> None:
         for trigger in list(self.triggers):
@@ -196,8 +200,8 @@ def _meets(event: Event, trigger: Trigger) -> bool:
     if isinstance(event, Noted) and isinstance(event.note, Moved) and trigger.verb == "enters":
         return node_of(event.process) == trigger.node and event.note.target == trigger.what
     if isinstance(event, Installed) and trigger.verb == "installs":
-        members = " ".join(str(node_of(member)) for member in event.view.members)
-        is_regular = event.view.kind is ViewKind.REGULAR
+        members = " ".join(str(node_of(member)) for member in event.configuration.members)
+        is_regular = event.configuration.kind is ConfigurationKind.REGULAR
         return is_regular and node_of(event.process) == trigger.node and members == trigger.what
     return False
 

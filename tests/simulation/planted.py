@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ordercast.model.effects import Effect
-from ordercast.model.ids import NO_RING, NO_SEQ, NOBODY, ProcessId, Seq
+from ordercast.model.ids import NO_CONFIGURATION, NO_SEQ, NOBODY, ProcessId, Seq
 from ordercast.model.promises import AnyPromise, Promise, RestPromise
 from ordercast.order.ring import ordering, recovery_plan
 from ordercast.order.ring.config import RingConfig
@@ -32,8 +32,8 @@ from ordercast.order.ring.states.recovery import Recovery
 from ordercast.order.ring.step import Facts, Step
 from ordercast.order.ring.store import Store
 from ordercast.order.ring.timers import Timer
-from ordercast.wire.messages import CommitToken, Member, Token
-from ordercast.wire.run import Run
+from ordercast.wire.messages import CommitEntry, CommitToken, Token
+from ordercast.wire.run import PacketRun
 
 from .scenes import DiskBack, Gap, LatePacket, Promised, Scene
 
@@ -96,7 +96,7 @@ def _only_obligation_in_transitional(patch: pytest.MonkeyPatch) -> None:
         for seq, run in list(store.held_after(self.delivered)):
             if run.parcel is not None and run.parcel[1] not in obligation:
                 packet = run.packet(seq)
-                store.slots[seq - store.base - 1] = Run(packet, 0, len(packet), seq, 1, run.is_safe)
+                store.slots[seq - store.base - 1] = PacketRun(packet, 0, len(packet), seq, 1, run.is_safe)
         right(self, obligation, effects)
 
     patch.setattr(Delivery, "_deliver_rest", wrong)
@@ -251,7 +251,10 @@ def _everybody_is_a_companion(patch: pytest.MonkeyPatch) -> None:
     right = recovery_plan.plan_from
 
     def wrong(members: Any, me: ProcessId) -> RecoveryPlan:
-        return right([Member(m.process, True, NO_RING, m.old_aru, m.high_delivered, m.received) for m in members], me)
+        return right(
+            [CommitEntry(m.process, True, NO_CONFIGURATION, m.old_aru, m.high_delivered, m.received) for m in members],
+            me,
+        )
 
     patch.setattr(recovery, "plan_from", wrong)
 

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from ordercast.groups.envelope import Head
-from ordercast.groups.layer import Groups, Output, Run
+from ordercast.groups.layer import Groups, MessageRun, Output
 from ordercast.groups.snapshot import decode_snapshot
 from ordercast.groups.table import Group, Notice, Report, Table
-from ordercast.model.configuration import View
+from ordercast.model.configuration import Configuration
 from ordercast.model.events import Transition, ViewId
 from ordercast.model.events import View as GroupView
-from ordercast.model.ids import ProcessId, RingId
+from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.model.promises import GroupPromise as Promise
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -59,7 +59,7 @@ def _companions_for_ever(patch: pytest.MonkeyPatch) -> None:
     """Those who were lost and came back count as having been there all the time."""
     right = Groups._begin_configuration
 
-    def wrong(self: Groups, view: View, outputs: list[Output]) -> None:
+    def wrong(self: Groups, view: Configuration, outputs: list[Output]) -> None:
         before = self._together
         right(self, view, outputs)
         self._together = before
@@ -81,7 +81,7 @@ def _kept_forgotten(patch: pytest.MonkeyPatch) -> None:
     right = Groups._merge
 
     def wrong(self: Groups, gathering: Any, outputs: list[Output]) -> None:
-        gathering.kept = [kept for kept in gathering.kept if isinstance(kept, View)]
+        gathering.kept = [kept for kept in gathering.kept if isinstance(kept, Configuration)]
         right(self, gathering, outputs)
 
     patch.setattr(Groups, "_merge", wrong)
@@ -93,9 +93,9 @@ def _kept_too_early(patch: pytest.MonkeyPatch) -> None:
 
     def wrong(self: Groups, gathering: Any, *rest: Any) -> int:
         place = right(self, gathering, *rest)
-        early, gathering.kept = gathering.kept, [kept for kept in gathering.kept if isinstance(kept, View)]
+        early, gathering.kept = gathering.kept, [kept for kept in gathering.kept if isinstance(kept, Configuration)]
         for kept in early:
-            if not isinstance(kept, View):
+            if not isinstance(kept, Configuration):
                 self._replay(kept, rest[-1])
         return place
 
@@ -140,7 +140,7 @@ def _interruption_forgotten(patch: pytest.MonkeyPatch) -> None:
     right = Groups._merge
 
     def wrong(self: Groups, gathering: Any, outputs: list[Output]) -> None:
-        gathering.kept = [kept for kept in gathering.kept if not isinstance(kept, View)]
+        gathering.kept = [kept for kept in gathering.kept if not isinstance(kept, Configuration)]
         right(self, gathering, outputs)
 
     patch.setattr(Groups, "_merge", wrong)
@@ -210,7 +210,7 @@ def _once_for_each_group(patch: pytest.MonkeyPatch) -> None:
     def wrong(self: Groups, configuration: Any, ring: Any, columns: Any, place: int, outputs: list[Output]) -> int:
         before = len(outputs)
         end = right(self, configuration, ring, columns, place, outputs)
-        outputs += [o for o in outputs[before:] if isinstance(o, Run) and o.head.count(b"\x02g") > 1]
+        outputs += [o for o in outputs[before:] if isinstance(o, MessageRun) and o.head.count(b"\x02g") > 1]
         return end
 
     patch.setattr(Groups, "_take", wrong)
@@ -252,11 +252,11 @@ def _merge_taken_for_settled(patch: pytest.MonkeyPatch) -> None:
     """Nobody gathers: who comes is known when it joins."""
     right = Groups._begin_configuration
 
-    def wrong(self: Groups, view: View, outputs: list[Output]) -> None:
+    def wrong(self: Groups, view: Configuration, outputs: list[Output]) -> None:
         self._together = frozenset(view.members)
         right(
             self,
-            View(view.kind, view.id, view.members, view.previous, view.members, view.reason, view.position),
+            Configuration(view.kind, view.id, view.members, view.previous, view.members, view.reason, view.position),
             outputs,
         )
 
@@ -276,7 +276,7 @@ def _leave_shown_while_signalled(patch: pytest.MonkeyPatch) -> None:
 def _first_piece_is_all(patch: pytest.MonkeyPatch) -> None:
     """Snapshots come in pieces, and nobody waits for the last."""
 
-    def wrong(data: bytes, daemon: str) -> tuple[RingId, bool, dict[str, list[str]]]:
+    def wrong(data: bytes, daemon: str) -> tuple[ConfigurationId, bool, dict[str, list[str]]]:
         ring, _, groups = decode_snapshot(data, daemon)
         return ring, True, groups
 

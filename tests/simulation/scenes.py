@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from ordercast.model.configuration import ViewKind
+from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.ids import MILLISECOND, node_of
 from ordercast.model.inputs import Lane
 from ordercast.model.notes import Moved
@@ -74,9 +74,9 @@ class Scene:
 
     # Questions about what happened
 
-    def views(self, node: int) -> list[tuple[ViewKind, list[int]]]:
+    def views(self, node: int) -> list[tuple[ConfigurationKind, list[int]]]:
         return [
-            (event.view.kind, [node_of(member) for member in event.view.members])
+            (event.configuration.kind, [node_of(member) for member in event.configuration.members])
             for event in self.events
             if isinstance(event, Installed) and node_of(event.process) == node
         ]
@@ -87,8 +87,10 @@ class Scene:
         lines: list[str] = []
         for event in self.events:
             if isinstance(event, Installed) and node_of(event.process) == node:
-                members = " ".join(str(node_of(member)) for member in event.view.members)
-                lines.append(f"[{members}]" if event.view.kind is ViewKind.REGULAR else f"({members})")
+                members = " ".join(str(node_of(member)) for member in event.configuration.members)
+                lines.append(
+                    f"[{members}]" if event.configuration.kind is ConfigurationKind.REGULAR else f"({members})"
+                )
             elif isinstance(event, DeliveredBatch) and node_of(event.process) == node:
                 lines += [f"n{node_of(m.message.process)}" for m in event.messages if m.message is not None]
         return lines
@@ -97,8 +99,8 @@ class Scene:
 def has_installed(event: Event, members: list[int]) -> bool:
     return (
         isinstance(event, Installed)
-        and event.view.kind is ViewKind.REGULAR
-        and [node_of(member) for member in event.view.members] == members
+        and event.configuration.kind is ConfigurationKind.REGULAR
+        and [node_of(member) for member in event.configuration.members] == members
     )
 
 

@@ -40,7 +40,7 @@ def _installed(links: Links, nodes: int, seed: int, cut_at: int, *, listed: bool
 
     def watch(event: Event) -> None:
         if isinstance(event, Installed) and cut_at < event.at < end:
-            found.append(((event.at - cut_at) / SIM_RING.consensus_ns, len(event.view.members)))
+            found.append(((event.at - cut_at) / SIM_RING.consensus_ns, len(event.configuration.members)))
 
     faults = (Fault(cut_at, FaultKind.CUT, links=links),)
     rosters = (tuple(range(nodes)),) * nodes if listed else ()

@@ -7,7 +7,7 @@ from itertools import permutations
 
 import pytest
 
-from ordercast.model.configuration import ChangeReason, ViewKind
+from ordercast.model.configuration import ChangeReason, ConfigurationKind
 from ordercast.model.effects import AlarmKind
 from ordercast.model.ids import MILLISECOND, SECOND, node_of
 from ordercast.sim.faults import Fault, FaultKind
@@ -46,10 +46,10 @@ def _views(
 ) -> list[tuple[tuple[int, ...], ChangeReason]]:
     """The regular views of a host since then: who, and why."""
     return [
-        (tuple(node_of(member) for member in event.view.members), event.view.reason)
+        (tuple(node_of(member) for member in event.configuration.members), event.configuration.reason)
         for event in result.events
         if isinstance(event, Installed)
-        and event.view.kind is ViewKind.REGULAR
+        and event.configuration.kind is ConfigurationKind.REGULAR
         and after <= event.at < until
         and node_of(event.process) == node
     ]

@@ -21,7 +21,7 @@ from ordercast.model.events import Batch, Dropped, Event, Left, Piece, Reconnect
 GroupQueue = Queue[Piece, Event]
 
 
-class Owner(Protocol):
+class InboxOwner(Protocol):
     """The member whose inbox it is."""
 
     joined: set[str]
@@ -42,11 +42,11 @@ class GroupInbox(Inbox[Piece, Event]):
         super().__init__(events_of, rest_of, size_max, on_behind, on_taken)
         self._claims: dict[str, GroupQueue] = {}
         self._left: set[str] = set()  # groups whose reader has gone: passed over until the leave has come
-        self._owner: Owner | None = None  # once there are claims
+        self._owner: InboxOwner | None = None  # once there are claims
 
     # Who reads what
 
-    def claim(self, group: str, queue: GroupQueue, owner: Owner) -> None:
+    def claim(self, group: str, queue: GroupQueue, owner: InboxOwner) -> None:
         """From here on what comes for this group goes to this queue."""
         if group in self._claims:
             raise UsageError(f"somebody else reads the group {group} of {owner.name}: one reader at a time")

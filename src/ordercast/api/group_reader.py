@@ -13,7 +13,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Protocol, Self
 
-from ordercast.api.group_inbox import GroupInbox, GroupQueue, Owner
+from ordercast.api.group_inbox import GroupInbox, GroupQueue, InboxOwner
 from ordercast.api.pieces import GroupEvents, GroupPieces
 from ordercast.groups.names import checked_group
 from ordercast.model.errors import Error, UsageError
@@ -21,7 +21,7 @@ from ordercast.model.errors import Error, UsageError
 LEAVE_S = 5.0  # who has no connection does not wait for one in order to leave
 
 
-class Reader(Owner, Protocol):
+class Reader(InboxOwner, Protocol):
     """The member."""
 
     inbox: GroupInbox

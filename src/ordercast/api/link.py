@@ -22,7 +22,7 @@ QUIET_LOOKS = 3  # a daemon that was silent for so many looks is asked, over TCP
 SILENCE_LOOKS_MAX = 12  # and given up after so many; looks, not seconds: who is paused does not blame the other side
 
 
-class Owner(Protocol):
+class LinkOwner(Protocol):
     """Whose link it is."""
 
     def on_news(self, link: Link, news: News, size: int) -> None: ...
@@ -32,7 +32,7 @@ class Owner(Protocol):
 class Link(asyncio.BufferedProtocol):
     """One connection."""
 
-    def __init__(self, client: Owner, half: ClientHalf) -> None:
+    def __init__(self, client: LinkOwner, half: ClientHalf) -> None:
         self.half = half
         self.welcome: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.is_full = False  # the transport asks to wait

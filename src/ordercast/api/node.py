@@ -20,12 +20,12 @@ from ordercast.api.member import Member
 from ordercast.api.pieces import batch_from, events_of, rest_of, size_of
 from ordercast.api.waiters import Waiters
 from ordercast.daemon.config.node import NodeConfig
-from ordercast.daemon.host import GroupHost, Parcel
+from ordercast.daemon.host import GroupHost, Handout
 from ordercast.daemon.participant import NodeFailed
 from ordercast.groups.envelope import Head, decode_head
-from ordercast.groups.layer import Run, data_head, join_payload, leave_payload
+from ordercast.groups.layer import MessageRun, data_head, join_payload, leave_payload
 from ordercast.groups.names import checked_group
-from ordercast.model.configuration import View
+from ordercast.model.configuration import Configuration
 from ordercast.model.effects import Alarm
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch
@@ -42,7 +42,7 @@ class Node(Member):
         config: NodeConfig | None = None,
         *,
         name: str = DEFAULT_NAME,
-        on_configuration: Callable[[View], None] | None = None,
+        on_configuration: Callable[[Configuration], None] | None = None,
         on_alarm: Callable[[Alarm], None] | None = None,
     ) -> None:
         """`name`: of this program among the clients of its node. `on_configuration` is told of every change in the
@@ -132,13 +132,13 @@ class Node(Member):
 
     # What the host tells (see `host.Session`)
 
-    def on_parcel(self, parcel: Parcel) -> None:
+    def on_parcel(self, parcel: Handout) -> None:
         content = parcel.content
-        piece = self._batch(content) if isinstance(content, Run) else content.news
+        piece = self._batch(content) if isinstance(content, MessageRun) else content.news
         self.inbox.put(piece, size_of(piece))
         self._waiters.saw(piece, self._name)
 
-    def _batch(self, run: Run) -> Batch:
+    def _batch(self, run: MessageRun) -> Batch:
         head = self._heads.get(run.head)
         if head is None:
             if len(self._heads) >= HEADS_MAX:
@@ -146,7 +146,7 @@ class Node(Member):
             head = self._heads[run.head] = decode_head(run.head)
         return batch_from(run, head)
 
-    def on_confirmed(self, run: Run) -> None:
+    def on_confirmed(self, run: MessageRun) -> None:
         self._waiters.confirmed(len(run.payloads), run.ring, run.seq, run.each, run.first)
 
     def on_ended(self, why: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ordercast.api.inbox import Events, Pieces
 from ordercast.groups.envelope import Head
-from ordercast.groups.layer import Run
+from ordercast.groups.layer import MessageRun
 from ordercast.model.events import Batch, Event, Piece, View
 from ordercast.session.payloads import MESSAGE_OVERHEAD
 
@@ -28,7 +28,7 @@ def size_of(piece: Piece) -> int:
     return MESSAGE_OVERHEAD + (8 * len(piece.members) if isinstance(piece, View) else 0)
 
 
-def batch_from(run: Run, head: Head) -> Batch:
+def batch_from(run: MessageRun, head: Head) -> Batch:
     size = len(run.head)
     data = [payload[size:] for payload in run.payloads]
     return Batch(head.groups, head.sender, data, run.services, (run.ring, run.seq, run.each, run.first))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ordercast.api.inbox import Events, Inbox, Pieces
 from ordercast.daemon.config.node import NodeConfig
 from ordercast.daemon.participant import Participant
-from ordercast.model.configuration import View
+from ordercast.model.configuration import Configuration
 from ordercast.model.effects import Deliver
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Position, ProcessId, Seq
@@ -34,8 +34,8 @@ class RawMessage(NamedTuple):
     position: Position
 
 
-RawPiece = Deliver | View
-RawEvent = RawMessage | View
+RawPiece = Deliver | Configuration
+RawEvent = RawMessage | Configuration
 RawEvents = Events[RawPiece, RawEvent]
 RawPieces = Pieces[RawPiece, RawEvent]
 
@@ -83,7 +83,7 @@ class RawNode(Participant):
     def _delivered(self, deliver: Deliver, size: int) -> None:
         self.inbox.put(deliver, size)
 
-    def _viewed(self, view: View) -> None:
+    def _viewed(self, view: Configuration) -> None:
         self.inbox.put(view, MESSAGE_OVERHEAD)
 
 
@@ -94,10 +94,10 @@ def raw_rest_of(piece: RawPiece, taken: int) -> RawPiece | None:
 
 
 def raw_events_of(piece: RawPiece) -> Iterator[RawEvent]:
-    if isinstance(piece, View):
+    if isinstance(piece, Configuration):
         yield piece
         return
-    ring = piece.ring
+    ring = piece.origin
     for seq, originator, _, asked, payloads, each in piece.parcels:
         for place, data in enumerate(payloads):
             position = Position(ring, Seq(seq + place // each), place % each)

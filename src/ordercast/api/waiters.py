@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from ordercast.model.events import Left, Piece, Reason, View
-from ordercast.model.ids import Position, RingId, Seq, position_from
+from ordercast.model.ids import ConfigurationId, Position, Seq, position_from
 
 _Queues = dict[str, deque[asyncio.Future[None]]]  # by group
 
@@ -61,7 +61,7 @@ class Waiters:
     def await_join(self, group: str) -> bool:
         return group in self._joins
 
-    def confirmed(self, messages: int, ring: RingId, seq: Seq, each: int, first: int) -> None:
+    def confirmed(self, messages: int, ring: ConfigurationId, seq: Seq, each: int, first: int) -> None:
         """The next so many messages have their places; those as in `groups.layer.Run`."""
         end = first + messages
         while first < end and self._confirmations:

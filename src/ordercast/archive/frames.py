@@ -27,7 +27,7 @@ from ordercast.archive.entries import Commit, Item, News, commit_bytes, commit_f
 from ordercast.archive.places import NO_POSITION
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Batch, View, ViewId
-from ordercast.model.ids import Position, ProcessId, RingId, Seq, position_from
+from ordercast.model.ids import ConfigurationId, Position, ProcessId, Seq, position_from
 
 MAGIC: Final = b"OCA1"
 OPENING: Final = Struct("!4sII")  # magic, size of what follows, its checksum
@@ -81,7 +81,7 @@ class Columns:
     groups: tuple[str, ...]
     sender: str
     count: int
-    place: tuple[RingId, Seq, int, int]
+    place: tuple[ConfigurationId, Seq, int, int]
     services: bytes  # one, or one each
     lengths: int | array[int]  # all of this length, or one each
     data: memoryview
@@ -185,8 +185,8 @@ def header_from(data: bytes | memoryview, at: int = 0) -> Header:
     if magic != MAGIC or not HEADER.size <= size <= FRAME_SIZE_MAX + HEADER.size:
         raise WireError("no frame begins here")
     first, count, time_ns = fields[:3]
-    view = ViewId(RingId(fields[3], ProcessId(fields[4])), Seq(fields[5]), fields[6])
-    position = Position(RingId(fields[7], ProcessId(fields[8])), Seq(fields[9]), fields[10])
+    view = ViewId(ConfigurationId(fields[3], ProcessId(fields[4])), Seq(fields[5]), fields[6])
+    position = Position(ConfigurationId(fields[7], ProcessId(fields[8])), Seq(fields[9]), fields[10])
     return Header(OPENING.size + size, checksum, first, count, time_ns, view, position)
 
 
@@ -253,7 +253,7 @@ def _columns_run(number: int, kind: int, rest: memoryview) -> Run:
     total = lengths[0] * count if shape & ONE_LENGTH else sum(lengths)
     if len(rest) - at != total:
         raise WireError("the lengths of messages are not those of their bytes")
-    place = RingId(ring_seq, ProcessId(rep)), Seq(seq), each, first
+    place = ConfigurationId(ring_seq, ProcessId(rep)), Seq(seq), each, first
     one_or_each = lengths[0] if shape & ONE_LENGTH else lengths
     return Run(number, Columns(tuple(groups), sender, count, place, services, one_or_each, rest[at:]), commit)
 
@@ -276,5 +276,5 @@ def cut(frame: bytes | memoryview, header: Header, first: int, last: int) -> byt
     return frame_of(max(first, header.first), items, header.time_ns, header.view)
 
 
-def _place(batch: Batch) -> tuple[RingId, Seq, int, int]:
+def _place(batch: Batch) -> tuple[ConfigurationId, Seq, int, int]:
     return batch.ring, batch.seq, batch.each, batch.first

@@ -29,7 +29,7 @@ from ordercast.archive.branches import Branch, branch_from
 from ordercast.archive.places import NO_VIEW, UNREADABLE, Place, place_from, position_text, view_id_of_text
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import ViewId
-from ordercast.model.ids import Position, ProcessId, RingId, Seq
+from ordercast.model.ids import ConfigurationId, Position, ProcessId, Seq
 
 SEGMENT, INDEX, DESCRIPTION, TIP, OWN, LOCK = ".segment", ".index", "branch.json", "tip", "own", "lock"
 MAGIC: Final = b"OCS1"
@@ -121,7 +121,7 @@ def marks_from(data: bytes) -> list[Mark]:
         if CHECKED.unpack_from(data, at + ENTRY.size)[0] != zlib.crc32(body):
             break
         number, offset, time_ns, ring, process, seq, slot = ENTRY.unpack(body)
-        marks.append(Mark(number, offset, time_ns, Position(RingId(ring, ProcessId(process)), Seq(seq), slot)))
+        marks.append(Mark(number, offset, time_ns, Position(ConfigurationId(ring, ProcessId(process)), Seq(seq), slot)))
     return marks
 
 

@@ -13,11 +13,11 @@ from typing import NamedTuple
 from ordercast.groups.names import GROUP_SIZE_MAX, checked_group
 from ordercast.model.errors import UsageError
 from ordercast.model.events import ViewId
-from ordercast.model.ids import NO_RING, NO_SEQ, Position, ProcessId, RingId, Seq
+from ordercast.model.ids import NO_CONFIGURATION, NO_SEQ, ConfigurationId, Position, ProcessId, Seq
 
 CONTROL = "$archive/"  # `$` comes before every other character of a name, so a control group is told of changes first
 SINK = "$sink/"  # a message that is sent to such a group too carries rows, or commits them
-NO_VIEW = ViewId(NO_RING, NO_SEQ, 0)
+NO_VIEW = ViewId(NO_CONFIGURATION, NO_SEQ, 0)
 # What reading a document that somebody else wrote may raise.
 UNREADABLE = (
     ValueError,
@@ -29,7 +29,7 @@ UNREADABLE = (
     RecursionError,
     UsageError,
 )
-NO_POSITION = Position(NO_RING, NO_SEQ, 0)
+NO_POSITION = Position(NO_CONFIGURATION, NO_SEQ, 0)
 
 _BRANCH = re.compile(r"[0-9a-f]{16}")
 _PLACE = re.compile(rf"({_BRANCH.pattern}):([0-9]{{1,20}})")
@@ -73,7 +73,7 @@ def position_of_text(text: str) -> Position:
     if found is None:
         raise UsageError(f"{text!r} is no position: write RING.PROCESS:SEQ.SLOT, as the archive shows it")
     ring_seq, representative, seq, slot = map(int, found.groups())
-    return Position(RingId(ring_seq, ProcessId(representative)), Seq(seq), slot)
+    return Position(ConfigurationId(ring_seq, ProcessId(representative)), Seq(seq), slot)
 
 
 def view_id_of_text(text: str) -> ViewId:

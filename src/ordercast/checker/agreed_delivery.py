@@ -14,7 +14,7 @@ from ordercast.checker.base import Checker
 from ordercast.checker.life import Life, Stay
 from ordercast.checker.sequences import common_length, stays_of_views
 from ordercast.checker.verdict import Witness, message_text
-from ordercast.model.ids import NO_RING, RingId, process_text
+from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, process_text
 from ordercast.model.promises import Promise
 from ordercast.model.service import Service
 
@@ -41,7 +41,7 @@ class AgreedDelivery(Checker):
                     yield self.witness(what, life.process, number, stay.id)
             before = stay
 
-    def _disagreements(self, view: RingId, stays: list[tuple[Life, Stay]]) -> Iterator[Witness]:
+    def _disagreements(self, view: ConfigurationId, stays: list[tuple[Life, Stay]]) -> Iterator[Witness]:
         sequences = [(life, self.history.at_least(Service.AGREED, stay.numbers)) for life, stay in stays]
         owner, reference = max(sequences, key=lambda each: len(each[1]))
         for life, sequence in sequences:
@@ -52,10 +52,10 @@ class AgreedDelivery(Checker):
                 yield self.witness(what, life.process, sequence[shared], view)
 
 
-def _ring_of(stay: Stay, before: Stay | None) -> RingId | None:
+def _ring_of(stay: Stay, before: Stay | None) -> ConfigurationId | None:
     """The ring whose messages may be delivered here; None when there is none."""
     if stay.view is None:
         return None
     if stay.is_regular:
         return stay.view.id
-    return None if before is None or before.id == NO_RING or not before.is_regular else before.id
+    return None if before is None or before.id == NO_CONFIGURATION or not before.is_regular else before.id

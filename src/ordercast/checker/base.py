@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from ordercast.checker.history import History
 from ordercast.checker.verdict import Outcome, Verdict, Witness
-from ordercast.model.ids import ProcessId, RingId, process_text
+from ordercast.model.ids import ConfigurationId, ProcessId, process_text
 from ordercast.model.promises import Promise
 from ordercast.trace.records import Event, Gap
 
@@ -77,7 +77,11 @@ class Checker(ABC):
         return Verdict(self.promise, outcome, sentence_of(witnesses), tuple(witnesses[:WITNESSES_MAX]))
 
     def witness(
-        self, what: str, process: ProcessId | None = None, number: int | None = None, view: RingId | None = None
+        self,
+        what: str,
+        process: ProcessId | None = None,
+        number: int | None = None,
+        view: ConfigurationId | None = None,
     ) -> Witness:
         message = None if number is None else self.history.identity(number)
         return Witness(what, process, message, view)

@@ -27,7 +27,7 @@ from ordercast.checker.history import NONE
 from ordercast.checker.life import Life
 from ordercast.checker.sequences import common_length, longest
 from ordercast.checker.verdict import Witness, message_text
-from ordercast.model.ids import ProcessId, RingId
+from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.model.promises import Promise
 from ordercast.model.service import Service
 
@@ -68,7 +68,7 @@ class Causal(Checker):
     def _origins(self) -> Iterator[Witness]:
         """Fact 1."""
         columns, rings = self.history.columns, self.history.placements().rings
-        highest: dict[int, RingId] = {}  # of each sender, the latest ring on which it had a message originated
+        highest: dict[int, ConfigurationId] = {}  # of each sender, the latest ring on which it had a message originated
         for number, seen in enumerate(columns.seen_rings):
             ring = rings.get(number)
             if ring is None or columns.services[number] < Service.CAUSAL:
@@ -84,7 +84,7 @@ class Causal(Checker):
 
     def _rings_of(self, life: Life) -> Iterator[Witness]:
         """Fact 2."""
-        highest: RingId | None = None
+        highest: ConfigurationId | None = None
         for stay, run in life.runs():
             numbers = self.history.at_least(Service.CAUSAL, run.numbers)
             if highest is not None and run.ring < highest and numbers:
@@ -95,9 +95,9 @@ class Causal(Checker):
 
     # Fact 3.
 
-    def _sequences(self) -> dict[tuple[ProcessId, RingId], _OnRing]:
-        result: dict[tuple[ProcessId, RingId], _OnRing] = {}
-        by_ring: dict[RingId, list[_OnRing]] = {}
+    def _sequences(self) -> dict[tuple[ProcessId, ConfigurationId], _OnRing]:
+        result: dict[tuple[ProcessId, ConfigurationId], _OnRing] = {}
+        by_ring: dict[ConfigurationId, list[_OnRing]] = {}
         for life in self.history.lives():
             for ring, numbers in life.numbers_of_rings().items():
                 mine = _OnRing(self.history.at_least(Service.CAUSAL, numbers))
@@ -123,7 +123,7 @@ class Causal(Checker):
     def _discount(self, needs: list[int]) -> None:
         """Counts of all deliveries become counts of those that asked for causal or better."""
         services, rings = self.history.columns.services, self.history.placements().rings
-        kept: dict[tuple[ProcessId, RingId], list[int]] = {}
+        kept: dict[tuple[ProcessId, ConfigurationId], list[int]] = {}
         for life in self.history.lives():
             for ring, numbers in life.numbers_of_rings().items():
                 strong = [index for index, number in enumerate(numbers) if services[number] >= Service.CAUSAL]
@@ -142,7 +142,7 @@ class Causal(Checker):
             for number, prior in enumerate(self.history.columns.previous)
         ]
 
-    def _bounds(self, sequences: dict[tuple[ProcessId, RingId], _OnRing], needs: list[int]) -> list[int]:
+    def _bounds(self, sequences: dict[tuple[ProcessId, ConfigurationId], _OnRing], needs: list[int]) -> list[int]:
         """The needs, where the number alone says it all; `_NEVER` where the submitter departs from the sequence."""
         rings = self.history.placements().rings
         bounds = needs.copy()

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ordercast.checker.life import SLOT_BITS, Life, Run, Stay, place_from
-from ordercast.model.ids import NO_RING, ProcessId, RingId, process_text
+from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, ProcessId, process_text
 from ordercast.model.promises import Promises
 from ordercast.model.service import Service
 from ordercast.trace.records import (
@@ -49,7 +49,7 @@ class Oddity:
     when nothing of that identity had been submitted by then."""
 
     process: ProcessId
-    view: RingId
+    view: ConfigurationId
     delivered: DeliveredMessage
     number: int
     expected: SubmittedMessage | None
@@ -75,7 +75,9 @@ class Columns:
     services: list[int] = field(default_factory=list)
     streams: list[int] = field(default_factory=list)  # which sender of which process, as a small number
     previous: list[int] = field(default_factory=list)  # the message of that sender before it, among fifo and better
-    seen_rings: list[RingId] = field(default_factory=list)  # what the submitter had delivered by then: up to which ring
+    seen_rings: list[ConfigurationId] = field(
+        default_factory=list
+    )  # what the submitter had delivered by then: up to which ring
     seen_counts: list[int] = field(default_factory=list)  # and how many of that ring
 
 
@@ -83,7 +85,7 @@ class Columns:
 class Placements:
     """Where each delivered message stands in the global order, by its first delivery."""
 
-    rings: Mapping[int, RingId]
+    rings: Mapping[int, ConfigurationId]
     places: Mapping[int, int]
 
 
@@ -101,7 +103,7 @@ class History:
         self._exact: dict[tuple[MessageId | None, int, int, int], int] = {}  # submissions, field by field
         self._numbers: dict[MessageId, int] = {}
         self._streams: dict[tuple[ProcessId, int], int] = {}
-        self._rings: dict[RingId, RingId] = {}  # one object per ring, so that `is` compares them
+        self._rings: dict[ConfigurationId, ConfigurationId] = {}  # one object per ring, so that `is` compares them
         self._last_of_stream: dict[int, int] = {}
         self._fault: str | None = None
         self._placements: Placements | None = None
@@ -161,7 +163,7 @@ class History:
     def placements(self) -> Placements:
         """Computed when asked for, and kept until the next delivery."""
         if self._placements is None:
-            rings: dict[int, RingId] = {}
+            rings: dict[int, ConfigurationId] = {}
             places: dict[int, int] = {}
             for life in reversed(self.lives()):  # so that the first to appear has the last word
                 for _, run in life.runs():
@@ -243,12 +245,12 @@ class History:
         columns.services.append(submission.service)
         columns.streams.append(self._streams.setdefault((message.process, message.sender), len(self._streams)))
         columns.previous.append(NONE)
-        columns.seen_rings.append(NO_RING)
+        columns.seen_rings.append(NO_CONFIGURATION)
         columns.seen_counts.append(0)
         return number
 
     def _on_delivered(self, event: DeliveredBatch) -> None:
-        process, view, ring, messages = event.process, event.view, event.ring, event.messages
+        process, view, ring, messages = event.process, event.configuration, event.origin, event.messages
         life = self._lives.get(process)
         if life is None or life.crashed or life.departed:
             life = self._life(process)
@@ -270,7 +272,7 @@ class History:
         life.delivered_count += len(numbers)
         self._placements = None
 
-    def _run_of(self, life: Life, ring: RingId) -> Run:
+    def _run_of(self, life: Life, ring: ConfigurationId) -> Run:
         if life.ring != ring:
             life.ring, life.ring_count = self._rings.setdefault(ring, ring), 0
         life.run = Run(life.ring)
@@ -287,7 +289,7 @@ class History:
                 number = self._number_of_odd(event, delivered)
             if number != NONE:
                 numbers.append(number)
-                places.append(place_from(delivered.seq, delivered.slot))
+                places.append(place_from(delivered.number, delivered.slot))
         return numbers, places
 
     def _number_of_odd(self, event: DeliveredBatch, delivered: DeliveredMessage) -> int:
@@ -303,13 +305,13 @@ class History:
             elif self.was_submitted(known):
                 expected = self.columns.submissions[known]
             number = known
-        self.oddities.append(Oddity(event.process, event.view, delivered, number, expected))
+        self.oddities.append(Oddity(event.process, event.configuration, delivered, number, expected))
         return number
 
     def _on_installed(self, event: Installed) -> None:
         life = self._life(event.process)
-        life.stays.append(Stay(event.view, is_stored=life.has_storage))
-        life.view, life.run = event.view.id, None
+        life.stays.append(Stay(event.configuration, is_stored=life.has_storage))
+        life.view, life.run = event.configuration.id, None
         life.submitted_before_view = len(life.submitted)
 
     def _on_crashed(self, event: Crashed) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 
-from ordercast.model.configuration import View, ViewKind
-from ordercast.model.ids import NO_RING, ProcessId, RingId
+from ordercast.model.configuration import Configuration, ConfigurationKind
+from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, ProcessId
 from ordercast.trace.records import Started
 
 SLOT_BITS = 32
@@ -30,7 +30,7 @@ def place_text(place: int) -> str:
 class Run:
     """Consecutive deliveries that name the same ring of origin; `places` runs parallel to `numbers`."""
 
-    ring: RingId
+    ring: ConfigurationId
     numbers: list[int] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
 
@@ -39,9 +39,11 @@ class Run:
 class Stay:
     """The time between the installation of one configuration and the next. The first stay of a life has no view."""
 
-    view: View | None
+    view: Configuration | None
     runs: list[Run] = field(default_factory=list)  # one, unless the engine mixes rings
-    misnamed: list[RingId] = field(default_factory=list)  # other views that deliveries made here claimed to be in
+    misnamed: list[ConfigurationId] = field(
+        default_factory=list
+    )  # other views that deliveries made here claimed to be in
     is_stored: bool = True  # its seq is on stable storage, as far as the process said
 
     @property
@@ -56,12 +58,12 @@ class Stay:
         return sum(len(run.numbers) for run in self.runs)
 
     @property
-    def id(self) -> RingId:
-        return NO_RING if self.view is None else self.view.id
+    def id(self) -> ConfigurationId:
+        return NO_CONFIGURATION if self.view is None else self.view.id
 
     @property
     def is_regular(self) -> bool:
-        return self.view is not None and self.view.kind is ViewKind.REGULAR
+        return self.view is not None and self.view.kind is ConfigurationKind.REGULAR
 
 
 @dataclass(slots=True)
@@ -75,9 +77,9 @@ class Life:
     submitted_before_view: int = 0  # how many of `submitted` were accepted before the current configuration
     delivered: set[int] = field(default_factory=set)
     delivered_count: int = 0
-    view: RingId | None = None  # the current configuration
+    view: ConfigurationId | None = None  # the current configuration
     run: Run | None = None  # the last of the current stay
-    ring: RingId = NO_RING  # ring of origin of the last delivery
+    ring: ConfigurationId = NO_CONFIGURATION  # ring of origin of the last delivery
     ring_count: int = 0  # how many of that ring were delivered
     has_storage: bool = True  # it has not said that it goes on without
     crashed: bool = False
@@ -87,13 +89,13 @@ class Life:
     def is_running(self) -> bool:
         return not self.crashed and not self.departed
 
-    def views(self) -> list[View]:
+    def views(self) -> list[Configuration]:
         return [stay.view for stay in self.stays if stay.view is not None]
 
-    def regular_views(self) -> list[View]:
-        return [view for view in self.views() if view.kind is ViewKind.REGULAR]
+    def regular_views(self) -> list[Configuration]:
+        return [view for view in self.views() if view.kind is ConfigurationKind.REGULAR]
 
-    def regular_after(self, ring: RingId) -> RingId | None:
+    def regular_after(self, ring: ConfigurationId) -> ConfigurationId | None:
         """The regular configuration that the process installed after this ring, or past it."""
         return next((view.id for view in self.regular_views() if view.id > ring), None)
 
@@ -106,9 +108,9 @@ class Life:
         """Each configuration that was left, with the one that came directly after it."""
         return pairwise(self.stays[1:])
 
-    def numbers_of_rings(self) -> dict[RingId, list[int]]:
+    def numbers_of_rings(self) -> dict[ConfigurationId, list[int]]:
         """What was delivered of each ring of origin, in order: in its regular configuration and the transitional."""
-        parts: dict[RingId, list[list[int]]] = {}
+        parts: dict[ConfigurationId, list[list[int]]] = {}
         for _, run in self.runs():
             parts.setdefault(run.ring, []).append(run.numbers)
         return {ring: lists[0] if len(lists) == 1 else list(chain(*lists)) for ring, lists in parts.items()}

@@ -15,7 +15,7 @@ from ordercast.checker.base import Checker
 from ordercast.checker.life import Stay
 from ordercast.checker.sequences import common_length, longest, stays_of_views
 from ordercast.checker.verdict import Witness
-from ordercast.model.ids import ProcessId, RingId, process_text
+from ordercast.model.ids import ConfigurationId, ProcessId, process_text
 from ordercast.model.promises import Promise
 from ordercast.model.service import Service
 from ordercast.trace.records import Gap
@@ -41,7 +41,7 @@ class SafeDelivery(Checker):
                     what = f"delivered as safe, but not yet by {process_text(member)}, and the network never healed"
                     yield self.witness(what, member, number, view)
 
-    def _undelivered(self) -> Iterator[tuple[RingId, ProcessId, int]]:
+    def _undelivered(self) -> Iterator[tuple[ConfigurationId, ProcessId, int]]:
         """Each configuration, member and message that someone delivered there as safe and this member never did."""
         for view, stays in stays_of_views(self.history).items():
             safe = self._safe_in([stay for _, stay in stays])

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 
 from ordercast.checker.history import History
 from ordercast.checker.life import Life, Stay
-from ordercast.model.ids import RingId
+from ordercast.model.ids import ConfigurationId
 
 
-def stays_of_views(history: History) -> dict[RingId, list[tuple[Life, Stay]]]:
+def stays_of_views(history: History) -> dict[ConfigurationId, list[tuple[Life, Stay]]]:
     """Of each configuration, who stayed in it and what it did there."""
-    result: dict[RingId, list[tuple[Life, Stay]]] = {}
+    result: dict[ConfigurationId, list[tuple[Life, Stay]]] = {}
     for life in history.lives():
         for stay in life.stays[1:]:
             result.setdefault(stay.id, []).append((life, stay))

@@ -20,7 +20,7 @@ from operator import is_, lt
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Life, Run, Stay, place_from, place_text
 from ordercast.checker.verdict import Witness, message_text
-from ordercast.model.ids import RingId
+from ordercast.model.ids import ConfigurationId
 from ordercast.model.promises import Promise
 from ordercast.model.service import Service
 
@@ -57,7 +57,7 @@ class TotalOrder(Checker):
         """Positions that name two messages."""
         placements = self.history.placements()
         services = self.history.columns.services
-        named: dict[tuple[RingId, int], int] = {}
+        named: dict[tuple[ConfigurationId, int], int] = {}
         for number, place in sorted(placements.places.items()):
             if services[number] < Service.AGREED:
                 continue
@@ -68,11 +68,11 @@ class TotalOrder(Checker):
 
     def _falling(self, life: Life) -> Iterator[Witness]:
         """Positions that do not rise at this process."""
-        last: tuple[RingId, int] | None = None
+        last: tuple[ConfigurationId, int] | None = None
         for stay in life.stays:
             if stay.view is not None:
                 position = stay.view.position
-                here = (position.ring, place_from(position.seq, position.slot))
+                here = (position.origin, place_from(position.number, position.slot))
                 if last is not None and here <= last:
                     yield self.witness(f"view at {_text(here)}, after {_text(last)}", life.process, view=stay.id)
                 last = here
@@ -87,8 +87,8 @@ class TotalOrder(Checker):
         self,
         life: Life,
         stay: Stay,
-        ring: RingId,
-        sequence: tuple[list[int], list[int], tuple[RingId, int] | None],
+        ring: ConfigurationId,
+        sequence: tuple[list[int], list[int], tuple[ConfigurationId, int] | None],
     ) -> Iterator[Witness]:
         numbers, places, last = sequence
         for number, place in zip(numbers, places, strict=True):
@@ -109,5 +109,5 @@ def _rises(places: list[int]) -> bool:
     return all(map(lt, places, islice(places, 1, None)))
 
 
-def _text(position: tuple[RingId, int]) -> str:
+def _text(position: tuple[ConfigurationId, int]) -> str:
     return f"{position[0]} {place_text(position[1])}"

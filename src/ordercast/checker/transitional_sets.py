@@ -14,8 +14,8 @@ from itertools import pairwise
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Life
 from ordercast.checker.verdict import Witness, view_text
-from ordercast.model.configuration import View, ViewKind
-from ordercast.model.ids import NO_RING, ProcessId, RingId, process_text
+from ordercast.model.configuration import Configuration, ConfigurationKind
+from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, ProcessId, process_text
 from ordercast.model.promises import Promise
 
 
@@ -32,17 +32,19 @@ class TransitionalSets(Checker):
 
     def _faults_between(self) -> Iterator[Witness]:
         """Who installed the same regular view, and through which transitional view from which old ring?"""
-        arrivals: dict[RingId, dict[ProcessId, tuple[View, View, View]]] = {}
+        arrivals: dict[ConfigurationId, dict[ProcessId, tuple[Configuration, Configuration, Configuration]]] = {}
         for life in self.history.lives():
             views = life.views()
             for old, transitional, new in zip(views, views[1:], views[2:], strict=False):
-                if transitional.kind is ViewKind.TRANSITIONAL and new.kind is ViewKind.REGULAR:
+                if transitional.kind is ConfigurationKind.TRANSITIONAL and new.kind is ConfigurationKind.REGULAR:
                     arrivals.setdefault(new.id, {})[life.process] = (old, transitional, new)
         for arrived in arrivals.values():
             yield from self._faults_of_arrival(arrived)
 
-    def _faults_of_arrival(self, arrived: dict[ProcessId, tuple[View, View, View]]) -> Iterator[Witness]:
-        by_old: dict[RingId, tuple[ProcessId, View]] = {}
+    def _faults_of_arrival(
+        self, arrived: dict[ProcessId, tuple[Configuration, Configuration, Configuration]]
+    ) -> Iterator[Witness]:
+        by_old: dict[ConfigurationId, tuple[ProcessId, Configuration]] = {}
         for process, (old, transitional, new) in arrived.items():
             other, known = by_old.setdefault(old.id, (process, transitional))
             if (known.id, known.members) != (transitional.id, transitional.members):
@@ -55,24 +57,29 @@ class TransitionalSets(Checker):
                     yield self.witness(what, process, view=transitional.id)
 
 
-def _faults_of_chain(life: Life) -> Iterator[tuple[str, View]]:
+def _faults_of_chain(life: Life) -> Iterator[tuple[str, Configuration]]:
     """What one process can see by itself."""
     views = life.views()
     if not views:
         return
     first = views[0]
     alone = (life.process,)
-    if (first.kind, first.previous, first.members, first.transitional) != (ViewKind.REGULAR, NO_RING, alone, alone):
+    if (first.kind, first.previous, first.members, first.transitional) != (
+        ConfigurationKind.REGULAR,
+        NO_CONFIGURATION,
+        alone,
+        alone,
+    ):
         yield "the first view of a life is not the regular view of the process alone", first
     for old, view in pairwise(views):
         yield from ((text, view) for text in _faults_of_step(life.process, old, view))
 
 
-def _faults_of_step(process: ProcessId, old: View, view: View) -> Iterator[str]:
+def _faults_of_step(process: ProcessId, old: Configuration, view: Configuration) -> Iterator[str]:
     coming = set(view.transitional)
     if process not in coming:
         yield "does not list the process itself as coming along"
-    if view.kind is ViewKind.TRANSITIONAL:
+    if view.kind is ConfigurationKind.TRANSITIONAL:
         if coming != set(view.members):
             yield "a transitional view whose members are not those who come along"
         if not set(view.members) <= set(old.members):
@@ -80,5 +87,5 @@ def _faults_of_step(process: ProcessId, old: View, view: View) -> Iterator[str]:
         return
     if not coming <= set(view.members):
         yield "lists as coming along some that are not members"
-    if old.kind is ViewKind.TRANSITIONAL and coming != set(old.members):
+    if old.kind is ConfigurationKind.TRANSITIONAL and coming != set(old.members):
         yield f"lists others as coming along than the transitional view {old.id}"

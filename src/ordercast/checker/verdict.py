@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from ordercast.model.ids import NO_RING, ProcessId, RingId, process_text
+from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, ProcessId, process_text
 from ordercast.model.promises import AnyPromise
 from ordercast.trace.records import MessageId
 
@@ -36,7 +36,7 @@ class Witness:
     what: str
     process: ProcessId | None = None
     message: MessageId | None = None
-    view: RingId | None = None
+    view: ConfigurationId | None = None
 
     def __str__(self) -> str:
         place = [] if self.process is None else [process_text(self.process)]
@@ -83,5 +83,5 @@ def message_text(message: MessageId) -> str:
     return f"{process_text(message.process)}/{message.sender}#{message.counter}"
 
 
-def view_text(view: RingId) -> str:
-    return "none" if view == NO_RING else str(view)
+def view_text(view: ConfigurationId) -> str:
+    return "none" if view == NO_CONFIGURATION else str(view)

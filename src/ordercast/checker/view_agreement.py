@@ -13,8 +13,8 @@ from dataclasses import fields
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Life
 from ordercast.checker.verdict import Witness, view_text
-from ordercast.model.configuration import View, ViewKind
-from ordercast.model.ids import NO_RING, ProcessId, RingId, process_text
+from ordercast.model.configuration import Configuration, ConfigurationKind
+from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, ProcessId, process_text
 from ordercast.model.promises import Promise
 
 
@@ -24,8 +24,8 @@ class ViewAgreement(Checker):
     needs_messages = False
 
     def violations(self) -> Iterator[Witness]:
-        by_id: dict[RingId, tuple[ProcessId, View]] = {}
-        by_step: dict[tuple[RingId, RingId], tuple[ProcessId, View]] = {}
+        by_id: dict[ConfigurationId, tuple[ProcessId, Configuration]] = {}
+        by_step: dict[tuple[ConfigurationId, ConfigurationId], tuple[ProcessId, Configuration]] = {}
         for life in self.history.lives():
             yield from self._chain(life)
             for view in life.views():
@@ -40,7 +40,7 @@ class ViewAgreement(Checker):
                     yield self.witness(what, life.process, view=view.id)
 
     def _chain(self, life: Life) -> Iterator[Witness]:
-        before: View | None = None
+        before: Configuration | None = None
         for stay in life.stays:
             for named in stay.misnamed:
                 what = f"delivered in view {view_text(stay.id)}, naming view {view_text(named)}"
@@ -51,17 +51,19 @@ class ViewAgreement(Checker):
                 before = stay.view
 
 
-def _faults(process: ProcessId, before: View | None, view: View) -> Iterator[str]:
+def _faults(process: ProcessId, before: Configuration | None, view: Configuration) -> Iterator[str]:
     if process not in view.members:
         yield "installed by a process that is no member of it"
-    installed = NO_RING if before is None else before.id
+    installed = NO_CONFIGURATION if before is None else before.id
     if view.previous != installed:
         yield f"names {view_text(view.previous)} as the configuration before it, which was {view_text(installed)}"
-    if before is None and view.kind is not ViewKind.REGULAR:
+    if before is None and view.kind is not ConfigurationKind.REGULAR:
         yield "the first view is not regular"
     if before is not None and before.kind is view.kind:
         yield f"two {view.kind.value} views follow on each other"
 
 
-def _differing(first: View, second: View) -> str:
-    return ", ".join(field.name for field in fields(View) if getattr(first, field.name) != getattr(second, field.name))
+def _differing(first: Configuration, second: Configuration) -> str:
+    return ", ".join(
+        field.name for field in fields(Configuration) if getattr(first, field.name) != getattr(second, field.name)
+    )

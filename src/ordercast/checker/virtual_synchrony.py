@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Life
 from ordercast.checker.verdict import Witness
-from ordercast.model.configuration import View
-from ordercast.model.ids import RingId, process_text
+from ordercast.model.configuration import Configuration
+from ordercast.model.ids import ConfigurationId, process_text
 from ordercast.model.promises import Promise
 from ordercast.model.service import Service
 
@@ -20,7 +20,7 @@ class VirtualSynchrony(Checker):
     rule = "all who went together from one configuration to the next had delivered the same messages in the first"
 
     def violations(self) -> Iterator[Witness]:
-        references: dict[tuple[RingId, RingId], tuple[Life, list[int]]] = {}
+        references: dict[tuple[ConfigurationId, ConfigurationId], tuple[Life, list[int]]] = {}
         for life in self.history.lives():
             for left, entered in life.moves():
                 numbers = self.history.at_least(Service.RELIABLE, left.numbers)
@@ -29,7 +29,7 @@ class VirtualSynchrony(Checker):
                     yield from self._difference(left.id, (life, numbers), (other, reference))
 
     def _difference(
-        self, view: RingId, first: tuple[Life, list[int]], second: tuple[Life, list[int]]
+        self, view: ConfigurationId, first: tuple[Life, list[int]], second: tuple[Life, list[int]]
     ) -> Iterator[Witness]:
         for (life, numbers), (other, others) in ((first, second), (second, first)):
             for number in sorted(set(numbers).difference(others)):
@@ -40,7 +40,7 @@ class VirtualSynchrony(Checker):
         """In a record that was cut short: one who may yet follow those who went on."""
         if self.history.is_complete:
             return
-        onward: dict[RingId, list[View]] = {}
+        onward: dict[ConfigurationId, list[Configuration]] = {}
         for life in self.history.lives():
             for left, entered in life.moves():
                 if entered.view is not None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Life
 from ordercast.checker.verdict import Witness
-from ordercast.model.ids import RingId, process_text
+from ordercast.model.ids import ConfigurationId, process_text
 from ordercast.model.promises import Promise
 from ordercast.model.service import Service
 
@@ -51,7 +51,7 @@ class WholeMessages(Checker):
             yield Witness(what, oddity.process, delivered.message, oddity.view)
 
     def _partly_delivered(self, large: set[int]) -> Iterator[Witness]:
-        references: dict[tuple[RingId, RingId, RingId], tuple[Life, set[int]]] = {}
+        references: dict[tuple[ConfigurationId, ConfigurationId, ConfigurationId], tuple[Life, set[int]]] = {}
         for life in self.history.lives():
             stays = life.stays[1:]
             for old, transitional, new in zip(stays, stays[1:], stays[2:], strict=False):

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import output, write_json
-from ordercast.model.configuration import ViewKind
+from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.ids import SECOND, Instant, ProcessId, node_of
 from ordercast.model.notes import Evidence, NetworkState, NetworkTurned
 from ordercast.networks.diagnosis import Episode, Report, episodes
@@ -58,8 +58,8 @@ def _episodes(path: Path) -> list[Episode]:
     members: dict[ProcessId, tuple[ProcessId, ...]] = {}
     reports: list[tuple[Report, tuple[ProcessId, ...]]] = []
     for event in events:
-        if isinstance(event, Installed) and event.view.kind is ViewKind.REGULAR:
-            members[event.process] = event.view.members
+        if isinstance(event, Installed) and event.configuration.kind is ConfigurationKind.REGULAR:
+            members[event.process] = event.configuration.members
         elif isinstance(event, Noted) and isinstance(event.note, NetworkTurned):
             reports.append((Report(event.at, event.process, event.note), members.get(event.process, ())))
     reports.sort(key=lambda told: told[0].at)

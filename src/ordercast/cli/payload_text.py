@@ -44,11 +44,11 @@ def payload_document(data: bytes) -> dict[str, Any]:
 
 def place_text(position: Position) -> str:
     """For people: where in the order."""
-    ring = f"{position.ring.seq}.n{node_of(position.ring.representative)}"
+    ring = f"{position.origin.seq}.n{node_of(position.origin.representative)}"
     slot = f", message {position.slot + 1} in it" if position.slot else ""
-    return f"packet {position.seq} of ring {ring}{slot}"
+    return f"packet {position.number} of ring {ring}{slot}"
 
 
 def place_document(position: Position) -> list[int]:
     """For machines: a list that is the same everywhere, and sorts as the messages of one ring are ordered."""
-    return [position.ring.seq, position.ring.representative, position.seq, position.slot]
+    return [position.origin.seq, position.origin.representative, position.number, position.slot]

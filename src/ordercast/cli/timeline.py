@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ordercast.model.configuration import View, ViewKind
+from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import Alarm
-from ordercast.model.ids import MILLISECOND, NO_RING, ProcessId, RingId, node_of, process_text
+from ordercast.model.ids import MILLISECOND, NO_CONFIGURATION, ConfigurationId, ProcessId, node_of, process_text
 from ordercast.model.notes import Moved, Visited
 from ordercast.model.service import Service
 from ordercast.sim.faults import Fault, FaultKind
@@ -70,7 +70,9 @@ class ProcessTally:
 class Timeline:
     entries: list[Entry] = field(default_factory=list)
     tallies: dict[ProcessId, ProcessTally] = field(default_factory=dict)
-    _stays: dict[ProcessId, tuple[RingId, Counter[int]]] = field(default_factory=dict)  # deliveries in the current view
+    _stays: dict[ProcessId, tuple[ConfigurationId, Counter[int]]] = field(
+        default_factory=dict
+    )  # deliveries in the current view
     _last: dict[ProcessId, int] = field(default_factory=dict)  # index of a process's last entry
     _struck: tuple[int, int] = (-1, -1)  # time and node of the last fault that kills at once
 
@@ -119,17 +121,17 @@ class Timeline:
 
     def _deliver(self, event: DeliveredBatch) -> None:
         stay = self._stays.get(event.process)
-        if stay is None or stay[0] != event.view:
+        if stay is None or stay[0] != event.configuration:
             self._close_stay(event.at, event.process)
-            stay = self._stays[event.process] = (event.view, Counter())
+            stay = self._stays[event.process] = (event.configuration, Counter())
         stay[1].update(message.service for message in event.messages)
         self.tally(event.process).delivered += len(event.messages)
 
     def _install(self, event: Installed) -> None:
         self._close_stay(event.at, event.process)
-        self.tally(event.process).views += event.view.kind is ViewKind.REGULAR
-        kind = EntryKind.VIEW if event.view.kind is ViewKind.REGULAR else EntryKind.TRANSITIONAL
-        self._add(event.at, kind, view_sentence(event.view), event.process)
+        self.tally(event.process).views += event.configuration.kind is ConfigurationKind.REGULAR
+        kind = EntryKind.VIEW if event.configuration.kind is ConfigurationKind.REGULAR else EntryKind.TRANSITIONAL
+        self._add(event.at, kind, view_sentence(event.configuration), event.process)
 
     def _note(self, event: Noted) -> None:
         note = event.note
@@ -154,7 +156,7 @@ class Timeline:
         self.entries.append(Entry(event.at, EntryKind.CLUSTER, text))
 
     def _close_stay(self, at: int, process: ProcessId) -> None:
-        view, counts = self._stays.pop(process, (NO_RING, Counter()))
+        view, counts = self._stays.pop(process, (NO_CONFIGURATION, Counter()))
         if counts:
             self._add(at, EntryKind.DELIVERED, delivered_sentence(view, counts), process)
 
@@ -176,16 +178,16 @@ def names(processes: Iterable[ProcessId]) -> str:
     return " ".join(process_text(process) for process in processes) or "nobody"
 
 
-def view_sentence(view: View) -> str:
-    if view.kind is ViewKind.TRANSITIONAL:
+def view_sentence(view: Configuration) -> str:
+    if view.kind is ConfigurationKind.TRANSITIONAL:
         return f"transitional view {view.id} of {names(view.members)}, ends view {view.previous}: {view.reason.text}"
     came = names(view.transitional)
     along = "all came along together" if view.transitional == view.members else f"transitional set {came}"
-    if view.previous == NO_RING:
+    if view.previous == NO_CONFIGURATION:
         along = "the first of this life"
     return f"view {view.id} of {names(view.members)}, {along}: {view.reason.text}"
 
 
-def delivered_sentence(view: RingId, counts: Counter[int]) -> str:
+def delivered_sentence(view: ConfigurationId, counts: Counter[int]) -> str:
     services = ", ".join(f"{counts[number]} {Service(number).name.lower()}" for number in sorted(counts))
     return f"delivered {counts.total()} in view {view}: {services}"

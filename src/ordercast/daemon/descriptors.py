@@ -15,7 +15,7 @@ STRANGERS_PART = 4  # one in so many may be a connection that has not said who i
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class DescriptorRoom:
     """What the limit leaves for connections."""
 
     limit: int
@@ -23,21 +23,21 @@ class Room:
     strangers_max: int
 
 
-def room_from(limit: int, sessions_max: int, strangers_max: int = STRANGERS_MAX) -> Room:
+def room_from(limit: int, sessions_max: int, strangers_max: int = STRANGERS_MAX) -> DescriptorRoom:
     """Gives both what they ask for, or less where the limit does not suffice; never none."""
     left = max(STRANGERS_PART, limit - RESERVE)
     strangers = min(strangers_max, left // STRANGERS_PART)
-    return Room(limit, min(sessions_max, left - strangers), strangers)
+    return DescriptorRoom(limit, min(sessions_max, left - strangers), strangers)
 
 
-def room_text(room: Room) -> str:
+def room_text(room: DescriptorRoom) -> str:
     return (
         f"room for {room.sessions_max:,} clients, and for {room.strangers_max:,} connections that have not said who "
         f"they are, in a limit of {room.limit:,} open files"
     )
 
 
-def room_remark(room: Room, sessions_max: int) -> str | None:
+def room_remark(room: DescriptorRoom, sessions_max: int) -> str | None:
     """What the operator should know, if the limit does not suffice."""
     if room.sessions_max >= sessions_max:
         return None

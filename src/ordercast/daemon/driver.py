@@ -22,8 +22,8 @@ from ordercast.model.effects import (
     Deliver,
     Effect,
     Enlisted,
-    InstallView,
-    Left,
+    Install,
+    LeaveDone,
     Persist,
     Record,
     Room,
@@ -32,7 +32,7 @@ from ordercast.model.effects import (
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import SECOND, Instant, node_of
 from ordercast.model.inputs import Lane, Packet, Submission, Submissions
-from ordercast.model.notes import Dropped, Moved, Note, Occurred
+from ordercast.model.notes import Moved, Note, Occurred, PacketDropped
 from ordercast.model.roster import Roster
 from ordercast.order.engine import Engine
 
@@ -46,7 +46,7 @@ class Application(Protocol):
     """Whoever is above: told of everything at once, in order, and never waited for."""
 
     def on_deliver(self, deliver: Deliver, at: Instant) -> None: ...
-    def on_view(self, effect: InstallView, at: Instant) -> None: ...
+    def on_view(self, effect: Install, at: Instant) -> None: ...
     def on_room(self) -> None: ...
     def on_enlisted(self, effect: Enlisted) -> None: ...
     def on_alarm(self, alarm: Alarm, at: Instant) -> None: ...
@@ -211,8 +211,8 @@ class Driver:
                 case Record():
                     self._count(effect.note)
                     application.on_note(effect.note, now)
-                case InstallView():
-                    self._counters.views.append((now, effect.view))
+                case Install():
+                    self._counters.views.append((now, effect.configuration))
                     application.on_view(effect, now)
                 case Persist():
                     self._persist(effect)
@@ -222,7 +222,7 @@ class Driver:
                     application.on_enlisted(effect)
                 case Alarm():
                     self._raise(effect, now)
-                case Left():
+                case LeaveDone():
                     self.stop()
                     application.on_left(now)
                     return
@@ -261,7 +261,7 @@ class Driver:
         self._storage.write(effect.key, effect.value, done)
 
     def _count(self, note: Note) -> None:
-        if isinstance(note, Dropped):
+        if isinstance(note, PacketDropped):
             refused = self._counters.refused
             refused[note.why if note.why in refused or len(refused) < REASONS_MAX else "other reasons"] += 1
         elif isinstance(note, Occurred):

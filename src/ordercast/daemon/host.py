@@ -21,19 +21,19 @@ from ordercast.groups.layer import (
     Announce,
     Confirmed,
     Groups,
+    MessageRun,
     Output,
-    Refused,
+    PassedOver,
     Relisted,
-    Run,
     Warned,
     disconnect_payload,
 )
 from ordercast.groups.table import Notice
-from ordercast.model.configuration import View
+from ordercast.model.configuration import Configuration
 from ordercast.model.effects import Alarm, AlarmKind, Deliver
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant
-from ordercast.model.notes import Dropped
+from ordercast.model.notes import PacketDropped
 from ordercast.model.roster import Claim, Roster
 from ordercast.model.service import Service
 from ordercast.session.batches import encode_messages
@@ -44,22 +44,22 @@ OWN = 0  # the sender number of what the groups say
 CHANGING_MAX = 1000  # groups that are being joined or left: each keeps every daemon for some ten microseconds
 
 
-class Parcel:
+class Handout:
     """Something for several sessions. The frame of messages is made once, when the first asks for it."""
 
     __slots__ = ("_frame", "content")
 
-    def __init__(self, content: Run | Notice, frame: bytes | None = None) -> None:
+    def __init__(self, content: MessageRun | Notice, frame: bytes | None = None) -> None:
         self.content = content
         self._frame = frame
 
     @property
     def messages(self) -> int:
-        return len(self.content.payloads) if isinstance(self.content, Run) else 0
+        return len(self.content.payloads) if isinstance(self.content, MessageRun) else 0
 
     def frame(self) -> bytes:
         if self._frame is None:
-            assert isinstance(self.content, Run)
+            assert isinstance(self.content, MessageRun)
             self._frame = encode_messages(self.content)
         return self._frame
 
@@ -77,8 +77,8 @@ class Session(Protocol):
     def received_size(self) -> int:
         """Bytes of what it has not said to the end."""
 
-    def on_parcel(self, parcel: Parcel) -> None: ...
-    def on_confirmed(self, run: Run) -> None: ...
+    def on_parcel(self, parcel: Handout) -> None: ...
+    def on_confirmed(self, run: MessageRun) -> None: ...
     def on_ended(self, why: str) -> None:
         """The host has ended."""
 
@@ -113,7 +113,7 @@ class GroupHost(Participant):
     def __init__(
         self,
         config: NodeConfig | None = None,
-        on_configuration: Callable[[View], None] | None = None,
+        on_configuration: Callable[[Configuration], None] | None = None,
         on_alarm: Callable[[Alarm], None] | None = None,
     ) -> None:
         super().__init__(config)
@@ -354,7 +354,7 @@ class GroupHost(Participant):
     def _delivered(self, deliver: Deliver, size: int) -> None:
         self._carry_out_groups(self.named.deliver(deliver))
 
-    def _viewed(self, view: View) -> None:
+    def _viewed(self, view: Configuration) -> None:
         if self._on_configuration is not None:
             self._on_configuration(view)
         self._let_change(len(self._changing))  # whatever became of them, nobody waits for them for ever
@@ -382,10 +382,10 @@ class GroupHost(Participant):
 
     def _carry_out_one(self, output: Output) -> None:
         match output:
-            case Run():
-                self._hand_out(Parcel(output), output.sessions)
+            case MessageRun():
+                self._hand_out(Handout(output), output.sessions)
             case Notice():
-                self._hand_out(Parcel(output, self._encoder.encode(output.news)), output.sessions)
+                self._hand_out(Handout(output, self._encoder.encode(output.news)), output.sessions)
             case Confirmed():
                 if (session := self.sessions.get(output.session)) is not None:
                     session.on_confirmed(output.run)
@@ -396,11 +396,11 @@ class GroupHost(Participant):
                 asyncio.get_running_loop().call_soon(self._take_roster, output.roster)
             case Warned():
                 self.counters.alarms.append((self.now(), Alarm(AlarmKind.TWIN_NAMES, output.text)))
-            case Refused():
+            case PassedOver():
                 self.counters.refused[output.why] += 1
-                self.on_note(Dropped(output.why), self.now())
+                self.on_note(PacketDropped(output.why), self.now())
 
-    def _hand_out(self, parcel: Parcel, numbers: tuple[int, ...]) -> None:
+    def _hand_out(self, parcel: Handout, numbers: tuple[int, ...]) -> None:
         for number in numbers:
             if (session := self.sessions.get(number)) is not None:
                 session.on_parcel(parcel)

@@ -138,10 +138,10 @@ def _others_changed(before: NodeConfig, fresh: NodeConfig) -> list[str]:
     return [name for name in names if getattr(before, name) != getattr(fresh, name)]
 
 
-Answer = Callable[[Document], None]
+ManagementAnswer = Callable[[Document], None]
 
 
-async def answer(host: GroupHost, document: Document, reply: Answer) -> None:
+async def answer(host: GroupHost, document: Document, reply: ManagementAnswer) -> None:
     """Manage, and reply with what came of it."""
     try:
         reply(await manage(host, document))

@@ -22,8 +22,8 @@ from ordercast.daemon.status.counters import Counters
 from ordercast.daemon.status.parts import ClientsStatus, StorageStatus
 from ordercast.daemon.storage import FolderStorage, MemoryStorage, Storage
 from ordercast.groups.names import checked_daemon
-from ordercast.model.configuration import View
-from ordercast.model.effects import Alarm, AlarmKind, Deliver, Enlisted, InstallView
+from ordercast.model.configuration import Configuration
+from ordercast.model.effects import Alarm, AlarmKind, Deliver, Enlisted, Install
 from ordercast.model.errors import Error, UsageError
 from ordercast.model.ids import Instant, ProcessId, node_of, process_id_from, process_text
 from ordercast.model.inputs import Submissions
@@ -359,7 +359,7 @@ class Participant(ABC):
     def _delivered(self, deliver: Deliver, size: int) -> None: ...
 
     @abstractmethod
-    def _viewed(self, view: View) -> None: ...
+    def _viewed(self, view: Configuration) -> None: ...
 
     # Questions
 
@@ -428,12 +428,12 @@ class Participant(ABC):
             deliver = without_stamps(deliver)
         self._delivered(deliver, size + MESSAGE_OVERHEAD * count)
 
-    def on_view(self, effect: InstallView, at: Instant) -> None:
-        self._record(Installed(at, self.process, effect.view))
+    def on_view(self, effect: Install, at: Instant) -> None:
+        self._record(Installed(at, self.process, effect.configuration))
         differences = self.engine.roster_differences(at)
         if differences:
-            self.counters.remark(effect.view.id, "; ".join(differences))
-        self._viewed(effect.view)
+            self.counters.remark(effect.configuration.id, "; ".join(differences))
+        self._viewed(effect.configuration)
 
     def on_room(self) -> None:
         self._has_room.set()

@@ -69,7 +69,9 @@ def without_stamps(deliver: Deliver) -> Deliver:
     """What the application submitted. A process stamps all of its messages or none."""
     if not any(parcel[2][0] & STAMPED for parcel in deliver.parcels):
         return deliver
-    return Deliver(deliver.view, deliver.ring, [_without_stamp(parcel) for parcel in deliver.parcels], deliver.ordered)
+    return Deliver(
+        deliver.configuration, deliver.origin, [_without_stamp(parcel) for parcel in deliver.parcels], deliver.ordered
+    )
 
 
 def _without_stamp(parcel: Parcel) -> Parcel:

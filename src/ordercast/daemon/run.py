@@ -29,7 +29,7 @@ from ordercast.daemon.status.http import StatusServer
 from ordercast.daemon.status.parts import Refusal, change_text
 from ordercast.daemon.status.report import Meter, ObservedNode, refusals, status_of, view_change
 from ordercast.daemon.systemd import Notifier
-from ordercast.model.configuration import View, ViewKind
+from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant, ProcessId
 from ordercast.model.quantities import size_text
@@ -178,9 +178,9 @@ class Reporter:
                 extra=fields(asked=asked, granted=granted),
             )
 
-    def on_view(self, view: View) -> None:
+    def on_view(self, view: Configuration) -> None:
         change = view_change(self.node, datetime.now(UTC), view, self._members)
-        if view.kind is not ViewKind.REGULAR:
+        if view.kind is not ConfigurationKind.REGULAR:
             return
         self._members = view.members
         _log.log(

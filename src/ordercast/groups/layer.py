@@ -36,24 +36,24 @@ from ordercast.groups.envelope import (
 from ordercast.groups.names import AT, checked_client, checked_daemon, daemon_of
 from ordercast.groups.snapshot import decode_snapshot, encode_snapshot
 from ordercast.groups.table import Notice, Table
-from ordercast.model.configuration import View, ViewKind
+from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import Deliver
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import ViewId
-from ordercast.model.ids import NO_SEQ, Position, ProcessId, RingId, Seq, position_from, process_text
+from ordercast.model.ids import NO_SEQ, ConfigurationId, Position, ProcessId, Seq, position_from, process_text
 from ordercast.model.roster import Roster
 from ordercast.wire.roster import decode_roster, encode_roster
 
 ROUTES_MAX = 10_000  # heads whose receivers are remembered
 
 
-class Run(NamedTuple):
+class MessageRun(NamedTuple):
     """Messages in a row with one head, for these local sessions: columns, as in `Deliver`. The message at `place` of
     `payloads` is number `first + place` of packets with `each` messages, the first of which has `seq`."""
 
     sessions: tuple[int, ...]
     head: bytes  # with which every payload begins
-    ring: RingId
+    ring: ConfigurationId
     seq: Seq
     each: int
     first: int
@@ -75,7 +75,7 @@ class Confirmed(NamedTuple):
     """Messages of this local session have their places in the order."""
 
     session: int
-    run: Run
+    run: MessageRun
 
 
 class Warned(NamedTuple):
@@ -90,7 +90,7 @@ class Relisted(NamedTuple):
     roster: Roster
 
 
-class Refused(NamedTuple):
+class PassedOver(NamedTuple):
     """A message of this daemon was passed over, by all daemons alike. There are few reasons, so that they can be
     counted one by one."""
 
@@ -98,7 +98,7 @@ class Refused(NamedTuple):
     why: str
 
 
-Output = Run | Notice | Announce | Confirmed | Warned | Refused | Relisted
+Output = MessageRun | Notice | Announce | Confirmed | Warned | PassedOver | Relisted
 
 
 # Messages in columns, as in `model.effects.Parcel`: (seq, each, which of them is the first here, originator, services,
@@ -109,8 +109,8 @@ _Columns = tuple[Seq, int, int, ProcessId, Sequence[int], Sequence[bytes]]
 class _Stretch(NamedTuple):
     """Messages in a row, as the stream brought them."""
 
-    configuration: RingId
-    ring: RingId
+    configuration: ConfigurationId
+    ring: ConfigurationId
     columns: _Columns
 
 
@@ -118,12 +118,12 @@ class _Stretch(NamedTuple):
 class _Gathering:
     """Snapshots being awaited."""
 
-    view: View
+    view: Configuration
     reports: dict[ProcessId, dict[str, list[str]]] = field(default_factory=dict)
     complete: set[ProcessId] = field(default_factory=set)
     names: dict[ProcessId, str] = field(default_factory=dict)  # of the daemons that have told something
-    kept: list[_Stretch | View] = field(default_factory=list)  # what the stream brought meanwhile
-    interruption: View | None = None  # the transitional configuration that came meanwhile
+    kept: list[_Stretch | Configuration] = field(default_factory=list)  # what the stream brought meanwhile
+    interruption: Configuration | None = None  # the transitional configuration that came meanwhile
 
     def add(self, daemon: ProcessId, name: str, groups: dict[str, list[str]], is_last: bool) -> None:
         """WireError when the daemon gives itself another name than before."""
@@ -152,7 +152,7 @@ class Groups:
         self._routes: dict[tuple[ProcessId, bytes], tuple[int, ...] | Head] = {}
         self._together: frozenset[ProcessId] = frozenset((me,))  # daemons that have known what we know
         self._names = {me: self._daemon}  # what these are called: whose clients they may speak for
-        self._transition: View | None = None
+        self._transition: Configuration | None = None
         self._gathering: _Gathering | None = None
         self._twins: set[tuple[str, tuple[ProcessId, ...]]] = set()  # daemons of one name, as told
         self.own_changes = 0  # joins, leaves and disconnections of clients here that have come, in the order of sending
@@ -186,21 +186,28 @@ class Groups:
             place = 0
             while place < len(payloads):
                 if self._gathering is not None and deliver.ordered:
-                    stretch = _Stretch(deliver.view, deliver.ring, columns)
+                    stretch = _Stretch(deliver.configuration, deliver.origin, columns)
                     place = self._keep(self._gathering, stretch, place, outputs)
                 else:
-                    place = self._take(deliver.view, deliver.ring, columns, place, outputs)
+                    place = self._take(deliver.configuration, deliver.origin, columns, place, outputs)
         return outputs
 
-    def install(self, view: View) -> list[Output]:
+    def install(self, view: Configuration) -> list[Output]:
         outputs: list[Output] = []
-        if view.kind is ViewKind.TRANSITIONAL:
+        if view.kind is ConfigurationKind.TRANSITIONAL:
             self._end_configuration(view, outputs)
         else:
             self._begin_configuration(view, outputs)
         return outputs
 
-    def _take(self, configuration: RingId, ring: RingId, columns: _Columns, place: int, outputs: list[Output]) -> int:
+    def _take(
+        self,
+        configuration: ConfigurationId,
+        ring: ConfigurationId,
+        columns: _Columns,
+        place: int,
+        outputs: list[Output],
+    ) -> int:
         """The message at this place, with those behind it that have the same head; where the next one is."""
         seq, each, first, originator, services, payloads = columns
         try:
@@ -219,7 +226,7 @@ class Groups:
             end += 1
         wants_confirmation = originator == self._me and head[FLAGS_AT] & CONFIRM
         if route != _NOBODY or wants_confirmation:
-            run = Run(route, head, ring, seq, each, first + place, services[place:end], payloads[place:end])
+            run = MessageRun(route, head, ring, seq, each, first + place, services[place:end], payloads[place:end])
             if route != _NOBODY:
                 outputs.append(run)
             if wants_confirmation and (session := self._sessions.get(sender_of(head))) is not None:
@@ -246,7 +253,7 @@ class Groups:
 
     def _refuse(self, originator: ProcessId, why: str, outputs: list[Output]) -> None:
         self.malformed += 1
-        outputs.append(Refused(originator, why))
+        outputs.append(PassedOver(originator, why))
 
     def _control(self, head: Head, originator: ProcessId, data: bytes, at: ViewId, outputs: list[Output]) -> None:
         speaks_for = head.sender if head.kind is Kind.ROSTER else daemon_of(head.sender)
@@ -277,7 +284,7 @@ class Groups:
 
     # Configurations of daemons
 
-    def _end_configuration(self, view: View, outputs: list[Output]) -> None:
+    def _end_configuration(self, view: Configuration, outputs: list[Output]) -> None:
         if self._gathering is not None:
             self._gathering.interruption = view
             self._gathering.kept.append(view)
@@ -286,7 +293,7 @@ class Groups:
         self._routes.clear()
         outputs += self.table.partition(view.members)
 
-    def _begin_configuration(self, view: View, outputs: list[Output]) -> None:
+    def _begin_configuration(self, view: Configuration, outputs: list[Output]) -> None:
         at = ViewId(view.id, NO_SEQ, 0)
         self._routes.clear()
         has_merged = self._gathering is None
@@ -336,7 +343,7 @@ class Groups:
         outputs += self.table.merge(gathering.reports, self._together, ViewId(view.id, NO_SEQ, 0), view.reason.text)
         self._together, self._names = frozenset(view.members), gathering.names
         for kept in gathering.kept:
-            if isinstance(kept, View):
+            if isinstance(kept, Configuration):
                 self._end_configuration(kept, outputs)
             else:
                 self._replay(kept, outputs)
@@ -361,7 +368,7 @@ class Groups:
         self._together = known.intersection(interruption.members)
         outputs += self.table.partition(self._together)
         for kept in gathering.kept:
-            if not isinstance(kept, View):
+            if not isinstance(kept, Configuration):
                 is_known = kept.columns[3] in known
                 self._replay(kept._replace(configuration=interruption.id), outputs, with_control=is_known)
 

@@ -13,14 +13,14 @@ from struct import Struct
 
 from ordercast.groups.names import checked_group, checked_member, clients_of
 from ordercast.model.errors import UsageError, WireError
-from ordercast.model.ids import ProcessId, RingId
+from ordercast.model.ids import ConfigurationId, ProcessId
 
 PIECE_SIZE_MAX = 32_000
 _FIXED = Struct(">QQB")
 _COUNT = Struct(">I")
 
 
-def encode_snapshot(ring: RingId, groups: Mapping[str, Sequence[str]]) -> list[bytes]:
+def encode_snapshot(ring: ConfigurationId, groups: Mapping[str, Sequence[str]]) -> list[bytes]:
     """At least one piece; the last one says that it is."""
     bodies = [b"".join(entries) for entries in _pieces(groups)] or [b""]
     last = len(bodies) - 1
@@ -49,7 +49,7 @@ def _pieces(groups: Mapping[str, Sequence[str]]) -> Iterator[list[bytes]]:
         yield entries
 
 
-def decode_snapshot(data: bytes, daemon: str) -> tuple[RingId, bool, dict[str, list[str]]]:
+def decode_snapshot(data: bytes, daemon: str) -> tuple[ConfigurationId, bool, dict[str, list[str]]]:
     """The ring, whether this is the last piece, and the members by group. WireError for what cannot be read, and for
     members that are no clients of this daemon."""
     groups: dict[str, list[str]] = {}
@@ -67,7 +67,7 @@ def decode_snapshot(data: bytes, daemon: str) -> tuple[RingId, bool, dict[str, l
             groups.setdefault(group, []).extend(members)
     except (ValueError, UsageError) as error:
         raise WireError(f"a snapshot that cannot be read: {error}") from None
-    return RingId(seq, ProcessId(representative)), bool(last), groups
+    return ConfigurationId(seq, ProcessId(representative)), bool(last), groups
 
 
 def _named(name: str) -> bytes:

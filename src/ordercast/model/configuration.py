@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
-from ordercast.model.ids import Position, ProcessId, RingId
+from ordercast.model.ids import ConfigurationId, Position, ProcessId
 
 
-class ViewKind(Enum):
+class ConfigurationKind(Enum):
     REGULAR = "regular"  # a ring's whole membership: new messages are sent in it
     TRANSITIONAL = "transitional"  # those who come along from the old ring to the new: what was left is delivered in it
 
@@ -49,14 +49,14 @@ _TEXTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class Configuration:
     """One configuration change. It ends the configuration before it and begins this one; it has its place in the same
     ordered stream as the messages."""
 
-    kind: ViewKind
-    id: RingId
+    kind: ConfigurationKind
+    id: ConfigurationId
     members: tuple[ProcessId, ...]  # in ring order, representative first
-    previous: RingId  # the configuration that this one ends
+    previous: ConfigurationId  # the configuration that this one ends
     transitional: tuple[ProcessId, ...]  # those who come here directly from the same old ring as this process
     reason: ChangeReason
     position: Position

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import count
 
-from ordercast.model.configuration import View
-from ordercast.model.ids import MAIN, Attachment, Duration, Position, ProcessId, RingId, Seq
+from ordercast.model.configuration import Configuration
+from ordercast.model.ids import MAIN, Attachment, ConfigurationId, Duration, Position, ProcessId, Seq
 from ordercast.model.notes import Evidence, Note
 from ordercast.model.roster import Entry, Roster
 
@@ -62,8 +62,8 @@ class Deliver:
     """Messages of `ring`, in order, delivered in the configuration `view`. `ordered` tells agreed or safe delivery from
     early delivery of a weaker service."""
 
-    view: RingId
-    ring: RingId
+    configuration: ConfigurationId
+    origin: ConfigurationId
     parcels: list[Parcel]
     ordered: bool = True
 
@@ -79,8 +79,8 @@ class Deliver:
 
 
 @dataclass(slots=True)
-class InstallView:
-    view: View
+class Install:
+    configuration: Configuration
 
 
 @dataclass(slots=True)
@@ -144,7 +144,7 @@ class Enlisted:
 
 
 @dataclass(slots=True)
-class Left:
+class LeaveDone:
     """The orderly leave is complete: nothing more will come from this engine."""
 
 
@@ -155,8 +155,8 @@ class Record:
     note: Note
 
 
-Effect = Broadcast | SendTo | Deliver | InstallView | Persist | Room | Alarm | Enlisted | Left | Record
+Effect = Broadcast | SendTo | Deliver | Install | Persist | Room | Alarm | Enlisted | LeaveDone | Record
 
 
 def position_of(deliver: Deliver, message: Delivered) -> Position:
-    return Position(deliver.ring, message[0], message[1])
+    return Position(deliver.origin, message[0], message[1])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from ordercast.model.ids import Position, RingId, Seq, position_from
+from ordercast.model.ids import ConfigurationId, Position, Seq, position_from
 from ordercast.model.service import Service
 
 
@@ -30,7 +30,7 @@ class ViewId(NamedTuple):
     everybody who installs the view, and never again that of another. A later view of a group is greater, at everybody
     whose daemon remembers its rings (for others, `lineage.py`)."""
 
-    configuration: RingId
+    configuration: ConfigurationId
     seq: Seq
     slot: int
 
@@ -109,7 +109,7 @@ class Batch:
         sender: str,
         data: Sequence[bytes],
         services: Sequence[int],
-        place: tuple[RingId, Seq, int, int],
+        place: tuple[ConfigurationId, Seq, int, int],
     ) -> None:
         """`place`: the ring; then, the messages being numbers `first` and on of packets with `each` messages: the seq
         of the first of these packets, `each`, `first`."""

@@ -50,7 +50,7 @@ def process_text(process: ProcessId) -> str:
     return f"n{node_of(process)}" if incarnation == 1 else f"n{node_of(process)}'{incarnation}"
 
 
-class RingId(NamedTuple):
+class ConfigurationId(NamedTuple):
     """Names a ring and the regular configuration on it, or a transitional configuration. Sorted by seq, then
     representative: that order is the order of configurations at every process that passes through several."""
 
@@ -61,7 +61,7 @@ class RingId(NamedTuple):
         return f"{self.seq}.{process_text(self.representative)}"
 
 
-NO_RING = RingId(0, NOBODY)
+NO_CONFIGURATION = ConfigurationId(0, NOBODY)
 NO_SEQ = Seq(0)  # before the first packet
 MAIN = Attachment(0)  # the only attachment of an engine that has one
 
@@ -73,14 +73,14 @@ class Position(NamedTuple):
     too: a regular one (ring, 0, 0), a transitional one (ring that ends, last seq delivered in it, VIEW_SLOT).
     """
 
-    ring: RingId
-    seq: Seq
+    origin: ConfigurationId
+    number: Seq
     slot: int
 
 
 VIEW_SLOT = 0xFFFF
 
 
-def position_from(ring: RingId, seq: Seq, each: int, number: int) -> Position:
+def position_from(ring: ConfigurationId, seq: Seq, each: int, number: int) -> Position:
     """Of the message with this number, from 0, in packets of `each` messages from `seq` on."""
     return Position(ring, Seq(seq + number // each), number % each)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ordercast.model.configuration import ChangeReason
-from ordercast.model.ids import ProcessId, RingId
+from ordercast.model.ids import ConfigurationId, ProcessId
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Visited:
     """One token visit: what was on the token when it was forwarded, and what this visit did. (Not frozen: there are as
     many as token visits.)"""
 
-    ring: RingId
+    ring: ConfigurationId
     round: int
     seq: int
     aru: int
@@ -46,7 +46,7 @@ class Ignored:
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class PacketDropped:
     """A packet that is not for us or not well formed."""
 
     why: str
@@ -142,11 +142,11 @@ class TokenReleased:
     """A token that came on several networks, or before the messages it speaks of, was passed up. (Not frozen: there are
     as many as token visits.)"""
 
-    ring: RingId
+    ring: ConfigurationId
     token_seq: int
     seq: int
     cause: Release
     brought: int  # the networks that brought it, as bits
 
 
-Note = Moved | Visited | Ignored | Dropped | Occurred | NetworkTurned | TokenReleased
+Note = Moved | Visited | Ignored | PacketDropped | Occurred | NetworkTurned | TokenReleased

@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 from enum import Enum
 
-from ordercast.model.ids import Instant, ProcessId, RingId, Seq
+from ordercast.model.ids import ConfigurationId, Instant, ProcessId, Seq
 from ordercast.model.inputs import Packet
 from ordercast.wire.header import HEADER_SIZE, PREFIX, MessageKind, prefix_of
 
@@ -38,7 +38,7 @@ class Gate:
         self.packet: Packet | None = None  # the newest token, while it waits
         self.brought = 0  # the networks that brought it, as bits
         self.deadline: Instant | None = None
-        self.ring = RingId(0, ProcessId(0))
+        self.ring = ConfigurationId(0, ProcessId(0))
         self.seq = Seq(0)  # the highest seq that the waiting token speaks of
         self.before = Seq(0)  # the highest seq of the token before it: what is missing up to there is asked for
 
@@ -70,7 +70,7 @@ class Gate:
         self.before = self.seq
         return packet
 
-    def expect(self, ring: RingId) -> None:
+    def expect(self, ring: ConfigurationId) -> None:
         """This process has agreed to a ring, or installed it: a token of an earlier one waits for nothing."""
         if ring > self.ring:
             self.ring = ring

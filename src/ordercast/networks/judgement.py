@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, Record
 from ordercast.model.errors import WireError
-from ordercast.model.ids import Instant, ProcessId, RingId, Seq, process_text
-from ordercast.model.notes import Dropped, Evidence, NetworkState, NetworkTurned
+from ordercast.model.ids import ConfigurationId, Instant, ProcessId, Seq, process_text
+from ordercast.model.notes import Evidence, NetworkState, NetworkTurned, PacketDropped
 from ordercast.networks.config import HOLD_OFF_LEVEL_MAX, NetworksConfig
 from ordercast.networks.marks import Marks
 from ordercast.networks.probing import Probing
 from ordercast.networks.stats import NetworksStats
-from ordercast.networks.watch import Suspicion, Watch
+from ordercast.networks.watch import NetworkSuspicion, Watch
 from ordercast.wire.codec import decode_probe, encode_probe
 from ordercast.wire.messages import Probe
 
@@ -29,13 +29,13 @@ class Judgement:
         self._stats = stats
         self._probing = [Probing(config) for _ in range(config.count)]
         self._me = ProcessId(0)
-        self._ring = RingId(0, ProcessId(0))  # the ring that is installed
+        self._ring = ConfigurationId(0, ProcessId(0))  # the ring that is installed
         self._in_need = False  # no good network brings everybody: everything is used
         self._needs = 0  # how often, on this ring
         self.probe_at: Instant | None = None  # when the next probes are due
 
     def begin(
-        self, ring: RingId, me: ProcessId, others: tuple[ProcessId, ...], now: Instant, effects: list[Effect]
+        self, ring: ConfigurationId, me: ProcessId, others: tuple[ProcessId, ...], now: Instant, effects: list[Effect]
     ) -> None:
         """A new ring: nothing that was counted among others holds, and every network gets another chance."""
         self._ring, self._me = ring, me
@@ -50,7 +50,7 @@ class Judgement:
 
     # Marks
 
-    def suspect(self, found: list[Suspicion], now: Instant, effects: list[Effect]) -> None:
+    def suspect(self, found: list[NetworkSuspicion], now: Instant, effects: list[Effect]) -> None:
         for suspicion in found:
             if self._marks[suspicion.network] is not NetworkState.GOOD:
                 continue
@@ -59,7 +59,7 @@ class Judgement:
             else:
                 self._mark(suspicion, now, effects)
 
-    def _mark(self, suspicion: Suspicion, now: Instant, effects: list[Effect]) -> None:
+    def _mark(self, suspicion: NetworkSuspicion, now: Instant, effects: list[Effect]) -> None:
         network, evidence, process, _ = suspicion
         self._marks.mark(network, now)
         self._probing[network].restart(now)
@@ -71,7 +71,7 @@ class Judgement:
         self._turned(network, evidence, process, sentence, effects)
         self._probe(network, now, effects)
 
-    def _keep_last(self, suspicion: Suspicion, now: Instant, effects: list[Effect]) -> None:
+    def _keep_last(self, suspicion: NetworkSuspicion, now: Instant, effects: list[Effect]) -> None:
         """It is blamed too, but there is no other."""
         self._watch.reset()
         network, evidence, process, _ = suspicion
@@ -146,11 +146,11 @@ class Judgement:
         try:
             probe = decode_probe(data, self._cluster)
         except WireError as error:
-            effects.append(Record(Dropped(str(error))))
+            effects.append(Record(PacketDropped(str(error))))
             return
         if probe.network != network:
             names = self._config.name(probe.network), self._config.name(network)
-            effects.append(Record(Dropped(f"a probe of {names[0]} came on {names[1]}: are they connected?")))
+            effects.append(Record(PacketDropped(f"a probe of {names[0]} came on {names[1]}: are they connected?")))
             return
         probing = self._probing[network]
         if probe.ring != self._ring or probe.sender not in probing.members or not probing.hear(probe, now):
@@ -160,7 +160,7 @@ class Judgement:
             self._try_all(now, effects)
         if self._marks[network] is NetworkState.GOOD:
             if probe.state is NetworkState.FAULTY:
-                self.suspect([Suspicion(network, Evidence.REFUSAL, probe.sender, "it says so")], now, effects)
+                self.suspect([NetworkSuspicion(network, Evidence.REFUSAL, probe.sender, "it says so")], now, effects)
             if self.probe_at is None and probing.is_probed(now):
                 self._probe(network, now, effects)
         else:
@@ -246,6 +246,6 @@ class Judgement:
             self.probe_at = Instant(now + self._config.probe_ns)
 
 
-def _in_words(suspicion: Suspicion) -> str:
+def _in_words(suspicion: NetworkSuspicion) -> str:
     about = "" if suspicion.process is None else f" ({process_text(suspicion.process)})"
     return f"{suspicion.evidence.value}{about}, {suspicion.text}"

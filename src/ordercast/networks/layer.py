@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ordercast.model.configuration import View, ViewKind
-from ordercast.model.effects import Broadcast, Effect, InstallView, Record, SendTo
-from ordercast.model.ids import Incarnation, Instant, NodeId, ProcessId, RingId, Seq, process_id_from
+from ordercast.model.configuration import Configuration, ConfigurationKind
+from ordercast.model.effects import Broadcast, Effect, Install, Record, SendTo
+from ordercast.model.ids import ConfigurationId, Incarnation, Instant, NodeId, ProcessId, Seq, process_id_from
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.notes import Evidence, Release, TokenReleased
 from ordercast.model.promises import Promises
@@ -29,7 +29,7 @@ from ordercast.networks.monitors import Counts
 from ordercast.networks.passive import Passive
 from ordercast.networks.stats import NetworksStats
 from ordercast.networks.styles import Style
-from ordercast.networks.watch import Member, Watch, suspicions
+from ordercast.networks.watch import Watch, WatchedMember, suspicions
 from ordercast.order.engine import Engine
 from ordercast.order.ring.config import RingConfig
 from ordercast.wire.codec import cluster_id_from
@@ -73,7 +73,7 @@ class Networks:
         self._gate = Gate(cluster)
         self._watch = Watch(config, self.marks, config.message_lag(ring))
         self._me = ProcessId(0)
-        self._awaited = RingId(0, ProcessId(0)), Seq(0)  # the engine should soon hold everything up to here
+        self._awaited = ConfigurationId(0, ProcessId(0)), Seq(0)  # the engine should soon hold everything up to here
         self._visits = 0  # how often it did not when the token came
         self.stats = NetworksStats([0] * config.count)
         self._judgement = Judgement(config, cluster, self.marks, self._watch, self.stats)
@@ -100,7 +100,7 @@ class Networks:
     def first_lane(self) -> Lane:
         return self._engine.first_lane()
 
-    def holds(self, ring: RingId, seq: Seq) -> bool:
+    def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
         return self._engine.holds(ring, seq)
 
     def check_invariants(self, *, thorough: bool = True) -> None:
@@ -230,7 +230,7 @@ class Networks:
         self,
         behind: Sequence[int],
         evidence: Evidence,
-        member: Member,
+        member: WatchedMember,
         counts: Counts,
         now: Instant,
         effects: list[Effect],
@@ -303,14 +303,14 @@ class Networks:
                 effect.networks = self._style.token_networks() if is_shared else self.marks.used
                 outward.append(effect)
                 if kind == COMMIT:
-                    self._gate.expect(RingId(*RING.unpack_from(effect.packet)))
+                    self._gate.expect(ConfigurationId(*RING.unpack_from(effect.packet)))
             else:
                 outward.append(effect)
-                if type(effect) is InstallView and effect.view.kind is ViewKind.REGULAR:
-                    self._begin(effect.view, now, outward)
+                if type(effect) is Install and effect.configuration.kind is ConfigurationKind.REGULAR:
+                    self._begin(effect.configuration, now, outward)
         return outward
 
-    def _begin(self, view: View, now: Instant, effects: list[Effect]) -> None:
+    def _begin(self, view: Configuration, now: Instant, effects: list[Effect]) -> None:
         others = tuple(process for process in view.members if process != self._me)
         self._gate.expect(view.id)
         self._judgement.begin(view.id, self._me, others, now, effects)

@@ -18,14 +18,14 @@ from ordercast.networks.marks import Marks
 from ordercast.networks.monitors import Counts, Problems
 
 
-class Suspicion(NamedTuple):
+class NetworkSuspicion(NamedTuple):
     network: int
     evidence: Evidence
     process: ProcessId | None
     text: str  # the counts behind it
 
 
-class Member:
+class WatchedMember:
     """The monitors of one member."""
 
     __slots__ = ("announcements", "excused", "messages", "process", "tokens")
@@ -51,13 +51,13 @@ class Watch:
         self._marks = marks
         self._lag = message_lag
         self.problems = Problems(config.count, config.problem_threshold, config.decay_ns, config.decay_tokens)
-        self.members: dict[bytes, Member] = {}  # by process, as it stands in a packet
+        self.members: dict[bytes, WatchedMember] = {}  # by process, as it stands in a packet
         self.messages: dict[bytes, Counts] = {}  # of each of them
 
     def begin(self, members: tuple[ProcessId, ...]) -> None:
         """A new ring of me and these: everything starts anew."""
         self.members = {
-            process.to_bytes(8, "big"): Member(process, self._config.count, self._config, self._lag)
+            process.to_bytes(8, "big"): WatchedMember(process, self._config.count, self._config, self._lag)
             for process in members
         }
         self.messages = {process: member.messages for process, member in self.members.items()}
@@ -75,11 +75,11 @@ class Watch:
             member.excused = networks
             member.reset(self._marks.good)
 
-    def expired(self, brought: int, now: Instant) -> list[Suspicion]:
+    def expired(self, brought: int, now: Instant) -> list[NetworkSuspicion]:
         missing = [network for network in self._marks.good if not brought >> network & 1]
         failed = self.problems.expired(missing, now)
         counters = self.problems.counters
-        return [Suspicion(n, Evidence.TOKEN_TIMER, None, f"{counters[n]} times of late") for n in failed]
+        return [NetworkSuspicion(n, Evidence.TOKEN_TIMER, None, f"{counters[n]} times of late") for n in failed]
 
     def in_time(self, brought: int) -> None:
         for network in self._marks.good:
@@ -87,6 +87,8 @@ class Watch:
                 self.problems.brought(network)
 
 
-def suspicions(behind: Sequence[int], evidence: Evidence, member: Member, counts: Counts) -> list[Suspicion]:
+def suspicions(
+    behind: Sequence[int], evidence: Evidence, member: WatchedMember, counts: Counts
+) -> list[NetworkSuspicion]:
     listed = ", ".join(str(counts.counts[network]) for network in counts.judged)
-    return [Suspicion(network, evidence, member.process, f"{listed} by network") for network in behind]
+    return [NetworkSuspicion(network, evidence, member.process, f"{listed} by network") for network in behind]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ordercast.model.effects import Effect
-from ordercast.model.ids import Incarnation, Instant, RingId, Seq
+from ordercast.model.ids import ConfigurationId, Incarnation, Instant, Seq
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
@@ -65,7 +65,7 @@ class Engine(Protocol):
     def first_lane(self) -> Lane:
         """Which lane the driver should drain first."""
 
-    def holds(self, ring: RingId, seq: Seq) -> bool:
+    def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
         """Whether every packet through this seq of this ring is here; True also for a ring whose packets are not taken.
         The one question of the layer that knows several networks."""
 

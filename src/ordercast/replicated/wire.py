@@ -22,7 +22,7 @@ from typing import Final, NamedTuple, TypeVar
 from ordercast.groups.names import checked_destination
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import ViewId
-from ordercast.model.ids import ProcessId, RingId, Seq
+from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.model.lineage import Lineage, Term
 from ordercast.replicated.effects import Point
 from ordercast.replicated.quorum import Electorate, Life
@@ -335,7 +335,7 @@ class _Reader:
 
     def view(self) -> ViewId:
         ring, representative, seq, slot = self.take(VIEW)
-        return ViewId(RingId(ring, ProcessId(representative)), Seq(seq), slot)
+        return ViewId(ConfigurationId(ring, ProcessId(representative)), Seq(seq), slot)
 
     def term(self) -> Term:
         return Term(self.u32(), self.view())

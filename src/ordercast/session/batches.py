@@ -8,10 +8,10 @@ from itertools import accumulate
 from struct import Struct, pack, unpack_from
 from typing import NamedTuple
 
-from ordercast.groups.layer import Run
+from ordercast.groups.layer import MessageRun
 from ordercast.model.errors import WireError
 from ordercast.model.events import Dropped
-from ordercast.model.ids import Position, ProcessId, RingId, Seq, position_from
+from ordercast.model.ids import ConfigurationId, Position, ProcessId, Seq, position_from
 from ordercast.model.service import SERVICE_MAX, Service
 from ordercast.session.pieces import HEADER, FrameKind, expect_end, frame, reading
 
@@ -36,7 +36,7 @@ class Send(NamedTuple):
 class Messages(NamedTuple):
     """A run of messages, as in `groups.layer.Run`."""
 
-    ring: RingId
+    ring: ConfigurationId
     seq: Seq
     each: int
     first: int
@@ -46,9 +46,9 @@ class Messages(NamedTuple):
 
 
 class Confirm(NamedTuple):
-    """Messages of this client have their places in the order. Position as in `Run`."""
+    """Messages of this client have their places in the order. Position as in `MessageRun`."""
 
-    ring: RingId
+    ring: ConfigurationId
     seq: Seq
     each: int
     first: int
@@ -96,7 +96,7 @@ def decode_send(body: bytes) -> Send:
         return Send(Service(service), head, payloads)
 
 
-def encode_messages(run: Run) -> bytes:
+def encode_messages(run: MessageRun) -> bytes:
     """Several frames, one behind the other, when a single one would be too large."""
     payloads = run.payloads
     if len(payloads) > 1 and OVERHEAD + sum(map(len, payloads)) + 5 * len(payloads) > FRAME_SIZE_MAX:
@@ -121,7 +121,9 @@ def decode_messages(body: bytes) -> Messages:
         if not each or max(services) > SERVICE_MAX or any(end - start < size for start, end in zip(starts, ends)):  # noqa: B905
             raise WireError("messages shorter than their heads")
         data = [body[start + size : end] for start, end in zip(starts, ends, strict=True)]
-        return Messages(RingId(ring_seq, ProcessId(representative)), Seq(seq), each, first, services, head, data)
+        return Messages(
+            ConfigurationId(ring_seq, ProcessId(representative)), Seq(seq), each, first, services, head, data
+        )
 
 
 def _spans(body: bytes, at: int, count: int) -> tuple[list[int], list[int]]:
@@ -134,7 +136,7 @@ def _spans(body: bytes, at: int, count: int) -> tuple[list[int], list[int]]:
     return ends[:-1], ends[1:]
 
 
-def encode_confirm(run: Run) -> bytes:
+def encode_confirm(run: MessageRun) -> bytes:
     ring = run.ring
     fixed = _CONFIRM.pack(ring.seq, ring.representative, run.seq, run.each, run.first, len(run.payloads))
     return frame(FrameKind.CONFIRM, fixed)
@@ -145,7 +147,7 @@ def decode_confirm(body: bytes) -> Confirm:
         ring_seq, representative, seq, each, first, count = _CONFIRM.unpack(body)
         if not each or not count:
             raise WireError("a confirmation of nothing")
-        return Confirm(RingId(ring_seq, ProcessId(representative)), Seq(seq), each, first, count)
+        return Confirm(ConfigurationId(ring_seq, ProcessId(representative)), Seq(seq), each, first, count)
 
 
 def encode_dropped(dropped: Dropped) -> bytes:

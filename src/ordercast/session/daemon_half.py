@@ -54,11 +54,11 @@ _FLAGS = SELF_DISCARD | CONFIRM
 _PONG = frame(FrameKind.PONG)
 
 
-class Join(NamedTuple):
+class JoinGroups(NamedTuple):
     groups: tuple[str, ...]
 
 
-class Leave(NamedTuple):
+class LeaveGroups(NamedTuple):
     groups: tuple[str, ...]
 
 
@@ -85,7 +85,7 @@ class Manage(NamedTuple):
     document: dict[str, Any]
 
 
-Request = Hello | Send | Join | Leave | Bye | ListGroups | ListMembers | Refused | Manage
+Request = Hello | Send | JoinGroups | LeaveGroups | Bye | ListGroups | ListMembers | Refused | Manage
 
 
 class DaemonHalf:
@@ -225,7 +225,7 @@ class DaemonHalf:
             raise WireError(f"a message of {largest} bytes with its head: at most {self._message_size_max}")
         return send
 
-    def _join(self, groups: tuple[str, ...]) -> Join | Refused:
+    def _join(self, groups: tuple[str, ...]) -> JoinGroups | Refused:
         for group in groups:
             if group in self.joined:
                 raise WireError(f"the client is already in the group {group}")
@@ -234,9 +234,9 @@ class DaemonHalf:
             return self._refuse(Refused(groups, True, why))
         self.joined.update(groups)
         self._quota.use(len(groups))
-        return Join(groups)
+        return JoinGroups(groups)
 
-    def _leave(self, groups: tuple[str, ...]) -> Leave | Refused:
+    def _leave(self, groups: tuple[str, ...]) -> LeaveGroups | Refused:
         """Perhaps of groups that it has asked for and was refused, before it knew."""
         for group in groups:
             if group not in self.joined:
@@ -245,7 +245,7 @@ class DaemonHalf:
         self._heads.clear()  # what may be sent depends on them
         self._heads_size = 0
         self._quota.use(-len(groups))
-        return Leave(groups)
+        return LeaveGroups(groups)
 
     def _refuse(self, refused: Refused) -> Refused:
         self.urge(encode_refused(refused))

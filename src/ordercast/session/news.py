@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ordercast.model.errors import WireError
 from ordercast.model.events import Left, Reason, Transition, View, ViewId
-from ordercast.model.ids import ProcessId, RingId, Seq
+from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.session.pieces import FrameKind, expect_end, frame, read_names, reading, write_names
 
 
@@ -111,4 +111,4 @@ def _read_view_id(body: bytes) -> tuple[ViewId, Reason]:
     ring_seq, representative, seq, slot, reason = _VIEW.unpack_from(body)
     if reason >= len(_REASONS):
         raise WireError(f"there is no reason {reason}")
-    return ViewId(RingId(ring_seq, ProcessId(representative)), Seq(seq), slot), _REASONS[reason]
+    return ViewId(ConfigurationId(ring_seq, ProcessId(representative)), Seq(seq), slot), _REASONS[reason]

@@ -15,7 +15,7 @@ from enum import Enum
 from operator import attrgetter
 from typing import Any
 
-from ordercast.model.notes import Dropped, Ignored, Visited
+from ordercast.model.notes import Ignored, PacketDropped, Visited
 from ordercast.model.promises import Promises
 from ordercast.trace.client_records import ClientEvent
 from ordercast.trace.records import DeliveredBatch, Event, Noted
@@ -44,12 +44,12 @@ def _values_of(event: Event | ClientEvent | ReplicaEvent) -> tuple[Any, ...]:
         return event.at, event.process, *_visited(event.note)
     if isinstance(event, DeliveredBatch):  # a message's digest covers its bytes, and with them its identity
         messages = [number for message in event.messages for number in (message[1], message[4], message[5])]
-        return event.at, event.process, *event.view, *event.ring, *messages
+        return event.at, event.process, *event.configuration, *event.origin, *messages
     return tuple(_leaves(event))
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    if value is None or isinstance(value, Promises | Ignored | Dropped):
+    if value is None or isinstance(value, Promises | Ignored | PacketDropped):
         return
     if isinstance(value, Enum):
         yield value.value

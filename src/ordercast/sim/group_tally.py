@@ -13,12 +13,11 @@ from ordercast.groups.envelope import CONFIRM, SELF_DISCARD, Head, Kind, decode_
 from ordercast.groups.layer import Groups
 from ordercast.groups.names import AT
 from ordercast.groups.snapshot import decode_snapshot
-from ordercast.model.configuration import View as Configuration
-from ordercast.model.configuration import ViewKind
+from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import Deliver
 from ordercast.model.errors import WireError
 from ordercast.model.events import GroupNews, Transition, View
-from ordercast.model.ids import ProcessId, RingId, node_of
+from ordercast.model.ids import ConfigurationId, ProcessId, node_of
 from ordercast.trace.client_records import End
 
 
@@ -83,7 +82,7 @@ class GroupTally:
     failures: int = 0  # gatherings in a row that were given up
     kept: int = 0
     kept_control: int = 0
-    ring: RingId | None = None  # the regular configuration
+    ring: ConfigurationId | None = None  # the regular configuration
     size: int = 0  # how many daemons it has
     transition: Configuration | None = None
     signalled: set[str] = field(default_factory=set)
@@ -94,7 +93,7 @@ class GroupTally:
     # Configurations
 
     def installs(self, groups: Groups, view: Configuration) -> None:
-        if view.kind is ViewKind.TRANSITIONAL:
+        if view.kind is ConfigurationKind.TRANSITIONAL:
             self.transition = view
             if not groups.is_steady:
                 self.is_interrupted = True

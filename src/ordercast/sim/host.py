@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
 from ordercast.groups.layer import Groups
-from ordercast.model.configuration import View, ViewKind
+from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import (
     Alarm,
     AlarmKind,
@@ -20,8 +20,8 @@ from ordercast.model.effects import (
     Deliver,
     Effect,
     Enlisted,
-    InstallView,
-    Left,
+    Install,
+    LeaveDone,
     Persist,
     Record,
     Room,
@@ -72,7 +72,7 @@ class Life:
     inbox: dict[Lane, list[deque[bytes]]]  # what came, by lane and network
     processor: Processor
     counters: dict[int, int] = field(default_factory=dict)  # messages submitted, by sender
-    view: View | None = None  # the last regular view
+    view: Configuration | None = None  # the last regular view
     wake_at: int | None = None  # the earliest scheduled wake
     busy_until: int = 0
     disk_free_at: int = 0
@@ -318,12 +318,12 @@ class Host:
                         world.networks[number].unicast(self.node, target, effect.packet, departure)
             case Deliver():
                 self._deliver(life, effect)
-            case InstallView():
-                world.record(Installed(self._at(), life.process, effect.view))
-                if effect.view.kind is ViewKind.REGULAR:
-                    life.view = effect.view
+            case Install():
+                world.record(Installed(self._at(), life.process, effect.configuration))
+                if effect.configuration.kind is ConfigurationKind.REGULAR:
+                    life.view = effect.configuration
                 if life.station is not None:
-                    life.station.install(effect.view)
+                    life.station.install(effect.configuration)
             case Persist():
                 self._persist(life, effect)
             case Alarm():
@@ -331,7 +331,7 @@ class Host:
                 if effect.kind in (AlarmKind.WITHOUT_STORAGE, AlarmKind.STORAGE_REPAIRED):
                     in_use = effect.kind is AlarmKind.STORAGE_REPAIRED
                     world.record(StorageTurned(self._at(), life.process, in_use))
-            case Left():
+            case LeaveDone():
                 world.record(Departed(self._at(), life.process))
                 self._close(life, End.DAEMON_LEFT)
             case Room():
@@ -348,7 +348,7 @@ class Host:
             DeliveredMessage(message_id_of(data), digest_of(data), service, len(data), seq, slot)
             for seq, slot, _, _, service, data in effect.messages()
         )
-        self.world.record(DeliveredBatch(self._at(), life.process, effect.view, effect.ring, messages))
+        self.world.record(DeliveredBatch(self._at(), life.process, effect.configuration, effect.origin, messages))
         if life.station is not None:
             life.station.deliver(effect)
 

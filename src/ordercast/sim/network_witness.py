@@ -10,9 +10,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from ordercast.checker.verdict import Outcome, Verdict, Witness
-from ordercast.model.configuration import ViewKind
-from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, InstallView, Record, SendTo
-from ordercast.model.ids import MILLISECOND, ProcessId, RingId, Seq, node_of
+from ordercast.model.configuration import ConfigurationKind
+from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, Install, Record, SendTo
+from ordercast.model.ids import MILLISECOND, ConfigurationId, ProcessId, Seq, node_of
 from ordercast.model.inputs import Packet
 from ordercast.model.notes import Moved, NetworkState, NetworkTurned, Occurred, Occurrence, Release, TokenReleased
 from ordercast.model.promises import NetworkPromise
@@ -29,13 +29,13 @@ ROTATIONS_MAX = 8  # in which every message is delivered that is submitted while
 CLUSTER = slice(4, 12)  # where a packet says whose it is
 HOP_NS = 2 * MILLISECOND  # more than a hop takes when nothing fails
 
-Key = tuple[RingId, int]  # of a packet: its ring and its number there
+Key = tuple[ConfigurationId, int]  # of a packet: its ring and its number there
 
 
-def parsed(packet: bytes) -> tuple[RingId, int, int, int]:
+def parsed(packet: bytes) -> tuple[ConfigurationId, int, int, int]:
     """Ring, seq, flags, and the number of the hop if it is a token."""
     prefix, _, flags, _, _, _, seq, _, _ = HEADER.unpack_from(packet)
-    ring = RingId(*PREFIX.unpack(prefix)[4:])
+    ring = ConfigurationId(*PREFIX.unpack(prefix)[4:])
     return ring, seq, flags, int.from_bytes(packet[72:80], "big")
 
 
@@ -56,17 +56,17 @@ class Conduct:
     brought: dict[Key, int] = field(default_factory=dict)  # networks that brought each token, as bits
     first_at: dict[Key, int] = field(default_factory=dict)
     asking: set[Key] = field(default_factory=set)  # those that came with requests
-    released: dict[RingId, int] = field(default_factory=dict)  # the last token passed up
+    released: dict[ConfigurationId, int] = field(default_factory=dict)  # the last token passed up
     forwarded: Key | None = None  # the last token that it sent
     has_kept: bool = False  # the token that it sends next has rested here, and so rests nowhere else
     again_at: dict[Key, int] = field(default_factory=dict)  # when it last sent a packet again
-    spoken: dict[RingId, int] = field(default_factory=dict)  # the highest seq of which it spoke
-    held: dict[RingId, set[int]] = field(default_factory=dict)  # data packets that came, or were sent
-    known: dict[RingId, int] = field(default_factory=dict)  # up to here nothing is missing
+    spoken: dict[ConfigurationId, int] = field(default_factory=dict)  # the highest seq of which it spoke
+    held: dict[ConfigurationId, set[int]] = field(default_factory=dict)  # data packets that came, or were sent
+    known: dict[ConfigurationId, int] = field(default_factory=dict)  # up to here nothing is missing
     alarmed: int | None = None  # the network of an alarm that no mark has followed yet
     is_complete: bool = False  # it was in a view of all
 
-    def missing(self, ring: RingId, through: int) -> int | None:
+    def missing(self, ring: ConfigurationId, through: int) -> int | None:
         """The first packet that never came."""
         held = self.held.get(ring, set())
         seq = self.known.get(ring, 0) + 1
@@ -130,8 +130,8 @@ class NetworkWitness:
             self._broadcast(process, conduct, effect, now)
         elif isinstance(effect, SendTo):
             self._unicast(process, conduct, effect)
-        elif isinstance(effect, InstallView) and effect.view.kind is ViewKind.REGULAR:
-            conduct.members = effect.view.members
+        elif isinstance(effect, Install) and effect.configuration.kind is ConfigurationKind.REGULAR:
+            conduct.members = effect.configuration.members
             conduct.is_complete |= len(conduct.members) == self._options.nodes
         elif isinstance(effect, Alarm):
             if effect.kind is AlarmKind.NETWORK_FAULTY:

@@ -17,11 +17,11 @@ from random import Random
 from typing import Any
 
 from ordercast.model.errors import WireError
-from ordercast.model.ids import NOBODY, Incarnation, NodeId, RingId, Seq, TokenSeq, process_id_from
+from ordercast.model.ids import NOBODY, ConfigurationId, Incarnation, NodeId, Seq, TokenSeq, process_id_from
 from ordercast.order.ring.ring import Ring
 from ordercast.wire.codec import NUMBER_MAX, cluster_id_from, decode, encode
 from ordercast.wire.header import KIND_AT, MessageKind
-from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Message, Token
+from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, WireMessage
 
 COUNTS = (1, 3, 1000, 0xFFFF)
 LEAPS = (1000, 1 << 16, 1 << 20, (1 << 24) - 4, 1 << 32, 1 << 33, 1 << 25, 1 << 56, 1 << 61, 1 << 62)
@@ -93,7 +93,7 @@ class Poisoner:
         self._counts[kind.value] += 1
         return encode(self._cluster, changed), kind in TO_ALL and self._rng.random() < 0.5
 
-    def _kind(self, message: Message) -> Poison | None:
+    def _kind(self, message: WireMessage) -> Poison | None:
         kinds: tuple[Poison, ...] = ()
         match message:
             case Token():
@@ -106,7 +106,7 @@ class Poisoner:
                 kinds = ON_ANNOUNCEMENT
         return self._rng.choice(kinds) if kinds else None
 
-    def _changed(self, message: Message, kind: Poison, ring: Ring) -> Message | None:
+    def _changed(self, message: WireMessage, kind: Poison, ring: Ring) -> WireMessage | None:
         match message:
             case Token():
                 return self._token(message, kind, ring)
@@ -123,8 +123,8 @@ class Poisoner:
     def _leap(self, number: int) -> int:
         return min(number + self._rng.choice(LEAPS), NUMBER_MAX - self._rng.choice((0, 1, 100)))
 
-    def _ring(self, ring: RingId) -> RingId:
-        return RingId(self._leap(ring.seq), ring.representative)
+    def _ring(self, ring: ConfigurationId) -> ConfigurationId:
+        return ConfigurationId(self._leap(ring.seq), ring.representative)
 
     def _token(self, token: Token, kind: Poison, ring: Ring) -> Token | None:
         changes = self._ways(token, ring)[kind]()

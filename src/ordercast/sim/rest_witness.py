@@ -7,8 +7,8 @@ message waits at some members until the rest is over, or the token rests where n
 from __future__ import annotations
 
 from ordercast.checker.verdict import Outcome, Verdict, Witness
-from ordercast.model.configuration import View, ViewKind
-from ordercast.model.ids import NO_SEQ, ProcessId, RingId, process_text
+from ordercast.model.configuration import Configuration, ConfigurationKind
+from ordercast.model.ids import NO_SEQ, ConfigurationId, ProcessId, process_text
 from ordercast.model.notes import Note, Occurred, Occurrence, Visited
 from ordercast.model.promises import RestPromise
 from ordercast.trace.records import Crashed, DeliveredBatch, Departed, Event, Installed, Noted
@@ -18,9 +18,11 @@ WITNESSES_MAX = 5
 
 class RestWitness:
     def __init__(self) -> None:
-        self._views: dict[ProcessId, View] = {}  # the regular view that each is in
-        self._delivered: dict[tuple[ProcessId, RingId], int] = {}  # the highest seq
-        self._sent: dict[RingId, tuple[int, ProcessId]] = {}  # the highest seq numbered since installation, by whom
+        self._views: dict[ProcessId, Configuration] = {}  # the regular view that each is in
+        self._delivered: dict[tuple[ProcessId, ConfigurationId], int] = {}  # the highest seq
+        self._sent: dict[
+            ConfigurationId, tuple[int, ProcessId]
+        ] = {}  # the highest seq numbered since installation, by whom
         self._resting: set[ProcessId] = set()  # whose next visit is one with a token that rests
         self._problems: dict[RestPromise, list[Witness]] = {promise: [] for promise in RestPromise}
 
@@ -28,10 +30,10 @@ class RestWitness:
         if isinstance(event, Noted):
             self._note(event.process, event.note)
         elif isinstance(event, DeliveredBatch):
-            self._delivered[event.process, event.ring] = event.messages[-1].seq
+            self._delivered[event.process, event.origin] = event.messages[-1].number
         elif isinstance(event, Installed):
-            if event.view.kind is ViewKind.REGULAR:
-                self._views[event.process] = event.view
+            if event.configuration.kind is ConfigurationKind.REGULAR:
+                self._views[event.process] = event.configuration
         elif isinstance(event, Crashed | Departed):
             self._views.pop(event.process, None)
 
@@ -49,7 +51,7 @@ class RestWitness:
                 self._resting.discard(process)
                 self._judge(process, view)
 
-    def _judge(self, process: ProcessId, view: View) -> None:
+    def _judge(self, process: ProcessId, view: Configuration) -> None:
         """A visit is made and the token is kept."""
         seq, sender = self._sent.get(view.id, (NO_SEQ, process))
         if sender != process:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from ordercast.checker.verdict import Outcome, Verdict, Witness
-from ordercast.model.configuration import View, ViewKind
-from ordercast.model.ids import NodeId, ProcessId, RingId, node_of
+from ordercast.model.configuration import Configuration, ConfigurationKind
+from ordercast.model.ids import ConfigurationId, NodeId, ProcessId, node_of
 from ordercast.model.promises import RosterPromise
 from ordercast.model.roster import Entry, Place, Roster
 from ordercast.sim.faults import Fault, FaultKind
@@ -69,9 +69,11 @@ class RosterWitness:
     """Judges who was taken in, from what hosts were told and what they installed."""
 
     _lists: dict[ProcessId, list[Roster]] = field(default_factory=dict)  # that each had since its last ring
-    _before: dict[ProcessId, View] = field(default_factory=dict)  # the last regular view of each
-    _came_with: dict[RingId, dict[ProcessId, tuple[ProcessId, ...]]] = field(default_factory=dict)  # from which ring
-    _had: dict[RingId, dict[ProcessId, list[Roster]]] = field(default_factory=dict)
+    _before: dict[ProcessId, Configuration] = field(default_factory=dict)  # the last regular view of each
+    _came_with: dict[ConfigurationId, dict[ProcessId, tuple[ProcessId, ...]]] = field(
+        default_factory=dict
+    )  # from which ring
+    _had: dict[ConfigurationId, dict[ProcessId, list[Roster]]] = field(default_factory=dict)
     _problems: list[Witness] = field(default_factory=list)
 
     def enlisted(self, process: ProcessId, roster: Roster) -> None:
@@ -80,10 +82,10 @@ class RosterWitness:
     def observe(self, event: Event) -> None:
         if isinstance(event, Started):
             self._lists[event.process] = []
-        elif isinstance(event, Installed) and event.view.kind is ViewKind.REGULAR:
-            self._installed(event.process, event.view)
+        elif isinstance(event, Installed) and event.configuration.kind is ConfigurationKind.REGULAR:
+            self._installed(event.process, event.configuration)
 
-    def _installed(self, process: ProcessId, view: View) -> None:
+    def _installed(self, process: ProcessId, view: Configuration) -> None:
         before = self._before.get(process)
         self._came_with.setdefault(view.id, {})[process] = () if before is None else before.members
         self._before[process] = view
@@ -94,7 +96,7 @@ class RosterWitness:
         if set(rosters) == set(view.members):
             self._judge(view, rosters)
 
-    def _judge(self, view: View, rosters: dict[ProcessId, list[Roster]]) -> None:
+    def _judge(self, view: Configuration, rosters: dict[ProcessId, list[Roster]]) -> None:
         """Who came alone must be on the list of everybody else, who came with others on somebody's. Those who were
         together before may be together again, whatever their lists say by now: expulsion follows."""
         came_with = self._came_with[view.id]
@@ -109,7 +111,7 @@ class RosterWitness:
                 nameless = next(other for other in others if other not in naming)
                 self._found(member, view, f"was taken in although it is not on the list of n{node_of(nameless)}")
 
-    def _found(self, member: ProcessId, view: View, what: str) -> None:
+    def _found(self, member: ProcessId, view: Configuration, what: str) -> None:
         self._problems.append(Witness(what, member, view=view.id))
 
     def verdicts(self) -> list[Verdict]:

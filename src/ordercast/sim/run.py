@@ -80,7 +80,7 @@ class Tally:
             elif isinstance(note, TokenReleased):
                 self.counts[release_row(note.cause)] += 1
         elif isinstance(event, Installed):
-            self.counts[f"{event.view.kind.value} views"] += 1
+            self.counts[f"{event.configuration.kind.value} views"] += 1
 
 
 def engine_of(options: SimOptions, verbose: bool, node: NodeId) -> Engine:

@@ -16,10 +16,10 @@ from ordercast.groups.layer import (
     Announce,
     Confirmed,
     Groups,
+    MessageRun,
     Output,
-    Refused,
+    PassedOver,
     Relisted,
-    Run,
     Warned,
     data_head,
     disconnect_payload,
@@ -27,7 +27,7 @@ from ordercast.groups.layer import (
     leave_payload,
 )
 from ordercast.groups.table import Notice
-from ordercast.model.configuration import View as Configuration
+from ordercast.model.configuration import Configuration
 from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.events import GroupNews, Left, Transition, View
 from ordercast.model.ids import Instant, Position, ProcessId, node_of, position_from
@@ -114,7 +114,7 @@ class Station:
     def _carry_out(self, outputs: list[Output]) -> None:
         for output in outputs:
             match output:
-                case Run():
+                case MessageRun():
                     self._bring(output)
                 case Notice():
                     self._notify(output)
@@ -126,13 +126,13 @@ class Station:
                     raise AssertionError(f"every host here has a name of its own, yet: {output.text}")
                 case Relisted():
                     raise AssertionError("node lists are changed by reloads here")
-                case Refused():
+                case PassedOver():
                     raise AssertionError(f"every host here is honest, yet of {output.originator}: {output.why}")
                 case _:
                     assert_never(output)
         self.groups.check_invariants()
 
-    def _bring(self, run: Run) -> None:
+    def _bring(self, run: MessageRun) -> None:
         head = decode_head(run.head)
         for service, (data, position) in zip(run.services, _messages(run), strict=True):
             for client in self._those(run.sessions):
@@ -260,7 +260,7 @@ class Station:
         )
 
 
-def _messages(run: Run) -> Iterator[tuple[bytes, Position]]:
+def _messages(run: MessageRun) -> Iterator[tuple[bytes, Position]]:
     for number, payload in enumerate(run.payloads, run.first):
         yield payload[len(run.head) :], position_from(run.ring, run.seq, run.each, number)
 

@@ -297,7 +297,7 @@ class World:
         promised = (
             isinstance(event, Noted) and isinstance(event.note, Occurred) and event.note.what is Occurrence.PROMISE_MADE
         )
-        installed = isinstance(event, Installed) and len(event.view.members) > 1
+        installed = isinstance(event, Installed) and len(event.configuration.members) > 1
         if (promised or installed) and self.rng.random() < AMBUSH_PROBABILITY:
             self._ambushes -= 1
             at = self.now + self.rng.randrange(0, 2 * self.options.delay_max_ns)

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import attrgetter
 
-from ordercast.model.configuration import ChangeReason, View, ViewKind
-from ordercast.model.ids import Instant, Position, ProcessId, RingId, Seq
+from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
+from ordercast.model.ids import ConfigurationId, Instant, Position, ProcessId, Seq
 from ordercast.model.notes import (
-    Dropped,
     Evidence,
     Ignored,
     Moved,
@@ -22,6 +21,7 @@ from ordercast.model.notes import (
     Note,
     Occurred,
     Occurrence,
+    PacketDropped,
     Release,
     TokenReleased,
     Visited,
@@ -99,8 +99,8 @@ def _known(number: int | None) -> int:
     return number
 
 
-def _ring_from(seq: int | None, representative: int | None) -> RingId:
-    return RingId(unsigned(_known(seq)), ProcessId(unsigned(_known(representative))))
+def _ring_from(seq: int | None, representative: int | None) -> ConfigurationId:
+    return ConfigurationId(unsigned(_known(seq)), ProcessId(unsigned(_known(representative))))
 
 
 def _processes_from(numbers: Iterable[int]) -> tuple[ProcessId, ...]:
@@ -114,9 +114,9 @@ def control_event_from(cells: Cells) -> Event:
         case RowKind.STARTED:
             return Started(at, process, _promises_from(cells), cells["flag"])
         case RowKind.REGULAR_VIEW:
-            return Installed(at, process, _view_from(cells, ViewKind.REGULAR))
+            return Installed(at, process, _view_from(cells, ConfigurationKind.REGULAR))
         case RowKind.TRANSITIONAL_VIEW:
-            return Installed(at, process, _view_from(cells, ViewKind.TRANSITIONAL))
+            return Installed(at, process, _view_from(cells, ConfigurationKind.TRANSITIONAL))
         case RowKind.CRASHED:
             return Crashed(at, process)
         case RowKind.DEPARTED:
@@ -142,8 +142,8 @@ def _promises_from(cells: Cells) -> Promises:
     return Promises(cells["name"], promises, services, known["message_size_max"])
 
 
-def _view_from(cells: Cells, kind: ViewKind) -> View:
-    return View(
+def _view_from(cells: Cells, kind: ConfigurationKind) -> Configuration:
+    return Configuration(
         kind=kind,
         id=_ring_from(cells["view_seq"], cells["view_rep"]),
         members=_processes_from(cells["members"]),
@@ -165,7 +165,7 @@ def _note_from(kind: RowKind, cells: Cells) -> Note:
         case RowKind.IGNORED:
             return Ignored(cells["name"], cells["text"])
         case RowKind.DROPPED:
-            return Dropped(cells["text"])
+            return PacketDropped(cells["text"])
         case RowKind.OCCURRED:
             about = None if cells["about"] is None else ProcessId(unsigned(cells["about"]))
             return Occurred(Occurrence(cells["name"]), cells["count"], about)

@@ -80,9 +80,9 @@ class Gathered:
     def _add_delivered(self, at: Instant, deliver: Deliver) -> None:
         count = len(deliver)
         if not count:
-            self._add_event(DeliveredBatch(at, self._process, deliver.view, deliver.ring, ()))
+            self._add_event(DeliveredBatch(at, self._process, deliver.configuration, deliver.origin, ()))
             return
-        view, ring = map(signed, deliver.view), map(signed, deliver.ring)
+        view, ring = map(signed, deliver.configuration), map(signed, deliver.origin)
         self._add_common(MessageRow(self._process, 0, self._n, at, int(RowKind.DELIVERED), *view, *ring), count)
         columns, parcels = self.columns, deliver.parcels
         identities = [identity for parcel in parcels for identity in _identities(parcel)]

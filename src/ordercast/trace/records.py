@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from ordercast.model.configuration import View
-from ordercast.model.ids import Instant, ProcessId, RingId
+from ordercast.model.configuration import Configuration
+from ordercast.model.ids import ConfigurationId, Instant, ProcessId
 from ordercast.model.notes import Note
 from ordercast.model.promises import Promises
 
@@ -78,7 +78,7 @@ class DeliveredMessage(NamedTuple):
     digest: int
     service: int
     size: int
-    seq: int
+    number: int
     slot: int
 
 
@@ -107,8 +107,8 @@ class DeliveredBatch:
 
     at: Instant
     process: ProcessId
-    view: RingId
-    ring: RingId
+    configuration: ConfigurationId
+    origin: ConfigurationId
     messages: tuple[DeliveredMessage, ...]
 
 
@@ -116,7 +116,7 @@ class DeliveredBatch:
 class Installed:
     at: Instant
     process: ProcessId
-    view: View
+    configuration: Configuration
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, assert_never
 
-from ordercast.model.configuration import View, ViewKind
-from ordercast.model.ids import NOBODY, ProcessId, RingId
-from ordercast.model.notes import Dropped, Ignored, Moved, NetworkTurned, Note, Occurred, TokenReleased, Visited
+from ordercast.model.configuration import Configuration, ConfigurationKind
+from ordercast.model.ids import NOBODY, ConfigurationId, ProcessId
+from ordercast.model.notes import Ignored, Moved, NetworkTurned, Note, Occurred, PacketDropped, TokenReleased, Visited
 from ordercast.model.promises import Promises
 from ordercast.trace.columns import VISITED_COLUMNS, Cells, MessageRow, RowKind, Rows, signed
 from ordercast.trace.records import (
@@ -58,8 +58,8 @@ def _message_rows(event: Submitted | DeliveredBatch, idx: int, n: int) -> Iterat
         kind, places = int(RowKind.SUBMITTED), (None, None, None, None)
         rows = [(None, None, *_identity(message)) for message in event.messages]
     else:
-        kind, places = int(RowKind.DELIVERED), (*_signed_ring(event.view), *_signed_ring(event.ring))
-        rows = [(signed(message.seq), message.slot, *_identity(message)) for message in event.messages]
+        kind, places = int(RowKind.DELIVERED), (*_signed_ring(event.configuration), *_signed_ring(event.origin))
+        rows = [(signed(message.number), message.slot, *_identity(message)) for message in event.messages]
     for offset, row in enumerate(rows):
         yield MessageRow(process, idx + offset, n, at, kind, *places, *row)
     if not rows:
@@ -74,11 +74,11 @@ def _identity(message: SubmittedMessage | DeliveredMessage) -> tuple[Any, ...]:
     return signed(process), sender, signed(counter), message.digest, int(message.service), message.size
 
 
-def _signed_ring(ring: RingId) -> tuple[int, int]:
+def _signed_ring(ring: ConfigurationId) -> tuple[int, int]:
     return signed(ring.seq), signed(ring.representative)
 
 
-def _ring(name: str, ring: RingId) -> Cells:
+def _ring(name: str, ring: ConfigurationId) -> Cells:
     seq, representative = _signed_ring(ring)
     return {f"{name}_seq": seq, f"{name}_rep": representative}
 
@@ -97,7 +97,7 @@ def _cells_from(event: ControlEvent) -> Cells:
         case Started(promises=promises):
             cells = {"name": promises.engine, "text": _promises_text(promises), "flag": event.kept_storage}
             return {"kind": RowKind.STARTED, **cells}
-        case Installed(view=view):
+        case Installed(configuration=view):
             return _view_cells(view)
         case Crashed():
             return {"kind": RowKind.CRASHED}
@@ -129,14 +129,14 @@ def _promises_text(promises: Promises) -> str:
     )
 
 
-def _view_cells(view: View) -> Cells:
-    is_regular = view.kind is ViewKind.REGULAR
+def _view_cells(view: Configuration) -> Cells:
+    is_regular = view.kind is ConfigurationKind.REGULAR
     return {
         "kind": RowKind.REGULAR_VIEW if is_regular else RowKind.TRANSITIONAL_VIEW,
         **_ring("view", view.id),
         **_ring("previous", view.previous),
-        **_ring("ring", view.position.ring),
-        "seq": signed(view.position.seq),
+        **_ring("ring", view.position.origin),
+        "seq": signed(view.position.number),
         "slot": view.position.slot,
         "members": _processes(view.members),
         "transitional": _processes(view.transitional),
@@ -155,7 +155,7 @@ def _note_cells(note: Note) -> Cells:
             return {"kind": RowKind.VISITED, **_ring("ring", note.ring), **numbers}
         case Ignored():
             return {"kind": RowKind.IGNORED, "name": note.what, "text": note.why}
-        case Dropped():
+        case PacketDropped():
             return {"kind": RowKind.DROPPED, "text": note.why}
         case Occurred():
             about = None if note.process is None else signed(note.process)

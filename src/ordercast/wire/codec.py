@@ -12,7 +12,7 @@ from typing import assert_never
 
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.errors import WireError
-from ordercast.model.ids import ProcessId, RingId, Seq, TokenSeq
+from ordercast.model.ids import ConfigurationId, ProcessId, Seq, TokenSeq
 from ordercast.model.notes import NetworkState
 from ordercast.model.roster import Claim
 from ordercast.wire.header import (
@@ -29,15 +29,15 @@ from ordercast.wire.messages import (
     EXTENSION_SIZE_MAX,
     MEMBERS_MAX,
     Announcement,
+    CommitEntry,
     CommitToken,
     Join,
     Leave,
-    Member,
-    Message,
     Probe,
     RosterCopy,
     Token,
     Wake,
+    WireMessage,
 )
 from ordercast.wire.roster import decode_roster, encode_roster
 
@@ -128,7 +128,7 @@ def _packed(processes: Iterable[ProcessId]) -> bytes:
 def _frame(
     cluster: bytes,
     kind: MessageKind,
-    ring: RingId,
+    ring: ConfigurationId,
     sender: ProcessId,
     body: bytes = b"",
     *,
@@ -180,7 +180,9 @@ def encode_token(cluster: bytes, token: Token) -> bytes:
     )
 
 
-def _decode_token(ring: RingId, sender: ProcessId, seq: Seq, token_round: int, timestamp: int, body: _Reader) -> Token:
+def _decode_token(
+    ring: ConfigurationId, sender: ProcessId, seq: Seq, token_round: int, timestamp: int, body: _Reader
+) -> Token:
     fields = body.unpack(TOKEN)
     token_seq, aru, aru_id, retransmitted, budget, waiting, behind = fields[:7]
     exchanging, count, extension_size = fields[10:]
@@ -233,7 +235,7 @@ def encode_commit(cluster: bytes, token: CommitToken) -> bytes:
     return _frame(cluster, MessageKind.COMMIT, token.ring, token.sender, body, timestamp=token.timestamp)
 
 
-def _decode_commit(ring: RingId, sender: ProcessId, timestamp: int, body: _Reader) -> CommitToken:
+def _decode_commit(ring: ConfigurationId, sender: ProcessId, timestamp: int, body: _Reader) -> CommitToken:
     token_seq, reason, count, extension_size = body.unpack(COMMIT)
     _sane(token_seq)
     _bounded(count, MEMBERS_MAX, "members")
@@ -246,15 +248,15 @@ def _decode_commit(ring: RingId, sender: ProcessId, timestamp: int, body: _Reade
     return CommitToken(ring, sender, TokenSeq(token_seq), _reason(reason), members, timestamp, extension)
 
 
-def _decode_member(body: _Reader) -> Member:
+def _decode_member(body: _Reader) -> CommitEntry:
     process, flags, old_seq, old_representative, old_aru, high_delivered = body.unpack(MEMBER)
     if flags > FILLED | RECEIVED:
         raise WireError("flags that do not exist")
     _sane(old_seq, old_aru, high_delivered)
-    return Member(
+    return CommitEntry(
         ProcessId(process),
         bool(flags & FILLED),
-        RingId(old_seq, ProcessId(old_representative)),
+        ConfigurationId(old_seq, ProcessId(old_representative)),
         Seq(old_aru),
         Seq(high_delivered),
         bool(flags & RECEIVED),
@@ -277,7 +279,7 @@ def encode_join(cluster: bytes, join: Join) -> bytes:
     return _frame(cluster, MessageKind.JOIN, join.ring, join.sender, body)
 
 
-def _decode_join(ring: RingId, sender: ProcessId, body: _Reader) -> Join:
+def _decode_join(ring: ConfigurationId, sender: ProcessId, body: _Reader) -> Join:
     number, ring_seq, forwards, reason, blamed, candidates, failed, digests = body.unpack(JOIN)
     _sane(number, ring_seq)
     _bounded(digests, DIGESTS_MAX, "digests")
@@ -306,7 +308,7 @@ def encode_announcement(cluster: bytes, announcement: Announcement) -> bytes:
     return _frame(cluster, MessageKind.ANNOUNCEMENT, announcement.ring, announcement.sender, body)
 
 
-def _decode_announcement(ring: RingId, sender: ProcessId, body: _Reader) -> Announcement:
+def _decode_announcement(ring: ConfigurationId, sender: ProcessId, body: _Reader) -> Announcement:
     members, heard = body.unpack(ANNOUNCEMENT)
     listed = body.processes(members), body.processes(heard)
     announcement = Announcement(ring, sender, *listed, Claim(*body.unpack(CLAIM)))
@@ -336,7 +338,7 @@ def decode_probe(data: bytes, cluster: bytes) -> Probe:
     return Probe(ring, sender, number, network, _STATES[state], bool(flags & WHOLE), bool(flags & IN_NEED))
 
 
-def encode(cluster: bytes, message: Message) -> bytes:
+def encode(cluster: bytes, message: WireMessage) -> bytes:
     match message:
         case Token():
             return encode_token(cluster, message)
@@ -356,7 +358,7 @@ def encode(cluster: bytes, message: Message) -> bytes:
             assert_never(message)
 
 
-def kind_of(data: bytes, cluster: bytes) -> tuple[MessageKind, RingId]:
+def kind_of(data: bytes, cluster: bytes) -> tuple[MessageKind, ConfigurationId]:
     """What a packet is and of which ring; raises WireError for strangers and garbage."""
     if len(data) < HEADER_SIZE:
         raise WireError("shorter than a header")
@@ -369,10 +371,10 @@ def kind_of(data: bytes, cluster: bytes) -> tuple[MessageKind, RingId]:
         raise WireError("another cluster's packet")
     if kind not in _KINDS:
         raise WireError(f"message kind {kind} does not exist")
-    return _KINDS[kind], RingId(ring_seq, ProcessId(representative))
+    return _KINDS[kind], ConfigurationId(ring_seq, ProcessId(representative))
 
 
-def _checked(data: bytes, ring: RingId) -> tuple[ProcessId, int, int, int]:
+def _checked(data: bytes, ring: ConfigurationId) -> tuple[ProcessId, int, int, int]:
     """Sender, seq, round and timestamp from the header of a control message, which has nothing else."""
     _, length, flags, count, transmitter, originator, seq, token_round, timestamp = HEADER.unpack_from(data)
     if length != len(data):
@@ -383,12 +385,12 @@ def _checked(data: bytes, ring: RingId) -> tuple[ProcessId, int, int, int]:
     return ProcessId(transmitter), seq, token_round, timestamp
 
 
-def decode(data: bytes, cluster: bytes) -> Message:
+def decode(data: bytes, cluster: bytes) -> WireMessage:
     """A control message. Data packets are for `header.parse_data`."""
     kind, ring = kind_of(data, cluster)
     sender, seq, token_round, timestamp = _checked(data, ring)
     body = _Reader(data[HEADER_SIZE:])
-    message: Message
+    message: WireMessage
     match kind:
         case MessageKind.TOKEN:
             message = _decode_token(ring, sender, Seq(seq), token_round, timestamp, body)

@@ -19,7 +19,7 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 
 from ordercast.model.errors import WireError
-from ordercast.model.ids import ProcessId, RingId, Seq
+from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.model.service import SERVICE_MAX
 
 MAGIC = b"oC"
@@ -88,7 +88,7 @@ DESCRIPTORS = tuple(struct.Struct(f">{count}I{count}H") for count in range(COUNT
 SERVICES = bytes(range(SERVICE_MAX + 1))
 
 
-def prefix_of(kind: MessageKind, cluster: bytes, ring: RingId) -> bytes:
+def prefix_of(kind: MessageKind, cluster: bytes, ring: ConfigurationId) -> bytes:
     return PREFIX.pack(MAGIC, VERSION, kind, cluster, ring.seq, ring.representative)
 
 
@@ -138,10 +138,10 @@ def recovered(packet: bytes, prefix: bytes, me: ProcessId, seq: Seq, token_round
     return b"".join((header, ORIGIN.pack(ring_seq, representative, old_seq), packet[HEADER_SIZE:]))
 
 
-def origin_of(packet: bytes) -> tuple[RingId, Seq]:
+def origin_of(packet: bytes) -> tuple[ConfigurationId, Seq]:
     """Old ring and seq of a recovered packet."""
     ring_seq, representative, seq = ORIGIN.unpack_from(packet, HEADER_SIZE)
-    return RingId(ring_seq, representative), seq
+    return ConfigurationId(ring_seq, representative), seq
 
 
 def unwrapped(packet: bytes, old_prefix: bytes) -> bytes:

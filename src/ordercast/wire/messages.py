@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ordercast.model.configuration import ChangeReason
-from ordercast.model.ids import NO_RING, NO_SEQ, ProcessId, RingId, Seq, TokenSeq
+from ordercast.model.ids import NO_CONFIGURATION, NO_SEQ, ConfigurationId, ProcessId, Seq, TokenSeq
 from ordercast.model.notes import NetworkState
 from ordercast.model.roster import NO_CLAIM, Claim, Roster
 
@@ -27,7 +27,7 @@ class Token:
     """The right to send on a ring, and what is known of who received what. Changed only by who rests with it; not
     frozen because one is read and one is built at every visit, and frozen ones take three times as long to build."""
 
-    ring: RingId  # the ring it circulates on
+    ring: ConfigurationId  # the ring it circulates on
     sender: ProcessId  # who forwarded it
     token_seq: TokenSeq  # rises with every hop, so that a second copy is recognised
     round: int  # rises with every rotation; data packets carry it
@@ -48,12 +48,12 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class CommitEntry:
     """What one member of a proposed ring says of its old ring, on the first rotation of the Commit token."""
 
     process: ProcessId
     filled: bool = False  # the member has written the rest
-    old_ring: RingId = NO_RING  # the ring it last installed
+    old_ring: ConfigurationId = NO_CONFIGURATION  # the ring it last installed
     old_aru: Seq = NO_SEQ  # it has all packets of that ring up to here
     high_delivered: Seq = NO_SEQ  # it delivered up to here in that ring's regular configuration
     received: bool = False  # it has promised to deliver what an earlier, failed recovery exchanged
@@ -63,11 +63,11 @@ class Member:
 class CommitToken:
     """Confirms a membership and collects what recovery needs. Two rotations."""
 
-    ring: RingId  # the ring to be formed
+    ring: ConfigurationId  # the ring to be formed
     sender: ProcessId  # who forwarded it
     token_seq: TokenSeq  # tells the hop, and with it the rotation: duplicates are refused
     reason: ChangeReason  # why the membership changes; the representative's word, so that all views agree
-    members: tuple[Member, ...]  # in ring order, representative first
+    members: tuple[CommitEntry, ...]  # in ring order, representative first
     timestamp: int  # the highest Lamport clock of the members so far
     extension: bytes = b""
 
@@ -76,7 +76,7 @@ class CommitToken:
 class Join:
     """One process's opinion on who should be in the next ring."""
 
-    ring: RingId  # the ring the sender last installed
+    ring: ConfigurationId  # the ring the sender last installed
     sender: ProcessId
     number: int  # rises with every change of the sender's opinion: an older one arriving late is ignored
     ring_seq: int  # highest ring seq the sender has committed to; the new ring's is above all of these
@@ -93,7 +93,7 @@ class Join:
 class Announcement:
     """I am here, on this ring, and these are the ones I hear: how rings that do not talk find each other."""
 
-    ring: RingId
+    ring: ConfigurationId
     sender: ProcessId
     members: tuple[ProcessId, ...]  # of the sender's ring
     heard: tuple[ProcessId, ...]  # of whom the sender has recently received a packet, sorted
@@ -104,7 +104,7 @@ class Announcement:
 class Wake:
     """To the holder of a resting token: somebody has something to send."""
 
-    ring: RingId
+    ring: ConfigurationId
     sender: ProcessId
 
 
@@ -112,7 +112,7 @@ class Wake:
 class Leave:
     """I go, and owe nothing."""
 
-    ring: RingId
+    ring: ConfigurationId
     sender: ProcessId
 
 
@@ -120,7 +120,7 @@ class Leave:
 class RosterCopy:
     """The sender's whole roster, for those who have another."""
 
-    ring: RingId
+    ring: ConfigurationId
     sender: ProcessId
     roster: Roster
 
@@ -129,7 +129,7 @@ class RosterCopy:
 class Probe:
     """What its sender thinks of the one of several networks that brings it. Engines never see one."""
 
-    ring: RingId
+    ring: ConfigurationId
     sender: ProcessId
     number: int  # rises by one with every probe of this sender on this network: losses are seen
     network: int  # which network it was sent on: crossed cables are seen
@@ -138,4 +138,4 @@ class Probe:
     is_in_need: bool = False  # the sender has no network on which it hears everybody: others should use all they have
 
 
-Message = Token | CommitToken | Join | Announcement | Wake | Leave | RosterCopy
+WireMessage = Token | CommitToken | Join | Announcement | Wake | Leave | RosterCopy

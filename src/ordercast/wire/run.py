@@ -44,7 +44,7 @@ Shape = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 Load = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], Sequence[Sequence[bytes]], Sequence[Part]]
 
 
-class Run:
+class PacketRun:
     __slots__ = ("at", "count", "data", "is_safe", "parcel", "parts", "seq", "size")
 
     def __init__(
@@ -103,7 +103,7 @@ class Run:
 # Reading
 
 
-def parse_run(data: bytes, start: int, size: int, prefix: bytes, expected: Seq) -> Run | None:
+def parse_run(data: bytes, start: int, size: int, prefix: bytes, expected: Seq) -> PacketRun | None:
     """Data packets from `start` on, one every `size` bytes, as long as they are of this ring, sound, next in order and
     alike. None when the first is not: it is left to whoever takes more time."""
     try:
@@ -128,14 +128,14 @@ def parse_data(
     seq: Seq,
     at: int = 0,
     end: int | None = None,
-) -> Run:
+) -> PacketRun:
     """The data packet from `at` to `end`, whose header fields were read with ARRIVAL, as a run of one. Raises WireError
     and nothing else."""
     end = len(data) if end is None else end
     if flags & RECOVERED:
         if end - at < HEADER_SIZE + ORIGIN_SIZE:
             raise WireError("a recovered packet without its origin")
-        return Run(data, at, end - at, seq, is_safe=flags & SAFE)
+        return PacketRun(data, at, end - at, seq, is_safe=flags & SAFE)
     start = at + HEADER_SIZE + DESCRIPTOR_SIZE * count
     if not count or end < start:
         raise WireError(f"{count} descriptors do not fit in {end - at} bytes")
@@ -149,7 +149,7 @@ def parse_data(
     filled = min(end, start + columns[1]) if part == Part.LAST else end  # the last part may be padded
     payloads = payloads_from(data, start, filled, columns[count:])
     parcel = seq, originator, columns[:count], services, payloads, count
-    return Run(data, at, end - at, seq, 1, flags & SAFE, (part,) if part else (), parcel)
+    return PacketRun(data, at, end - at, seq, 1, flags & SAFE, (part,) if part else (), parcel)
 
 
 @lru_cache(maxsize=256)
@@ -159,7 +159,7 @@ def _shape(count: int, length: int) -> struct.Struct:
     return struct.Struct(f">{FIXED_SIZE}sQ16x{DESCRIPTOR_SIZE * count}s" + f"{length}s" * count)
 
 
-def _extend(run: Run, alike: int) -> None:
+def _extend(run: PacketRun, alike: int) -> None:
     """Take the packets behind the run's only one into it, as long as they differ in nothing but numbers and bytes."""
     assert run.parcel is not None
     seq, originator, senders, services, payloads, each = run.parcel
@@ -194,7 +194,7 @@ def _part_shape(length: int) -> struct.Struct:
     return struct.Struct(f">{FLAGS_AT}sB{FIXED_SIZE - FLAGS_AT - 1}sQ16xIHB{length}s")
 
 
-def _extend_parts(run: Run, alike: int) -> None:
+def _extend_parts(run: PacketRun, alike: int) -> None:
     """The same for parts of messages of one sender: they differ in which part they are, too, and the last of each
     message may be padded."""
     assert run.parcel is not None
@@ -228,10 +228,10 @@ def _extend_parts(run: Run, alike: int) -> None:
 
 def build_runs(
     prefix: bytes, loads: Sequence[Load], me: ProcessId, seq: Seq, token_round: int, timestamp: int
-) -> list[Run]:
+) -> list[PacketRun]:
     """New data packets of this process, as others would read them, numbered from `seq` on and stamped from `timestamp`
     on."""
-    runs: list[Run] = []
+    runs: list[PacketRun] = []
     for (flags, senders, lengths, services, _), group in groupby(loads, _shape_of):
         alike = list(group)
         groups = [payloads for load in alike for payloads in load[4]]
@@ -250,7 +250,7 @@ def build_data(
     seq: Seq,
     token_round: int,
     timestamp: int,
-) -> Run:
+) -> PacketRun:
     """One new data packet of this process."""
     senders, lengths, services, payloads = zip(*entries, strict=True)
     part = flags >> PART_SHIFT
@@ -271,7 +271,7 @@ def _build(
     seq: Seq,
     token_round: int,
     timestamp: int,
-) -> Run:
+) -> PacketRun:
     flags, senders, lengths, services = shape
     each, count = len(senders), len(groups)
     size = HEADER_SIZE + DESCRIPTOR_SIZE * each + sum(lengths)
@@ -295,4 +295,4 @@ def _build(
             pieces += (whole, pack(seq + offset, token_round, timestamp + offset), descriptors, *payloads)
             gathered += payloads
     parcel = seq, me, senders * count, served * count, gathered, each
-    return Run(b"".join(pieces), 0, size, seq, count, flags & SAFE, parts, parcel)
+    return PacketRun(b"".join(pieces), 0, size, seq, count, flags & SAFE, parts, parcel)

@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 
 from ordercast.model.effects import Broadcast, SendTo
-from ordercast.model.ids import Instant, RingId
+from ordercast.model.ids import ConfigurationId, Instant
 from ordercast.model.notes import Evidence, NetworkState, Release
 from ordercast.networks.config import Replication
 from tests.unit.networks.stage import (
@@ -108,7 +108,7 @@ def test_an_older_token_is_dropped_and_one_of_an_older_ring_is_left_to_the_engin
     stage.token(8, 0, 1)
     stage.token(4, 0, 1)
     assert stage.tokens_up == [8]
-    stage.token(9, 0, ring=RingId(4, ME))
+    stage.token(9, 0, ring=ConfigurationId(4, ME))
     assert stage.tokens_up == [8, 9]
 
 

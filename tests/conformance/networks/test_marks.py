@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from ordercast.model.effects import AlarmKind, Broadcast, Record
-from ordercast.model.ids import ProcessId, RingId
-from ordercast.model.notes import Dropped, Evidence, NetworkState
+from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.model.notes import Evidence, NetworkState, PacketDropped
 from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.wire.codec import encode_probe
 from ordercast.wire.header import MessageKind
@@ -235,7 +235,7 @@ def test_a_member_on_trial_is_not_measured_there() -> None:
 def test_a_new_ring_gives_every_network_another_chance() -> None:
     stage = Stage()
     stage.mark(1)
-    new = RingId(12, ME)
+    new = ConfigurationId(12, ME)
     effects = stage.send(view((ME, TWO), new))
     assert stage.state(1) is TRIAL and [turn.evidence for turn in turns(effects)] == [Evidence.NEW_RING]
     stage.probe(1, TWO, TRIAL, ring=new)
@@ -247,14 +247,14 @@ def test_a_new_ring_forgets_the_token_that_waits_and_all_counts() -> None:
     stage.token(4, 0)
     stage.wait(stage.config.token_hold_ns)
     stage.token(8, 0)
-    stage.send(view((ME, TWO), RingId(12, ME)))
+    stage.send(view((ME, TWO), ConfigurationId(12, ME)))
     stage.wait(10 * stage.config.token_hold_ns)
     assert stage.tokens_up == [4] and stage.state(1) is GOOD
 
 
 def test_the_token_of_a_ring_that_is_being_formed_waits_as_any_other() -> None:
     stage = Stage()
-    new = RingId(12, ME)
+    new = ConfigurationId(12, ME)
     stage.send(commit_out(new))
     stage.token(3, 0, ring=new)
     assert stage.tokens_up == []
@@ -267,7 +267,7 @@ def test_a_token_of_a_ring_that_this_process_has_not_agreed_to_passes_and_change
     our own ring's tokens look old."""
     stage = Stage()
     stage.token(4, 0)
-    stage.token(900, 0, 1, ring=RingId(4000, TWO))
+    stage.token(900, 0, 1, ring=ConfigurationId(4000, TWO))
     assert stage.tokens_up == [900, 900]
     stage.token(4, 1)
     stage.token(8, 0)
@@ -278,7 +278,7 @@ def test_a_token_of_a_ring_that_this_process_has_not_agreed_to_passes_and_change
 
 def test_probes_of_another_ring_or_of_strangers_or_late_ones_say_nothing() -> None:
     stage = Stage()
-    stage.probe(1, TWO, FAULTY, ring=RingId(4, ME))
+    stage.probe(1, TWO, FAULTY, ring=ConfigurationId(4, ME))
     stage.probe(1, ProcessId(9 << 48 | 1), FAULTY)
     assert stage.state(1) is GOOD
     stage.probe(1, THREE, GOOD, skip=5)
@@ -291,14 +291,14 @@ def test_a_probe_that_comes_on_another_network_is_told() -> None:
     stage = Stage()
     crossed = encode_probe(CLUSTER, Probe(RING, TWO, 9, 0, FAULTY, True))
     (effect,) = stage.give(1, crossed)
-    assert isinstance(effect, Record) and isinstance(effect.note, Dropped)
+    assert isinstance(effect, Record) and isinstance(effect.note, PacketDropped)
     assert effect.note.why == "a probe of network 0 came on network 1: are they connected?"
 
 
 def test_alone_nothing_can_be_learnt() -> None:
     stage = Stage()
     stage.mark(1)
-    stage.send(view((ME,), RingId(12, ME)))
+    stage.send(view((ME,), ConfigurationId(12, ME)))
     stage.wait(50 * PROBE_NS)
     assert stage.state(1) is TRIAL
 

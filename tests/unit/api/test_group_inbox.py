@@ -16,9 +16,9 @@ from ordercast.api.group_reader import GroupReader
 from ordercast.api.pieces import events_of, rest_of
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Dropped, Event, Left, Message, Piece, Reason, Reconnected, View, ViewId
-from ordercast.model.ids import ProcessId, RingId, Seq
+from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 
-RING = RingId(4, ProcessId(1))
+RING = ConfigurationId(4, ProcessId(1))
 SIZE_MAX = 1000
 
 

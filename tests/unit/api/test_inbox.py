@@ -12,9 +12,9 @@ from ordercast.api.group_inbox import GroupInbox
 from ordercast.api.pieces import events_of, rest_of, size_of
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Left, Message
-from ordercast.model.ids import ProcessId, RingId, Seq
+from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 
-RING = RingId(4, ProcessId(1))
+RING = ConfigurationId(4, ProcessId(1))
 
 
 def _inbox(size_max: int = 1 << 20, **options: Any) -> GroupInbox:
@@ -42,7 +42,7 @@ def test_what_is_left_of_a_batch_comes_before_the_next() -> None:
         assert isinstance(first, Message) and first.data == b"1"
         rest = await anext(inbox.pieces())
         assert isinstance(rest, Batch) and rest.data == [b"2", b"3"]
-        assert [(m.position.seq, m.position.slot) for m in rest] == [(1, 1), (2, 0)]
+        assert [(m.position.number, m.position.slot) for m in rest] == [(1, 1), (2, 0)]
         assert await anext(inbox.events()) == Left("g")
         last = await anext(inbox.pieces())
         assert isinstance(last, Batch) and last.data == [b"4"]

@@ -6,9 +6,9 @@ from ordercast.archive.entries import Gap, Item, record_bytes
 from ordercast.archive.frames import Columns, Run
 from ordercast.archive.places import Place
 from ordercast.model.events import Batch, Message, Reason, Transition, View, ViewId
-from ordercast.model.ids import ProcessId, RingId, Seq
+from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 
-RING = RingId(8, ProcessId(77))
+RING = ConfigurationId(8, ProcessId(77))
 
 
 def batch(*payloads: bytes, seq: int = 1, sender: str = "alice@n1", groups: tuple[str, ...] = ("orders",)) -> Batch:

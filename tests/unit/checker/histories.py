@@ -15,16 +15,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from ordercast.checker import Checkers, Outcome, Verdict
-from ordercast.model.configuration import ChangeReason, View, ViewKind
+from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.ids import (
-    NO_RING,
+    NO_CONFIGURATION,
     VIEW_SLOT,
+    ConfigurationId,
     Incarnation,
     Instant,
     NodeId,
     Position,
     ProcessId,
-    RingId,
     Seq,
     process_id_from,
 )
@@ -58,8 +58,8 @@ def process(node: int, life: int = 1) -> ProcessId:
 class Member:
     """A process as the story knows it."""
 
-    view: View
-    ring: RingId
+    view: Configuration
+    ring: ConfigurationId
     last_seq: int = 0
     counters: dict[int, int] = field(default_factory=dict)
 
@@ -71,8 +71,8 @@ class Story:
         self.members: dict[int, Member] = {}
         self.lives: dict[int, int] = {}
         self.submissions: dict[MessageId, SubmittedMessage] = {}
-        self.positions: dict[MessageId, tuple[RingId, int, int]] = {}
-        self.seqs: dict[RingId, int] = {}
+        self.positions: dict[MessageId, tuple[ConfigurationId, int, int]] = {}
+        self.seqs: dict[ConfigurationId, int] = {}
         self.ring_seq = 0
         for node in range(count):
             self.start(node)
@@ -93,9 +93,11 @@ class Story:
         if ring_seq is None:
             self.ring_seq += 4
             ring_seq = self.ring_seq
-        ring = RingId(ring_seq, me)
+        ring = ConfigurationId(ring_seq, me)
         position = Position(ring, Seq(0), 0)
-        view = View(ViewKind.REGULAR, ring, (me,), NO_RING, (me,), ChangeReason.STARTED, position)
+        view = Configuration(
+            ConfigurationKind.REGULAR, ring, (me,), NO_CONFIGURATION, (me,), ChangeReason.STARTED, position
+        )
         self.members[node] = Member(view, ring)
         self.events.append(Installed(self.now, me, view))
 
@@ -123,10 +125,10 @@ class Story:
         for node in nodes if installers is None else installers:
             member = self.members[node]
             along = self._along(node, nodes)
-            ring = RingId(self.ring_seq - 2, along[0])
+            ring = ConfigurationId(self.ring_seq - 2, along[0])
             position = Position(member.ring, Seq(member.last_seq), VIEW_SLOT)
             reason = ChangeReason.TOKEN_LOST
-            view = View(ViewKind.TRANSITIONAL, ring, along, member.ring, along, reason, position)
+            view = Configuration(ConfigurationKind.TRANSITIONAL, ring, along, member.ring, along, reason, position)
             self.events.append(Installed(self.now, self.id(node), view))
             member.view = view
 
@@ -136,11 +138,13 @@ class Story:
 
     def regular(self, *nodes: int, installers: Iterable[int] | None = None) -> None:
         ids = tuple(sorted(self.id(node) for node in nodes))
-        ring = RingId(self.ring_seq, ids[0])
+        ring = ConfigurationId(self.ring_seq, ids[0])
         for node in nodes if installers is None else installers:
             member = self.members[node]
             reason, position = ChangeReason.TOKEN_LOST, Position(ring, Seq(0), 0)
-            view = View(ViewKind.REGULAR, ring, ids, member.view.id, member.view.members, reason, position)
+            view = Configuration(
+                ConfigurationKind.REGULAR, ring, ids, member.view.id, member.view.members, reason, position
+            )
             self.events.append(Installed(self.now, self.id(node), view))
             self.members[node] = Member(view, ring, 0, member.counters)
 
@@ -174,7 +178,7 @@ class Story:
                 self.positions[messages[0]][0],
                 tuple(self._delivered(message) for message in messages),
             )
-            member.last_seq = max(member.last_seq, batch.messages[-1].seq)
+            member.last_seq = max(member.last_seq, batch.messages[-1].number)
             self.events.append(batch)
 
     def _delivered(self, message: MessageId) -> DeliveredMessage:
@@ -215,7 +219,7 @@ def with_view(events: list[Event], node: int, index: int, **fields: object) -> l
     """The `index`-th view of this node, altered."""
     mine = [event for event in events if isinstance(event, Installed) and event.process == process(node)]
     chosen = mine[index]
-    altered = replace(chosen, view=replace(chosen.view, **fields))  # type: ignore[arg-type]
+    altered = replace(chosen, configuration=replace(chosen.configuration, **fields))  # type: ignore[arg-type]
     return [altered if event is chosen else event for event in events]
 
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from ordercast.checker import Outcome
-from ordercast.model.ids import RingId
+from ordercast.model.ids import ConfigurationId
 from ordercast.model.promises import Promise
 from ordercast.model.service import Service
 from ordercast.trace.records import DeliveredBatch, Event, MessageId, Submitted
@@ -103,7 +103,7 @@ def test_a_message_originated_before_what_its_submitter_had_seen_is_rejected() -
     story.change(0, 1)
     story.round(0, 1)
     late = story.send(0)
-    story.positions[late] = (RingId(2, process(0)), 9, 0)
+    story.positions[late] = (ConfigurationId(2, process(0)), 9, 0)
     story.deliver(late, at=(0,))
     assert_invalid(Promise.CAUSAL, story.finished(), "message n0/0#2", "its submitter had delivered of 12.n0")
 

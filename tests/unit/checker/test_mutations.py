@@ -88,14 +88,22 @@ def misname_view(events: list[Event], rng: random.Random) -> list[Event]:
     chosen = rng.choice(_batches(events))
     batch = events[chosen]
     assert isinstance(batch, DeliveredBatch)
-    return [*events[:chosen], replace(batch, view=batch.view._replace(seq=batch.view.seq + 4)), *events[chosen + 1 :]]
+    return [
+        *events[:chosen],
+        replace(batch, configuration=batch.configuration._replace(seq=batch.configuration.seq + 4)),
+        *events[chosen + 1 :],
+    ]
 
 
 def misname_ring(events: list[Event], rng: random.Random) -> list[Event]:
     chosen = rng.choice(_batches(events))
     batch = events[chosen]
     assert isinstance(batch, DeliveredBatch)
-    return [*events[:chosen], replace(batch, ring=batch.ring._replace(seq=batch.ring.seq + 4)), *events[chosen + 1 :]]
+    return [
+        *events[:chosen],
+        replace(batch, origin=batch.origin._replace(seq=batch.origin.seq + 4)),
+        *events[chosen + 1 :],
+    ]
 
 
 def move_behind_a_view(events: list[Event], rng: random.Random) -> list[Event]:
@@ -108,7 +116,7 @@ def move_behind_a_view(events: list[Event], rng: random.Random) -> list[Event]:
     assert isinstance(installed, Installed)
     batch = events[chosen]
     assert isinstance(batch, DeliveredBatch)
-    moved = replace(batch, view=installed.view.id)
+    moved = replace(batch, configuration=installed.configuration.id)
     return [*events[:chosen], *events[chosen + 1 : view + 1], moved, *events[view + 1 :]]
 
 
@@ -121,20 +129,20 @@ def drop_member(events: list[Event], rng: random.Random) -> list[Event]:
     chosen = rng.choice(_views(events))
     installed = events[chosen]
     assert isinstance(installed, Installed)
-    members = list(installed.view.members)
+    members = list(installed.configuration.members)
     members.remove(rng.choice(members))
-    view = replace(installed.view, members=tuple(members))
-    return [*events[:chosen], replace(installed, view=view), *events[chosen + 1 :]]
+    view = replace(installed.configuration, members=tuple(members))
+    return [*events[:chosen], replace(installed, configuration=view), *events[chosen + 1 :]]
 
 
 def drop_companion(events: list[Event], rng: random.Random) -> list[Event]:
     chosen = rng.choice(_views(events))
     installed = events[chosen]
     assert isinstance(installed, Installed)
-    companions = list(installed.view.transitional)
+    companions = list(installed.configuration.transitional)
     companions.remove(rng.choice(companions))
-    view = replace(installed.view, transitional=tuple(companions))
-    return [*events[:chosen], replace(installed, view=view), *events[chosen + 1 :]]
+    view = replace(installed.configuration, transitional=tuple(companions))
+    return [*events[:chosen], replace(installed, configuration=view), *events[chosen + 1 :]]
 
 
 def swap_views(events: list[Event], rng: random.Random) -> list[Event]:
@@ -152,7 +160,7 @@ MUTATIONS: list[Mutation] = [
     alter("digest"),
     alter("size"),
     alter("service"),
-    alter("seq"),
+    alter("number"),
     alter("slot"),
     misname_view,
     misname_ring,

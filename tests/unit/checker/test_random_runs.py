@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from ordercast.checker import Outcome, check
-from ordercast.model.ids import RingId
+from ordercast.model.ids import ConfigurationId
 from ordercast.model.service import Service
 from ordercast.trace.records import DeliveredBatch, Event, MessageId
 
@@ -25,7 +25,7 @@ from .histories import Story, assert_valid
 class State:
     """One process on its ring."""
 
-    ring: RingId
+    ring: ConfigurationId
     received: set[MessageId] = field(default_factory=set)
     done: int = 0  # how many of the ring's messages were delivered
     waiting: list[MessageId] = field(default_factory=list)  # submitted, not yet originated
@@ -35,8 +35,8 @@ class Model:
     def __init__(self, seed: int, count: int) -> None:
         self.rng = random.Random(seed)
         self.story = Story(count)
-        self.orders: dict[RingId, list[MessageId]] = {}
-        self.members: dict[RingId, set[int]] = {}
+        self.orders: dict[ConfigurationId, list[MessageId]] = {}
+        self.members: dict[ConfigurationId, set[int]] = {}
         self.states: dict[int, State] = {}
         for node in range(count):
             self._begin(node)
@@ -80,7 +80,7 @@ class Model:
             self.story.deliver(message, at=(node,))
             state.done += 1
 
-    def _have_all(self, ring: RingId, messages: list[MessageId]) -> bool:
+    def _have_all(self, ring: ConfigurationId, messages: list[MessageId]) -> bool:
         """Every member of the ring, be it dead by now, is known to have all of these."""
         here = {node: state for node, state in self.states.items() if state.ring == ring}
         return self.members[ring] <= set(here) and all(set(messages) <= state.received for state in here.values())
@@ -88,7 +88,7 @@ class Model:
     # Steps of membership and recovery.
 
     def change(self, nodes: list[int]) -> None:
-        companies: dict[RingId, list[int]] = {}
+        companies: dict[ConfigurationId, list[int]] = {}
         for node in nodes:
             companies.setdefault(self.states[node].ring, []).append(node)
         for ring, company in companies.items():
@@ -103,7 +103,7 @@ class Model:
             self.states[node].waiting = waiting
             self.members[self.states[node].ring] = set(nodes)
 
-    def _end_regular(self, ring: RingId, company: list[int]) -> None:
+    def _end_regular(self, ring: ConfigurationId, company: list[int]) -> None:
         pool = set().union(*(self.states[node].received for node in company))
         delivered_by_some = max(self.states[node].done for node in company)
         order = self.orders[ring]
@@ -116,7 +116,7 @@ class Model:
                 self.story.deliver(order[state.done], at=(node,))
                 state.done += 1
 
-    def _end_transitional(self, ring: RingId, company: list[int]) -> None:
+    def _end_transitional(self, ring: ConfigurationId, company: list[int]) -> None:
         ids = {self.story.id(node) for node in company}
         order = self.orders[ring]
         for node in company:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from ordercast.checker import Outcome
-from ordercast.model.ids import Position, RingId, Seq
+from ordercast.model.ids import ConfigurationId, Position, Seq
 from ordercast.model.promises import Promise
 from ordercast.model.service import Service
 
@@ -70,9 +70,9 @@ def test_one_message_on_two_rings_is_rejected() -> None:
     story.change(0)
     story.change(1)
     ring, seq, slot = story.positions[message]
-    story.positions[message] = (RingId(99, process(0)), seq, slot)
+    story.positions[message] = (ConfigurationId(99, process(0)), seq, slot)
     story.deliver(message, at=(1,))
-    assert ring != RingId(99, process(0))
+    assert ring != ConfigurationId(99, process(0))
     assert_invalid(
         Promise.TOTAL_ORDER, story.finished(), "n1, message n0/0#1", "at 99.n0 1/0 here, at 12.n0 1/0 elsewhere"
     )
@@ -82,7 +82,7 @@ def test_a_view_out_of_place_is_rejected() -> None:
     story = _pair()
     story.round(0, 1, count=3)
     story.change(0, 1)
-    early = Position(RingId(12, process(0)), Seq(2), 0)
+    early = Position(ConfigurationId(12, process(0)), Seq(2), 0)
     events = story.finished()
     assert_invalid(Promise.TOTAL_ORDER, with_view(events, 1, 3, position=early), "n1, view", "view at 12.n0 2/0, after")
 
@@ -90,7 +90,7 @@ def test_a_view_out_of_place_is_rejected() -> None:
 def test_an_altered_seq_is_rejected() -> None:
     story = _pair()
     sent = story.round(0, 1, count=3)
-    assert_invalid(Promise.TOTAL_ORDER, with_delivery(story.finished(), 1, sent[2], seq=77), "12.n0 77/0 here")
+    assert_invalid(Promise.TOTAL_ORDER, with_delivery(story.finished(), 1, sent[2], number=77), "12.n0 77/0 here")
 
 
 def test_weaker_messages_are_not_judged() -> None:

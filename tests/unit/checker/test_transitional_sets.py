@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from ordercast.model.configuration import ViewKind
-from ordercast.model.ids import RingId
+from ordercast.model.configuration import ConfigurationKind
+from ordercast.model.ids import ConfigurationId
 from ordercast.model.promises import Promise
 from ordercast.trace.records import Event
 
@@ -28,7 +28,7 @@ def test_a_first_view_with_others_is_rejected() -> None:
 
 
 def test_a_first_view_that_is_transitional_is_rejected() -> None:
-    broken = with_view(_merged(), 0, 0, kind=ViewKind.TRANSITIONAL)
+    broken = with_view(_merged(), 0, 0, kind=ConfigurationKind.TRANSITIONAL)
     assert_invalid(Promise.TRANSITIONAL_SETS, broken, "the first view of a life")
 
 
@@ -54,7 +54,7 @@ def test_companions_outside_the_new_ring_are_rejected() -> None:
 
 
 def test_two_transitional_views_for_one_step_are_rejected() -> None:
-    broken = with_view(_merged(), 1, 3, id=RingId(18, THERE))
+    broken = with_view(_merged(), 1, 3, id=ConfigurationId(18, THERE))
     assert_invalid(
         Promise.TRANSITIONAL_SETS, broken, "n1, view 20.n0", "came from 16.n0 through 18.n1, n0 through 18.n0"
     )

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ordercast.checker import Outcome, Verdict, Witness, combined
-from ordercast.model.ids import RingId
+from ordercast.model.ids import ConfigurationId
 from ordercast.model.promises import Promise
 from ordercast.trace.records import MessageId
 
@@ -36,6 +36,6 @@ def test_a_combination_carries_sentences_and_witnesses_of_the_worst() -> None:
 
 
 def test_a_witness_names_process_message_and_view() -> None:
-    witness = Witness("is odd", process(1, 2), MessageId(process(0), 3, 7), RingId(8, process(0)))
+    witness = Witness("is odd", process(1, 2), MessageId(process(0), 3, 7), ConfigurationId(8, process(0)))
     assert str(witness) == "n1'2, message n0/3#7, view 8.n0: is odd"
     assert str(Witness("is odd")) == "is odd"

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from ordercast.checker import Outcome
-from ordercast.model.ids import Position, RingId, Seq
+from ordercast.model.ids import ConfigurationId, Position, Seq
 from ordercast.model.promises import Promise
 from ordercast.trace.records import Event
 
@@ -20,17 +20,17 @@ def test_rising_views_are_accepted() -> None:
 
 
 def test_a_view_that_falls_back_is_rejected() -> None:
-    broken = with_view(_events(), 1, 3, id=RingId(10, process(0)))
+    broken = with_view(_events(), 1, 3, id=ConfigurationId(10, process(0)))
     assert_invalid(Promise.VIEW_MONOTONY, broken, "n1, view 10.n0", "installed after 12.n0")
 
 
 def test_the_same_view_twice_is_rejected() -> None:
-    broken = with_view(_events(), 1, 4, id=RingId(14, process(0)))
+    broken = with_view(_events(), 1, 4, id=ConfigurationId(14, process(0)))
     assert_invalid(Promise.VIEW_MONOTONY, broken, "n1, view 14.n0", "installed after 14.n0")
 
 
 def test_a_position_that_falls_back_is_rejected() -> None:
-    broken = with_view(_events(), 1, 4, position=Position(RingId(12, process(0)), Seq(0), 0))
+    broken = with_view(_events(), 1, 4, position=Position(ConfigurationId(12, process(0)), Seq(0), 0))
     assert_invalid(Promise.VIEW_MONOTONY, broken, "n1, view 16.n0", "position is not after that of 14.n0")
 
 

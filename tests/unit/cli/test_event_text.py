@@ -5,12 +5,12 @@ from __future__ import annotations
 from ordercast.cli.chat_text import ChatText
 from ordercast.cli.event_text import Narrator, event_document, listed
 from ordercast.model.events import Dropped, Event, Left, Message, Reason, Reconnected, Transition, View, ViewId
-from ordercast.model.ids import Position, ProcessId, RingId, Seq
+from ordercast.model.ids import ConfigurationId, Position, ProcessId, Seq
 from ordercast.model.service import Service
 
 A, B, C = "alice@n1", "bob@n2", "carol@n3"
-AT = ViewId(RingId(8, ProcessId(1)), Seq(3), 0)
-PLACE = Position(RingId(8, ProcessId(1 << 48)), Seq(5), 0)
+AT = ViewId(ConfigurationId(8, ProcessId(1)), Seq(3), 0)
+PLACE = Position(ConfigurationId(8, ProcessId(1 << 48)), Seq(5), 0)
 LOST = "the token was lost"
 
 

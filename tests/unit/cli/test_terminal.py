@@ -12,7 +12,7 @@ from ordercast.cli.listen import JsonWriter, LineWriter
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import Meter, complain, note, output
 from ordercast.model.events import Message, Reason, View, ViewId
-from ordercast.model.ids import Position, ProcessId, RingId, Seq
+from ordercast.model.ids import ConfigurationId, Position, ProcessId, Seq
 from ordercast.model.service import Service
 
 
@@ -55,7 +55,7 @@ def test_names_and_texts_of_others_are_shown_and_not_obeyed(
 
 
 def event_of(*, sender: str, group: str) -> list[Message | View]:
-    position = Position(RingId(8, ProcessId(1 << 48 | 1)), Seq(1), 0)
+    position = Position(ConfigurationId(8, ProcessId(1 << 48 | 1)), Seq(1), 0)
     view = View(group, (sender,), (sender,), Reason.JOIN, (sender,), ViewId(*position), why=HOSTILE)
     return [Message((group,), sender, HOSTILE.encode(), position, Service.AGREED), view]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from ordercast.cli.timeline import Entry, EntryKind, Timeline
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Alarm, AlarmKind
-from ordercast.model.ids import SECOND, Incarnation, Instant, NodeId, RingId, process_id_from
+from ordercast.model.ids import SECOND, ConfigurationId, Incarnation, Instant, NodeId, process_id_from
 from ordercast.model.notes import Moved, Visited
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.trace.records import Crashed, DeliveredBatch, DeliveredMessage, Ended, Noted
 
 N0, N1 = (process_id_from(NodeId(node), Incarnation(1)) for node in (0, 1))
-RING = RingId(4, N0)
+RING = ConfigurationId(4, N0)
 MESSAGE = DeliveredMessage(None, 1, 4, 20, 1, 0)
 
 

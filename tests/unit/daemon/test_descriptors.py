@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ordercast.daemon.config.node import NodeConfig
 from ordercast.daemon.config.plan import plan_of
-from ordercast.daemon.descriptors import RESERVE, Room, raise_limit, room_from, room_remark, room_text
+from ordercast.daemon.descriptors import RESERVE, DescriptorRoom, raise_limit, room_from, room_remark, room_text
 
 USUAL = NodeConfig().clients.sessions_max
 
@@ -33,7 +33,7 @@ def test_a_limit_that_suffices_changes_nothing() -> None:
 
 def test_the_usual_limit_does_not_suffice_and_that_is_said() -> None:
     room = room_from(1024, USUAL)
-    assert room == Room(1024, 696, 232)
+    assert room == DescriptorRoom(1024, 696, 232)
     remark = room_remark(room, USUAL)
     assert remark is not None and remark.startswith("a limit of 1,024 open files leaves room for 696 clients")
     assert remark in plan_of(NodeConfig(), open_files=1024).remarks

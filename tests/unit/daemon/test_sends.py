@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ordercast.daemon.sockets.lanes import LaneSocket
 from ordercast.daemon.sockets.sends import SEGMENTS_MAX, SEND_SIZE_MAX, segmented, singles
 from ordercast.model.effects import Broadcast, Burst
-from ordercast.model.ids import ProcessId, RingId, Seq
+from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.model.inputs import Lane
 from ordercast.wire.header import MessageKind, prefix_of
 from ordercast.wire.run import build_data
@@ -120,7 +120,7 @@ class Arrived:
 def _packet(size: int, seq: int) -> bytes:
     """Of so many bytes."""
     data = bytes([seq % 251]) * (size - 79)
-    prefix = prefix_of(MessageKind.DATA, bytes(8), RingId(8, ProcessId(1)))
+    prefix = prefix_of(MessageKind.DATA, bytes(8), ConfigurationId(8, ProcessId(1)))
     entry = 0, len(data), 4, data
     return build_data(prefix, 0, [entry], ProcessId(1), Seq(seq), 1, 1).packet(Seq(seq))
 

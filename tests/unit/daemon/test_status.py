@@ -11,17 +11,17 @@ from ordercast.daemon.status.advice import advised
 from ordercast.daemon.status.counters import ClientRefusal
 from ordercast.daemon.status.parts import ClientsStatus, HoldStatus, Refusal, StorageStatus, change_text
 from ordercast.daemon.status.report import Meter, refusal_of, status_of
-from ordercast.model.configuration import ChangeReason, View, ViewKind
+from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.ids import (
     MILLISECOND,
     SECOND,
+    ConfigurationId,
     Incarnation,
     Instant,
     NodeId,
     Position,
     ProcessId,
-    RingId,
     Seq,
     process_id_from,
 )
@@ -40,10 +40,15 @@ def node() -> FakeNode:
 
 
 def view(
-    seq: int, *members: ProcessId, reason: ChangeReason = ChangeReason.MERGE, kind: ViewKind = ViewKind.REGULAR
-) -> View:
-    ring = RingId(seq, members[0])
-    return View(kind, ring, members, RingId(seq - 4, members[0]), members[:1], reason, Position(ring, Seq(0), 0))
+    seq: int,
+    *members: ProcessId,
+    reason: ChangeReason = ChangeReason.MERGE,
+    kind: ConfigurationKind = ConfigurationKind.REGULAR,
+) -> Configuration:
+    ring = ConfigurationId(seq, members[0])
+    return Configuration(
+        kind, ring, members, ConfigurationId(seq - 4, members[0]), members[:1], reason, Position(ring, Seq(0), 0)
+    )
 
 
 def test_who_and_where(node: FakeNode) -> None:
@@ -98,7 +103,7 @@ def test_a_view_change_says_who_came_who_is_gone_and_why(node: FakeNode) -> None
     changes = (
         view(4, ALPHA, reason=ChangeReason.STARTED),
         view(8, ALPHA, BETA, GAMMA),
-        view(10, ALPHA, BETA, reason=ChangeReason.TOKEN_LOST, kind=ViewKind.TRANSITIONAL),
+        view(10, ALPHA, BETA, reason=ChangeReason.TOKEN_LOST, kind=ConfigurationKind.TRANSITIONAL),
         view(12, ALPHA, BETA, reason=ChangeReason.TOKEN_LOST),
         view(16, ALPHA, BETA_AGAIN),
         view(20, ALPHA, reason=ChangeReason.LEFT),

@@ -19,19 +19,19 @@ from ordercast.groups.envelope import decode_head
 from ordercast.groups.layer import (
     Announce,
     Groups,
+    MessageRun,
     Output,
-    Run,
     data_head,
     disconnect_payload,
     join_payload,
     leave_payload,
 )
 from ordercast.groups.table import Notice
-from ordercast.model.configuration import ChangeReason, View, ViewKind
+from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.events import GroupNews, Left, Message, Transition, ViewId
 from ordercast.model.events import View as GroupView
-from ordercast.model.ids import NO_RING, NO_SEQ, VIEW_SLOT, Position, ProcessId, RingId, Seq
+from ordercast.model.ids import NO_CONFIGURATION, NO_SEQ, VIEW_SLOT, ConfigurationId, Position, ProcessId, Seq
 from ordercast.model.service import Service
 
 AGREED = Service.AGREED
@@ -48,12 +48,16 @@ def daemon_of(client: str) -> str:
 
 
 def view_of(
-    kind: ViewKind, ring: RingId, members: Sequence[int], transitional: Sequence[int], previous: RingId = NO_RING
-) -> View:
+    kind: ConfigurationKind,
+    ring: ConfigurationId,
+    members: Sequence[int],
+    transitional: Sequence[int],
+    previous: ConfigurationId = NO_CONFIGURATION,
+) -> Configuration:
     together = tuple(ProcessId(process) for process in transitional)
     everybody = tuple(ProcessId(process) for process in members)
-    slot = 0 if kind is ViewKind.REGULAR else VIEW_SLOT
-    return View(kind, ring, everybody, previous, together, ChangeReason.MERGE, Position(ring, NO_SEQ, slot))
+    slot = 0 if kind is ConfigurationKind.REGULAR else VIEW_SLOT
+    return Configuration(kind, ring, everybody, previous, together, ChangeReason.MERGE, Position(ring, NO_SEQ, slot))
 
 
 def parcel_of(seq: int, originator: ProcessId, *payloads: bytes, service: Service = AGREED, packets: int = 1) -> Parcel:
@@ -63,7 +67,7 @@ def parcel_of(seq: int, originator: ProcessId, *payloads: bytes, service: Servic
     return Seq(seq), originator, (0,) * len(payloads), (int(service),) * len(payloads), payloads, each
 
 
-def messages_of(run: Run) -> Iterator[Message]:
+def messages_of(run: MessageRun) -> Iterator[Message]:
     head = decode_head(run.head)
     for place, (service, payload) in enumerate(zip(run.services, run.payloads, strict=True)):
         number = run.first + place
@@ -75,7 +79,7 @@ def heard_in(outputs: Sequence[Output]) -> Iterator[tuple[int, Heard]]:
     """One by one: the session, and what it hears."""
     for output in outputs:
         match output:
-            case Run():
+            case MessageRun():
                 for message in messages_of(output):
                     yield from ((session, message) for session in output.sessions)
             case Notice():
@@ -106,8 +110,8 @@ class Daemon:
     name: str
     process: ProcessId
     groups: Groups
-    ring: RingId
-    configuration: RingId  # the ring's, or the transitional one that follows
+    ring: ConfigurationId
+    configuration: ConfigurationId  # the ring's, or the transitional one that follows
     transitional: tuple[ProcessId, ...] = ()
     announced: list[bytes] = field(default_factory=list)  # submitted, and not yet ordered
     names: dict[int, str] = field(default_factory=dict)  # of the clients, by session
@@ -119,7 +123,7 @@ class Stage:
     def __init__(self, *names: str) -> None:
         self.heard: dict[str, list[Heard]] = {}
         self.daemons: dict[str, Daemon] = {}
-        self._seqs: dict[RingId, int] = {}
+        self._seqs: dict[ConfigurationId, int] = {}
         self._ring_seq = 0
         for name in names:
             self.start(name)
@@ -127,8 +131,8 @@ class Stage:
     def start(self, name: str, process: ProcessId | None = None) -> Groups:
         """A daemon's life begins; under another process it is not its first."""
         me = process_of(name) if process is None else process
-        daemon = self.daemons[name] = Daemon(name, me, Groups(me, name), NO_RING, NO_RING)
-        self._install(daemon, RingId(self._next_ring_seq(), me), (me,), (me,))
+        daemon = self.daemons[name] = Daemon(name, me, Groups(me, name), NO_CONFIGURATION, NO_CONFIGURATION)
+        self._install(daemon, ConfigurationId(self._next_ring_seq(), me), (me,), (me,))
         return daemon.groups
 
     def __getitem__(self, name: str) -> Groups:
@@ -141,24 +145,24 @@ class Stage:
         self._ring_seq += 4
         for daemon in self._daemons(names):
             together = sorted(other.process for other in self._daemons(names) if other.ring == daemon.ring)
-            ring = RingId(self._ring_seq - 2, together[0])
+            ring = ConfigurationId(self._ring_seq - 2, together[0])
             daemon.transitional, daemon.configuration = tuple(together), ring
-            view = view_of(ViewKind.TRANSITIONAL, ring, together, together, daemon.ring)
+            view = view_of(ConfigurationKind.TRANSITIONAL, ring, together, together, daemon.ring)
             self._take(daemon, daemon.groups.install(view))
 
-    def begin(self, *names: str) -> RingId:
+    def begin(self, *names: str) -> ConfigurationId:
         """The regular configuration; `end` has been called for the same daemons."""
         members = tuple(sorted(daemon.process for daemon in self._daemons(names)))
-        ring = RingId(self._ring_seq, members[0])
+        ring = ConfigurationId(self._ring_seq, members[0])
         for daemon in self._daemons(names):
             self._install(daemon, ring, members, daemon.transitional)
         return ring
 
-    def form(self, *names: str) -> RingId:
+    def form(self, *names: str) -> ConfigurationId:
         self.end(*names)
         return self.begin(*names)
 
-    def together(self, *names: str) -> RingId:
+    def together(self, *names: str) -> ConfigurationId:
         """A configuration whose snapshots have all come."""
         ring = self.form(*names)
         self.exchange(*names)
@@ -244,11 +248,13 @@ class Stage:
         return self._ring_seq
 
     def _install(
-        self, daemon: Daemon, ring: RingId, members: Sequence[ProcessId], transitional: Sequence[ProcessId]
+        self, daemon: Daemon, ring: ConfigurationId, members: Sequence[ProcessId], transitional: Sequence[ProcessId]
     ) -> None:
         previous, daemon.ring, daemon.configuration = daemon.configuration, ring, ring
         daemon.announced.clear()  # an engine would send it in the new configuration, where it is ignored
-        self._take(daemon, daemon.groups.install(view_of(ViewKind.REGULAR, ring, members, transitional, previous)))
+        self._take(
+            daemon, daemon.groups.install(view_of(ConfigurationKind.REGULAR, ring, members, transitional, previous))
+        )
 
     def _take(self, daemon: Daemon, outputs: Sequence[Output]) -> None:
         for output in outputs:

@@ -12,9 +12,9 @@ from ordercast.groups.layer import (
     Announce,
     Confirmed,
     Groups,
+    MessageRun,
     Output,
-    Refused,
-    Run,
+    PassedOver,
     Warned,
     data_head,
     disconnect_payload,
@@ -23,28 +23,28 @@ from ordercast.groups.layer import (
 )
 from ordercast.groups.snapshot import PIECE_SIZE_MAX, decode_snapshot, encode_snapshot
 from ordercast.groups.table import Notice
-from ordercast.model.configuration import ViewKind
+from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import Incarnation, NodeId, ProcessId, RingId, Seq, process_id_from, process_text
+from ordercast.model.ids import ConfigurationId, Incarnation, NodeId, ProcessId, Seq, process_id_from, process_text
 from ordercast.model.service import Service
 
 from .stage import Stage, heard_in, messages_of, parcel_of, text_of, view_of
 
 ME, OTHER = ProcessId(1), ProcessId(2)
-RING, NEXT = RingId(8, ME), RingId(12, ME)
+RING, NEXT = ConfigurationId(8, ME), ConfigurationId(12, ME)
 HEAD = data_head("b@n2", ("g",))
 
 
 def started(*clients: str) -> Groups:
     """Two daemons in a configuration; these clients are here, in g."""
     groups = Groups(ME, "n1")
-    groups.install(view_of(ViewKind.REGULAR, RingId(4, ME), (ME,), (ME,)))
+    groups.install(view_of(ConfigurationKind.REGULAR, ConfigurationId(4, ME), (ME,), (ME,)))
     for session, client in enumerate(clients, 1):
         groups.connect(client, session)
         give(groups, parcel_of(session, ME, join_payload(f"{client}@n1", ["g"])))
-    groups.install(view_of(ViewKind.TRANSITIONAL, RingId(6, ME), (ME,), (ME,)))
-    (announce,) = groups.install(view_of(ViewKind.REGULAR, RING, (ME, OTHER), (ME,)))
+    groups.install(view_of(ConfigurationKind.TRANSITIONAL, ConfigurationId(6, ME), (ME,), (ME,)))
+    (announce,) = groups.install(view_of(ConfigurationKind.REGULAR, RING, (ME, OTHER), (ME,)))
     assert isinstance(announce, Announce)
     empty = encode_head(Head(Kind.GROUPS, "n2", ())) + b"\0\0\0\0\0\0\0\x08\0\0\0\0\0\0\0\x01\x01"
     give(groups, parcel_of(1, ME, *announce.payloads))
@@ -108,9 +108,9 @@ def test_messages_with_one_head_in_a_row_are_one_run_in_columns() -> None:
     groups = started("alice", "carol")
     payloads = [HEAD + text for text in (b"x", b"y", b"z", b"")]
     (run,) = give(groups, parcel_of(5, OTHER, *payloads, packets=2, service=Service.SAFE))
-    assert run == Run((1, 2), HEAD, RING, Seq(5), 2, 0, (5, 5, 5, 5), tuple(payloads))
-    assert isinstance(run, Run)
-    assert [(m.position.seq, m.position.slot, m.data) for m in messages_of(run)] == [
+    assert run == MessageRun((1, 2), HEAD, RING, Seq(5), 2, 0, (5, 5, 5, 5), tuple(payloads))
+    assert isinstance(run, MessageRun)
+    assert [(m.position.number, m.position.slot, m.data) for m in messages_of(run)] == [
         (5, 0, b"x"),
         (5, 1, b"y"),
         (6, 0, b"z"),
@@ -123,9 +123,9 @@ def test_another_head_begins_another_run_and_positions_go_on() -> None:
     other = data_head("d@n2", ("g",))
     runs = give(groups, parcel_of(5, OTHER, HEAD + b"1", HEAD + b"2", other + b"3", HEAD + b"4", packets=2))
     positions = [
-        (message.data, message.position.seq, message.position.slot)
+        (message.data, message.position.number, message.position.slot)
         for run in runs
-        if isinstance(run, Run)
+        if isinstance(run, MessageRun)
         for message in messages_of(run)
     ]
     assert len(runs) == 3
@@ -152,7 +152,7 @@ def test_sessions_are_in_the_order_of_their_numbers() -> None:
         groups.connect(f"c{session}", session)
         give(groups, parcel_of(seq, ME, join_payload(f"c{session}@n1", ["g"])))
     (run,) = give(groups, parcel_of(9, OTHER, HEAD + b"m"))
-    assert isinstance(run, Run) and run.sessions == (1, 8, 16)
+    assert isinstance(run, MessageRun) and run.sessions == (1, 8, 16)
 
 
 def test_a_message_to_a_client_comes_to_it_alone() -> None:
@@ -193,14 +193,14 @@ def test_a_sender_may_ask_for_the_places_of_its_messages() -> None:
     groups = started("alice", "carol")
     head = data_head("carol@n1", ("g",), confirm=True)
     run, confirmed = give(groups, parcel_of(5, ME, head + b"1", head + b"2"))
-    assert isinstance(run, Run) and run.sessions == (1, 2)
+    assert isinstance(run, MessageRun) and run.sessions == (1, 2)
     assert confirmed == Confirmed(2, run)
     nobody = data_head("carol@n1", ("nobody",), confirm=True)
     (confirmed,) = give(groups, parcel_of(6, ME, nobody + b"3"))
     assert isinstance(confirmed, Confirmed) and confirmed.session == 2
-    assert [message.position.seq for message in messages_of(confirmed.run)] == [6]
+    assert [message.position.number for message in messages_of(confirmed.run)] == [6]
     (run,) = give(groups, parcel_of(7, OTHER, head + b"4"))
-    assert isinstance(run, Run), "another daemon confirms its own"
+    assert isinstance(run, MessageRun), "another daemon confirms its own"
 
 
 def test_more_heads_than_are_remembered_are_routed_all_the_same() -> None:
@@ -216,8 +216,8 @@ def test_more_heads_than_are_remembered_are_routed_all_the_same() -> None:
 def gathering(*clients: str) -> tuple[Groups, list[bytes]]:
     """As `started`, with the other daemon's snapshot missing; and that snapshot."""
     groups = started(*clients)
-    groups.install(view_of(ViewKind.TRANSITIONAL, RingId(10, ME), (ME,), (ME,)))
-    (announce,) = groups.install(view_of(ViewKind.REGULAR, NEXT, (ME, OTHER), (ME,)))
+    groups.install(view_of(ConfigurationKind.TRANSITIONAL, ConfigurationId(10, ME), (ME,), (ME,)))
+    (announce,) = groups.install(view_of(ConfigurationKind.REGULAR, NEXT, (ME, OTHER), (ME,)))
     assert isinstance(announce, Announce)
     groups.deliver(Deliver(NEXT, NEXT, [parcel_of(1, ME, *announce.payloads)]))
     head = encode_head(Head(Kind.GROUPS, "n2", ()))
@@ -230,7 +230,7 @@ def test_what_is_kept_comes_in_the_runs_in_which_it_was_ordered() -> None:
     kept = Deliver(NEXT, NEXT, [parcel_of(5, OTHER, *payloads, packets=2, service=Service.SAFE)])
     assert groups.deliver(kept) == []
     runs = groups.deliver(Deliver(NEXT, NEXT, [parcel_of(9, OTHER, *snapshot)]))
-    assert runs == [Run((1, 2), HEAD, NEXT, Seq(5), 2, 0, (5, 5, 5, 5), payloads)]
+    assert runs == [MessageRun((1, 2), HEAD, NEXT, Seq(5), 2, 0, (5, 5, 5, 5), payloads)]
 
 
 def test_a_snapshot_among_other_messages_cuts_them_at_its_place_and_the_rest_is_not_kept() -> None:
@@ -238,21 +238,21 @@ def test_a_snapshot_among_other_messages_cuts_them_at_its_place_and_the_rest_is_
     before, behind = [HEAD + b"1", HEAD + b"2", HEAD + b"3"], [HEAD + b"4", HEAD + b"5"]
     parcel = parcel_of(5, OTHER, *before, *snapshot, *behind, packets=2)
     one, two = groups.deliver(Deliver(NEXT, NEXT, [parcel]))
-    assert one == Run((1,), HEAD, NEXT, Seq(5), 3, 0, (4, 4, 4), tuple(before))
-    assert two == Run((1,), HEAD, NEXT, Seq(5), 3, 4, (4, 4), tuple(behind))
-    assert isinstance(two, Run)
-    assert [(message.position.seq, message.position.slot) for message in messages_of(two)] == [(6, 1), (6, 2)]
+    assert one == MessageRun((1,), HEAD, NEXT, Seq(5), 3, 0, (4, 4, 4), tuple(before))
+    assert two == MessageRun((1,), HEAD, NEXT, Seq(5), 3, 4, (4, 4), tuple(behind))
+    assert isinstance(two, MessageRun)
+    assert [(message.position.number, message.position.slot) for message in messages_of(two)] == [(6, 1), (6, 2)]
 
 
 def test_what_is_kept_in_an_exchange_that_is_given_up_comes_in_runs_without_the_joins_of_strangers() -> None:
     groups, _ = gathering("alice")
     payloads = [HEAD + b"1", HEAD + b"2", join_payload("b@n2", ["g"]), HEAD + b"3", b"\0\x07\x01\0\x01\xe9\0"]
     groups.deliver(Deliver(NEXT, NEXT, [parcel_of(5, OTHER, *payloads)]))
-    groups.install(view_of(ViewKind.TRANSITIONAL, RingId(14, ME), (ME,), (ME,)))
-    *outputs, announce = groups.install(view_of(ViewKind.REGULAR, RingId(16, ME), (ME,), (ME,)))
+    groups.install(view_of(ConfigurationKind.TRANSITIONAL, ConfigurationId(14, ME), (ME,), (ME,)))
+    *outputs, announce = groups.install(view_of(ConfigurationKind.REGULAR, ConfigurationId(16, ME), (ME,), (ME,)))
     assert isinstance(announce, Announce)
-    assert [(run.first, len(run.payloads)) for run in outputs if isinstance(run, Run)] == [(0, 2), (3, 1)]
-    assert outputs[2:] == [Refused(OTHER, "a group message whose head is wrong")]
+    assert [(run.first, len(run.payloads)) for run in outputs if isinstance(run, MessageRun)] == [(0, 2), (3, 1)]
+    assert outputs[2:] == [PassedOver(OTHER, "a group message whose head is wrong")]
     assert groups.malformed == 1
 
 
@@ -309,7 +309,7 @@ def test_a_daemon_that_calls_itself_otherwise_in_the_middle_of_a_snapshot_is_not
     part = encode_head(Head(Kind.GROUPS, "n2", ())) + encode_snapshot(NEXT, {"g": ["b@n2"]})[0][:16] + b"\0"
     renamed = encode_head(Head(Kind.GROUPS, "n9", ())) + encode_snapshot(NEXT, {"g": ["b@n9"]})[0]
     outputs = groups.deliver(Deliver(NEXT, NEXT, [parcel_of(5, OTHER, part), parcel_of(6, OTHER, renamed)]))
-    assert outputs == [Refused(OTHER, "a snapshot of groups that is wrong")]
+    assert outputs == [PassedOver(OTHER, "a snapshot of groups that is wrong")]
     assert not groups.is_steady
 
 
@@ -328,16 +328,18 @@ def test_a_snapshot_in_steady_times_changes_nothing() -> None:
 # Twins
 
 
-def snapshot_of(daemon: str, told: dict[str, list[str]], ring: RingId) -> bytes:
+def snapshot_of(daemon: str, told: dict[str, list[str]], ring: ConfigurationId) -> bytes:
     (piece,) = encode_snapshot(ring, told)
     return encode_head(Head(Kind.GROUPS, daemon, ())) + piece
 
 
-def met(groups: Groups, ring: RingId, *daemons: tuple[ProcessId, str]) -> list[Output]:
+def met(groups: Groups, ring: ConfigurationId, *daemons: tuple[ProcessId, str]) -> list[Output]:
     """This daemon and these have come together; what the last snapshot brings."""
-    before = RingId(ring.seq - 2, ME)
-    groups.install(view_of(ViewKind.TRANSITIONAL, before, (ME,), (ME,)))
-    (announce,) = groups.install(view_of(ViewKind.REGULAR, ring, (ME, *(process for process, _ in daemons)), (ME,)))
+    before = ConfigurationId(ring.seq - 2, ME)
+    groups.install(view_of(ConfigurationKind.TRANSITIONAL, before, (ME,), (ME,)))
+    (announce,) = groups.install(
+        view_of(ConfigurationKind.REGULAR, ring, (ME, *(process for process, _ in daemons)), (ME,))
+    )
     assert isinstance(announce, Announce)
     theirs = [parcel_of(9, process, snapshot_of(name, {}, ring)) for process, name in daemons]
     return groups.deliver(Deliver(ring, ring, [parcel_of(1, ME, *announce.payloads), *theirs]))
@@ -347,19 +349,19 @@ def test_daemons_of_one_name_are_told_once_while_they_are_together() -> None:
     groups = started()
     twin = (process_id_from(NodeId(4), Incarnation(1)), "n1")
     other = (process_id_from(NodeId(5), Incarnation(1)), "n5")
-    (warned,) = met(groups, RingId(12, ME), twin, other)
+    (warned,) = met(groups, ConfigurationId(12, ME), twin, other)
     assert isinstance(warned, Warned)
     assert warned.text == (
         "2 processes are called n1: n0'1 and n4. Clients of one name there take each other's places in groups, and "
         "their joins may never return: give each daemon a name of its own"
     ).replace("n0'1", process_text(ME))
-    assert met(groups, RingId(16, ME), twin, other) == [], "known already"
-    assert met(groups, RingId(20, ME), other) == []
-    assert met(groups, RingId(24, ME), twin) == [warned], "they had parted"
+    assert met(groups, ConfigurationId(16, ME), twin, other) == [], "known already"
+    assert met(groups, ConfigurationId(20, ME), other) == []
+    assert met(groups, ConfigurationId(24, ME), twin) == [warned], "they had parted"
 
 
 def test_daemons_with_names_of_their_own_are_nothing_to_warn_of() -> None:
-    assert met(started(), RingId(12, ME), (OTHER, "n2"), (ProcessId(3), "n3")) == []
+    assert met(started(), ConfigurationId(12, ME), (OTHER, "n2"), (ProcessId(3), "n3")) == []
 
 
 # Snapshots
@@ -417,11 +419,11 @@ def test_a_regular_configuration_that_follows_no_transitional_one_is_our_own_mis
     stage = Stage("n1", "n2")
     stage.form("n1", "n2")
     with pytest.raises(AssertionError, match="a regular configuration follows a transitional one"):
-        stage["n1"].install(view_of(ViewKind.REGULAR, RingId(99, ME), (ME,), (ME,)))
+        stage["n1"].install(view_of(ConfigurationKind.REGULAR, ConfigurationId(99, ME), (ME,), (ME,)))
 
 
 def test_news_and_messages_are_put_out_in_the_order_of_the_stream() -> None:
     groups = started("alice")
     join = join_payload("b@n2", ["g"])
     kinds = [type(output) for output in give(groups, parcel_of(5, OTHER, HEAD + b"1", join, HEAD + b"2"))]
-    assert kinds == [Run, Notice, Run]
+    assert kinds == [MessageRun, Notice, MessageRun]

@@ -7,9 +7,9 @@ import pytest
 from ordercast.groups.names import CLIENT_SIZE_MAX, GROUP_SIZE_MAX
 from ordercast.groups.snapshot import PIECE_SIZE_MAX, decode_snapshot, encode_snapshot
 from ordercast.model.errors import WireError
-from ordercast.model.ids import ProcessId, RingId
+from ordercast.model.ids import ConfigurationId, ProcessId
 
-RING = RingId(8, ProcessId(1))
+RING = ConfigurationId(8, ProcessId(1))
 FIXED = b"\x00\x00\x00\x00\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00\x01"
 ALICE = b"\x01g\x00\x00\x00\x01\x04a@n1"
 

@@ -7,12 +7,12 @@ import pytest
 
 from ordercast.groups.table import Notice, Table
 from ordercast.model.events import GroupNews, Left, Reason, Transition, View, ViewId
-from ordercast.model.ids import NO_SEQ, ProcessId, RingId, Seq
+from ordercast.model.ids import NO_SEQ, ConfigurationId, ProcessId, Seq
 
 ME, OTHER, THIRD = ProcessId(1), ProcessId(2), ProcessId(3)
 A, B, C, D = "a@n1", "b@n2", "c@n3", "d@n1"
 SESSIONS = {A: 7, D: 8}
-RING, NEXT = RingId(4, ME), RingId(8, ME)
+RING, NEXT = ConfigurationId(4, ME), ConfigurationId(8, ME)
 START, AFTER = ViewId(RING, NO_SEQ, 0), ViewId(NEXT, NO_SEQ, 0)
 DAEMONS = {A: ME, B: OTHER, C: THIRD, D: ME}
 

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 from ordercast.model.effects import Deliver, position_of
-from ordercast.model.ids import Position, ProcessId, RingId, Seq
+from ordercast.model.ids import ConfigurationId, Position, ProcessId, Seq
 from ordercast.model.service import Service
 
-RING, VIEW = RingId(4, ProcessId(1)), RingId(6, ProcessId(1))
+RING, VIEW = ConfigurationId(4, ProcessId(1)), ConfigurationId(6, ProcessId(1))
 AGREED = int(Service.AGREED)
 DELIVER = Deliver(
     VIEW,

@@ -4,14 +4,14 @@ import pytest
 
 from ordercast.model.ids import (
     INCARNATION_MAX,
-    NO_RING,
+    NO_CONFIGURATION,
     NOBODY,
     NODE_MAX,
     VIEW_SLOT,
+    ConfigurationId,
     Incarnation,
     NodeId,
     Position,
-    RingId,
     Seq,
     incarnation_of,
     node_of,
@@ -56,11 +56,11 @@ def test_the_first_life_is_called_by_its_node_and_later_ones_by_both() -> None:
 
 def test_rings_are_ordered_by_seq_then_representative() -> None:
     low, high = (process_id_from(NodeId(node), Incarnation(1)) for node in (1, 2))
-    rings = [NO_RING, RingId(4, low), RingId(4, high), RingId(8, low)]
+    rings = [NO_CONFIGURATION, ConfigurationId(4, low), ConfigurationId(4, high), ConfigurationId(8, low)]
     assert sorted({*rings}) == rings
-    assert str(RingId(8, high)) == "8.n2"
+    assert str(ConfigurationId(8, high)) == "8.n2"
 
 
 def test_a_transitional_view_follows_every_message_of_the_seq_at_which_it_comes() -> None:
-    ring = RingId(4, process_id_from(NodeId(1), Incarnation(1)))
+    ring = ConfigurationId(4, process_id_from(NodeId(1), Incarnation(1)))
     assert Position(ring, Seq(9), 254) < Position(ring, Seq(9), VIEW_SLOT) < Position(ring, Seq(10), 0)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ordercast.model.configuration import ChangeReason, View, ViewKind
-from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, InstallView, Record, SendTo
+from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
+from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, Install, Record, SendTo
 from ordercast.model.ids import (
     NO_SEQ,
     NOBODY,
+    ConfigurationId,
     Incarnation,
     Instant,
     NodeId,
     Position,
     ProcessId,
-    RingId,
     Seq,
     TokenSeq,
     process_id_from,
@@ -30,14 +30,13 @@ from ordercast.order.ring.config import RingConfig
 from ordercast.wire.codec import cluster_id_from, decode, decode_probe, encode, encode_probe
 from ordercast.wire.header import HEADER, MessageKind, prefix_of
 from ordercast.wire.header import retransmitted as sent_again
-from ordercast.wire.messages import Announcement, CommitToken, Join, Probe, Token
-from ordercast.wire.messages import Member as WireMember
+from ordercast.wire.messages import Announcement, CommitEntry, CommitToken, Join, Probe, Token
 from ordercast.wire.run import build_data
 
 CLUSTER = cluster_id_from("ordercast")
 ME, TWO, THREE, FOUR = (process_id_from(NodeId(node), Incarnation(1)) for node in (1, 2, 3, 4))
 EVERYBODY = (ME, TWO, THREE, FOUR)
-RING = RingId(8, ME)
+RING = ConfigurationId(8, ME)
 HOLD = NetworksConfig().token_hold_ns
 
 
@@ -45,19 +44,19 @@ def config(style: Replication = Replication.ACTIVE, count: int = 2, **changes: A
     return NetworksConfig(count=count, replication=style, **changes)
 
 
-def data_packet(seq: int, transmitter: ProcessId = TWO, ring: RingId = RING, again: bool = False) -> bytes:
+def data_packet(seq: int, transmitter: ProcessId = TWO, ring: ConfigurationId = RING, again: bool = False) -> bytes:
     prefix = prefix_of(MessageKind.DATA, CLUSTER, ring)
     text = f"{seq:06}".encode()
     packet = build_data(prefix, 0, [(0, len(text), 4, text)], transmitter, Seq(seq), 1, seq).packet(Seq(seq))
     return sent_again(packet, transmitter) if again else packet
 
 
-def token_packet(number: int, seq: int = 0, sender: ProcessId = FOUR, ring: RingId = RING) -> bytes:
+def token_packet(number: int, seq: int = 0, sender: ProcessId = FOUR, ring: ConfigurationId = RING) -> bytes:
     token = Token(ring, sender, TokenSeq(number), 1, Seq(seq), NO_SEQ, NOBODY, (), 0, 0, 0, 0, False, 0)
     return encode(CLUSTER, token)
 
 
-def announcement(sender: ProcessId = TWO, ring: RingId = RING) -> bytes:
+def announcement(sender: ProcessId = TWO, ring: ConfigurationId = RING) -> bytes:
     return encode(CLUSTER, Announcement(ring, sender, EVERYBODY, ()))
 
 
@@ -72,7 +71,7 @@ class FakeEngine:
         self.taken: list[Packet] = []
         self.answers: list[list[Effect]] = []  # to the next inputs
         self.aru = 1 << 40
-        self.asked: list[tuple[RingId, Seq]] = []
+        self.asked: list[tuple[ConfigurationId, Seq]] = []
         self.deadline: Instant | None = None
         self.wakes = 0
 
@@ -127,17 +126,19 @@ class FakeEngine:
     def first_lane(self) -> Lane:
         return Lane.DATA
 
-    def holds(self, ring: RingId, seq: Seq) -> bool:
+    def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
         self.asked.append((ring, seq))
         return self.aru >= seq
 
     def check_invariants(self, *, thorough: bool = True) -> None: ...
 
 
-def view(members: Sequence[ProcessId] = EVERYBODY, ring: RingId = RING) -> InstallView:
+def view(members: Sequence[ProcessId] = EVERYBODY, ring: ConfigurationId = RING) -> Install:
     chosen = tuple(members)
-    regular = View(ViewKind.REGULAR, ring, chosen, RING, chosen, ChangeReason.MERGE, Position(ring, NO_SEQ, 0))
-    return InstallView(regular)
+    regular = Configuration(
+        ConfigurationKind.REGULAR, ring, chosen, RING, chosen, ChangeReason.MERGE, Position(ring, NO_SEQ, 0)
+    )
+    return Install(regular)
 
 
 class Stage:
@@ -175,7 +176,7 @@ class Stage:
         """Packets of one size in one read."""
         return self._keep(self.layer.receive([Packet(b"".join(packets), len(packets[0]), network=network)], self.now))
 
-    def token(self, number: int, *networks: int, seq: int = 0, ring: RingId = RING) -> list[Effect]:
+    def token(self, number: int, *networks: int, seq: int = 0, ring: ConfigurationId = RING) -> list[Effect]:
         effects: list[Effect] = []
         for network in networks:
             effects += self.give(network, token_packet(number, seq, ring=ring))
@@ -188,7 +189,7 @@ class Stage:
         state: NetworkState = NetworkState.FAULTY,
         whole: bool = True,
         skip: int = 0,
-        ring: RingId = RING,
+        ring: ConfigurationId = RING,
         elsewhere: bool = True,
         in_need: bool = False,
     ) -> list[Effect]:
@@ -290,9 +291,9 @@ def token_out(number: int = 5, *, is_vital: bool = False) -> SendTo:
     return SendTo(TWO, token_packet(number, sender=ME), is_vital=is_vital)
 
 
-def commit_out(ring: RingId) -> SendTo:
+def commit_out(ring: ConfigurationId) -> SendTo:
     """This process agrees to a ring."""
-    members = (WireMember(ME), WireMember(TWO))
+    members = (CommitEntry(ME), CommitEntry(TWO))
     return SendTo(TWO, encode(CLUSTER, CommitToken(ring, ME, TokenSeq(1), ChangeReason.MERGE, members, 0)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ordercast.groups.layer import Run
+from ordercast.groups.layer import MessageRun
 from ordercast.model.errors import WireError
 from ordercast.model.ids import Position, Seq
 from ordercast.model.service import Service
@@ -43,7 +43,7 @@ def test_the_largest_message_with_its_head_fits_into_a_frame() -> None:
     largest = bytes(16 << 20)
     head = HEAD.ljust(1 << 16, b"x")[: (1 << 16) - 1]
     assert len(encode_send(Service.SAFE, head, [largest])) - HEADER.size < FRAME_SIZE_MAX
-    run = Run((1,), head, RING, Seq(1), 1, 0, bytes((5,)), [head + largest])
+    run = MessageRun((1,), head, RING, Seq(1), 1, 0, bytes((5,)), [head + largest])
     assert len(encode_messages(run)) - HEADER.size < FRAME_SIZE_MAX
 
 

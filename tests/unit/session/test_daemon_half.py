@@ -18,8 +18,8 @@ from ordercast.session.daemon_half import (
     URGENT_SIZE_MAX,
     Bye,
     DaemonHalf,
-    Join,
-    Leave,
+    JoinGroups,
+    LeaveGroups,
     ListGroups,
     ListMembers,
     Request,
@@ -333,7 +333,7 @@ def test_joining_and_asking_need_no_credit() -> None:
     half = DaemonHalf(2 * SEND_CREDIT)
     half.welcome(ALICE, HELLO)
     _receive(half, _sized(SEND_CREDIT))
-    assert _receive(half, encode_names(FrameKind.JOIN, ("chat",))) == Join(("chat",))
+    assert _receive(half, encode_names(FrameKind.JOIN, ("chat",))) == JoinGroups(("chat",))
     assert _receive(half, encode_list("")) == ListGroups()
 
 
@@ -342,11 +342,11 @@ def test_joining_and_asking_need_no_credit() -> None:
 
 def test_groups_are_joined_and_left() -> None:
     half = _half()
-    assert _receive(half, encode_names(FrameKind.JOIN, ("chat", "news"))) == Join(("chat", "news"))
+    assert _receive(half, encode_names(FrameKind.JOIN, ("chat", "news"))) == JoinGroups(("chat", "news"))
     assert half.joined == {"chat", "news"}
-    assert _receive(half, encode_names(FrameKind.LEAVE, ("chat",))) == Leave(("chat",))
+    assert _receive(half, encode_names(FrameKind.LEAVE, ("chat",))) == LeaveGroups(("chat",))
     assert half.joined == {"news"}
-    assert _receive(half, encode_names(FrameKind.JOIN, ("chat",))) == Join(("chat",))
+    assert _receive(half, encode_names(FrameKind.JOIN, ("chat",))) == JoinGroups(("chat",))
 
 
 def test_nothing_is_joined_twice_and_nothing_left_that_was_not_joined() -> None:
@@ -364,7 +364,7 @@ def test_a_client_that_joins_more_than_it_may_is_told_and_keeps_what_it_has() ->
     half.welcome(ALICE, HELLO)
     half.take()
     for names in (("a", "b"), ("c",)):
-        assert _receive(half, encode_names(FrameKind.JOIN, names)) == Join(names)
+        assert _receive(half, encode_names(FrameKind.JOIN, names)) == JoinGroups(names)
     why = (
         "a client may be in 3 groups, and this one would be in 4: use several clients, or raise groups_max in [clients]"
     )
@@ -372,7 +372,7 @@ def test_a_client_that_joins_more_than_it_may_is_told_and_keeps_what_it_has() ->
     assert half.take() == [encode_refused(Refused(("d",), True, why))]
     assert half.joined == {"a", "b", "c"}
     _receive(half, encode_names(FrameKind.LEAVE, ("a",)))
-    assert _receive(half, encode_names(FrameKind.JOIN, ("d",))) == Join(("d",))
+    assert _receive(half, encode_names(FrameKind.JOIN, ("d",))) == JoinGroups(("d",))
 
 
 def test_the_clients_of_a_daemon_share_a_quota_and_who_is_gone_gives_back_its_part() -> None:
@@ -380,7 +380,7 @@ def test_the_clients_of_a_daemon_share_a_quota_and_who_is_gone_gives_back_its_pa
     halves = [DaemonHalf(MESSAGE_SIZE_MAX, quota) for _ in range(2)]
     for half in halves:
         half.welcome(ALICE, HELLO)
-    assert _receive(halves[0], encode_names(FrameKind.JOIN, ("a", "b"))) == Join(("a", "b"))
+    assert _receive(halves[0], encode_names(FrameKind.JOIN, ("a", "b"))) == JoinGroups(("a", "b"))
     refused = _receive(halves[1], encode_names(FrameKind.JOIN, ("a", "c")))
     assert isinstance(refused, Refused)
     assert refused.why == (
@@ -389,7 +389,7 @@ def test_the_clients_of_a_daemon_share_a_quota_and_who_is_gone_gives_back_its_pa
     )
     halves[0].forget()
     assert quota.used == 0
-    assert _receive(halves[1], encode_names(FrameKind.JOIN, ("a", "c"))) == Join(("a", "c"))
+    assert _receive(halves[1], encode_names(FrameKind.JOIN, ("a", "c"))) == JoinGroups(("a", "c"))
     assert quota.used == 2
 
 
@@ -436,7 +436,7 @@ def test_where_parts_of_ordercast_meet_is_entered_and_not_joined(name: str, why:
     sentence = f"^the group {name} cannot be joined: {why}$".replace("$", r"\$", 1)
     _refused(half, encode_names(FrameKind.JOIN, ("chat", name)), sentence.replace("with $", r"with \$"))
     assert half.joined == set()
-    assert _receive(half, encode_names(FrameKind.ENTER, ("chat", name))) == Join(("chat", name))
+    assert _receive(half, encode_names(FrameKind.ENTER, ("chat", name))) == JoinGroups(("chat", name))
 
 
 def test_where_parts_of_ordercast_meet_only_members_speak() -> None:

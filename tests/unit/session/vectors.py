@@ -11,9 +11,9 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Any
 
-from ordercast.groups.layer import Run, data_head
+from ordercast.groups.layer import MessageRun, data_head
 from ordercast.model.events import Dropped, Left, Reason, Transition, View, ViewId
-from ordercast.model.ids import RingId, Seq
+from ordercast.model.ids import ConfigurationId, Seq
 from ordercast.model.service import Service
 from ordercast.session.batches import (
     Confirm,
@@ -131,7 +131,7 @@ def _lines(name: str, value: object) -> list[str]:
 def _text(value: object) -> str:
     if isinstance(value, Enum):
         return value.name
-    if isinstance(value, RingId):
+    if isinstance(value, ConfigurationId):
         return str(value)
     if isinstance(value, ViewId):
         return f"{value.configuration}, seq {value.seq}, slot {value.slot}"
@@ -156,7 +156,7 @@ HEAD = data_head("alice@n1", ("chat", "bob@n2"), confirm=True)
 DATA = [b"to be", b"", b"or not to be"]
 PAYLOADS = [HEAD + one for one in DATA]
 SERVICES = bytes((Service.AGREED, Service.SAFE, Service.FIFO))
-RUN = Run((7,), HEAD, RING, Seq(41), 2, 1, SERVICES, PAYLOADS)
+RUN = MessageRun((7,), HEAD, RING, Seq(41), 2, 1, SERVICES, PAYLOADS)
 AT = ViewId(RING, Seq(42), 3)
 CHANGED = View("chat", ("alice@n1", "bob@n2"), ("alice@n1",), Reason.JOIN, ("bob@n2",), AT)
 VIEWED = View(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ordercast.model.ids import Incarnation, NodeId, RingId, process_id_from
+from ordercast.model.ids import ConfigurationId, Incarnation, NodeId, process_id_from
 from ordercast.model.inputs import Lane, Packet
 from ordercast.networks.config import NetworksConfig
 from ordercast.sim.options import SimOptions
@@ -20,7 +20,7 @@ OPTIONS = replace(
 
 
 def _header(kind: MessageKind, seq: int, ring: int = 4) -> bytes:
-    return HEADER.pack(prefix_of(kind, bytes(8), RingId(ring, ME)), 100, 0, 1, ME, ME, seq, 1, 1)
+    return HEADER.pack(prefix_of(kind, bytes(8), ConfigurationId(ring, ME)), 100, 0, 1, ME, ME, seq, 1, 1)
 
 
 def _data(seq: int, network: int = 0, ring: int = 4) -> Packet:

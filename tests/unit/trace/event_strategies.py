@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from ordercast.model.configuration import ChangeReason, View, ViewKind
-from ordercast.model.ids import Instant, Position, ProcessId, RingId, Seq
+from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
+from ordercast.model.ids import ConfigurationId, Instant, Position, ProcessId, Seq
 from ordercast.model.notes import (
-    Dropped,
     Evidence,
     Ignored,
     Moved,
@@ -16,6 +15,7 @@ from ordercast.model.notes import (
     Note,
     Occurred,
     Occurrence,
+    PacketDropped,
     Release,
     TokenReleased,
     Visited,
@@ -48,7 +48,7 @@ TEXT = st.text(max_size=12)
 AT = st.integers(0, (1 << 62)).map(Instant)
 PROCESS = WORD.map(ProcessId)
 PROCESSES = st.lists(PROCESS, max_size=4).map(tuple)
-RING = st.builds(RingId, WORD, PROCESS)
+RING = st.builds(ConfigurationId, WORD, PROCESS)
 DIGEST = st.integers(0, (1 << 63) - 1)
 SERVICE = st.integers(0, 5)
 MESSAGE = st.builds(MessageId, PROCESS, st.integers(0, (1 << 32) - 1), WORD)
@@ -57,7 +57,7 @@ NOTES: st.SearchStrategy[Note] = st.one_of(
     st.builds(Moved, TEXT, TEXT, st.none() | st.sampled_from(ChangeReason), TEXT),
     st.builds(Visited, RING, WORD, WORD, WORD, WORD, SMALL, SMALL, SMALL),
     st.builds(Ignored, TEXT, TEXT),
-    st.builds(Dropped, TEXT),
+    st.builds(PacketDropped, TEXT),
     st.builds(Occurred, st.sampled_from(Occurrence), SMALL, st.none() | PROCESS),
     st.builds(
         NetworkTurned, SMALL, st.sampled_from(NetworkState), st.sampled_from(Evidence), st.none() | PROCESS, TEXT
@@ -65,8 +65,8 @@ NOTES: st.SearchStrategy[Note] = st.one_of(
     st.builds(TokenReleased, RING, WORD, WORD, st.sampled_from(Release), SMALL),
 )
 VIEWS = st.builds(
-    View,
-    st.sampled_from(ViewKind),
+    Configuration,
+    st.sampled_from(ConfigurationKind),
     RING,
     PROCESSES,
     RING,

@@ -198,7 +198,7 @@ def test_but_all_must_deliver_it_alike(write: Write, tmp_path: Path) -> None:
     def altered(event: Event) -> Event:
         if isinstance(event, DeliveredBatch) and event.process == process(2):
             changed = tuple(d._replace(digest=1) if d.message == lost else d for d in event.messages)
-            return DeliveredBatch(event.at, event.process, event.view, event.ring, changed)
+            return DeliveredBatch(event.at, event.process, event.configuration, event.origin, changed)
         return event
 
     lost = MessageId(process(1), 0, 3)
@@ -302,7 +302,7 @@ def _unstamped(events: list[Event], node: int) -> list[Event]:
                 else d
                 for d in event.messages
             )
-            result.append(DeliveredBatch(event.at, event.process, event.view, event.ring, messages))
+            result.append(DeliveredBatch(event.at, event.process, event.configuration, event.origin, messages))
         elif not (isinstance(event, Submitted) and event.process == process(node)):
             result.append(event)
     return result

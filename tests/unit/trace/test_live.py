@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from ordercast.model.effects import Deliver
-from ordercast.model.ids import Incarnation, Instant, NodeId, RingId, Seq, process_id_from
+from ordercast.model.ids import ConfigurationId, Incarnation, Instant, NodeId, Seq, process_id_from
 from ordercast.model.notes import Occurred, Occurrence, Visited
 from ordercast.model.promises import Promise, Promises
 from ordercast.model.service import Service
@@ -47,7 +47,7 @@ from .live_traces import BEGIN, ends_of_batches, files_of, killed, new_trace, se
 
 ME = process_id_from(NodeId(1), Incarnation(5))
 OTHER = process_id_from(NodeId(2), Incarnation(6))
-RING = RingId(4, ME)
+RING = ConfigurationId(4, ME)
 PROMISES = Promises("story", frozenset(Promise), frozenset(Service), 1 << 24)
 STARTED = Started(Instant(1), ME, PROMISES)
 
@@ -174,7 +174,7 @@ def test_a_process_killed_while_writing_leaves_what_it_had_flushed(tmp_path: Pat
     script = f"""
 import os, signal, time
 from pathlib import Path
-from ordercast.model.ids import Instant, RingId
+from ordercast.model.ids import Instant, ConfigurationId
 from ordercast.model.notes import Visited
 from ordercast.model.promises import Promises
 from ordercast.trace.live import LiveTrace
@@ -182,7 +182,7 @@ from ordercast.trace.records import Noted, Started
 trace = LiveTrace(Path({str(tmp_path)!r}), "n1", {ME}, full=True, file_size_max=20_000, files_max=0)
 trace.record(Started(Instant(0), {ME}, Promises("story", frozenset(), frozenset(), 1)))
 for at in range(1, 100_000):
-    trace.record(Noted(Instant(at), {ME}, Visited(RingId(4, {ME}), at, at, at, at, 0, 0, 0)))
+    trace.record(Noted(Instant(at), {ME}, Visited(ConfigurationId(4, {ME}), at, at, at, at, 0, 0, 0)))
     trace.submitted(Instant(at), [(7, at, 4, b"x" * 30)])
     if at % 50 == 0:
         trace.flush()
@@ -307,7 +307,7 @@ def test_a_full_disk_ends_the_recording_and_not_the_node(tmp_path: Path) -> None
     script = f"""
 import resource, time
 from pathlib import Path
-from ordercast.model.ids import Instant, RingId
+from ordercast.model.ids import Instant, ConfigurationId
 from ordercast.model.notes import Visited
 from ordercast.model.promises import Promises
 from ordercast.trace.live import LiveTrace
@@ -316,7 +316,7 @@ trace = LiveTrace(Path({str(tmp_path)!r}), "n1", {ME}, full=True, file_size_max=
 resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
 trace.record(Started(Instant(0), {ME}, Promises("story", frozenset(), frozenset(), 1)))
 for at in range(1, 1000):
-    trace.record(Noted(Instant(at), {ME}, Visited(RingId(4, {ME}), at, at, at, at, 0, 0, 0)))
+    trace.record(Noted(Instant(at), {ME}, Visited(ConfigurationId(4, {ME}), at, at, at, at, 0, 0, 0)))
     if at % 50 == 0:
         trace.flush()
 trace.close()

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from ordercast.model.errors import WireError
-from ordercast.model.ids import NOBODY, ProcessId, RingId, Seq
+from ordercast.model.ids import NOBODY, ConfigurationId, ProcessId, Seq
 from ordercast.wire.codec import DIGESTS_MAX, REQUESTS_MAX, cluster_id_from, decode, encode, kind_of
 from ordercast.wire.header import MessageKind
-from ordercast.wire.messages import EXTENSION_SIZE_MAX, MEMBERS_MAX, Leave, Member, Message, Wake
+from ordercast.wire.messages import EXTENSION_SIZE_MAX, MEMBERS_MAX, CommitEntry, Leave, Wake, WireMessage
 
 from .vectors import ANNOUNCEMENT, CLUSTER, COMMIT, JOIN, RING, SEVERAL, TOKEN, VECTORS, process
 
@@ -21,7 +21,7 @@ def _patched(packet: bytes, at: int, piece: bytes) -> bytes:
     return packet[:at] + piece + packet[at + len(piece) :]
 
 
-def _refused(message: Message, why: str) -> None:
+def _refused(message: WireMessage, why: str) -> None:
     with pytest.raises(WireError, match=why):
         decode(encode(CLUSTER, message), CLUSTER)
 
@@ -79,7 +79,7 @@ def test_a_data_packet_is_no_control_message() -> None:
 
 
 @pytest.mark.parametrize("message", [TOKEN, COMMIT, JOIN, ANNOUNCEMENT], ids=lambda message: type(message).__name__)
-def test_a_body_cut_short_is_refused_at_every_length(message: Message) -> None:
+def test_a_body_cut_short_is_refused_at_every_length(message: WireMessage) -> None:
     packet = encode(CLUSTER, message)
     for size in range(72, len(packet)):
         with pytest.raises(WireError):
@@ -120,13 +120,13 @@ def test_counts_are_limited() -> None:
     crowd = tuple(process(1, number) for number in range(1, MEMBERS_MAX + 2))
     _refused(replace(JOIN, candidates=crowd), "1001 processes, more than the limit of 1000")
     _refused(replace(ANNOUNCEMENT, heard=crowd), "1001 processes, more than the limit of 1000")
-    _refused(replace(COMMIT, members=tuple(map(Member, crowd))), "1001 members, more than the limit of 1000")
+    _refused(replace(COMMIT, members=tuple(map(CommitEntry, crowd))), "1001 members, more than the limit of 1000")
 
 
 def test_the_largest_memberships_fit() -> None:
     crowd = tuple(process(1, number) for number in range(1, MEMBERS_MAX + 1))
     for message in (
-        replace(COMMIT, members=tuple(map(Member, crowd)), extension=bytes(EXTENSION_SIZE_MAX)),
+        replace(COMMIT, members=tuple(map(CommitEntry, crowd)), extension=bytes(EXTENSION_SIZE_MAX)),
         replace(JOIN, sender=crowd[0], candidates=crowd, failed=crowd[1:]),
         replace(ANNOUNCEMENT, sender=crowd[0], members=crowd, heard=crowd),
     ):
@@ -137,11 +137,11 @@ def test_the_largest_memberships_fit() -> None:
     "members",
     [
         (),
-        (Member(process(2)), Member(process(1))),
-        (Member(process(1)), Member(process(2)), Member(process(2))),
+        (CommitEntry(process(2)), CommitEntry(process(1))),
+        (CommitEntry(process(1)), CommitEntry(process(2)), CommitEntry(process(2))),
     ],
 )
-def test_a_commit_token_lists_each_member_once_and_the_representative_first(members: tuple[Member, ...]) -> None:
+def test_a_commit_token_lists_each_member_once_and_the_representative_first(members: tuple[CommitEntry, ...]) -> None:
     _refused(replace(COMMIT, members=members), "members contradict its ring")
 
 
@@ -172,4 +172,4 @@ def test_an_announcer_is_on_its_own_ring() -> None:
 
 
 def test_nobody_sends_nothing() -> None:
-    _refused(Leave(RingId(1, process(1)), NOBODY), "header fields")
+    _refused(Leave(ConfigurationId(1, process(1)), NOBODY), "header fields")

@@ -21,7 +21,7 @@ from ordercast.wire.header import (
     retransmitted,
     unwrapped,
 )
-from ordercast.wire.run import Run, build_data, parse_data
+from ordercast.wire.run import PacketRun, build_data, parse_data
 
 from .vectors import CLUSTER, NEW_RING, RING, process
 
@@ -36,7 +36,7 @@ def _packet(*texts: bytes, seq: int = 5, flags: int = 0) -> bytes:
     return build_data(PREFIX, flags, entries, ME, Seq(seq), 3, 99).packet(Seq(seq))
 
 
-def _messages(run: Run) -> list[tuple[int, int, bytes]]:
+def _messages(run: PacketRun) -> list[tuple[int, int, bytes]]:
     """Sender, service and data of each."""
     parcel = run.parcel
     assert parcel is not None and parcel[:2] == (5, ME) and len(parcel[4]) == parcel[5]

@@ -6,7 +6,7 @@ import pytest
 
 from ordercast.model.effects import Broadcast, Deliver, Delivered
 from ordercast.model.errors import WireError
-from ordercast.model.ids import ProcessId, RingId, Seq
+from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.model.service import Service
 from ordercast.wire.header import (
     HEADER,
@@ -20,7 +20,7 @@ from ordercast.wire.header import (
     recovered,
     retransmitted,
 )
-from ordercast.wire.run import Load, Run, build_data, build_runs, parse_data, parse_run
+from ordercast.wire.run import Load, PacketRun, build_data, build_runs, parse_data, parse_run
 
 from .vectors import CLUSTER, NEW_RING, RING, process
 
@@ -57,17 +57,17 @@ GOOD = [_packet(seq) for seq in (5, 6, 7)]
 SIZE = len(GOOD[0])
 
 
-def _read(data: bytes, start: int = 0, size: int = SIZE, expected: int = 5) -> Run:
+def _read(data: bytes, start: int = 0, size: int = SIZE, expected: int = 5) -> PacketRun:
     run = parse_run(data, start, size, PREFIX, Seq(expected))
     assert run is not None
     return run
 
 
-def _packets(run: Run) -> list[bytes]:
+def _packets(run: PacketRun) -> list[bytes]:
     return [run.packet(Seq(seq)) for seq in range(run.seq, run.seq + run.count)]
 
 
-def _messages(*runs: Run) -> list[Delivered]:
+def _messages(*runs: PacketRun) -> list[Delivered]:
     return list(Deliver(RING, RING, [run.parcel for run in runs if run.parcel is not None]).messages())
 
 
@@ -107,7 +107,7 @@ def test_what_is_different_in_packets_that_are_alike() -> None:
     assert [message[5] for message in _messages(run)] == [_text(5), b"x" * LENGTH, _text(7)]
 
 
-ELSEWHERE = prefix_of(MessageKind.DATA, CLUSTER, RingId(9, ME))
+ELSEWHERE = prefix_of(MessageKind.DATA, CLUSTER, ConfigurationId(9, ME))
 TOKEN = prefix_of(MessageKind.TOKEN, CLUSTER, RING)
 
 
@@ -186,7 +186,7 @@ def test_messages_of_several_lengths_are_cut_where_they_end(lengths: tuple[int, 
     }
     packets = [_packet(seq, *carried) for seq, carried in entries.items()]
     size, read = len(packets[0]), b"".join(packets)
-    runs: list[Run] = []
+    runs: list[PacketRun] = []
     while sum(run.count for run in runs) < 3:
         seq = 5 + sum(run.count for run in runs)
         runs.append(_read(read, (seq - 5) * size, size, seq))

@@ -13,10 +13,10 @@ from typing import NamedTuple
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import (
     NOBODY,
+    ConfigurationId,
     Incarnation,
     NodeId,
     ProcessId,
-    RingId,
     Seq,
     TokenSeq,
     process_id_from,
@@ -45,15 +45,15 @@ from ordercast.wire.header import (
 )
 from ordercast.wire.messages import (
     Announcement,
+    CommitEntry,
     CommitToken,
     Join,
     Leave,
-    Member,
-    Message,
     Probe,
     RosterCopy,
     Token,
     Wake,
+    WireMessage,
 )
 from ordercast.wire.run import build_data, parse_data
 
@@ -75,7 +75,7 @@ class Entry(NamedTuple):
 class DataPacket:
     """What a data packet says, spelled out."""
 
-    ring: RingId
+    ring: ConfigurationId
     flags: int
     transmitter: ProcessId
     originator: ProcessId
@@ -83,7 +83,7 @@ class DataPacket:
     round: int
     timestamp: int
     entries: tuple[Entry, ...]
-    old_ring: RingId | None = None  # only with RECOVERED
+    old_ring: ConfigurationId | None = None  # only with RECOVERED
     old_seq: Seq | None = None
 
 
@@ -91,10 +91,10 @@ class DataPacket:
 class Vector:
     name: str
     title: str
-    message: Message | Probe | DataPacket
+    message: WireMessage | Probe | DataPacket
     groups: tuple[Group, ...]
     encode: Callable[[], bytes]
-    decode: Callable[[bytes], Message | Probe | DataPacket]
+    decode: Callable[[bytes], WireMessage | Probe | DataPacket]
 
 
 def process(node: int, incarnation: int = 1) -> ProcessId:
@@ -129,18 +129,18 @@ def bytes_in(text: str) -> bytes:
     return bytes.fromhex("".join("".join(row) for row in rows))
 
 
-def _described(message: Message | Probe | DataPacket) -> list[str]:
+def _described(message: WireMessage | Probe | DataPacket) -> list[str]:
     lines = [f"message = {type(message).__name__}", "cluster = vectors"]
     for field in fields(message):
         value = getattr(message, field.name)
-        if isinstance(value, tuple) and value and isinstance(value[0], Member | Entry):
+        if isinstance(value, tuple) and value and isinstance(value[0], CommitEntry | Entry):
             lines += [f"{field.name} =", *(f"  {_entry_text(item)}" for item in value)]
         elif value is not None:
             lines.append(f"{field.name} = {_text(field.name, value)}")
     return lines
 
 
-def _entry_text(item: Member | Entry) -> str:
+def _entry_text(item: CommitEntry | Entry) -> str:
     if isinstance(item, Entry):
         return f"sender {item.sender}, {item.service.name}, {item.data!r}"
     filled = "filled" if item.filled else "not filled"
@@ -157,7 +157,7 @@ def _process_text(number: int) -> str:
 
 
 def _text(name: str, value: object) -> str:
-    if isinstance(value, RingId | ChangeReason):
+    if isinstance(value, ConfigurationId | ChangeReason):
         return value.name if isinstance(value, ChangeReason) else str(value)
     if name in PROCESSES:
         return " ".join(map(_process_text, value)) if isinstance(value, tuple) else _process_text(int(str(value)))
@@ -210,7 +210,7 @@ def _built(packet: DataPacket) -> bytes:
 def read_data(packet: bytes) -> DataPacket:
     """By the functions that a receiver uses."""
     prefix, _, flags, count, transmitter, originator, seq, token_round, timestamp = HEADER.unpack_from(packet)
-    ring = RingId(*PREFIX.unpack(prefix)[4:])
+    ring = ConfigurationId(*PREFIX.unpack(prefix)[4:])
     old_ring = old_seq = None
     body, body_flags = packet, flags
     if flags & RECOVERED:
@@ -228,7 +228,7 @@ def read_data(packet: bytes) -> DataPacket:
     return DataPacket(ring, flags, transmitter, originator, seq, token_round, timestamp, entries, old_ring, old_seq)
 
 
-def _control(name: str, title: str, message: Message, *groups: Group) -> Vector:
+def _control(name: str, title: str, message: WireMessage, *groups: Group) -> Vector:
     return Vector(
         name,
         title,
@@ -243,8 +243,8 @@ def _data(name: str, title: str, packet: DataPacket, build: Callable[[], bytes] 
     return Vector(name, title, packet, _data_groups(packet), build or (lambda: _built(packet)), read_data)
 
 
-RING = RingId(8, process(1))
-NEW_RING = RingId(12, process(1))
+RING = ConfigurationId(8, process(1))
+NEW_RING = ConfigurationId(12, process(1))
 PROBE = Probe(RING, process(2), 17, 1, NetworkState.FAULTY, True)
 
 SEVERAL = DataPacket(
@@ -318,9 +318,9 @@ COMMIT = CommitToken(
     TokenSeq(2),
     ChangeReason.TOKEN_LOST,
     (
-        Member(process(1), True, RING, Seq(30), Seq(29), False),
-        Member(process(2), True, RING, Seq(41), Seq(40), True),
-        Member(process(3, 2)),
+        CommitEntry(process(1), True, RING, Seq(30), Seq(29), False),
+        CommitEntry(process(2), True, RING, Seq(41), Seq(40), True),
+        CommitEntry(process(3, 2)),
     ),
     1041,
     b"",

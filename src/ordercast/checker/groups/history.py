@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ordercast.model.configuration import View as Configuration
+from ordercast.model.configuration import Configuration
 from ordercast.model.events import View, ViewId
-from ordercast.model.ids import Position, RingId
+from ordercast.model.ids import ConfigurationId, Position
 from ordercast.trace.client_records import (
     AskedJoin,
     AskedLeave,
@@ -99,7 +99,7 @@ class GroupHistory:
         self.confirmations: list[tuple[Client, GotConfirmation]] = []
         self.oddities: list[Oddity] = []
         self.known: list[KnownGroups] = []
-        self.configurations: dict[RingId, Configuration] = {}  # of the daemons
+        self.configurations: dict[ConfigurationId, Configuration] = {}  # of the daemons
         self.healed: Healed | None = None
         self.ended: Ended | None = None
         self.is_calm = False
@@ -229,7 +229,7 @@ class GroupHistory:
         self.known.append(event)
 
     def _installed(self, event: Installed) -> None:
-        self.configurations[event.view.id] = event.view
+        self.configurations[event.configuration.id] = event.configuration
 
     def _calm(self, event: Calm) -> None:
         self.is_calm = True

@@ -14,11 +14,11 @@ from itertools import pairwise
 from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.history import Client
 from ordercast.checker.verdict import Witness
-from ordercast.model.ids import NO_RING, NO_SEQ, Position
+from ordercast.model.ids import NO_CONFIGURATION, NO_SEQ, Position
 from ordercast.model.promises import GroupPromise
 from ordercast.model.service import Service
 
-_NOWHERE = Position(NO_RING, NO_SEQ, 0)
+_NOWHERE = Position(NO_CONFIGURATION, NO_SEQ, 0)
 
 
 class TotalOrder(GroupChecker):

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
-from ordercast.model.configuration import View as Configuration
-from ordercast.model.configuration import ViewKind
+from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.events import ViewId
 from ordercast.model.ids import node_of
 from ordercast.model.promises import GroupPromise
@@ -34,7 +33,7 @@ class Reach(GroupChecker):
             where = f"in {id_text(view.id)} of {group}"
             for name in _out_of_reach(view.transitional, nodes, configuration):
                 yield self.witness(f"{name} came along {where}, from a daemon out of reach", client)
-            if configuration.kind is ViewKind.REGULAR:
+            if configuration.kind is ConfigurationKind.REGULAR:
                 for name in _out_of_reach(view.members, nodes, configuration):
                     yield self.witness(f"{name} is a member {where}, at a daemon out of reach", client)
 

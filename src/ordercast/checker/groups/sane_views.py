@@ -31,7 +31,7 @@ class SaneViews(GroupChecker):
                 origin = self._origin(number, group)
                 if origin is None or stay.view.id >= origin:
                     continue
-                is_ordered_there = origin.configuration == positions[number].ring
+                is_ordered_there = origin.configuration == positions[number].origin
                 if is_ordered_there or any(other.view.id == origin for other in client.stays[group]):
                     ids = f"{id_text(stay.view.id)} of {group}, but it was sent in {id_text(origin)}"
                     yield self.witness(f"got it in {ids}", client, number)

@@ -16,14 +16,23 @@ from functools import partial
 from typing import Any, Protocol
 
 from ordercast.daemon import management
-from ordercast.daemon.host import GroupHost, Parcel
+from ordercast.daemon.host import GroupHost, Handout
 from ordercast.daemon.logs import Rationed
 from ordercast.daemon.status.counters import ClientRefusal
-from ordercast.groups.layer import Run, join_payload, leave_payload
+from ordercast.groups.layer import MessageRun, join_payload, leave_payload
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import SECOND
 from ordercast.session.batches import Send, encode_confirm, frame_size_max
-from ordercast.session.daemon_half import Bye, DaemonHalf, Join, Leave, ListGroups, ListMembers, Manage, Request
+from ordercast.session.daemon_half import (
+    Bye,
+    DaemonHalf,
+    JoinGroups,
+    LeaveGroups,
+    ListGroups,
+    ListMembers,
+    Manage,
+    Request,
+)
 from ordercast.session.frames import (
     PAGE_MAX,
     Hello,
@@ -186,10 +195,10 @@ class Connection(asyncio.BufferedProtocol):
         match request:
             case Send():
                 self._host.request(self.number, request.payloads, request.service, lambda: self._accepted(size))
-            case Join():
+            case JoinGroups():
                 self._change(join_payload(self.half.name, request.groups), len(request.groups))
                 self._server.works(len(request.groups))
-            case Leave():
+            case LeaveGroups():
                 self._change(leave_payload(self.half.name, request.groups), len(request.groups))
                 self._server.works(len(request.groups))
             case Refused():
@@ -264,7 +273,7 @@ class Connection(asyncio.BufferedProtocol):
     def name(self) -> str:
         return self.half.name
 
-    def on_parcel(self, parcel: Parcel) -> None:
+    def on_parcel(self, parcel: Handout) -> None:
         counters, outbound = self._host.counters.clients, self.half.outbound
         dropped = outbound.dropped.messages
         why = outbound.put(parcel.frame(), parcel.messages)
@@ -320,7 +329,7 @@ class Connection(asyncio.BufferedProtocol):
             self._server.account(self, debt)
         return debt
 
-    def on_confirmed(self, run: Run) -> None:
+    def on_confirmed(self, run: MessageRun) -> None:
         self.half.urge(encode_confirm(run))
 
     def on_ended(self, why: str) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 T = TypeVar("T", bound=Hashable)
-Place = Hashable  # a user of this machine, or a host
+StrangerPlace = Hashable  # a user of this machine, or a host
 
 
 class Strangers(Generic[T]):
@@ -19,13 +19,13 @@ class Strangers(Generic[T]):
         self._count_max = count_max
         self._greeting_s = greeting_s  # in which a stranger must have said who it is
         self._crowded_greeting_s = crowded_greeting_s  # the same, when there are many
-        self._since: dict[T, tuple[Place, float]] = {}  # the oldest first
-        self._places: dict[Place, dict[T, None]] = {}  # the oldest first
+        self._since: dict[T, tuple[StrangerPlace, float]] = {}  # the oldest first
+        self._places: dict[StrangerPlace, dict[T, None]] = {}  # the oldest first
 
     def __len__(self) -> int:
         return len(self._since)
 
-    def come(self, who: T, place: Place, now: float) -> T | None:
+    def come(self, who: T, place: StrangerPlace, now: float) -> T | None:
         """Somebody new, and who has to go for it, if somebody has."""
         self.gone(who)
         self._since[who] = place, now

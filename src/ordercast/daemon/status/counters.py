@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from ordercast.daemon.status.alarms import Alarms
-from ordercast.model.configuration import View
-from ordercast.model.ids import Instant, RingId
+from ordercast.model.configuration import Configuration
+from ordercast.model.ids import ConfigurationId, Instant
 
 VIEWS_KEPT = 32
 
@@ -65,10 +65,12 @@ class Counters:
     refused: Counter[str] = field(default_factory=Counter)  # packets that are not for us or not well formed, by why
     occurred: Counter[str] = field(default_factory=Counter)  # rare events of the engine
     moves: Counter[str] = field(default_factory=Counter)  # "Operational → Gather", …
-    views: deque[tuple[Instant, View]] = field(default_factory=lambda: deque(maxlen=VIEWS_KEPT))
-    remarks: dict[RingId, str] = field(default_factory=dict)  # on some of these views: how node lists differed then
+    views: deque[tuple[Instant, Configuration]] = field(default_factory=lambda: deque(maxlen=VIEWS_KEPT))
+    remarks: dict[ConfigurationId, str] = field(
+        default_factory=dict
+    )  # on some of these views: how node lists differed then
     alarms: Alarms = field(default_factory=Alarms)
 
-    def remark(self, view: RingId, text: str) -> None:
+    def remark(self, view: ConfigurationId, text: str) -> None:
         kept = {each.id for _, each in self.views}
         self.remarks = {each: remark for each, remark in self.remarks.items() if each in kept} | {view: text}

@@ -43,7 +43,7 @@ FOREIGN_HOST = "this host is not known by that name: ask for its address, or add
 _log = logging.getLogger(__name__)
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     status: HTTPStatus
     body: str
     content_type: str = "text/plain; charset=utf-8"
@@ -133,18 +133,18 @@ class StatusServer:
             del self._silent[oldest]
             oldest.cancel()
 
-    async def _handle(self, reader: asyncio.StreamReader) -> tuple[Answer, bool]:
+    async def _handle(self, reader: asyncio.StreamReader) -> tuple[HttpAnswer, bool]:
         try:
             request = await reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError:
-            return Answer(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the request is too large\n"), False
+            return HttpAnswer(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the request is too large\n"), False
         except asyncio.IncompleteReadError as error:
             request = error.partial
         words = request.partition(b"\r\n")[0].decode("latin-1").split(" ")
         if len(words) != 3 or not words[2].startswith("HTTP/1."):
-            return Answer(HTTPStatus.BAD_REQUEST, "this is not an HTTP/1.1 request\n"), False
+            return HttpAnswer(HTTPStatus.BAD_REQUEST, "this is not an HTTP/1.1 request\n"), False
         if not self._is_host(request):
-            return Answer(HTTPStatus.FORBIDDEN, FOREIGN_HOST), words[0] == "HEAD"
+            return HttpAnswer(HTTPStatus.FORBIDDEN, FOREIGN_HOST), words[0] == "HEAD"
         return self._answer(words[0], words[1].partition("?")[0]), words[0] == "HEAD"
 
     def _is_host(self, request: bytes) -> bool:
@@ -153,36 +153,36 @@ class StatusServer:
         hosts = [value.strip() for name, _, value in (line.partition(":") for line in lines) if name.lower() == "host"]
         return all(_name_of(host) in self._hosts or _is_address(_name_of(host)) for host in hosts) and len(hosts) <= 1
 
-    def _answer(self, method: str, path: str) -> Answer:
-        paths: dict[str, Callable[[], Answer]] = {
+    def _answer(self, method: str, path: str) -> HttpAnswer:
+        paths: dict[str, Callable[[], HttpAnswer]] = {
             "/status": self._on_status,
             "/metrics": self._on_metrics,
             "/healthz": self._on_health,
             "/readyz": self._on_readiness,
         }
         if path not in paths:
-            return Answer(HTTPStatus.NOT_FOUND, f"there is {', '.join(paths)}\n")
+            return HttpAnswer(HTTPStatus.NOT_FOUND, f"there is {', '.join(paths)}\n")
         if method not in ("GET", "HEAD"):
-            return Answer(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD\n", headers=("Allow: GET, HEAD",))
+            return HttpAnswer(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD\n", headers=("Allow: GET, HEAD",))
         try:
             return paths[path]()
         except Exception:  # a status that cannot be told must not end the node
             _log.exception("%s could not be answered", path)
-            return Answer(HTTPStatus.INTERNAL_SERVER_ERROR, "the status could not be told; see the log\n")
+            return HttpAnswer(HTTPStatus.INTERNAL_SERVER_ERROR, "the status could not be told; see the log\n")
 
-    def _on_status(self) -> Answer:
+    def _on_status(self) -> HttpAnswer:
         text = json_text(self.status().document(), indent=2) + "\n"
-        return Answer(HTTPStatus.OK, text, "application/json")
+        return HttpAnswer(HTTPStatus.OK, text, "application/json")
 
-    def _on_metrics(self) -> Answer:
-        return Answer(HTTPStatus.OK, metrics.metrics_text(self.status()), metrics.CONTENT_TYPE)
+    def _on_metrics(self) -> HttpAnswer:
+        return HttpAnswer(HTTPStatus.OK, metrics.metrics_text(self.status()), metrics.CONTENT_TYPE)
 
-    def _on_health(self) -> Answer:
+    def _on_health(self) -> HttpAnswer:
         state = self._node.engine.state_name
         status = HTTPStatus.SERVICE_UNAVAILABLE if state == GONE else HTTPStatus.OK
-        return Answer(status, f"{state.lower()}\n")
+        return HttpAnswer(status, f"{state.lower()}\n")
 
-    def _on_readiness(self) -> Answer:
+    def _on_readiness(self) -> HttpAnswer:
         engine = self._node.engine
         stalled = engine.stalled(self._node.now())
         is_ready = engine.state_name == "Operational" and stalled is None
@@ -191,7 +191,7 @@ class StatusServer:
             is_ready = False
             stalled = f"removed from the cluster: version {roster.version} of the node list does not have this node"
         text = stalled or f"{engine.state_name.lower()}, {len(engine.ring.members)} members"
-        return Answer(HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE, f"{text}\n")
+        return HttpAnswer(HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE, f"{text}\n")
 
 
 def _name_of(host: str) -> str:
@@ -209,7 +209,7 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _encoded(answer: Answer, is_head: bool) -> bytes:
+def _encoded(answer: HttpAnswer, is_head: bool) -> bytes:
     body = answer.body.encode()
     lines = (
         f"HTTP/1.1 {answer.status.value} {answer.status.phrase}",

@@ -13,7 +13,7 @@ from typing import Any
 
 from ordercast import __version__
 from ordercast.daemon.status.counters import SocketCounters
-from ordercast.model.configuration import ViewKind
+from ordercast.model.configuration import ConfigurationKind
 from ordercast.wire.header import VERSION
 
 
@@ -29,7 +29,7 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class MemberStatus:
     name: str
     node: int
     address: str
@@ -42,7 +42,7 @@ class RingStatus:
     id: str  # seq and representative
     state: str  # Operational when messages flow
     representative: str
-    members: tuple[Member, ...]
+    members: tuple[MemberStatus, ...]
     missing: tuple[str, ...]  # configured, and not a member
 
 
@@ -271,9 +271,9 @@ def time_text(at: datetime) -> str:
 
 def change_text(view: ViewChange) -> str:
     """`view 24.alpha of alpha beta, gamma is gone: the token was lost …`"""
-    kind = "view" if view.kind == ViewKind.REGULAR.value else f"{view.kind} view"
+    kind = "view" if view.kind == ConfigurationKind.REGULAR.value else f"{view.kind} view"
     parts = [f"{kind} {view.id} of {' '.join(view.members)}"]
-    if view.kind == ViewKind.REGULAR.value:
+    if view.kind == ConfigurationKind.REGULAR.value:
         gone = ("left", "left") if view.is_leave else ("is gone", "are gone")
         changes = ((view.joined, ("joined", "joined")), (view.gone, gone), (view.restarted, ("restarted", "restarted")))
         parts += [f"{' '.join(who)} {verbs[len(who) > 1]}" for who, verbs in changes if who]

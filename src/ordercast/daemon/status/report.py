@@ -21,7 +21,7 @@ from ordercast.daemon.status.parts import (
     Flow,
     Identity,
     LaneStatus,
-    Member,
+    MemberStatus,
     NetworkStatus,
     NodesStatus,
     Pauses,
@@ -36,8 +36,8 @@ from ordercast.daemon.status.parts import (
     TraceStatus,
     ViewChange,
 )
-from ordercast.model.configuration import ChangeReason, View, ViewKind
-from ordercast.model.ids import SECOND, Instant, ProcessId, RingId, node_of
+from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
+from ordercast.model.ids import SECOND, ConfigurationId, Instant, ProcessId, node_of
 from ordercast.networks.layer import Networks
 from ordercast.order.ring.node import RingNode
 
@@ -208,7 +208,7 @@ def _ring(node: ObservedNode) -> RingStatus:
     here = {node_of(process) for process in ring.members}
     addresses = {peer.node: peer.address for peer in (config.peers or map(config.peer, here))}
     members = tuple(
-        Member(
+        MemberStatus(
             name=node.name_of(process),
             node=node_of(process),
             address=addresses.get(node_of(process), ""),
@@ -229,7 +229,7 @@ def _ring(node: ObservedNode) -> RingStatus:
     )
 
 
-def ring_text(ring: RingId, node: ObservedNode) -> str:
+def ring_text(ring: ConfigurationId, node: ObservedNode) -> str:
     return f"{ring.seq}.{node.name_of(ring.representative)}"
 
 
@@ -280,15 +280,17 @@ def _trace(node: ObservedNode) -> TraceStatus:
     return TraceStatus(trace.level.value, folder, node.trace_error)
 
 
-def _views(node: ObservedNode, views: list[tuple[datetime, View]]) -> Iterator[ViewChange]:
+def _views(node: ObservedNode, views: list[tuple[datetime, Configuration]]) -> Iterator[ViewChange]:
     before: tuple[ProcessId, ...] | None = None
     for at, view in views:
         yield view_change(node, at, view, before)
-        if view.kind is ViewKind.REGULAR:
+        if view.kind is ConfigurationKind.REGULAR:
             before = view.members
 
 
-def view_change(node: ObservedNode, at: datetime, view: View, before: tuple[ProcessId, ...] | None) -> ViewChange:
+def view_change(
+    node: ObservedNode, at: datetime, view: Configuration, before: tuple[ProcessId, ...] | None
+) -> ViewChange:
     """`before`: the members of the last regular view, when that is known."""
 
     def names(processes: set[ProcessId]) -> set[str]:

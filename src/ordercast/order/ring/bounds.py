@@ -13,9 +13,9 @@ The Lamport clock is bounded and never refused: nothing is decided by it, and a 
 
 from __future__ import annotations
 
-from ordercast.model.ids import Duration, Instant, RingId
+from ordercast.model.ids import ConfigurationId, Duration, Instant
 from ordercast.wire.codec import NUMBER_MAX
-from ordercast.wire.messages import Announcement, CommitToken, Join, Message
+from ordercast.wire.messages import Announcement, CommitToken, Join, WireMessage
 
 RING_SEQ_MAX = 1 << 56  # rings formed a thousand times a second do not get there in half a million years
 RING_SEQ_LEAP = 1 << 24  # four million rings; who was away for more waits a second for each leap
@@ -45,7 +45,7 @@ class Horizon:
         self._raised = 0  # up to here it was raised; not a distance, or each raise would count at every ring again
         self._raised_at: Instant | None = None
 
-    def believes(self, message: Message, mine: int, now: Instant) -> bool:
+    def believes(self, message: WireMessage, mine: int, now: Instant) -> bool:
         """The ring seq that I might take over from this message, or propose because of it, can be true."""
         match message:
             case Join():
@@ -55,7 +55,7 @@ class Horizon:
             case _:
                 return True  # of my ring, or ignored
 
-    def believes_ring(self, ring: RingId, mine: int, now: Instant) -> bool:
+    def believes_ring(self, ring: ConfigurationId, mine: int, now: Instant) -> bool:
         """There can be such a ring."""
         return self._reaches(ring.seq, mine + RING_SEQ_LEAP, RING_SEQ_LEAP, now)
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from ordercast.model.configuration import ChangeReason, View, ViewKind
-from ordercast.model.effects import Deliver, Effect, InstallView, Parcel, Record
-from ordercast.model.ids import NO_RING, NO_SEQ, VIEW_SLOT, Position, ProcessId, RingId, Seq
+from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
+from ordercast.model.effects import Deliver, Effect, Install, Parcel, Record
+from ordercast.model.ids import NO_CONFIGURATION, NO_SEQ, VIEW_SLOT, ConfigurationId, Position, ProcessId, Seq
 from ordercast.model.notes import Occurred, Occurrence
 from ordercast.order.ring.recovery_plan import RecoveryPlan
 from ordercast.order.ring.ring import Ring
@@ -24,7 +24,7 @@ class Delivery:
     """The delivery of one ring's messages, from its installation to its end."""
 
     ring: Ring
-    view: RingId  # the configuration we deliver in
+    view: ConfigurationId  # the configuration we deliver in
     delivered: Seq = NO_SEQ  # the cursor: everything up to here was delivered, or was not for us (`my_high_delivered`)
     partial: dict[tuple[ProcessId, int], list[bytes]] = field(default_factory=dict)  # (originator, sender): its parts
     partial_size: int = 0  # bytes of all of them
@@ -60,19 +60,19 @@ class Delivery:
         """Steps 2 to 5 of recovery: the rest of the old ring, and both views. One atomic action."""
         self.advance(plan.high_delivered, effects)
         old = self.ring.id
-        transitional = View(
-            ViewKind.TRANSITIONAL,
-            RingId(ring.id.seq - 2, min(plan.transitional)),
+        transitional = Configuration(
+            ConfigurationKind.TRANSITIONAL,
+            ConfigurationId(ring.id.seq - 2, min(plan.transitional)),
             plan.transitional,
             old,
             plan.transitional,
             reason,
             Position(old, self.delivered, VIEW_SLOT),
         )
-        effects.append(InstallView(transitional))
+        effects.append(Install(transitional))
         self.view = transitional.id
         self._deliver_rest(plan.obligation, effects)
-        effects.append(InstallView(regular_view(ring, transitional.id, plan.transitional, reason)))
+        effects.append(Install(regular_view(ring, transitional.id, plan.transitional, reason)))
 
     def _deliver_rest(self, obligation: Collection[ProcessId], effects: list[Effect]) -> None:
         """Up to the first gap everything; beyond it only what members of the obligation set sent."""
@@ -124,10 +124,14 @@ class Delivery:
                     parcels.append((Seq(seq + offset), originator, senders[:1], services[:1], (whole,), 1))
 
 
-def regular_view(ring: Ring, previous: RingId, transitional: tuple[ProcessId, ...], reason: ChangeReason) -> View:
-    return View(ViewKind.REGULAR, ring.id, ring.members, previous, transitional, reason, Position(ring.id, NO_SEQ, 0))
+def regular_view(
+    ring: Ring, previous: ConfigurationId, transitional: tuple[ProcessId, ...], reason: ChangeReason
+) -> Configuration:
+    return Configuration(
+        ConfigurationKind.REGULAR, ring.id, ring.members, previous, transitional, reason, Position(ring.id, NO_SEQ, 0)
+    )
 
 
-def first_view(ring: Ring) -> View:
+def first_view(ring: Ring) -> Configuration:
     """The singleton in which every life begins."""
-    return regular_view(ring, NO_RING, ring.members, ChangeReason.STARTED)
+    return regular_view(ring, NO_CONFIGURATION, ring.members, ChangeReason.STARTED)

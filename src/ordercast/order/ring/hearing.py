@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ordercast.model.ids import Duration, Instant, ProcessId, RingId
+from ordercast.model.ids import ConfigurationId, Duration, Instant, ProcessId
 from ordercast.order.ring.admission import Admission, Around
 from ordercast.order.ring.bounds import Numbering
 from ordercast.order.ring.config import RingConfig
@@ -139,13 +139,13 @@ class Hearing:
 
     def _other_rings(self, ring: tuple[ProcessId, ...], now: Instant) -> list[tuple[ProcessId, ...]]:
         """Memberships of the rings that announced themselves, as all their members see them, in ring order."""
-        rings: dict[RingId, tuple[ProcessId, ...]] = {}
+        rings: dict[ConfigurationId, tuple[ProcessId, ...]] = {}
         for announcement, at in self._reports.values():
             if now - at < self._lifetime and not set(announcement.members) & set(ring):
                 rings[announcement.ring] = announcement.members
         return [rings[ring_id] for ring_id in sorted(rings) if self._all_report(ring_id, rings[ring_id], now)]
 
-    def _all_report(self, ring_id: RingId, members: tuple[ProcessId, ...], now: Instant) -> bool:
+    def _all_report(self, ring_id: ConfigurationId, members: tuple[ProcessId, ...], now: Instant) -> bool:
         return all(
             (report := self._reports.get(process)) is not None
             and now - report[1] < self._lifetime

@@ -14,19 +14,19 @@ from ordercast.model.effects import Alarm, AlarmKind, Effect, Room
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import (
     SECOND,
+    ConfigurationId,
     Duration,
     Incarnation,
     Instant,
     NodeId,
     ProcessId,
-    RingId,
     Seq,
     TokenSeq,
     node_of,
     process_id_from,
 )
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
-from ordercast.model.notes import Dropped, Occurrence
+from ordercast.model.notes import Occurrence, PacketDropped
 from ordercast.model.promises import Promise, Promises
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
@@ -45,7 +45,7 @@ from ordercast.order.ring.states import moves
 from ordercast.order.ring.states.base import State
 from ordercast.order.ring.states.starting import Starting
 from ordercast.order.ring.stats import RingStats
-from ordercast.order.ring.step import RING_SEQ_KEY, Facts, Step, Storage
+from ordercast.order.ring.step import RING_SEQ_KEY, Facts, Step, StoredSeq
 from ordercast.order.ring.suspicion import Suspicion
 from ordercast.order.ring.timers import BLAMING, Timer, Timers
 from ordercast.wire.codec import cluster_id_from, decode, kind_of
@@ -59,8 +59,8 @@ from ordercast.wire.header import (
     MessageKind,
     is_same,
 )
-from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Message, RosterCopy, Token, Wake
-from ordercast.wire.run import Run, parse_data, parse_run
+from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, RosterCopy, Token, Wake, WireMessage
+from ordercast.wire.run import PacketRun, parse_data, parse_run
 
 PREFIX_SIZE = PREFIX.size
 DATA_KIND = bytes((MessageKind.DATA,))
@@ -167,7 +167,7 @@ class RingNode:
     def first_lane(self) -> Lane:
         return self._lane
 
-    def holds(self, ring: RingId, seq: Seq) -> bool:
+    def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
         accepting = self._state.accepting(self._running)
         return accepting is None or accepting.id != ring or accepting.store.aru >= seq
 
@@ -181,13 +181,13 @@ class RingNode:
         stored_seq = kept or 0
         ring_seq = stored_seq + 4 - stored_seq % 4
         cluster = cluster_id_from(self._config.cluster)
-        ring = Ring(RingId(ring_seq, me), (me,), me, cluster, TokenMemory(TokenSeq(0)))
+        ring = Ring(ConfigurationId(ring_seq, me), (me,), me, cluster, TokenMemory(TokenSeq(0)))
         admission = Admission(me)
         self._facts = Facts(
             me=me,
             config=self._config,
             cluster=cluster,
-            storage=Storage(stored_seq),
+            storage=StoredSeq(stored_seq),
             proposal=Proposal(me, {me}),
             hearing=Hearing(me, self._config, admission),
             admission=admission,
@@ -228,7 +228,7 @@ class RingNode:
 
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
         step = self._begin(now)
-        fresh: list[Run] = []
+        fresh: list[PacketRun] = []
         for packet in packets:
             self._read(packet, fresh, step)
         self._heed(fresh, step)
@@ -285,12 +285,12 @@ class RingNode:
 
     # Reading packets
 
-    def _read(self, packet: Packet, fresh: list[Run], step: Step) -> None:
+    def _read(self, packet: Packet, fresh: list[PacketRun], step: Step) -> None:
         """All datagrams of one read. Data packets in order go straight to the store and to `fresh`; the state hears of
         them before anything else is looked at, or when all is read."""
         data, size = bytes(packet.data), packet.segment_size  # a memoryview is copied once, not piece by piece
         if not data:
-            step.note(Dropped("an empty datagram"))
+            step.note(PacketDropped("an empty datagram"))
             return
         if size < 1:
             raise UsageError("segment_size must be at least 1")
@@ -310,7 +310,7 @@ class RingNode:
                     start += size
                     continue
             if data[start : start + 2] != MAGIC:  # noise must not cost more than this
-                step.note(Dropped("not an Ordercast packet"))
+                step.note(PacketDropped("not an Ordercast packet"))
                 start += size
                 continue
             self._heed(fresh, step)
@@ -318,7 +318,7 @@ class RingNode:
             ring = self._state.accepting(step.facts)
             start += size
 
-    def _heed(self, fresh: list[Run], step: Step) -> None:
+    def _heed(self, fresh: list[PacketRun], step: Step) -> None:
         """The state hears of packets that are in the store of the ring that it accepts."""
         if not fresh:
             return
@@ -328,7 +328,7 @@ class RingNode:
             self._choose_lane(ring, fresh[-1])
         fresh.clear()
 
-    def _take(self, ring: Ring, data: bytes, start: int, size: int, fresh: list[Run], step: Step) -> bool:
+    def _take(self, ring: Ring, data: bytes, start: int, size: int, fresh: list[PacketRun], step: Step) -> bool:
         """A data packet of this ring that is out of order, or a duplicate, or unsound. False when it is another's."""
         if data[start : start + PREFIX_SIZE] != ring.prefix:
             return False
@@ -345,7 +345,7 @@ class RingNode:
                 store.add(seq, run)
                 fresh.append(run)
         except (struct.error, WireError) as error:
-            step.note(Dropped(str(error)))
+            step.note(PacketDropped(str(error)))
         return True
 
     def _compare(self, ring: Ring, seq: Seq, packet: bytes, step: Step) -> None:
@@ -367,11 +367,11 @@ class RingNode:
             if kind == DATA_KIND:
                 self._foreign(data, step)
             elif kind == ROSTER_KIND and not facts.rosters.may_read(len(data), step.now):
-                step.note(Dropped("node lists come faster than they are read"))
+                step.note(PacketDropped("node lists come faster than they are read"))
             else:
                 self._dispatch(decode(data, facts.cluster), step)
         except WireError as error:
-            step.note(Dropped(str(error)))
+            step.note(PacketDropped(str(error)))
 
     def _foreign(self, data: bytes, step: Step) -> None:
         """A data packet of another ring shows that its transmitter is alive, and nothing else."""
@@ -391,7 +391,7 @@ class RingNode:
             soon = step.now + self._config.announce_ns // 8
             facts.timers.arm(Timer.ANNOUNCE, min(soon, facts.timers.deadline(Timer.ANNOUNCE) or soon))
 
-    def _dispatch(self, message: Message, step: Step) -> None:
+    def _dispatch(self, message: WireMessage, step: Step) -> None:
         facts, state = step.facts, self._state
         if message.sender == facts.me and not isinstance(message, Token | CommitToken):
             self._suspicion.heard_my_name(message, step, is_gone=state.name == moves.GONE)
@@ -433,7 +433,7 @@ class RingNode:
             case _:
                 assert_never(message)
 
-    def _choose_lane(self, ring: Ring, run: Run) -> None:
+    def _choose_lane(self, ring: Ring, run: PacketRun) -> None:
         """Accelerated ring: once the predecessor sends packets of a round that I have not seen, its token is near."""
         packet = run.at + (run.count - 1) * run.size
         if len(ring.members) > 1 and TRANSMITTER.unpack_from(run.data, packet)[0] == ring.predecessor:

@@ -18,12 +18,12 @@ from ordercast.order.ring.flow_control import allowance, fair_share, renewed, ro
 from ordercast.order.ring.ring import Ring
 from ordercast.wire.header import retransmitted as sent_again
 from ordercast.wire.messages import NOTHING, Counts, Token
-from ordercast.wire.run import Run
+from ordercast.wire.run import PacketRun
 
 QUIET_VISITS = 2  # after so many in a row, everybody has learnt that all have everything
 
 # Gives up to `limit` packets: called with (first seq, round, Lamport clock, limit), each packet numbered in turn.
-Source = Callable[[Seq, int, int, int], list[Run]]
+Source = Callable[[Seq, int, int, int], list[PacketRun]]
 
 
 @dataclass(slots=True)
@@ -157,7 +157,7 @@ def _renew(token: Token, before: Counts, mine: Counts) -> None:
     token.counted = renewed(token.counted, before, mine)
 
 
-def _keep(ring: Ring, run: Run) -> None:
+def _keep(ring: Ring, run: PacketRun) -> None:
     """My own packets, which nobody needs to send me."""
     store = ring.store
     if store.aru == store.high == run.seq - 1:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ordercast.model.ids import ProcessId, Seq
-from ordercast.wire.messages import Member
+from ordercast.wire.messages import CommitEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class RecoveryPlan:
     high_delivered: Seq  # somebody delivered up to here on the old ring (`high_ring_delivered`)
 
 
-def plan_from(members: Sequence[Member], me: ProcessId) -> RecoveryPlan:
+def plan_from(members: Sequence[CommitEntry], me: ProcessId) -> RecoveryPlan:
     mine = next(member for member in members if member.process == me)
     companions = [member for member in members if member.old_ring == mine.old_ring]
     transitional = tuple(member.process for member in companions)
@@ -31,7 +31,7 @@ def plan_from(members: Sequence[Member], me: ProcessId) -> RecoveryPlan:
     )
 
 
-def must_exchange(members: Sequence[Member], plan: RecoveryPlan) -> bool:
+def must_exchange(members: Sequence[CommitEntry], plan: RecoveryPlan) -> bool:
     """False when every companion has promised, in an earlier recovery that failed, to deliver what was exchanged then:
     someone may have relied on it, so that promise stands."""
     return not all(member.received for member in members if member.process in plan.transitional)

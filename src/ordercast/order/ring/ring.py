@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ordercast.model.ids import NO_SEQ, NOBODY, ProcessId, RingId, Seq, TokenSeq
+from ordercast.model.ids import NO_SEQ, NOBODY, ConfigurationId, ProcessId, Seq, TokenSeq
 from ordercast.order.ring.store import Store
 from ordercast.wire.header import MessageKind, prefix_of
 
@@ -33,7 +33,7 @@ class TokenMemory:
 
 @dataclass(slots=True)
 class Ring:
-    id: RingId
+    id: ConfigurationId
     members: tuple[ProcessId, ...]  # in ring order: ascending, representative first
     me: ProcessId
     cluster: bytes

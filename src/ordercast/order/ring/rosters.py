@@ -13,7 +13,7 @@ from ordercast.model.effects import Alarm, AlarmKind, Enlisted, Persist
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import SECOND, Instant, NodeId, ProcessId, node_of
 from ordercast.model.inputs import Stored
-from ordercast.model.notes import Dropped, Occurrence
+from ordercast.model.notes import Occurrence, PacketDropped
 from ordercast.model.roster import NO_CLAIM, Claim, Entry, Roster
 from ordercast.order.ring.admission import Admission
 from ordercast.wire.messages import RosterCopy
@@ -124,7 +124,7 @@ class Rosters:
         if process in step.facts.installed.members or admission.takes(process, _around(step)):
             return False
         self._stranger_at = step.now
-        step.note(Dropped("a node that is not on this node's list"))
+        step.note(PacketDropped("a node that is not on this node's list"))
         step.occurred(Occurrence.STRANGER_REFUSED, process=process)
         entry = admission.entry_by_itself(process)
         if self._is_due(AlarmKind.UNLISTED_NODE, node_of(process), NO_CLAIM, step, is_clear=entry is not None):

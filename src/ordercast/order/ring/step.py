@@ -22,13 +22,13 @@ from ordercast.order.ring.states.moves import MOVES
 from ordercast.order.ring.stats import RingStats
 from ordercast.order.ring.timers import Timer, Timers
 from ordercast.wire.codec import encode
-from ordercast.wire.messages import CommitToken, Message, Token
+from ordercast.wire.messages import CommitToken, Token, WireMessage
 
 RING_SEQ_KEY = "ring_seq"
 
 
 @dataclass(slots=True)
-class Storage:
+class StoredSeq:
     """The ring seq in stable storage: written before it is used, one write at a time.
 
     A disk that refuses or hangs must not end a ring, so after `storage_patience_ns` the process goes on without it. Why
@@ -64,7 +64,7 @@ class Facts:
     me: ProcessId
     config: RingConfig
     cluster: bytes
-    storage: Storage
+    storage: StoredSeq
     proposal: Proposal
     hearing: Hearing
     admission: Admission
@@ -109,7 +109,7 @@ class Step:
     def occurred(self, what: Occurrence, count: int = 1, process: ProcessId | None = None) -> None:
         self.effects.append(Record(Occurred(what, count, process)))
 
-    def ignored(self, message: Message, why: str) -> None:
+    def ignored(self, message: WireMessage, why: str) -> None:
         self.effects.append(Record(Ignored(type(message).__name__, why)))
 
     def alarm(self, alarm: Alarm) -> None:
@@ -118,11 +118,11 @@ class Step:
     def arm(self, timer: Timer, delay: int) -> None:
         self.facts.timers.arm(timer, self.now + delay)
 
-    def broadcast(self, message: Message) -> None:
+    def broadcast(self, message: WireMessage) -> None:
         packet = encode(self.facts.cluster, message)
         self.effects.append(Broadcast([(packet, len(packet))]))
 
-    def send(self, process: ProcessId, message: Message) -> None:
+    def send(self, process: ProcessId, message: WireMessage) -> None:
         self.effects.append(SendTo(process, encode(self.facts.cluster, message)))
 
     def forward(self, ring: Ring, token: Token | CommitToken, patience: int = 0) -> None:

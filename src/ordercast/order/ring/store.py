@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ordercast.model.ids import NO_SEQ, NOBODY, ProcessId, Seq
-from ordercast.wire.run import Run
+from ordercast.wire.run import PacketRun
 
 
 class Store:
@@ -19,7 +19,7 @@ class Store:
         self.base: Seq = NO_SEQ  # everything up to here was discarded
         self.base_originator: ProcessId = NOBODY  # who sent the packet there, if no other is held
         self.aru: Seq = NO_SEQ  # everything up to here was received (`my_aru`)
-        self.slots: list[Run | None] = []
+        self.slots: list[PacketRun | None] = []
 
     @property
     def high(self) -> Seq:
@@ -35,7 +35,7 @@ class Store:
         assert highest is not None, "a store ends with a packet"
         return highest.originator
 
-    def add(self, seq: Seq, run: Run) -> bool:
+    def add(self, seq: Seq, run: PacketRun) -> bool:
         """Keep one packet of a run; False when it is here already or was here once."""
         slots = self.slots
         index = seq - self.base - 1
@@ -55,7 +55,7 @@ class Store:
             self.aru = Seq(self.base + index)
         return True
 
-    def extend(self, run: Run) -> None:
+    def extend(self, run: PacketRun) -> None:
         """Keep packets that follow the highest seq held, when there is no hole before it."""
         assert self.aru == self.base + len(self.slots) == run.seq - 1, "a run continues a store without holes"
         self.slots += [run] * run.count
@@ -68,7 +68,7 @@ class Store:
         index = seq - self.base - 1
         return index < len(self.slots) and self.slots[index] is not None
 
-    def get(self, seq: Seq) -> Run | None:
+    def get(self, seq: Seq) -> PacketRun | None:
         index = seq - self.base - 1
         return self.slots[index] if 0 <= index < len(self.slots) else None
 
@@ -82,7 +82,7 @@ class Store:
                 holes.append(Seq(seq))
         return holes
 
-    def held_after(self, seq: Seq) -> Iterator[tuple[Seq, Run]]:
+    def held_after(self, seq: Seq) -> Iterator[tuple[Seq, PacketRun]]:
         """What is held above `seq`, ascending."""
         for index in range(max(seq - self.base, 0), len(self.slots)):
             run = self.slots[index]

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 
 from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.ids import SECOND, Instant, NodeId, ProcessId, node_of, process_text
-from ordercast.model.notes import Dropped, Occurrence
+from ordercast.model.notes import Occurrence, PacketDropped
 from ordercast.order.ring.bounds import JOIN_NUMBER_LEAP
 from ordercast.order.ring.config import COMPARED
 from ordercast.order.ring.hearing import KNOWN_FACTOR
 from ordercast.order.ring.step import Step
-from ordercast.wire.messages import Join, Leave, Message
+from ordercast.wire.messages import Join, Leave, WireMessage
 
 WARN_AGAIN_NS = 60 * SECOND
 
@@ -25,7 +25,7 @@ class Suspicion:
     _told: dict[AlarmKind, Instant] = field(default_factory=dict)  # when an alarm of each kind was last raised
     _mismatches: dict[NodeId, tuple[str, ...]] = field(default_factory=dict)  # which keys differ, as was told of each
 
-    def heard_my_name(self, message: Message, step: Step, *, is_gone: bool) -> None:
+    def heard_my_name(self, message: WireMessage, step: Step, *, is_gone: bool) -> None:
         """Our own broadcast came back, or somebody sends in our name. A Join of ours must stay the newest."""
         facts = step.facts
         leap = message.number - facts.join_number if isinstance(message, Join) else 0
@@ -36,10 +36,10 @@ class Suspicion:
             what = f"a {type(message).__name__} that {process_text(facts.me)} did not send came in its name"
             self.warn(AlarmKind.FORGED, f"{what}: somebody else on the network sends for it", step)
 
-    def disbelieve(self, message: Message, step: Step) -> None:
+    def disbelieve(self, message: WireMessage, step: Step) -> None:
         """Drop a packet that speaks of a ring seq which cannot be true."""
         step.occurred(Occurrence.IMPLAUSIBLE)
-        step.note(Dropped("a ring seq that cannot be true"))
+        step.note(PacketDropped("a ring seq that cannot be true"))
         who, mine = process_text(message.sender), step.facts.ring_seq
         text = f"{who} speaks of a ring seq far above {mine}, which is not taken over: a forged packet, or"
         self.warn(AlarmKind.IMPLAUSIBLE, f"{text} {who} was misled by one", step, message.sender)

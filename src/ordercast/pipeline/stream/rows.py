@@ -215,9 +215,9 @@ def _add_committed(rows: Rows, reader: GroupReader, frame: Frame, run: Run, item
             0,
             {"groups": groups, "sender": item.sender, "view": position_text(frame.header.view)},
             (
-                position.ring.seq,
-                position.ring.representative,
-                np.full(count, position.seq, np.int64),
+                position.origin.seq,
+                position.origin.representative,
+                np.full(count, position.number, np.int64),
                 np.full(count, position.slot, np.int64),
             ),
             np.full(count, item.services[0], np.int64),

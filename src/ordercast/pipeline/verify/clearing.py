@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ordercast.model.configuration import View
-from ordercast.model.ids import RingId
+from ordercast.model.configuration import Configuration
+from ordercast.model.ids import ConfigurationId
 from ordercast.model.service import Service
 from ordercast.pipeline.verify.facts import NOWHERE, PLACE_BITS, Facts, Life, view_key
 from ordercast.pipeline.verify.part import Deliveries, Part, deliveries_from, demand, matched, spans, submissions_from
@@ -129,8 +129,8 @@ def _together(part: Part, life: int, numbers: tuple[int, int]) -> bool:
     return all(sender in stay.view.transitional for stay in between if stay.ring == stay.view.id)
 
 
-def _by_view(facts: Facts, segments: list[Segment]) -> dict[RingId, list[Segment]]:
-    result: dict[RingId, list[Segment]] = {}
+def _by_view(facts: Facts, segments: list[Segment]) -> dict[ConfigurationId, list[Segment]]:
+    result: dict[ConfigurationId, list[Segment]] = {}
     for segment in segments:
         view = facts.lives[segment[0]].stays[segment[1] - 1].view.id
         result.setdefault(view, []).append(segment)
@@ -149,7 +149,7 @@ def _prefixes(part: Part, members: list[Segment]) -> None:
         demand(np.array_equal(part.number[begin:end], reference), "two sequences in one configuration")
 
 
-def _safe(part: Part, view: RingId, members: list[Segment]) -> None:
+def _safe(part: Part, view: ConfigurationId, members: list[Segment]) -> None:
     """What one delivered as safe, all members did, or failed before they went past the ring."""
     life, stay, begin, end = _longest(members)
     numbers = part.number[begin:end]
@@ -157,7 +157,7 @@ def _safe(part: Part, view: RingId, members: list[Segment]) -> None:
     if not len(safe):
         return
     facts = part.facts
-    configuration: View = facts.lives[life].stays[stay - 1].view
+    configuration: Configuration = facts.lives[life].stays[stay - 1].view
     for member in configuration.members:
         index = facts.index(member)
         demand(index is not None, f"a member of {view} that never started")
@@ -166,12 +166,12 @@ def _safe(part: Part, view: RingId, members: list[Segment]) -> None:
             _excused(facts, facts.lives[index or 0], _ring_of(part, missing), "lacks a safe message")
 
 
-def _ring_of(part: Part, numbers: Ints) -> RingId:
+def _ring_of(part: Part, numbers: Ints) -> ConfigurationId:
     """The first of the rings on which these were ordered."""
     return part.facts.rings[int(part.key[numbers].min()) >> PLACE_BITS]
 
 
-def _excused(facts: Facts, life: Life, ring: RingId, what: str) -> None:
+def _excused(facts: Facts, life: Life, ring: ConfigurationId, what: str) -> None:
     demand(not life.goes_past(ring), f"a process {what}, and went on")
     demand(not life.is_running or not facts.is_complete, f"a process {what}, and still runs")
 

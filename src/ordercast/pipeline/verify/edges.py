@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ordercast.model.ids import RingId
+from ordercast.model.ids import ConfigurationId
 from ordercast.pipeline.verify.facts import Facts
 from ordercast.pipeline.verify.part import spans
 from ordercast.pipeline.verify.rows import DELIVERED, SUBMITTED, Rows
@@ -45,7 +45,7 @@ class Edges:
     delivered: dict[tuple[int, Stream], Range] = field(default_factory=dict)  # by process and sender
     sent: dict[Stream, Range] = field(default_factory=dict)
     views: dict[tuple[int, int], InView] = field(default_factory=dict)  # by life and stay
-    lacking: dict[tuple[int, RingId], Message] = field(default_factory=dict)  # by life and view: nothing
+    lacking: dict[tuple[int, ConfigurationId], Message] = field(default_factory=dict)  # by life and view: nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _range(counters: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Range:
 
 
 def _add_views(facts: Facts, deliveries: Rows, edges: Edges) -> None:
-    by_view: dict[RingId, list[tuple[int, int, int, int]]] = {}
+    by_view: dict[ConfigurationId, list[tuple[int, int, int, int]]] = {}
     for process, begin, end in spans(deliveries["process"]):
         life = facts.index(process)
         if life is None:
@@ -152,7 +152,7 @@ def _disorder(parts: list[Edges]) -> Iterator[Conclusion]:
 
 def _shortfalls(facts: Facts, parts: list[Edges]) -> Iterator[Conclusion]:
     """Who fell short in a view delivers nothing more in it, nor anything of its ring that may depend on that."""
-    lacking: dict[tuple[int, RingId], Message] = {}
+    lacking: dict[tuple[int, ConfigurationId], Message] = {}
     for edges in parts:
         for (life, stay), here in edges.views.items():
             view = facts.lives[life].stays[stay - 1]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ordercast.checker import Checkers, Verdict
-from ordercast.model.configuration import View, ViewKind
-from ordercast.model.ids import NO_RING, ProcessId, RingId
+from ordercast.model.configuration import Configuration, ConfigurationKind
+from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, ProcessId
 from ordercast.pipeline.verify.rows import Control, Ints, Unsound
 from ordercast.trace.records import Crashed, Departed, Ended, Healed, Installed, Saturated, Started
 
@@ -28,9 +28,9 @@ NOWHERE = -1  # before every place
 class Stay:
     """Of one process in one configuration."""
 
-    view: View
+    view: Configuration
     begins: int  # idx of the row that installs it
-    ring: RingId | None  # whose messages may be delivered here; None: nobody's
+    ring: ConfigurationId | None  # whose messages may be delivered here; None: nobody's
 
 
 @dataclass(slots=True)
@@ -51,9 +51,9 @@ class Life:
     def is_running(self) -> bool:
         return not self.crashed and not self.departed
 
-    def goes_past(self, ring: RingId) -> bool:
+    def goes_past(self, ring: ConfigurationId) -> bool:
         """It installed a regular configuration after this ring."""
-        return any(stay.view.id > ring for stay in self.stays if stay.view.kind is ViewKind.REGULAR)
+        return any(stay.view.id > ring for stay in self.stays if stay.view.kind is ConfigurationKind.REGULAR)
 
 
 @dataclass(slots=True)
@@ -69,7 +69,9 @@ class Window:
 class Facts:
     lives: list[Life]  # by process
     processes: Ints  # theirs, rising
-    rings: list[RingId]  # whose messages may be delivered anywhere, rising: the rank of a ring is its place here
+    rings: list[
+        ConfigurationId
+    ]  # whose messages may be delivered anywhere, rising: the rank of a ring is its place here
     windows: list[Window]
     ended_n: int = FOREVER
     is_complete: bool = False
@@ -122,37 +124,39 @@ def _add(facts: Facts, lives: dict[int, Life], control: Control) -> None:
         if isinstance(event, Started):
             life.started_n = control.n
         elif isinstance(event, Installed):
-            _install(life, event.view, control.idx)
+            _install(life, event.configuration, control.idx)
         else:
             life.gone_n = min(life.gone_n, control.n)
             life.departed |= isinstance(event, Departed)
             life.crashed = not life.departed
 
 
-def _install(life: Life, view: View, idx: int) -> None:
+def _install(life: Life, view: Configuration, idx: int) -> None:
     before = life.stays[-1] if life.stays else None
     if before is not None and idx <= before.begins:
         raise Unsound("rows of a process are not numbered in the order of its events")
-    ring: RingId | None = view.id
-    if view.kind is ViewKind.TRANSITIONAL:
-        is_after_regular = before is not None and before.view.kind is ViewKind.REGULAR
-        ring = before.view.id if before is not None and is_after_regular and before.view.id != NO_RING else None
+    ring: ConfigurationId | None = view.id
+    if view.kind is ConfigurationKind.TRANSITIONAL:
+        is_after_regular = before is not None and before.view.kind is ConfigurationKind.REGULAR
+        ring = (
+            before.view.id if before is not None and is_after_regular and before.view.id != NO_CONFIGURATION else None
+        )
     life.stays.append(Stay(view, idx, ring))
 
 
-def _fill_columns(life: Life, ranks: dict[RingId, int]) -> None:
+def _fill_columns(life: Life, ranks: dict[ConfigurationId, int]) -> None:
     """With a stay before the first view, in which nothing may be delivered."""
     rings = [stay.ring for stay in life.stays]
     life.begins = np.array([-1, *(stay.begins for stay in life.stays)], np.int64)
-    life.views = np.array([NO_RING, *(stay.view.id for stay in life.stays)], np.int64).reshape(-1, 2)
-    life.rings = np.array([NO_RING, *(ring or NO_RING for ring in rings)], np.int64).reshape(-1, 2)
+    life.views = np.array([NO_CONFIGURATION, *(stay.view.id for stay in life.stays)], np.int64).reshape(-1, 2)
+    life.rings = np.array([NO_CONFIGURATION, *(ring or NO_CONFIGURATION for ring in rings)], np.int64).reshape(-1, 2)
     life.ranks = np.array([NOWHERE, *(NOWHERE if ring is None else ranks[ring] for ring in rings)], np.int64)
 
 
-def view_key(stay: Stay, ranks: dict[RingId, int]) -> int:
+def view_key(stay: Stay, ranks: dict[ConfigurationId, int]) -> int:
     """The position of a view as messages' positions are numbered; `Unsound` when it names another ring."""
     position = stay.view.position
-    rank = ranks.get(position.ring)
-    if rank is None or not 0 <= position.seq <= SEQ_MAX or not 0 <= position.slot <= SLOT_MAX:
+    rank = ranks.get(position.origin)
+    if rank is None or not 0 <= position.number <= SEQ_MAX or not 0 <= position.slot <= SLOT_MAX:
         raise Unsound("a view has a position on no ring of the run")
-    return rank << PLACE_BITS | position.seq << SLOT_BITS | position.slot
+    return rank << PLACE_BITS | position.number << SLOT_BITS | position.slot

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ordercast.model.ids import RingId
+from ordercast.model.ids import ConfigurationId
 from ordercast.pipeline.verify.numbering import event_begins, fingerprint
 from ordercast.pipeline.verify.part import places_of, spans
 from ordercast.pipeline.verify.rows import (
@@ -31,8 +31,8 @@ from ordercast.pipeline.verify.rows import (
 )
 
 GRID_ROWS = 1 << 14  # a mark in the order about so often
-Place = tuple[RingId, int]  # ring, and place in it
-NO_PLACE: Place = (RingId(-(1 << 62), 0), 0)  # type: ignore[arg-type]  # below all places
+Place = tuple[ConfigurationId, int]  # ring, and place in it
+NO_PLACE: Place = (ConfigurationId(-(1 << 62), 0), 0)  # type: ignore[arg-type]  # below all places
 
 _INDEX = (*NUMBERING, "ring_seq", "ring_rep", "seq", "slot", "sender", "counter")
 
@@ -98,12 +98,12 @@ def _marks(rows: Rows, grid: int) -> list[tuple[int, Place]]:
     ]
 
 
-def reached_keys(rows: Rows) -> tuple[list[RingId], Ints]:
+def reached_keys(rows: Rows) -> tuple[list[ConfigurationId], Ints]:
     """Of each delivery the highest place up to it: the rank of its ring among those returned, and the place there."""
     pairs = np.stack([rows["ring_seq"], rows["ring_rep"]], axis=1)
     edges = np.flatnonzero(np.diff(pairs, axis=0).any(axis=1)) + 1
     starts = [0, *edges.tolist()]
-    rings = sorted({RingId(*pair) for pair in pairs[starts].tolist()})
+    rings = sorted({ConfigurationId(*pair) for pair in pairs[starts].tolist()})
     ranks = {tuple(ring): rank for rank, ring in enumerate(rings)}
     rank = np.repeat([ranks[tuple(pair)] for pair in pairs[starts].tolist()], np.diff([*starts, len(rows)]))
     keys = np.maximum.accumulate(rank << 48 | places_of(rows))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ordercast.model.ids import RingId
+from ordercast.model.ids import ConfigurationId
 from ordercast.pipeline.verify.index import NO_PLACE, Chain, Place, reached_keys
 from ordercast.pipeline.verify.rows import (
     DELIVERED,
@@ -114,7 +114,7 @@ def _row(deliveries: Ints, index: int, count: int) -> int:
     return int(deliveries[index]) if index < len(deliveries) else count
 
 
-def _first_at(rings: list[RingId], keys: Ints, place: Place) -> int:
+def _first_at(rings: list[ConfigurationId], keys: Ints, place: Place) -> int:
     """The first delivery that reaches this place."""
     rank = bisect_left(rings, place[0])
     if rank < len(rings) and rings[rank] == place[0]:

@@ -12,8 +12,8 @@ from itertools import accumulate
 import numpy as np
 
 from ordercast.checker.fairness import MESSAGES_MIN, SHARE_MIN
-from ordercast.model.configuration import ViewKind
-from ordercast.model.ids import RingId
+from ordercast.model.configuration import ConfigurationKind
+from ordercast.model.ids import ConfigurationId
 from ordercast.model.service import Service
 from ordercast.pipeline.verify.facts import Facts
 from ordercast.pipeline.verify.part import Suspicious, demand, spans
@@ -63,7 +63,7 @@ def totals_from(facts: Facts, rows: Rows) -> Totals:
         edges = np.searchsorted(here["idx"], begins).tolist()
         for stay, (first, last) in enumerate(zip(edges, [*edges[1:], len(here)], strict=True)):
             totals.deliveries[offsets[life] + stay] += last - first
-            if facts.windows and stay and facts.lives[life].stays[stay - 1].view.kind is ViewKind.REGULAR:
+            if facts.windows and stay and facts.lives[life].stays[stay - 1].view.kind is ConfigurationKind.REGULAR:
                 _add_shares(facts, totals, (life, stay), here.where(slice(first, last)))
     return totals
 
@@ -103,7 +103,7 @@ def settle(facts: Facts, totals: Totals) -> int:
 def unequal(facts: Facts, totals: Totals) -> list[Unequal]:
     """Virtual synchrony; and, at the end of a complete record, liveness."""
     offsets = stay_offsets(facts)
-    known: dict[tuple[RingId, RingId | None], tuple[int, int]] = {}
+    known: dict[tuple[ConfigurationId, ConfigurationId | None], tuple[int, int]] = {}
     result = []
     for index, life in enumerate(facts.lives):
         is_to_end = life.is_running and facts.is_complete and facts.is_healed

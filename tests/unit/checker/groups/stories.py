@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from ordercast.checker.groups import GroupCheckers
 from ordercast.checker.verdict import Outcome, Verdict
 from ordercast.model.events import Reason, Transition, View, ViewId
-from ordercast.model.ids import Incarnation, Instant, NodeId, Position, ProcessId, RingId, Seq, process_id_from
+from ordercast.model.ids import ConfigurationId, Incarnation, Instant, NodeId, Position, ProcessId, Seq, process_id_from
 from ordercast.model.promises import GroupPromise
 from ordercast.model.service import Service
 from ordercast.trace.client_records import (
@@ -40,7 +40,7 @@ from ordercast.trace.client_records import (
 )
 from ordercast.trace.records import Ended, Healed, MessageId
 
-RING = RingId(8, process_id_from(NodeId(0), Incarnation(1)))
+RING = ConfigurationId(8, process_id_from(NodeId(0), Incarnation(1)))
 
 
 class Story:

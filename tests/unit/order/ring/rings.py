@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ordercast.model.ids import NOBODY, Incarnation, NodeId, ProcessId, RingId, Seq, TokenSeq, process_id_from
+from ordercast.model.ids import NOBODY, ConfigurationId, Incarnation, NodeId, ProcessId, Seq, TokenSeq, process_id_from
 from ordercast.model.service import Service
 from ordercast.order.ring.ring import Ring, TokenMemory
 from ordercast.wire.codec import cluster_id_from
 from ordercast.wire.header import PART_SHIFT, SAFE, Entry, Part
 from ordercast.wire.messages import Token
-from ordercast.wire.run import Run, build_data, build_runs
+from ordercast.wire.run import PacketRun, build_data, build_runs
 
 CLUSTER = cluster_id_from("unit")
 
@@ -18,12 +18,12 @@ def process(node: int, incarnation: int = 1) -> ProcessId:
 
 
 ONE, TWO, THREE, FOUR = (process(node) for node in range(1, 5))
-RING_ID = RingId(8, ONE)
-NEXT_RING_ID = RingId(12, ONE)
+RING_ID = ConfigurationId(8, ONE)
+NEXT_RING_ID = ConfigurationId(12, ONE)
 
 
 def make_ring(
-    me: ProcessId = TWO, members: tuple[ProcessId, ...] = (ONE, TWO, THREE), ring_id: RingId = RING_ID
+    me: ProcessId = TWO, members: tuple[ProcessId, ...] = (ONE, TWO, THREE), ring_id: ConfigurationId = RING_ID
 ) -> Ring:
     return Ring(ring_id, members, me, CLUSTER, TokenMemory(TokenSeq(members.index(me))))
 
@@ -35,7 +35,7 @@ def make_packet(
     service: Service = Service.AGREED,
     sender: int = 0,
     part: Part = Part.WHOLE,
-) -> Run:
+) -> PacketRun:
     """A packet of the ring as its store keeps it; it says its own seq when nothing else is given."""
     entries = [make_entry(text.encode(), service, sender) for text in texts or (str(seq),)]
     flags = (SAFE if service is Service.SAFE else 0) | part << PART_SHIFT
@@ -49,7 +49,7 @@ def make_run(
     service: Service = Service.AGREED,
     sender: int = 0,
     part: Part = Part.WHOLE,
-) -> Run:
+) -> PacketRun:
     """Packets in a row, one for each text; all texts are equally long."""
     flags = SAFE if service is Service.SAFE else 0
     payloads = [(text.encode(),) for text in texts]

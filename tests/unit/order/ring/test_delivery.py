@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from ordercast.model.configuration import ChangeReason, ViewKind
-from ordercast.model.effects import Deliver, Effect, InstallView, Record
-from ordercast.model.ids import NO_RING, VIEW_SLOT, Position, ProcessId, RingId, Seq
+from ordercast.model.configuration import ChangeReason, ConfigurationKind
+from ordercast.model.effects import Deliver, Effect, Install, Record
+from ordercast.model.ids import NO_CONFIGURATION, VIEW_SLOT, ConfigurationId, Position, ProcessId, Seq
 from ordercast.model.notes import Occurred, Occurrence
 from ordercast.model.service import Service
 from ordercast.order.ring.delivery import Delivery, first_view
 from ordercast.order.ring.recovery_plan import RecoveryPlan
 from ordercast.wire.header import Part
-from ordercast.wire.run import Run
+from ordercast.wire.run import PacketRun
 
 from .rings import NEXT_RING_ID, ONE, RING_ID, THREE, TWO, make_packet, make_ring, make_run
 
 
-def _delivery(*packets: tuple[int, Run]) -> Delivery:
+def _delivery(*packets: tuple[int, PacketRun]) -> Delivery:
     ring = make_ring(ONE)
     for seq, packet in packets:
         ring.store.add(Seq(seq), packet)
     return Delivery(ring, ring.id)
 
 
-def _agreed(seq: int, originator: ProcessId = ONE) -> tuple[int, Run]:
+def _agreed(seq: int, originator: ProcessId = ONE) -> tuple[int, PacketRun]:
     return seq, make_packet(seq, originator=originator)
 
 
-def _safe(seq: int) -> tuple[int, Run]:
+def _safe(seq: int) -> tuple[int, PacketRun]:
     return seq, make_packet(seq, service=Service.SAFE)
 
 
-def _part(seq: int, part: Part, text: str, sender: int = 0) -> tuple[int, Run]:
+def _part(seq: int, part: Part, text: str, sender: int = 0) -> tuple[int, PacketRun]:
     return seq, make_packet(seq, text, part=part, sender=sender)
 
 
@@ -77,7 +77,7 @@ def test_all_messages_of_a_packet_are_delivered_in_their_order_with_their_positi
     effects: list[Effect] = []
     delivery.advance(Seq(0), effects)
     (deliver,) = effects
-    assert isinstance(deliver, Deliver) and (deliver.view, deliver.ring) == (RING_ID, RING_ID)
+    assert isinstance(deliver, Deliver) and (deliver.configuration, deliver.origin) == (RING_ID, RING_ID)
     assert list(deliver.messages()) == [
         (1, 0, TWO, 7, Service.AGREED, b"a"),
         (1, 1, TWO, 7, Service.AGREED, b"b"),
@@ -180,21 +180,24 @@ def test_both_views_are_installed_around_the_rest() -> None:
     effects = _finish(_delivery(_agreed(1), _safe(2)), _plan(ONE, TWO))
     assert [type(effect) for effect in effects if not isinstance(effect, Record)] == [
         Deliver,
-        InstallView,
+        Install,
         Deliver,
-        InstallView,
+        Install,
     ]
     in_regular, in_transitional = (effect for effect in effects if isinstance(effect, Deliver))
-    assert (in_regular.view, in_regular.ring) == (RING_ID, RING_ID)
-    assert (in_transitional.view, in_transitional.ring) == (RingId(NEXT_RING_ID.seq - 2, ONE), RING_ID)
+    assert (in_regular.configuration, in_regular.origin) == (RING_ID, RING_ID)
+    assert (in_transitional.configuration, in_transitional.origin) == (
+        ConfigurationId(NEXT_RING_ID.seq - 2, ONE),
+        RING_ID,
+    )
 
 
 def test_views_say_where_they_come_from_and_where_they_are_in_the_order() -> None:
     delivery = _delivery(_agreed(1), _safe(2), _agreed(3))
-    views = [effect.view for effect in _finish(delivery, _plan(ONE, TWO)) if isinstance(effect, InstallView)]
+    views = [effect.configuration for effect in _finish(delivery, _plan(ONE, TWO)) if isinstance(effect, Install)]
     transitional, regular = views
-    assert (transitional.kind, regular.kind) == (ViewKind.TRANSITIONAL, ViewKind.REGULAR)
-    assert transitional.id == RingId(NEXT_RING_ID.seq - 2, ONE)
+    assert (transitional.kind, regular.kind) == (ConfigurationKind.TRANSITIONAL, ConfigurationKind.REGULAR)
+    assert transitional.id == ConfigurationId(NEXT_RING_ID.seq - 2, ONE)
     assert transitional.position == Position(RING_ID, Seq(1), VIEW_SLOT)
     assert (transitional.previous, transitional.members) == (RING_ID, (ONE, TWO))
     assert (regular.id, regular.previous) == (NEXT_RING_ID, transitional.id)
@@ -205,15 +208,18 @@ def test_views_say_where_they_come_from_and_where_they_are_in_the_order() -> Non
 
 def test_the_transitional_view_is_named_after_the_lowest_who_comes_along() -> None:
     effects = _finish(_delivery(), _plan(TWO, THREE))
-    transitional = next(effect.view for effect in effects if isinstance(effect, InstallView))
-    assert transitional.id == RingId(NEXT_RING_ID.seq - 2, TWO)
+    transitional = next(effect.configuration for effect in effects if isinstance(effect, Install))
+    assert transitional.id == ConfigurationId(NEXT_RING_ID.seq - 2, TWO)
 
 
 def test_what_a_companion_delivered_in_the_regular_view_is_delivered_there_too() -> None:
     delivery = _delivery(_safe(1), _safe(2))
     effects = _finish(delivery, _plan(ONE, TWO, delivered=1))
     delivers = [effect for effect in effects if isinstance(effect, Deliver)]
-    assert [(deliver.view == RING_ID, _texts([deliver])) for deliver in delivers] == [(True, ["1"]), (False, ["2"])]
+    assert [(deliver.configuration == RING_ID, _texts([deliver])) for deliver in delivers] == [
+        (True, ["1"]),
+        (False, ["2"]),
+    ]
     assert _occurrences(effects)[Occurrence.SAFE_IN_TRANSITIONAL] == 1
 
 
@@ -240,12 +246,12 @@ def test_a_large_message_cut_by_the_end_is_dropped_and_told() -> None:
 
 
 def test_recovered_packets_have_nothing_to_deliver() -> None:
-    delivery = _delivery((1, Run(b"", 0, 0, Seq(1))), _agreed(2))
+    delivery = _delivery((1, PacketRun(b"", 0, 0, Seq(1))), _agreed(2))
     assert _advance(delivery) == ["2"]
 
 
 def test_the_first_view_of_a_life_is_a_ring_of_one() -> None:
     view = first_view(make_ring(ONE, (ONE,)))
-    assert (view.kind, view.members, view.transitional) == (ViewKind.REGULAR, (ONE,), (ONE,))
-    assert (view.previous, view.reason) == (NO_RING, ChangeReason.STARTED)
+    assert (view.kind, view.members, view.transitional) == (ConfigurationKind.REGULAR, (ONE,), (ONE,))
+    assert (view.previous, view.reason) == (NO_CONFIGURATION, ChangeReason.STARTED)
     assert view.position == Position(RING_ID, Seq(0), 0)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ordercast.model.configuration import ChangeReason
-from ordercast.model.ids import NOBODY, Instant, ProcessId, RingId
+from ordercast.model.ids import NOBODY, ConfigurationId, Instant, ProcessId
 from ordercast.order.ring.bounds import JOIN_NUMBER_LEAP
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.hearing import (
@@ -24,7 +24,7 @@ from .rings import FOUR, ONE, THREE, TWO, process
 
 CONFIG = RingConfig(announce_ns=10, hold_down_ns=1000, members_max=8)
 LIFETIME = LIFETIME_ANNOUNCEMENTS * CONFIG.announce_ns
-OURS, THEIRS = RingId(8, ONE), RingId(4, THREE)
+OURS, THEIRS = ConfigurationId(8, ONE), ConfigurationId(4, THREE)
 NOW = Instant(100)
 LATER = Instant(NOW + LIFETIME)
 
@@ -63,7 +63,7 @@ def test_a_ring_of_which_one_member_is_silent_is_not_merged() -> None:
 
 def test_a_ring_whose_members_disagree_on_it_is_not_merged() -> None:
     hearing = _all_hear_all()
-    hearing.report(Announcement(RingId(12, FOUR), FOUR, (FOUR,), (ONE, TWO, THREE)), NOW)
+    hearing.report(Announcement(ConfigurationId(12, FOUR), FOUR, (FOUR,), (ONE, TWO, THREE)), NOW)
     newcomers, *_ = hearing.mergeable((ONE, TWO), NOW)
     assert newcomers == (FOUR,)
 
@@ -76,8 +76,8 @@ def test_my_own_ring_is_no_other_ring() -> None:
 
 def test_rings_of_strangers_that_do_not_hear_each_other_are_not_both_merged() -> None:
     hearing = Hearing(ONE, CONFIG)
-    hearing.report(Announcement(RingId(4, THREE), THREE, (THREE,), (ONE,)), NOW)
-    hearing.report(Announcement(RingId(4, FOUR), FOUR, (FOUR,), (ONE,)), NOW)
+    hearing.report(Announcement(ConfigurationId(4, THREE), THREE, (THREE,), (ONE,)), NOW)
+    hearing.report(Announcement(ConfigurationId(4, FOUR), FOUR, (FOUR,), (ONE,)), NOW)
     assert hearing.mergeable((ONE,), NOW)[:2] == ((THREE,), False)
 
 

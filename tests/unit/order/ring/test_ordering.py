@@ -14,7 +14,7 @@ from ordercast.order.ring.ordering import Source, add_to_visit, held_back_by, up
 from ordercast.wire.codec import decode, encode
 from ordercast.wire.header import HEADER, RETRANSMITTED
 from ordercast.wire.messages import Token
-from ordercast.wire.run import Run
+from ordercast.wire.run import PacketRun
 
 from .rings import CLUSTER, ONE, THREE, TWO, fill, make_packet, make_ring, make_run, make_token
 
@@ -22,11 +22,11 @@ CONFIG = RingConfig(window=8, visit_max=4, backlog_max=12, requests_max=5)
 ACCELERATED = replace(CONFIG, accelerated=True, accelerated_window=2)
 
 
-def _nothing(first: Seq, token_round: int, timestamp: int, limit: int) -> list[Run]:
+def _nothing(first: Seq, token_round: int, timestamp: int, limit: int) -> list[PacketRun]:
     return []
 
 
-def _plenty(first: Seq, token_round: int, timestamp: int, limit: int) -> list[Run]:
+def _plenty(first: Seq, token_round: int, timestamp: int, limit: int) -> list[PacketRun]:
     return [make_packet(first + offset, originator=TWO) for offset in range(limit)]
 
 

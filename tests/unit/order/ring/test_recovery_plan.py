@@ -4,17 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from ordercast.model.ids import ProcessId, RingId, Seq
+from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.order.ring.recovery_plan import RecoveryPlan, kept_promise, must_exchange, plan_from
-from ordercast.wire.messages import Member
+from ordercast.wire.messages import CommitEntry
 
 from .rings import FOUR, ONE, RING_ID, THREE, TWO
 
-OTHER = RingId(4, FOUR)
+OTHER = ConfigurationId(4, FOUR)
 
 
-def _member(process: ProcessId, aru: int, delivered: int, ring: RingId = RING_ID, received: bool = False) -> Member:
-    return Member(process, True, ring, Seq(aru), Seq(delivered), received)
+def _member(
+    process: ProcessId, aru: int, delivered: int, ring: ConfigurationId = RING_ID, received: bool = False
+) -> CommitEntry:
+    return CommitEntry(process, True, ring, Seq(aru), Seq(delivered), received)
 
 
 MEMBERS = (_member(ONE, 10, 9), _member(TWO, 7, 7), _member(THREE, 12, 5), _member(FOUR, 90, 80, OTHER))

@@ -11,11 +11,11 @@ from ordercast.model.ids import (
     MICROSECOND,
     MILLISECOND,
     SECOND,
+    ConfigurationId,
     Incarnation,
     Instant,
     NodeId,
     ProcessId,
-    RingId,
     process_id_from,
 )
 from ordercast.model.notes import Visited
@@ -46,7 +46,7 @@ from ordercast.trace.records import (
 )
 
 ONE, TWO = (process_id_from(NodeId(node), Incarnation(1)) for node in (0, 1))
-RING, NEXT_RING = RingId(4, ONE), RingId(8, ONE)
+RING, NEXT_RING = ConfigurationId(4, ONE), ConfigurationId(8, ONE)
 CAMPAIGNS = Path(__file__).parents[4] / "campaigns"
 
 
@@ -54,7 +54,7 @@ def _ms(value: float) -> Instant:
     return Instant(int(value * MILLISECOND))
 
 
-def _visit(at: float, process: ProcessId, ring: RingId = RING) -> Event:
+def _visit(at: float, process: ProcessId, ring: ConfigurationId = RING) -> Event:
     return Noted(_ms(at), process, Visited(ring, 1, 1, 1, 1, 0, 0, 0))
 
 

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ordercast.cli.main import run
-from ordercast.model.configuration import ViewKind
+from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.ids import MILLISECOND, ProcessId
 from ordercast.model.notes import Moved, Visited
 from ordercast.model.service import Service
@@ -142,8 +142,13 @@ def test_views_have_their_reasons_and_durations(simulated: Tables, history: list
     for event in history:
         if isinstance(event, Started) or _leaves(event):
             began[event.process] = event.at
-        elif isinstance(event, Installed) and event.view.kind is ViewKind.REGULAR:
-            key = event.view.id.seq, event.view.id.representative, int(event.view.reason), event.view.members
+        elif isinstance(event, Installed) and event.configuration.kind is ConfigurationKind.REGULAR:
+            key = (
+                event.configuration.id.seq,
+                event.configuration.id.representative,
+                int(event.configuration.reason),
+                event.configuration.members,
+            )
             views.setdefault(key, []).append((began[event.process], event.at))
     expected = {
         (*key[:3], len(key[3]), max(at for _, at in times) - min(start for start, _ in times))  # type: ignore[index]

@@ -15,7 +15,7 @@ from ordercast.order.ring.ring import Ring
 from ordercast.order.ring.step import Facts, Step
 from ordercast.order.ring.timers import Timer
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
-from ordercast.wire.run import Run
+from ordercast.wire.run import PacketRun
 
 
 class State(ABC):
@@ -26,7 +26,7 @@ class State(ABC):
         """The one ring whose data packets are kept now."""
 
     @abstractmethod
-    def on_data(self, fresh: list[Run], step: Step) -> State:
+    def on_data(self, fresh: list[PacketRun], step: Step) -> State:
         """New packets of the accepting ring are in its store."""
 
     @abstractmethod

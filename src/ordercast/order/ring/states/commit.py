@@ -21,14 +21,14 @@ from ordercast.order.ring.states import gather, moves, recovery
 from ordercast.order.ring.states.base import State
 from ordercast.order.ring.step import Facts, Step
 from ordercast.order.ring.timers import Timer
-from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Member, Token, Wake
-from ordercast.wire.run import Run
+from ordercast.wire.messages import Announcement, CommitEntry, CommitToken, Join, Leave, Token, Wake
+from ordercast.wire.run import PacketRun
 
 
 @dataclass(slots=True)
 class Commit(State):
     ring: Ring
-    entry: Member  # what I wrote on the first rotation
+    entry: CommitEntry  # what I wrote on the first rotation
     name: ClassVar[str] = moves.COMMIT
     complete: CommitToken | None = None  # of the second rotation, held until the ring seq is stored
     is_patient: bool = True  # with the disk; all members' patience runs at the same time, from the first rotation on
@@ -96,7 +96,7 @@ class Commit(State):
     def accepting(self, facts: Facts) -> Ring | None:
         return None if facts.is_frozen else facts.installed
 
-    def on_data(self, fresh: list[Run], step: Step) -> State:
+    def on_data(self, fresh: list[PacketRun], step: Step) -> State:
         facts = step.facts
         facts.delivery.advance(facts.installed.memory.safe_seq, step.effects)
         return self
@@ -139,9 +139,9 @@ def take_clock(facts: Facts, token: CommitToken) -> None:
     facts.clock = max(facts.clock, believed_clock(facts.clock, token.timestamp, is_new=is_new))
 
 
-def _my_entry(facts: Facts) -> Member:
+def _my_entry(facts: Facts) -> CommitEntry:
     ring = facts.installed
-    return Member(facts.me, True, ring.id, ring.store.aru, facts.delivery.delivered, facts.is_frozen)
+    return CommitEntry(facts.me, True, ring.id, ring.store.aru, facts.delivery.delivered, facts.is_frozen)
 
 
 def start_over(state: State, ring: Ring, join: Join, step: Step) -> State:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from ordercast.model.configuration import ChangeReason
-from ordercast.model.ids import NOBODY, ProcessId, RingId, TokenSeq, process_text
+from ordercast.model.ids import NOBODY, ConfigurationId, ProcessId, TokenSeq, process_text
 from ordercast.model.notes import Occurrence
 from ordercast.order.ring.consensus import least_forwarder, new_ring_seq, silent
 from ordercast.order.ring.ring import Ring
@@ -14,8 +14,8 @@ from ordercast.order.ring.states import commit, moves
 from ordercast.order.ring.states.base import State
 from ordercast.order.ring.step import Facts, Step
 from ordercast.order.ring.timers import Timer
-from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Member, Token, Wake
-from ordercast.wire.run import Run
+from ordercast.wire.messages import Announcement, CommitEntry, CommitToken, Join, Leave, Token, Wake
+from ordercast.wire.run import PacketRun
 
 
 @dataclass(slots=True)
@@ -102,8 +102,10 @@ class Gather(State):
     def _new_commit_token(self, step: Step) -> CommitToken:
         facts = step.facts
         members = facts.proposal.members
-        ring_id = RingId(new_ring_seq(facts.ring_seq, (self.joins[m] for m in members if m != facts.me)), facts.me)
-        entries = tuple(Member(process) for process in members)
+        ring_id = ConfigurationId(
+            new_ring_seq(facts.ring_seq, (self.joins[m] for m in members if m != facts.me)), facts.me
+        )
+        entries = tuple(CommitEntry(process) for process in members)
         return CommitToken(ring_id, facts.me, TokenSeq(0), facts.attempt.reason, entries, facts.clock)
 
     def _give_one_up(self, step: Step) -> State:
@@ -120,7 +122,7 @@ class Gather(State):
     def accepting(self, facts: Facts) -> Ring | None:
         return None if facts.is_frozen else facts.installed
 
-    def on_data(self, fresh: list[Run], step: Step) -> State:
+    def on_data(self, fresh: list[PacketRun], step: Step) -> State:
         facts = step.facts
         facts.delivery.advance(facts.installed.memory.safe_seq, step.effects)
         return self

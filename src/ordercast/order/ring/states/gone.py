@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ordercast.model.configuration import ChangeReason
-from ordercast.model.effects import Broadcast, Left
+from ordercast.model.effects import Broadcast, LeaveDone
 from ordercast.order.ring.ring import Ring
 from ordercast.order.ring.states import moves
 from ordercast.order.ring.states.base import State
@@ -14,7 +14,7 @@ from ordercast.order.ring.step import Facts, Step
 from ordercast.order.ring.timers import Timer
 from ordercast.wire.codec import encode
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
-from ordercast.wire.run import Run
+from ordercast.wire.run import PacketRun
 
 FAREWELLS = 3  # sent at once: nobody is left to repeat a lost one, and losing all costs the others a token loss timeout
 
@@ -30,13 +30,13 @@ class Gone(State):
         facts.timers.only()
         farewell = encode(facts.cluster, Leave(facts.installed.id, facts.me))
         step.effects.append(Broadcast([(farewell, len(farewell))] * FAREWELLS))
-        step.effects.append(Left())
+        step.effects.append(LeaveDone())
         return cls()
 
     def accepting(self, facts: Facts) -> Ring | None:
         return None
 
-    def on_data(self, fresh: list[Run], step: Step) -> State:
+    def on_data(self, fresh: list[PacketRun], step: Step) -> State:
         return self
 
     def on_token(self, token: Token, step: Step) -> State:

@@ -20,7 +20,7 @@ from ordercast.order.ring.states.token_visit import accepted, deaf_member, has_i
 from ordercast.order.ring.step import Facts, Step
 from ordercast.order.ring.timers import Timer
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
-from ordercast.wire.run import Run, build_runs
+from ordercast.wire.run import PacketRun, build_runs
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class Operational(State):
     def accepting(self, facts: Facts) -> Ring | None:
         return facts.installed
 
-    def on_data(self, fresh: list[Run], step: Step) -> State:
+    def on_data(self, fresh: list[PacketRun], step: Step) -> State:
         facts = step.facts
         ring = facts.installed
         if self.resting is not None and has_intruder(ring, self.resting, step):
@@ -302,7 +302,7 @@ class Operational(State):
 def outbox_source(facts: Facts) -> Source:
     """New packets come from the outbox."""
 
-    def take(first: Seq, token_round: int, timestamp: int, limit: int) -> list[Run]:
+    def take(first: Seq, token_round: int, timestamp: int, limit: int) -> list[PacketRun]:
         loads = facts.outbox.take(limit)
         runs = build_runs(facts.installed.prefix, loads, facts.me, first, token_round, timestamp + 1)
         if runs:

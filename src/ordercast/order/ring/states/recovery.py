@@ -13,7 +13,7 @@ from typing import ClassVar
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.errors import WireError
 from ordercast.model.ids import NO_SEQ, NOBODY, Seq, TokenSeq
-from ordercast.model.notes import Dropped, Occurrence
+from ordercast.model.notes import Occurrence, PacketDropped
 from ordercast.order.ring.consensus import Proposal
 from ordercast.order.ring.delivery import Delivery
 from ordercast.order.ring.recovery_plan import RecoveryPlan, kept_promise, must_exchange, plan_from
@@ -25,7 +25,7 @@ from ordercast.order.ring.step import Attempt, Facts, Step
 from ordercast.order.ring.timers import Timer
 from ordercast.wire.header import HEADER, origin_of, recovered, unwrapped
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
-from ordercast.wire.run import Run, parse_data
+from ordercast.wire.run import PacketRun, parse_data
 
 
 @dataclass(slots=True)
@@ -34,7 +34,9 @@ class Recovery(State):
     plan: RecoveryPlan
     reason: ChangeReason  # as the Commit token says: equal at all members
     name: ClassVar[str] = moves.RECOVERY
-    queue: dict[Seq, Run] = field(default_factory=dict)  # old-ring packets that I would send (`retrans_message_queue`)
+    queue: dict[Seq, PacketRun] = field(
+        default_factory=dict
+    )  # old-ring packets that I would send (`retrans_message_queue`)
     i_set_flag: bool = False  # `exchanging` on the token is true because of me
     idle_max: int = 0  # on so many visits in a row nothing may happen although the flag is true
     idle_visits: int = 0
@@ -47,7 +49,7 @@ class Recovery(State):
         step.moved(origin.name, cls.name, None, f"ring {ring.id}")
         facts.timers.only()
         plan = plan_from(token.members, facts.me)
-        queue: dict[Seq, Run] = {}
+        queue: dict[Seq, PacketRun] = {}
         if must_exchange(token.members, plan):
             facts.attempt.promise = None
             queue = dict(facts.installed.store.held_after(plan.low_aru))
@@ -115,14 +117,14 @@ class Recovery(State):
         self.idle_visits = self.idle_visits + 1 if stands and not self.queue else 0
         return self.idle_visits > self.idle_max
 
-    def _take(self, first: Seq, token_round: int, timestamp: int, limit: int) -> list[Run]:
+    def _take(self, first: Seq, token_round: int, timestamp: int, limit: int) -> list[PacketRun]:
         """The next old-ring packets that nobody else has sent yet, wrapped. They keep their own timestamps."""
-        packets: list[Run] = []
+        packets: list[PacketRun] = []
         for old_seq in list(self.queue)[:limit]:
             seq = Seq(first + len(packets))
             raw = self.queue.pop(old_seq).packet(old_seq)
             packet = recovered(raw, self.ring.prefix, self.ring.me, seq, token_round)
-            packets.append(Run(packet, 0, len(packet), seq))
+            packets.append(PacketRun(packet, 0, len(packet), seq))
         return packets
 
     def _flag(self, token: Token) -> Token:
@@ -148,7 +150,7 @@ class Recovery(State):
     def accepting(self, facts: Facts) -> Ring | None:
         return self.ring
 
-    def on_data(self, fresh: list[Run], step: Step) -> State:
+    def on_data(self, fresh: list[PacketRun], step: Step) -> State:
         facts = step.facts
         if self.ring.store.high > self.ring.memory.forwarded_seq:
             facts.timers.cancel(Timer.TOKEN_RETRANSMIT)
@@ -171,7 +173,7 @@ class Recovery(State):
         try:
             old.store.add(seq, parse_data(raw, flags, count, originator, seq))
         except WireError as error:
-            step.note(Dropped(f"in a recovered packet: {error}"))
+            step.note(PacketDropped(f"in a recovered packet: {error}"))
         else:
             step.occurred(Occurrence.MESSAGES_EXCHANGED)
 

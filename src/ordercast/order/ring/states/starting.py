@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ordercast.model.effects import InstallView
+from ordercast.model.effects import Install
 from ordercast.order.ring.delivery import first_view
 from ordercast.order.ring.ring import Ring
 from ordercast.order.ring.states import moves, operational
@@ -14,7 +14,7 @@ from ordercast.order.ring.states.base import State
 from ordercast.order.ring.step import Facts, Step
 from ordercast.order.ring.timers import Timer
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
-from ordercast.wire.run import Run
+from ordercast.wire.run import PacketRun
 
 _NOT_YET = "not started"
 
@@ -35,13 +35,13 @@ class Starting(State):
     def _begin(self, step: Step) -> State:
         facts = step.facts
         facts.timers.cancel(Timer.STORAGE)
-        step.effects.append(InstallView(first_view(facts.installed)))
+        step.effects.append(Install(first_view(facts.installed)))
         return operational.Operational.begin(self, step)
 
     def accepting(self, facts: Facts) -> Ring | None:
         return None
 
-    def on_data(self, fresh: list[Run], step: Step) -> State:
+    def on_data(self, fresh: list[PacketRun], step: Step) -> State:
         return self
 
     def on_token(self, token: Token, step: Step) -> State:
