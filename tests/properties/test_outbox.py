@@ -20,7 +20,7 @@ from ordercast.wire.header import (
     DESCRIPTOR_SIZE,
     HEADER,
     HEADER_SIZE,
-    Entry,
+    PacketEntry,
     Part,
 )
 from ordercast.wire.run import Load, build_runs, parse_data
@@ -38,7 +38,7 @@ sizes = st.one_of(
 services = st.sampled_from((Service.FIFO, Service.AGREED, Service.SAFE))
 
 
-def _entry(data: bytes, service: Service = Service.AGREED, sender: int = 0) -> Entry:
+def _entry(data: bytes, service: Service = Service.AGREED, sender: int = 0) -> PacketEntry:
     return sender, len(data), int(service), data
 
 
@@ -52,7 +52,7 @@ def _count(loads: list[Load]) -> int:
     return sum(len(groups) for *_, groups, _ in loads)
 
 
-def _lots(entries: Iterable[Entry]) -> list[Lot]:
+def _lots(entries: Iterable[PacketEntry]) -> list[Lot]:
     """As they are made when all that is alike and comes in a row is submitted at once."""
     lots: list[Lot] = []
     for (sender, service), alike in groupby(entries, lambda entry: (entry[0], entry[2])):
@@ -60,13 +60,13 @@ def _lots(entries: Iterable[Entry]) -> list[Lot]:
     return lots
 
 
-def _add(outbox: Outbox, *entries: Entry) -> None:
+def _add(outbox: Outbox, *entries: PacketEntry) -> None:
     lots = _lots(entries)
     outbox.add(lots, cost(lots))
 
 
 @st.composite
-def submissions(draw: st.DrawFn) -> list[Entry]:
+def submissions(draw: st.DrawFn) -> list[PacketEntry]:
     """Each message begins with its number where it can, so that no two large ones are alike. Some come in rows."""
     row = st.tuples(sizes, services, st.integers(0, 3))
     drawn = draw(st.lists(st.tuples(row, st.one_of(st.just(1), st.integers(2, 40))), max_size=20))
@@ -116,7 +116,7 @@ class Receiver:
             self.partial[sender] = self.partial.get(sender, b"") + data
 
 
-def _by_sender(drawn: list[Entry]) -> dict[int, list[tuple[Service, bytes]]]:
+def _by_sender(drawn: list[PacketEntry]) -> dict[int, list[tuple[Service, bytes]]]:
     result: dict[int, list[tuple[Service, bytes]]] = defaultdict(list)
     for sender, _, service, data in drawn:
         result[sender].append((Service(service), data))
@@ -125,7 +125,7 @@ def _by_sender(drawn: list[Entry]) -> dict[int, list[tuple[Service, bytes]]]:
 
 @given(submissions(), st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(1, 6))
 def test_whatever_goes_in_comes_out_in_the_order_of_its_sender(
-    drawn: list[Entry], limits: list[int], batch: int
+    drawn: list[PacketEntry], limits: list[int], batch: int
 ) -> None:
     outbox, receiver = Outbox(BODY), Receiver(BODY)
     waiting = list(drawn)
@@ -146,7 +146,7 @@ def test_whatever_goes_in_comes_out_in_the_order_of_its_sender(
 
 @given(submissions(), st.integers(1, 40))
 def test_starting_over_sends_unfinished_messages_whole_and_repeats_nothing_else(
-    drawn: list[Entry], before: int
+    drawn: list[PacketEntry], before: int
 ) -> None:
     outbox, receiver = Outbox(BODY), Receiver(BODY)
     _add(outbox, *drawn)

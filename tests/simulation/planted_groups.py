@@ -16,7 +16,7 @@ import pytest
 from ordercast.groups.envelope import Head
 from ordercast.groups.layer import Groups, MessageRun, Output
 from ordercast.groups.snapshot import decode_snapshot
-from ordercast.groups.table import Group, Notice, Report, Table
+from ordercast.groups.table import DaemonReport, Group, Notice, Table
 from ordercast.model.configuration import Configuration
 from ordercast.model.events import Transition, ViewId
 from ordercast.model.events import View as GroupView
@@ -48,7 +48,7 @@ def _everybody_is_a_companion(patch: pytest.MonkeyPatch) -> None:
     right = Table.merge
 
     def wrong(
-        self: Table, reports: Mapping[ProcessId, Report], together: Collection[ProcessId], at: ViewId, why: str
+        self: Table, reports: Mapping[ProcessId, DaemonReport], together: Collection[ProcessId], at: ViewId, why: str
     ) -> list[Notice]:
         return right(self, reports, reports.keys(), at, why)
 

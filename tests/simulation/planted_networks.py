@@ -23,7 +23,7 @@ from ordercast.networks.gate import Arrival, Gate
 from ordercast.networks.judgement import Judgement
 from ordercast.networks.layer import Networks
 from ordercast.networks.marks import Marks
-from ordercast.networks.monitors import Counts, Problems
+from ordercast.networks.monitors import ArrivalCounts, Problems
 from ordercast.networks.passive import Passive
 from ordercast.networks.styles import Lacking
 from ordercast.order.ring.step import Step
@@ -173,7 +173,7 @@ def _said_to_be(right: Callable[..., None], *, is_vital: bool) -> Callable[..., 
 
 def _largest_of_itself(patch: pytest.MonkeyPatch) -> None:
     """Figure 5: the maximum is taken over the one network that is looked at."""
-    patch.setattr(Counts, "look", lambda self: [])
+    patch.setattr(ArrivalCounts, "look", lambda self: [])
 
 
 def _tokens_counted_when_held(patch: pytest.MonkeyPatch) -> None:

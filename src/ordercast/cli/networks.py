@@ -15,7 +15,7 @@ from ordercast.cli.terminal import output, write_json
 from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.ids import SECOND, Instant, ProcessId, node_of
 from ordercast.model.notes import Evidence, NetworkState, NetworkTurned
-from ordercast.networks.diagnosis import Episode, Report, episodes
+from ordercast.networks.diagnosis import Episode, NetworkReport, episodes
 from ordercast.trace.folder import read_live, traces_in
 from ordercast.trace.parquet import read_run
 from ordercast.trace.records import Event, Installed, Noted
@@ -56,12 +56,12 @@ def explain(
 def _episodes(path: Path) -> list[Episode]:
     events: Iterable[Event] = read_live(path).events() if path.is_dir() else read_run(path).events
     members: dict[ProcessId, tuple[ProcessId, ...]] = {}
-    reports: list[tuple[Report, tuple[ProcessId, ...]]] = []
+    reports: list[tuple[NetworkReport, tuple[ProcessId, ...]]] = []
     for event in events:
         if isinstance(event, Installed) and event.configuration.kind is ConfigurationKind.REGULAR:
             members[event.process] = event.configuration.members
         elif isinstance(event, Noted) and isinstance(event.note, NetworkTurned):
-            reports.append((Report(event.at, event.process, event.note), members.get(event.process, ())))
+            reports.append((NetworkReport(event.at, event.process, event.note), members.get(event.process, ())))
     reports.sort(key=lambda told: told[0].at)
     of = {id(report): known for report, known in reports}
     return episodes([report for report, _ in reports], lambda report: of[id(report)])
@@ -71,7 +71,7 @@ def _name(process: ProcessId) -> str:
     return f"n{node_of(process)}"
 
 
-def _is_echo(report: Report) -> bool:
+def _is_echo(report: NetworkReport) -> bool:
     return report.turn.evidence is Evidence.REFUSAL
 
 

@@ -19,7 +19,7 @@ from ordercast.model.events import GroupNews, Left, Reason, Transition, View, Vi
 from ordercast.model.ids import ProcessId
 
 # What a daemon says of its clients: full names, by group.
-Report = Mapping[str, Collection[str]]
+DaemonReport = Mapping[str, Collection[str]]
 
 
 class Notice(NamedTuple):
@@ -203,7 +203,7 @@ class Table:
                 self._remove(name)
 
     def merge(
-        self, reports: Mapping[ProcessId, Report], together: Collection[ProcessId], at: ViewId, why: str
+        self, reports: Mapping[ProcessId, DaemonReport], together: Collection[ProcessId], at: ViewId, why: str
     ) -> list[Notice]:
         """All daemons of the new configuration have reported. `together`: those who have been with this one all the
         time, and whose clients know what the clients here know. (Figure 6.24; deviations, G23)"""

@@ -17,7 +17,7 @@ Naming = Callable[[ProcessId], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class NetworkReport:
     at: Instant
     process: ProcessId  # who reports
     turn: NetworkTurned
@@ -29,7 +29,7 @@ class Episode:
 
     network: int
     members: tuple[ProcessId, ...]  # of the ring when it began
-    reports: list[Report] = field(default_factory=list)
+    reports: list[NetworkReport] = field(default_factory=list)
     deaf_to: dict[ProcessId, set[ProcessId]] = field(default_factory=dict)  # by reporter: whom it does not hear there
     marked: set[ProcessId] = field(default_factory=set)  # who thinks it faulty now, or is trying it
     said: set[ProcessId] = field(default_factory=set)  # who marked it at any time
@@ -69,7 +69,9 @@ class Episode:
         return "everybody hears everybody there: it loses packets, is slow, or was repaired at once"
 
 
-def episodes(reports: Iterable[Report], members_at: Callable[[Report], tuple[ProcessId, ...]]) -> list[Episode]:
+def episodes(
+    reports: Iterable[NetworkReport], members_at: Callable[[NetworkReport], tuple[ProcessId, ...]]
+) -> list[Episode]:
     """Reports in the order of time."""
     open_: dict[int, Episode] = {}
     found: list[Episode] = []
@@ -89,7 +91,7 @@ def episodes(reports: Iterable[Report], members_at: Callable[[Report], tuple[Pro
     return found
 
 
-def _add(episode: Episode, report: Report) -> None:
+def _add(episode: Episode, report: NetworkReport) -> None:
     turn = report.turn
     episode.reports.append(report)
     if turn.state is NetworkState.GOOD:

@@ -25,7 +25,7 @@ from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.networks.gate import NUMBER_END, RING, Arrival, Gate
 from ordercast.networks.judgement import Judgement
 from ordercast.networks.marks import Marks
-from ordercast.networks.monitors import Counts
+from ordercast.networks.monitors import ArrivalCounts
 from ordercast.networks.passive import Passive
 from ordercast.networks.stats import NetworksStats
 from ordercast.networks.styles import Style
@@ -231,7 +231,7 @@ class Networks:
         behind: Sequence[int],
         evidence: Evidence,
         member: WatchedMember,
-        counts: Counts,
+        counts: ArrivalCounts,
         now: Instant,
         effects: list[Effect],
     ) -> None:

@@ -1,7 +1,7 @@
 """Two ways to find a network that does not bring what others bring. Both look at what is received and at nothing else.
 
-`Problems` belongs to the active style: tokens that a network failed to bring before the timer. `Counts` is the module
-of Figure 5: how many packets of one kind from one member each network brought. Sporadic losses are forgiven in both.
+`Problems` belongs to the active style: tokens that a network failed to bring before the timer. `ArrivalCounts` is the
+module of Figure 5: how many packets of one kind from one member each network brought. Sporadic losses are forgiven in both.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Problems:
         self._brought = [0] * len(self.counters)
 
 
-class Counts:
+class ArrivalCounts:
     """Packets of one kind from one member, by network. Only networks in `judged` are compared. (Figure 5)"""
 
     __slots__ = ("_catch_up", "_due", "_span", "_threshold", "counts", "judged", "left")

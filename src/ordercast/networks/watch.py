@@ -15,7 +15,7 @@ from ordercast.model.ids import Instant, ProcessId
 from ordercast.model.notes import Evidence
 from ordercast.networks.config import NetworksConfig
 from ordercast.networks.marks import Marks
-from ordercast.networks.monitors import Counts, Problems
+from ordercast.networks.monitors import ArrivalCounts, Problems
 
 
 class NetworkSuspicion(NamedTuple):
@@ -33,9 +33,9 @@ class WatchedMember:
     def __init__(self, process: ProcessId, networks: int, config: NetworksConfig, lag: int) -> None:
         self.process = process
         self.excused: frozenset[int] = frozenset()  # networks on which it says that it is not measured
-        self.messages = Counts(networks, lag, config.catch_up, ())
-        self.announcements = Counts(networks, config.token_lag_max, config.catch_up, ())
-        self.tokens = Counts(networks, config.token_lag_max, config.catch_up, ())
+        self.messages = ArrivalCounts(networks, lag, config.catch_up, ())
+        self.announcements = ArrivalCounts(networks, config.token_lag_max, config.catch_up, ())
+        self.tokens = ArrivalCounts(networks, config.token_lag_max, config.catch_up, ())
 
     def reset(self, good: tuple[int, ...]) -> None:
         judged = tuple(network for network in good if network not in self.excused)
@@ -52,7 +52,7 @@ class Watch:
         self._lag = message_lag
         self.problems = Problems(config.count, config.problem_threshold, config.decay_ns, config.decay_tokens)
         self.members: dict[bytes, WatchedMember] = {}  # by process, as it stands in a packet
-        self.messages: dict[bytes, Counts] = {}  # of each of them
+        self.messages: dict[bytes, ArrivalCounts] = {}  # of each of them
 
     def begin(self, members: tuple[ProcessId, ...]) -> None:
         """A new ring of me and these: everything starts anew."""
@@ -88,7 +88,7 @@ class Watch:
 
 
 def suspicions(
-    behind: Sequence[int], evidence: Evidence, member: WatchedMember, counts: Counts
+    behind: Sequence[int], evidence: Evidence, member: WatchedMember, counts: ArrivalCounts
 ) -> list[NetworkSuspicion]:
     listed = ", ".join(str(counts.counts[network]) for network in counts.judged)
     return [NetworkSuspicion(network, evidence, member.process, f"{listed} by network") for network in behind]

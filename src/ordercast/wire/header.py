@@ -109,7 +109,7 @@ def payloads_from(data: bytes, start: int, end: int, lengths: tuple[int, ...]) -
 
 
 # A message on its way out: (sender, length, service, data).
-Entry = tuple[int, int, int, bytes]
+PacketEntry = tuple[int, int, int, bytes]
 
 
 def retransmitted(packet: bytes, me: ProcessId) -> bytes:

@@ -31,7 +31,7 @@ from ordercast.wire.header import (
     RECOVERED,
     SAFE,
     SERVICES,
-    Entry,
+    PacketEntry,
     Part,
     payloads_from,
 )
@@ -245,7 +245,7 @@ def build_runs(
 def build_data(
     prefix: bytes,
     flags: int,
-    entries: Sequence[Entry],
+    entries: Sequence[PacketEntry],
     me: ProcessId,
     seq: Seq,
     token_round: int,

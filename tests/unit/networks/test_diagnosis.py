@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from ordercast.model.ids import Instant, ProcessId, node_of
 from ordercast.model.notes import Evidence, NetworkState, NetworkTurned
-from ordercast.networks.diagnosis import Report, episodes
+from ordercast.networks.diagnosis import NetworkReport, episodes
 
 from .stage import EVERYBODY, FOUR, ME, THREE, TWO
 
@@ -11,8 +11,8 @@ FAULTY, GOOD, TRIAL = NetworkState.FAULTY, NetworkState.GOOD, NetworkState.ON_TR
 
 def report(
     at: int, process: ProcessId, state: NetworkState, evidence: Evidence, about: ProcessId | None = None
-) -> Report:
-    return Report(Instant(at), process, NetworkTurned(1, state, evidence, about, "text"))
+) -> NetworkReport:
+    return NetworkReport(Instant(at), process, NetworkTurned(1, state, evidence, about, "text"))
 
 
 def name(process: ProcessId) -> str:

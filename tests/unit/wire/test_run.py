@@ -13,8 +13,8 @@ from ordercast.wire.header import (
     HEADER_SIZE,
     PART_SHIFT,
     SAFE,
-    Entry,
     MessageKind,
+    PacketEntry,
     Part,
     prefix_of,
     recovered,
@@ -30,13 +30,13 @@ ME, OTHER = process(1), process(2)
 AGREED, FIFO = int(Service.AGREED), int(Service.FIFO)
 
 
-def _entry(data: bytes, sender: int = 7, service: int = AGREED) -> Entry:
+def _entry(data: bytes, sender: int = 7, service: int = AGREED) -> PacketEntry:
     return sender, len(data), service, data
 
 
 def _packet(
     seq: int,
-    *entries: Entry,
+    *entries: PacketEntry,
     flags: int = 0,
     me: ProcessId = ME,
     prefix: bytes = PREFIX,

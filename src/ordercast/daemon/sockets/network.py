@@ -17,8 +17,8 @@ from ordercast.daemon.config.node import LOCAL_NODES_MAX, NodeConfig, Peer, Tran
 from ordercast.daemon.sockets.lanes import LaneSocket
 from ordercast.daemon.sockets.sends import SEGMENTS_MAX, segmented, singles
 from ordercast.daemon.sockets.udp import (
-    Address,
     PortInUse,
+    SocketAddress,
     address_of,
     ask_for_buffers,
     drop_echoes,
@@ -56,8 +56,8 @@ class Sockets:
             self.token = LaneSocket(Lane.TOKEN, token, f"{me.address} port {me.token_port}", number)
             self.data = self._open_data(me)
             self._sender = self._open_sender(me)
-            self._token_addresses: dict[NodeId, Address] = {}
-            self._targets: list[Address | None] = []
+            self._token_addresses: dict[NodeId, SocketAddress] = {}
+            self._targets: list[SocketAddress | None] = []
             for opened in self._opened:
                 ask_for_buffers(opened, config.network.buffer_size)
             self.segmentation = config.network.segmentation and self._find_segmentation()
@@ -110,7 +110,7 @@ class Sockets:
         if self.transport is Transport.MULTICAST and not self._is_looping:
             self._loop_back(self._sender, self.config.me())
 
-    def _send(self, pieces: Sequence[bytes | memoryview], size: int, target: Address | None) -> None:
+    def _send(self, pieces: Sequence[bytes | memoryview], size: int, target: SocketAddress | None) -> None:
         """Packets of one size in one call; the kernel cuts them apart."""
         is_single = len(pieces) == 1 and len(pieces[0]) <= size
         ancillary = () if is_single else ((socket.SOL_UDP, UDP_SEGMENT, _SEGMENT_SIZE.pack(size)),)
@@ -165,7 +165,7 @@ class Sockets:
         if self._is_looping:
             self.data.drops_echoes = drop_echoes(self.data.socket, sender)
 
-    def _broadcast_targets(self) -> list[Address | None]:
+    def _broadcast_targets(self) -> list[SocketAddress | None]:
         if self.transport is Transport.MULTICAST:
             return [None]
         return [address_of(peer.address, peer.data_port) for peer in self.config.others()]

@@ -18,7 +18,7 @@ SO_SNDBUFFORCE = 32
 SO_RCVBUFFORCE = 33
 IP_MULTICAST_ALL = 49
 
-Address = tuple[str, int] | tuple[str, int, int, int]
+SocketAddress = tuple[str, int] | tuple[str, int, int, int]
 
 
 class PortInUse(UsageError):
@@ -55,7 +55,7 @@ def _bind_error(error: OSError, address: str, port: int, purpose: str) -> UsageE
     return UsageError(f"{place} cannot be opened: {error.strerror}")
 
 
-def address_of(address: str, port: int, interface: str = "") -> Address:
+def address_of(address: str, port: int, interface: str = "") -> SocketAddress:
     if ":" not in address:
         return address, port
     scoped = ip_address(address.split("%")[0])

@@ -6,7 +6,7 @@ from ordercast.model.ids import NOBODY, ConfigurationId, Incarnation, NodeId, Pr
 from ordercast.model.service import Service
 from ordercast.order.ring.ring import Ring, TokenMemory
 from ordercast.wire.codec import cluster_id_from
-from ordercast.wire.header import PART_SHIFT, SAFE, Entry, Part
+from ordercast.wire.header import PART_SHIFT, SAFE, PacketEntry, Part
 from ordercast.wire.messages import Token
 from ordercast.wire.run import PacketRun, build_data, build_runs
 
@@ -58,7 +58,7 @@ def make_run(
     return run
 
 
-def make_entry(data: bytes, service: Service = Service.AGREED, sender: int = 0) -> Entry:
+def make_entry(data: bytes, service: Service = Service.AGREED, sender: int = 0) -> PacketEntry:
     return sender, len(data), int(service), data
 
 

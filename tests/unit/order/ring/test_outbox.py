@@ -2,23 +2,23 @@ from __future__ import annotations
 
 from ordercast.model.service import Service
 from ordercast.order.ring.outbox import OVERHEAD, Lot, Outbox, cost, lots_from
-from ordercast.wire.header import DESCRIPTOR_SIZE, PART_SHIFT, SAFE, Entry, Part
+from ordercast.wire.header import DESCRIPTOR_SIZE, PART_SHIFT, SAFE, PacketEntry, Part
 
 from .rings import make_entry
 
 BODY = 100 + DESCRIPTOR_SIZE  # one message of at most 100 bytes
 
-Packet = tuple[int, list[Entry]]  # flags and messages of one packet
+Packet = tuple[int, list[PacketEntry]]  # flags and messages of one packet
 
 
-def _outbox(*entries: Entry) -> Outbox:
+def _outbox(*entries: PacketEntry) -> Outbox:
     outbox = Outbox(BODY)
     lots = [_lot(entry) for entry in entries]
     outbox.add(lots, cost(lots))
     return outbox
 
 
-def _lot(entry: Entry) -> Lot:
+def _lot(entry: PacketEntry) -> Lot:
     sender, length, service, data = entry
     return Lot(sender, length, service, [data])
 
