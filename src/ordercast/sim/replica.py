@@ -41,11 +41,12 @@ from ordercast.replicated.structures.claims import Exclusive, Held
 from ordercast.replicated.voice import DECISIONS, ComponentVoice
 from ordercast.replicated.wire import decode_command, decode_preface, is_command
 from ordercast.sim.calls import NOBODY, Asked, Calls, batch_of
+from ordercast.sim.client import Client
 from ordercast.sim.machine import Chained
 from ordercast.sim.patience import Patience
 from ordercast.sim.replica_tally import Moment, row_of_decision, rows_of_death
 from ordercast.sim.replica_tally import ReplicaOccurrence as Row
-from ordercast.sim.station import Client, Station
+from ordercast.sim.station import Station
 from ordercast.sim.transfers import Transfer
 from ordercast.sim.users import User
 from ordercast.trace import replica_records as records
