@@ -97,8 +97,7 @@ class Commit(State):
         return None if facts.is_frozen else facts.installed
 
     def on_data(self, fresh: list[PacketRun], step: Step) -> State:
-        facts = step.facts
-        facts.delivery.advance(facts.installed.memory.safe_seq, step.effects)
+        step.facts.past.advance(step.effects)
         return self
 
     def on_token(self, token: Token, step: Step) -> State:
@@ -140,8 +139,8 @@ def take_clock(facts: Facts, token: CommitToken) -> None:
 
 
 def _my_entry(facts: Facts) -> CommitEntry:
-    ring = facts.installed
-    return CommitEntry(facts.me, True, ring.id, ring.store.aru, facts.delivery.delivered, facts.is_frozen)
+    past = facts.past
+    return CommitEntry(facts.me, True, facts.installed.id, past.aru, past.delivered, facts.is_frozen)
 
 
 def start_over(state: State, ring: Ring, join: Join, step: Step) -> State:

@@ -8,7 +8,7 @@ from typing import ClassVar
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import NOBODY, ConfigurationId, ProcessId, TokenSeq, process_text
 from ordercast.model.notes import Occurrence
-from ordercast.order.membership.consensus import least_forwarder, new_ring_seq, silent
+from ordercast.order.membership.consensus import least_forwarder, new_ring_seq, newcomers_of, silent
 from ordercast.order.membership.ring import Ring
 from ordercast.order.membership.states import commit, moves
 from ordercast.order.membership.states.base import State
@@ -123,8 +123,7 @@ class Gather(State):
         return None if facts.is_frozen else facts.installed
 
     def on_data(self, fresh: list[PacketRun], step: Step) -> State:
-        facts = step.facts
-        facts.delivery.advance(facts.installed.memory.safe_seq, step.effects)
+        step.facts.past.advance(step.effects)
         return self
 
     def on_token(self, token: Token, step: Step) -> State:
@@ -178,8 +177,7 @@ class Gather(State):
         if facts.me in join.failed:
             return False
         members = facts.proposal.members
-        newcomers = set(join.candidates) - set(join.failed) - set(members)
-        return facts.hearing.admits(newcomers, members, step.now)
+        return facts.hearing.admits(newcomers_of(join, members), members, step.now)
 
     def on_announcement(self, announcement: Announcement, step: Step) -> State:
         return self  # noted by the node; newcomers are merged once a ring is installed
