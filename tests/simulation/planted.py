@@ -22,8 +22,8 @@ from ordercast.order.membership.recovery_plan import RecoveryPlan
 from ordercast.order.membership.ring import Ring
 from ordercast.order.membership.states import recovery
 from ordercast.order.membership.states.base import State
+from ordercast.order.membership.states.changing import Changing
 from ordercast.order.membership.states.commit import Commit
-from ordercast.order.membership.states.gather import Gather
 from ordercast.order.membership.states.recovery import Recovery
 from ordercast.order.membership.step import Facts, Step
 from ordercast.order.membership.store import Store
@@ -160,14 +160,11 @@ def _safe_as_agreed(patch: pytest.MonkeyPatch) -> None:
 
 def _never_frozen(patch: pytest.MonkeyPatch) -> None:
     """After the promise, late packets of the old ring are still taken."""
-    right = Gather.accepting
 
     def wrong(self: State, facts: Facts) -> Ring | None:
         return facts.installed
 
-    assert right is not None
-    patch.setattr(Gather, "accepting", wrong)
-    patch.setattr(Commit, "accepting", wrong)
+    patch.setattr(Changing, "accepting", wrong)
 
 
 def _promise_forgotten(patch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ current state and lets that name the next one. The engine adds its data path: ho
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import assert_never
 
@@ -14,7 +13,6 @@ from ordercast.model.effects import Alarm, AlarmKind, Effect, Room
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import (
     NO_SEQ,
-    SECOND,
     ConfigurationId,
     Duration,
     Incarnation,
@@ -57,7 +55,7 @@ TIMERS_PER_WAKE = 256  # a ring of one passes the token to itself: the rest is d
 SENDER_MAX = 0xFFFFFFFF
 
 
-class Frame(ABC):
+class Frame:
     """One process of an engine with membership."""
 
     def __init__(
@@ -84,10 +82,6 @@ class Frame(ABC):
         self._stall = Stall()
         self._lane = Lane.DATA
         self._late: Instant | None = None  # the deadline whose lateness was noticed last
-
-    @abstractmethod
-    def _why_stalled(self, now: Instant) -> str:
-        """Why nothing may be sent although something waits, in words."""
 
     # What a driver asks
 
@@ -128,7 +122,7 @@ class Frame(ABC):
 
     def stalled(self, now: Instant) -> str | None:
         """Why nothing may be sent although something waits, once that has lasted; None as long as all is well."""
-        return self._stall_sentence(now) if self._stall.is_told else None
+        return self._stall.sentence(self._running, now) if self._stall.is_told else None
 
     @property
     def is_without_storage(self) -> bool:
@@ -368,26 +362,7 @@ class Frame(ABC):
         return step.effects
 
     def _watch_sending(self, step: Step) -> None:
-        """Something that waits while nothing may be sent is an alarm after a while, and so is its end. Looked at when
-        something is submitted, and every second as long as something waits: a ring under load must not pay for it."""
-        facts, stall, now = step.facts, self._stall, step.now
-        is_installed, lasted = self._state.name == moves.OPERATIONAL, stall.lasts(now)
-        if stall.goes_on(facts, now, is_installed=is_installed):
-            if not stall.is_told and lasted >= STALL_NS:
-                stall.is_told = True
-                step.alarm(Alarm(AlarmKind.STALLED, self._stall_sentence(now), facts.me, Duration(lasted)))
-        elif stall.is_told:
-            stall.is_told = False
-            end = "packets are sent again" if is_installed else "a new ring is formed"
-            text = f"{end} after {lasted / SECOND:.1f} s in which nothing could be sent"
-            step.alarm(Alarm(AlarmKind.STALL_ENDED, text, facts.me, Duration(lasted)))
-        if facts.outbox and not (stall.is_told or facts.timers.is_armed(Timer.STALL)):
-            facts.timers.arm(Timer.STALL, (stall.since or now) + STALL_NS)
-
-    def _stall_sentence(self, now: Instant) -> str:
-        size, seconds = self._running.outbox.size, self._stall.lasts(now) / SECOND
-        why = self._why_stalled(now)
-        return f"{size} bytes wait to be sent, and nothing could be sent for {seconds:.1f} s: {why}"
+        self._stall.watch(step, is_installed=self._state.name == moves.OPERATIONAL)
 
     def _lots_from(self, submissions: Sequence[Submission | Submissions]) -> list[Lot]:
         """What the outbox takes; UsageError for what cannot be served."""

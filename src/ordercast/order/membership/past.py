@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Effect
-from ordercast.model.ids import ProcessId, Seq
+from ordercast.model.ids import Instant, ProcessId, Seq
 from ordercast.order.membership.recovery_plan import RecoveryPlan
 from ordercast.order.membership.ring import Ring
 from ordercast.wire.messages import Token
@@ -16,7 +16,7 @@ from ordercast.wire.run import PacketRun
 
 if TYPE_CHECKING:
     from ordercast.order.membership.states.base import State
-    from ordercast.order.membership.step import Step
+    from ordercast.order.membership.step import Facts, Step
 
 # Gives up to `limit` packets: called with (first seq, round, Lamport clock, limit), each packet numbered in turn.
 Source = Callable[[Seq, int, int, int], list[PacketRun]]
@@ -73,3 +73,4 @@ class Parts:
     begin: Callable[[State, Step], State]  # enters the working state in the first configuration of a life
     work: Callable[[State, Step, str], State]  # enters the working state after recovery, for a reason in words
     exchange: Exchange
+    why_stalled: Callable[[Facts, Instant], str]  # says in words why nothing may be sent although something waits

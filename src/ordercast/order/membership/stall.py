@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ordercast.model.ids import SECOND, Instant
-from ordercast.order.membership.step import Facts
+from ordercast.model.effects import Alarm, AlarmKind
+from ordercast.model.ids import SECOND, Duration, Instant
+from ordercast.order.membership.step import Facts, Step
+from ordercast.order.membership.timers import Timer
 
 STALL_NS = SECOND
 
@@ -21,6 +23,27 @@ class Stall:
     since: Instant | None = None  # something waits, and nothing was sent since then
     is_told: bool = False
     _sent: int = 0  # packets that were sent before that
+
+    def watch(self, step: Step, *, is_installed: bool) -> None:
+        """Something that waits while nothing may be sent is an alarm after a while, and so is its end. Looked at when
+        something is submitted, and every second as long as something waits: a ring under load must not pay for it."""
+        facts, now = step.facts, step.now
+        lasted = self.lasts(now)
+        if self.goes_on(facts, now, is_installed=is_installed):
+            if not self.is_told and lasted >= STALL_NS:
+                self.is_told = True
+                step.alarm(Alarm(AlarmKind.STALLED, self.sentence(facts, now), facts.me, Duration(lasted)))
+        elif self.is_told:
+            self.is_told = False
+            end = "packets are sent again" if is_installed else "a new ring is formed"
+            text = f"{end} after {lasted / SECOND:.1f} s in which nothing could be sent"
+            step.alarm(Alarm(AlarmKind.STALL_ENDED, text, facts.me, Duration(lasted)))
+        if facts.outbox and not (self.is_told or facts.timers.is_armed(Timer.STALL)):
+            facts.timers.arm(Timer.STALL, (self.since or now) + STALL_NS)
+
+    def sentence(self, facts: Facts, now: Instant) -> str:
+        size, seconds, why = facts.outbox.size, self.lasts(now) / SECOND, facts.parts.why_stalled(facts, now)
+        return f"{size} bytes wait to be sent, and nothing could be sent for {seconds:.1f} s: {why}"
 
     def goes_on(self, facts: Facts, now: Instant, *, is_installed: bool) -> bool:
         """Something waits and nothing was sent since I last looked."""

@@ -69,9 +69,6 @@ class RingNode(Frame):
         accepting = self._state.accepting(self._running)
         return accepting is None or accepting.id != ring or accepting.store.aru >= seq
 
-    def _why_stalled(self, now: Instant) -> str:
-        return why_stalled(self._running, now)
-
     # Inputs
 
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
@@ -186,4 +183,4 @@ def parts_of(config: RingConfig) -> Parts:
     def past_of(ring: Ring, through: Seq) -> Delivery:
         return Delivery(ring, ring.id, through, reach=2 * config.backlog_max)
 
-    return Parts(past_of, Operational.begin, Operational.enter, TokenExchange())
+    return Parts(past_of, Operational.begin, Operational.enter, TokenExchange(), why_stalled)

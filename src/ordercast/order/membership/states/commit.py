@@ -19,14 +19,14 @@ from ordercast.order.membership.recovery_plan import plan_from
 from ordercast.order.membership.ring import Ring, TokenMemory
 from ordercast.order.membership.states import gather, moves, recovery
 from ordercast.order.membership.states.base import State
+from ordercast.order.membership.states.changing import Changing
 from ordercast.order.membership.step import Facts, Step
 from ordercast.order.membership.timers import Timer
-from ordercast.wire.messages import Announcement, CommitEntry, CommitToken, Join, Leave, Token, Wake
-from ordercast.wire.run import PacketRun
+from ordercast.wire.messages import CommitEntry, CommitToken, Join, Leave
 
 
 @dataclass(slots=True)
-class Commit(State):
+class Commit(Changing):
     ring: Ring
     entry: CommitEntry  # what I wrote on the first rotation
     name: ClassVar[str] = moves.COMMIT
@@ -93,26 +93,8 @@ class Commit(State):
             step.go_without_storage()
         return recovery.Recovery.enter(self, self.ring, self.complete, step)
 
-    def accepting(self, facts: Facts) -> Ring | None:
-        return None if facts.is_frozen else facts.installed
-
-    def on_data(self, fresh: list[PacketRun], step: Step) -> State:
-        step.facts.past.advance(step.effects)
-        return self
-
-    def on_token(self, token: Token, step: Step) -> State:
-        step.ignored(token, "no ring is installed")
-        return self
-
     def on_join(self, join: Join, step: Step) -> State:
         return start_over(self, self.ring, join, step)
-
-    def on_announcement(self, announcement: Announcement, step: Step) -> State:
-        return self  # noted by the node; newcomers are merged once a ring is installed
-
-    def on_wake(self, wake: Wake, step: Step) -> State:
-        step.ignored(wake, "no ring is installed")
-        return self
 
     def on_leave(self, leave: Leave, step: Step) -> State:
         return give_up(self, self.ring, leave, step)
@@ -127,9 +109,6 @@ class Commit(State):
             self.is_patient = False
             return self.on_persisted(step)
         return self
-
-    def on_submission(self, step: Step) -> State:
-        return self  # it waits in the outbox
 
 
 def take_clock(facts: Facts, token: CommitToken) -> None:

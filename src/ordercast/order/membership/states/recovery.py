@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.errors import WireError
-from ordercast.model.ids import NO_SEQ, NOBODY, Seq, TokenSeq
+from ordercast.model.ids import NO_SEQ, Seq, TokenSeq
 from ordercast.model.notes import Occurrence, PacketDropped
 from ordercast.order.membership.consensus import Proposal
 from ordercast.order.membership.past import Past
@@ -20,15 +20,16 @@ from ordercast.order.membership.recovery_plan import RecoveryPlan, kept_promise,
 from ordercast.order.membership.ring import Ring
 from ordercast.order.membership.states import commit, gather, moves
 from ordercast.order.membership.states.base import State
+from ordercast.order.membership.states.changing import Changing
 from ordercast.order.membership.step import Attempt, Facts, Step
 from ordercast.order.membership.timers import Timer
 from ordercast.wire.header import origin_of, recovered
-from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
+from ordercast.wire.messages import CommitToken, Join, Leave, Token
 from ordercast.wire.run import PacketRun
 
 
 @dataclass(slots=True)
-class Recovery(State):
+class Recovery(Changing):
     ring: Ring  # the new one
     plan: RecoveryPlan
     reason: ChangeReason  # as the Commit token says: equal at all members
@@ -69,23 +70,7 @@ class Recovery(State):
         if token.ring != ring.id or ring.me != ring.representative or token.token_seq != 2 * len(ring.members):
             step.occurred(Occurrence.DUPLICATE_TOKEN)
             return self
-        first = Token(
-            ring=ring.id,
-            sender=token.sender,
-            token_seq=token.token_seq,
-            round=0,
-            seq=NO_SEQ,
-            aru=NO_SEQ,
-            aru_id=NOBODY,
-            requests=(),
-            retransmitted=0,
-            budget=0,
-            waiting=0,
-            behind=0,
-            exchanging=False,
-            timestamp=token.timestamp,
-            extension=token.extension,
-        )
+        first = ring.first_token(token.sender, token.token_seq, token.timestamp, token.extension)
         return self.on_token(first, step)
 
     def on_token(self, token: Token, step: Step) -> State:
@@ -187,13 +172,6 @@ class Recovery(State):
     def on_join(self, join: Join, step: Step) -> State:
         return commit.start_over(self, self.ring, join, step)
 
-    def on_announcement(self, announcement: Announcement, step: Step) -> State:
-        return self  # noted by the node; newcomers are merged once a ring is installed
-
-    def on_wake(self, wake: Wake, step: Step) -> State:
-        step.ignored(wake, "no ring is installed")
-        return self
-
     def on_leave(self, leave: Leave, step: Step) -> State:
         return commit.give_up(self, self.ring, leave, step)
 
@@ -202,12 +180,6 @@ class Recovery(State):
             step.forward_again(self.ring)
         elif timer is Timer.TOKEN_LOSS:
             return self._fail(ChangeReason.RECOVERY_LOST, step)
-        return self
-
-    def on_submission(self, step: Step) -> State:
-        return self  # it waits in the outbox
-
-    def on_persisted(self, step: Step) -> State:
         return self
 
 

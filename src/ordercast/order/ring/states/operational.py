@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ordercast.model.configuration import ChangeReason
-from ordercast.model.ids import NO_SEQ, NOBODY, Seq, TokenSeq
+from ordercast.model.ids import Seq, TokenSeq
 from ordercast.model.notes import Occurrence
 from ordercast.order.membership.past import Source
-from ordercast.order.membership.ring import Ring
 from ordercast.order.membership.states import gather
 from ordercast.order.membership.states.base import State
 from ordercast.order.membership.states.working import Working
@@ -46,7 +45,7 @@ class Operational(Working):
         """Start-up: the ring of one, its token at rest."""
         state = cls.enter(origin, step, "the first view of this life")
         if isinstance(state, cls):
-            token = _first_token(step.facts.installed)
+            token = step.facts.installed.first_token(step.facts.me, TokenSeq(0))
             return state._work(token, step) if step.facts.outbox else state._rest(token, step)
         return state
 
@@ -227,7 +226,3 @@ def outbox_source(facts: Facts) -> Source:
 def _has_news(facts: Facts) -> bool:
     """My application has fallen behind, or caught up, since the token was told."""
     return facts.installed.memory.was_behind != facts.is_behind
-
-
-def _first_token(ring: Ring) -> Token:
-    return Token(ring.id, ring.me, TokenSeq(0), 0, NO_SEQ, NO_SEQ, NOBODY, (), 0, 0, 0, 0, False, 0)
