@@ -14,7 +14,6 @@ from ordercast.model.effects import Deliver, Effect
 from ordercast.model.ids import Attachment, Incarnation, Instant, NodeId
 from ordercast.model.inputs import Packet, Stored, Submission
 from ordercast.order.layered import InnerRing, Stream
-from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 
 NATIVE, CARRIED = 0, 1  # senders
@@ -31,9 +30,7 @@ class Heard:
 class Relaying:
     def __init__(self, node: NodeId, names: Mapping[Attachment, str]) -> None:
         self.heard = {attachment: Heard() for attachment in names}
-        self._inner = [
-            InnerRing(RingNode(node, RingConfig(cluster=name)), attachment, name) for attachment, name in names.items()
-        ]
+        self._inner = [InnerRing(RingNode(node), attachment, name) for attachment, name in names.items()]
 
     def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:
         return [one for inner in self._inner for one in self._onward(inner, inner.start(stored, incarnation, now), now)]

@@ -110,9 +110,10 @@ class Table:
             while self.work:
                 node, what = self.work.popleft()
                 engine = self.engines[node]
-                is_key = isinstance(what, str)
-                effects = engine.persisted(what, self.now) if is_key else engine.receive([what], self.now)
-                self.carry_out(node, effects)
+                if isinstance(what, Packet):
+                    self.carry_out(node, engine.receive([what], self.now))
+                else:
+                    self.carry_out(node, engine.persisted(what, self.now))
             deadlines = {node: engine.next_deadline() for node, engine in self.engines.items()}
             due, node = min((deadline, node) for node, deadline in deadlines.items() if deadline is not None)
             if due > end:
