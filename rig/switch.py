@@ -249,7 +249,7 @@ class Switch:
 
 def main() -> None:
     seed, control, *taps = sys.argv[1:]
-    numbered = dict((int(part) for part in tap.split(":")) for tap in taps)
+    numbered = {int(number): int(tap) for number, tap in (text.split(":") for text in taps)}
     with socket.socket(fileno=int(control)) as connection:
         Switch(numbered, Random(int(seed))).run(connection)
 
