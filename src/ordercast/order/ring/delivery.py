@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.effects import Deliver, Effect, Install, Parcel, Record
-from ordercast.model.ids import NO_CONFIGURATION, NO_SEQ, VIEW_SLOT, ConfigurationId, Position, ProcessId, Seq
+from ordercast.model.ids import NO_CONFIGURATION, NO_SEQ, SLOT_MAX, ConfigurationId, Position, ProcessId, Seq
 from ordercast.model.notes import Occurred, Occurrence
 from ordercast.order.ring.recovery_plan import RecoveryPlan
 from ordercast.order.ring.ring import Ring
@@ -67,7 +67,7 @@ class Delivery:
             old,
             plan.transitional,
             reason,
-            Position(old, self.delivered, VIEW_SLOT),
+            Position(old, self.delivered, SLOT_MAX),
         )
         effects.append(Install(transitional))
         self.view = transitional.id
@@ -109,7 +109,7 @@ class Delivery:
         if not parts:
             parcels.append(parcel)
             return
-        seq, originator, senders, services, payloads, _ = parcel
+        seq, originator, senders, services, payloads, *_ = parcel
         key = originator, senders[0]
         for offset, (payload, part) in enumerate(zip(payloads, parts, strict=True)):
             if part == Part.FIRST:
@@ -121,7 +121,7 @@ class Delivery:
                 if part == Part.LAST:
                     whole = b"".join(self.partial.pop(key))
                     self.partial_size -= len(whole)
-                    parcels.append((Seq(seq + offset), originator, senders[:1], services[:1], (whole,), 1))
+                    parcels.append((seq + offset, originator, senders[:1], services[:1], (whole,), 1, 0))
 
 
 def regular_view(
