@@ -30,7 +30,7 @@ from ordercast.groups.table import Notice
 from ordercast.model.configuration import Configuration
 from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.events import GroupNews, Left, Transition, View
-from ordercast.model.ids import Instant, Position, ProcessId, node_of, position_from
+from ordercast.model.ids import Instant, Position, ProcessId, node_of
 from ordercast.model.service import Service
 from ordercast.sim.group_tally import GroupTally
 from ordercast.trace.client_records import (
@@ -103,8 +103,8 @@ class Station:
     def deliver(self, deliver: Deliver) -> None:
         """Payloads as the engine has them, each with the stamp of its daemon before it."""
         parcels: list[Parcel] = [
-            (seq, originator, senders, services, [payload[STAMP_SIZE:] for payload in payloads], each)
-            for seq, originator, senders, services, payloads, each in deliver.parcels
+            (number, originator, senders, services, [payload[STAMP_SIZE:] for payload in payloads], each, base)
+            for number, originator, senders, services, payloads, each, base in deliver.parcels
         ]
         bare = replace(deliver, parcels=parcels)
         self.tally.delivers(self.groups, bare)
@@ -261,8 +261,8 @@ class Station:
 
 
 def _messages(run: MessageRun) -> Iterator[tuple[bytes, Position]]:
-    for number, payload in enumerate(run.payloads, run.first):
-        yield payload[len(run.head) :], position_from(run.ring, run.seq, run.each, number)
+    for index, payload in enumerate(run.payloads):
+        yield payload[len(run.head) :], run.places.at(index)
 
 
 def station_name(process: ProcessId) -> str:
