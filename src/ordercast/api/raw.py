@@ -14,13 +14,14 @@ from typing import NamedTuple
 from ordercast.api.inbox import Events, Inbox, Pieces
 from ordercast.daemon.config.node import NodeConfig
 from ordercast.daemon.participant import Participant
+from ordercast.groups.turns import portions
 from ordercast.model.configuration import Configuration
 from ordercast.model.effects import Deliver
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Places, Position, ProcessId
 from ordercast.model.service import Service
 from ordercast.order.ring.node import SERVICES
-from ordercast.session.payloads import MESSAGE_OVERHEAD, checked_payloads, checked_service, portions
+from ordercast.session.payloads import MESSAGE_OVERHEAD, checked_payloads, checked_service
 
 _SERVICES = tuple(Service)
 

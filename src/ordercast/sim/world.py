@@ -292,7 +292,6 @@ class World:
                 self.replicas.act(host.node, life.station)
             else:
                 act(life.station, self.options, self.rng)
-            host.submit_for_clients()
 
     def _stations(self) -> list[Station]:
         lives = [host.life for host in self.hosts]
@@ -309,8 +308,6 @@ class World:
             self.replicas.speak_last(Calm(Instant(self.now)))
         else:
             farewell_round(stations, self.options, self.rng)
-        for host in self.hosts:
-            host.submit_for_clients()
         return True
 
     def _saturate(self) -> None:
