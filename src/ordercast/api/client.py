@@ -248,7 +248,7 @@ class Client(Member):
                     self._give_advance(size)
                 self._waiters.saw(news, link.half.name)
             case Confirm():
-                self._waiters.confirmed(news.messages, news.ring, news.seq, news.each, news.first)
+                self._waiters.confirmed(news.messages, news.places)
             case Managed():
                 self._answered(news.document)
             case Listing() | Members():

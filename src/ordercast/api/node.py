@@ -148,7 +148,7 @@ class Node(Member):
         return batch_from(run, head)
 
     def on_confirmed(self, run: MessageRun) -> None:
-        self._waiters.confirmed(len(run.payloads), run.ring, run.seq, run.each, run.first)
+        self._waiters.confirmed(len(run.payloads), run.places)
 
     def on_ended(self, why: str) -> None:
         self._tell_loss(why)

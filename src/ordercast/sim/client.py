@@ -14,7 +14,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, assert_never
 
 from ordercast.model.events import Batch, Dropped, GroupNews, Left, Piece, Reconnected, Transition, View
-from ordercast.model.ids import MICROSECOND, MILLISECOND, position_from
+from ordercast.model.ids import MICROSECOND, MILLISECOND
 from ordercast.model.service import Service
 from ordercast.session.batches import Confirm, send_size
 from ordercast.session.client_half import BYE, ClientHalf, Closing, Managed, News, cost_of
@@ -231,9 +231,8 @@ class Client:
                 assert_never(news)
 
     def _confirmed(self, confirm: Confirm) -> None:
-        for number in range(confirm.first, confirm.first + confirm.messages):
-            position = position_from(confirm.ring, confirm.seq, confirm.each, number)
-            message = self._unconfirmed.popleft()
+        for index in range(confirm.messages):
+            message, position = self._unconfirmed.popleft(), confirm.places.at(index)
             self.station.tell(GotConfirmation(self.station.clock(), self.id, message, position))
 
     def _refused(self, refused: Refused) -> None:

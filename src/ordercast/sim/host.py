@@ -28,7 +28,16 @@ from ordercast.model.effects import (
     SendTo,
 )
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import Incarnation, Instant, NodeId, ProcessId, node_of, process_id_from
+from ordercast.model.ids import (
+    MAIN,
+    Attachment,
+    Incarnation,
+    Instant,
+    NodeId,
+    ProcessId,
+    node_of,
+    process_id_from,
+)
 from ordercast.model.inputs import Lane, Packet, Submission
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
@@ -36,6 +45,7 @@ from ordercast.order.engine import Engine
 from ordercast.order.ring.outbox import OVERHEAD
 from ordercast.sim.faults import FaultKind
 from ordercast.sim.processor import Processor
+from ordercast.sim.segment import Segment
 from ordercast.sim.station import Station
 from ordercast.trace.client_records import End
 from ordercast.trace.records import (
@@ -68,13 +78,14 @@ class Life:
 
     engine: Engine
     process: ProcessId
-    inbox: dict[Lane, list[deque[bytes]]]  # what came, by lane and network
+    inbox: list[dict[Lane, list[deque[bytes]]]]  # what came, by attachment, lane and network
     processor: Processor
     counters: dict[int, int] = field(default_factory=dict)  # messages submitted, by sender
     view: Configuration | None = None  # the last regular view
     wake_at: int | None = None  # the earliest scheduled wake
     busy_until: int = 0
     disk_free_at: int = 0
+    waiting: int = 0  # packets in all of the inbox
     is_reading: bool = False  # a look at the network is scheduled
     crash_at_write: FaultKind | None = None
     unwritten: list[Persist] = field(default_factory=list)  # for want of a disk
@@ -87,6 +98,7 @@ class Host:
     world: World
     node: int
     make_engine: Callable[[NodeId], Engine]
+    segments: list[Segment]  # by attachment
     drift: float = 0.0
     slowness: float = 1.0  # how many times longer everything takes here
     disk: dict[str, bytes] = field(default_factory=dict)
@@ -94,10 +106,13 @@ class Host:
     lives: int = 0
     life: Life | None = None
     paused_until: int = 0
-    narrow_until: int = 0  # the receive buffer is nearly full until then
+    narrow_until: list[int] = field(default_factory=list)  # the receive buffer is nearly full, by attachment
     has_left: bool = False
     roster: Roster | None = None  # what its file says
     reached: set[int] | None = None  # nodes that packets are sent to; None: everybody
+
+    def __post_init__(self) -> None:
+        self.narrow_until = [0] * len(self.segments)
 
     # Beginnings and ends
 
@@ -110,7 +125,9 @@ class Host:
         process = process_id_from(NodeId(self.node), Incarnation(self.lives))
         options = self.world.options
         count = options.networks.count
-        inbox: dict[Lane, list[deque[bytes]]] = {lane: [deque() for _ in range(count)] for lane in Lane}
+        inbox: list[dict[Lane, list[deque[bytes]]]] = [
+            {lane: [deque() for _ in range(count)] for lane in Lane} for _ in self.segments
+        ]
         processor = Processor(options, self.slowness)
         self.life = Life(engine, process, inbox, processor, station=self._station(process))
         self.world.record(Started(self._at(), process, engine.promises, kept_storage))
@@ -226,20 +243,22 @@ class Host:
             self.has_left = True
             self._input(self.life, self.life.engine.leave(self.local_now()))
 
-    def arrive(self, lane: Lane, packets: list[bytes], network: int = 0) -> None:
+    def arrive(self, lane: Lane, packets: list[bytes], network: int = 0, attachment: Attachment = MAIN) -> None:
         life = self.life
         if life is None:
             return
-        inbox = life.inbox[lane][network]
-        room = 4 if self.world.now < self.narrow_until else self.world.options.receive_buffer
+        inbox = life.inbox[attachment][lane][network]
+        room = 4 if self.world.now < self.narrow_until[attachment] else self.world.options.receive_buffer
         free = max(0, room - len(inbox))
-        inbox.extend(packets[:free])
+        taken = packets[:free]
+        inbox.extend(taken)
+        life.waiting += len(taken)
         if self.world.witness is not None and len(packets) > free:
             self.world.witness.overflowed(self.node, packets[free:])
         self._read_soon(life)
 
     def _read_soon(self, life: Life) -> None:
-        if not life.is_reading and (any(life.inbox[Lane.DATA]) or any(life.inbox[Lane.TOKEN])):
+        if life.waiting and not life.is_reading:
             life.is_reading = True
             at = max(self.world.now, life.busy_until, self.paused_until)
             self.world.schedule(at, self._read, life)
@@ -253,25 +272,17 @@ class Host:
             self._read_soon(life)
             return
         first = life.engine.first_lane()
-        second = Lane.TOKEN if first is Lane.DATA else Lane.DATA
-        packets = [packet for lane in (first, second) for packet in self._drain(life, lane)]
+        packets: list[Packet] = []
+        for attachment, inbox in enumerate(life.inbox):
+            for lane in (first, *(lane for lane in Lane if lane is not first)):
+                packets += _drained(inbox[lane], lane, Attachment(attachment))
+        life.waiting -= len(packets)
         cost = life.processor.receiving_ns(packets)
         life.busy_until = self.world.now + cost
         if self.world.witness is not None:
             self.world.witness.received(life.process, packets, self.world.now)
         self._input(life, life.engine.receive(packets, self.local_now()), delay=cost)
         self._read_soon(life)
-
-    def _drain(self, life: Life, lane: Lane) -> list[Packet]:
-        packets: list[Packet] = []
-        for network, inbox in enumerate(life.inbox[lane]):
-            if len(inbox) <= READ_MAX:
-                taken = list(inbox)
-                inbox.clear()
-            else:
-                taken = [inbox.popleft() for _ in range(READ_MAX)]
-            packets += [Packet(data, len(data), lane, network=network) for data in taken]
-        return packets
 
     def wake(self, life: Life, at: int) -> None:
         if life is not self.life or life.wake_at != at:
@@ -314,10 +325,12 @@ class Host:
         world, send_ns = self.world, life.processor.sending_ns()
         if world.witness is not None:
             world.witness.effect(life.process, effect, world.now)
+        networks = self.segments[effect.attachment].networks
         for packet in effect.packets:
             for number in effect.networks:
                 departure += send_ns
-                world.networks[number].broadcast(self.node, world.others(self.node), [packet], departure)
+                others = world.others(self.node, effect.attachment)
+                networks[number].broadcast(self.node, others, [packet], departure)
         return departure
 
     def _carry_out_one(self, life: Life, effect: Effect, departure: int) -> None:
@@ -328,14 +341,14 @@ class Host:
             case Record():
                 world.record(Noted(self._at(), life.process, effect.note))
             case Broadcast():
-                packets, others = effect.packets, world.others(self.node)
+                packets, others = effect.packets, world.others(self.node, effect.attachment)
                 for number in effect.networks:
-                    world.networks[number].broadcast(self.node, others, packets, departure)
+                    self.segments[effect.attachment].networks[number].broadcast(self.node, others, packets, departure)
             case SendTo():
-                target = node_of(effect.process)
-                if target < len(world.hosts) and (self.reached is None or target in self.reached):
+                target, segment = node_of(effect.process), self.segments[effect.attachment]
+                if target in segment.attachments and (self.reached is None or target in self.reached):
                     for number in effect.networks:
-                        world.networks[number].unicast(self.node, target, effect.packet, departure)
+                        segment.networks[number].unicast(self.node, target, effect.packet, departure)
             case Deliver():
                 self._deliver(life, effect)
             case Install():
@@ -354,6 +367,7 @@ class Host:
             case LeaveDone():
                 world.record(Departed(self._at(), life.process))
                 self._close(life, End.DAEMON_LEFT)
+                world.departed(self)
             case Room():
                 self.submit_for_clients()
             case Enlisted():
@@ -414,3 +428,16 @@ class Host:
         if life.wake_at is None or at < life.wake_at:
             life.wake_at = at
             self.world.schedule(at, self.wake, life, at)
+
+
+def _drained(inboxes: list[deque[bytes]], lane: Lane, attachment: Attachment) -> list[Packet]:
+    """What one look at a lane of an attachment brings, from one network after the other."""
+    packets: list[Packet] = []
+    for network, inbox in enumerate(inboxes):
+        if len(inbox) <= READ_MAX:
+            taken = list(inbox)
+            inbox.clear()
+        else:
+            taken = [inbox.popleft() for _ in range(READ_MAX)]
+        packets += [Packet(data, len(data), lane, attachment, network) for data in taken]
+    return packets

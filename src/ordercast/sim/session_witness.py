@@ -15,7 +15,7 @@ from ordercast.groups.desk import OWN
 from ordercast.groups.layer import MessageRun
 from ordercast.groups.turns import Turn
 from ordercast.model.events import Batch, Dropped, GroupNews, Piece, Reconnected
-from ordercast.model.ids import Position, ProcessId, position_from
+from ordercast.model.ids import Position, ProcessId
 from ordercast.model.promises import SessionPromise
 from ordercast.session.client_half import RECEIVE_CREDIT
 from ordercast.session.daemon_half import SEND_CREDIT
@@ -48,8 +48,7 @@ class SessionWitness:
     def hands_out(self, client: ClientId, handout: Handout) -> None:
         handed, content = self._tracks[client].handed, handout.content
         if isinstance(content, MessageRun):
-            numbers = range(content.first, content.first + len(content.payloads))
-            handed.extend(position_from(content.ring, content.seq, content.each, number) for number in numbers)
+            handed.extend(content.places.at(index) for index in range(len(content.payloads)))
         else:
             handed.append(content.news)
 

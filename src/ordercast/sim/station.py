@@ -115,8 +115,8 @@ class Station:
     def deliver(self, deliver: Deliver) -> None:
         """Payloads as the engine has them, each with the stamp of its daemon before it."""
         parcels: list[Parcel] = [
-            (seq, originator, senders, services, [payload[STAMP_SIZE:] for payload in payloads], each)
-            for seq, originator, senders, services, payloads, each in deliver.parcels
+            (number, originator, senders, services, [payload[STAMP_SIZE:] for payload in payloads], each, base)
+            for number, originator, senders, services, payloads, each, base in deliver.parcels
         ]
         bare = replace(deliver, parcels=parcels)
         self.tally.delivers(self.desk.groups, bare)

@@ -19,15 +19,16 @@ from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
 from ordercast.model.notes import Occurrence
 from ordercast.model.service import Service
-from ordercast.order.ring.states.moves import MOVES
+from ordercast.order.membership.states.moves import MOVES
 from ordercast.sim.faults import cascade, failing_disks, rotation
 from ordercast.sim.group_tally import GroupOccurrence
 from ordercast.sim.network_swarm import expected_network_rows, with_networks
-from ordercast.sim.options import SIM_RING, Delays, Link, SimOptions
+from ordercast.sim.options import SIM_RING, Delays, SimOptions
 from ordercast.sim.poison import Poison
 from ordercast.sim.replica_tally import NEVER, ReplicaOccurrence
 from ordercast.sim.rosters import with_rosters
 from ordercast.sim.run import simulate
+from ordercast.sim.topology import Link
 from ordercast.sim.users import STRUCTURES
 
 LARGE_EVERY = 10  # one run in ten has messages above 64 kB
@@ -246,8 +247,7 @@ def outline(seed: int, *, groups: bool = False, replicated: bool = False, networ
     sentence = "" if result.is_valid else result.verdict.sentence
     if not result.settled:
         sentence = f"not settled {options.settle_ns / 1e9:.0f} s after the network healed. {sentence}"
-    submissions = options.messages + options.large_messages
-    return Outline(seed, result.is_valid, sentence, result.digest, result.inputs, submissions, result.counts)
+    return Outline(seed, result.is_valid, sentence, result.digest, result.inputs, options.submissions, result.counts)
 
 
 def swarm(
