@@ -21,7 +21,7 @@ from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant, ProcessId, node_of
 from ordercast.model.service import Service
-from ordercast.order.ring.outbox import OVERHEAD
+from ordercast.order.outbox import OVERHEAD
 from ordercast.session.client_half import ClientHalf
 from ordercast.session.counters import ClientCounters
 from ordercast.session.desk import ClientRules
