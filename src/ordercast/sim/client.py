@@ -14,7 +14,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, assert_never
 
 from ordercast.model.events import Batch, Dropped, GroupNews, Left, Piece, Reconnected, Transition, View
-from ordercast.model.ids import MICROSECOND, MILLISECOND
+from ordercast.model.ids import MILLISECOND
 from ordercast.model.service import Service
 from ordercast.session.batches import Confirm, send_size
 from ordercast.session.client_half import BYE, ClientHalf, Closing, Managed, News, cost_of
@@ -42,7 +42,7 @@ from ordercast.trace.records import MessageId, digest_of, message_id_of, stamped
 if TYPE_CHECKING:
     from ordercast.sim.station import Station
 
-_SLOWLY_NS = (500 * MICROSECOND, 8 * MILLISECOND)  # between two pieces that a slow client reads
+_SLOWLY_NS = (MILLISECOND, 12 * MILLISECOND)  # between two pieces that a slow client reads
 
 
 class Pace(Enum):
