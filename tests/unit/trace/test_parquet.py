@@ -145,7 +145,7 @@ def _damaged_page(path: Path) -> None:
         (_text, "cut short or not a Parquet file"),
         (_foreign, "not a trace of Ordercast"),
         (_older, "has trace format 1, this Ordercast reads format 2"),
-        (_without_column, "column seq is missing"),
+        (_without_column, "column number is missing"),
         (_without_row, "events are missing"),
         (_unknown_kind, "99"),
         (_damaged_page, "cannot be read"),
