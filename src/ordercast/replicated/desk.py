@@ -263,7 +263,7 @@ class Desk:
         if self._arrival is not None:
             effects += self._arrival.wake(now)
         if self._silence_ends is not None and now >= self._silence_ends:
-            self._round = None  # the patience begins anew, if it is still open
+            self._round = self._silence_ends = None  # the patience begins anew, if it is still open
             self._take(now, self.core.lose_patience(), effects)
         return self._settled(now, effects)
 

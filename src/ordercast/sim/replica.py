@@ -281,6 +281,11 @@ class Replica:
         if self.replicas.sends_twice():
             self._do(self.desk.send_again)
 
+    def hurry(self) -> None:
+        """What was asked for is with the daemon at once, for scenes that need it there."""
+        self._go_on()
+        self._send()
+
     def _give_up(self, asked: Asked) -> None:
         """For what was sent the caller waits on, not to be in doubt."""
         if not self.is_dead and self.desk.is_queued(asked):

@@ -35,7 +35,15 @@ from ordercast.replicated.structures.counter import ADD, Counter
 from ordercast.replicated.structures.fields import I64
 from ordercast.replicated.structures.lock import Lock
 from ordercast.replicated.told import Told
-from ordercast.replicated.wire import Exclude, decode, decode_command, is_command
+from ordercast.replicated.wire import (
+    Exclude,
+    State,
+    decode,
+    decode_command,
+    encode_exclude,
+    encode_state,
+    is_command,
+)
 
 NOW = Instant(0)
 ONE = bytes([ADD]) + I64.pack(1)
@@ -55,6 +63,10 @@ class Audience:
 
     def tell(self, event: object, /) -> None:
         pass
+
+
+def _id(number: int) -> ViewId:
+    return ViewId(ConfigurationId(number, ProcessId(1)), Seq(0), 0)
 
 
 class Driver:
@@ -79,8 +91,7 @@ class Driver:
             self.carry_out(self.desk.go_on(NOW))
 
     def view(self, number: int, *members: str, now: Instant = NOW) -> None:
-        view_id = ViewId(ConfigurationId(number, ProcessId(1)), Seq(0), 0)
-        view = View("g", members or ("a",), (), WhyView.NETWORK, (), view_id)
+        view = View("g", members or ("a",), (), WhyView.NETWORK, (), _id(number))
         self.carry_out(self.desk.on_view(now, view))
 
     def exchange(self, *others: Driver) -> None:
@@ -316,3 +327,20 @@ def test_a_round_is_timed_from_its_beginning(count: int) -> None:
     for number in range(2, 2 + count):
         driver.view(number, "a", "x", now=Instant(number))
     assert driver.desk.next_deadline == 1 + count + 2 * SECOND
+
+
+def test_who_is_left_out_waits_for_nobody() -> None:
+    """The others have excluded it, and then decide without it: it is told of the first alone."""
+    driver = ready()
+    driver.view(2, "a", "b", "c")
+    driver.desk.outgoing.clear()  # it is not heard
+    view = _id(2)
+    others = [
+        encode_state(State(view, 0, 0, False, ord(name), 0, False, False, False, None, None, (), None, (), b""))
+        for name in "bc"
+    ]
+    driver.carry_out(driver.desk.on_messages(NOW, "b", [others[0], encode_exclude(Exclude(view, 0, ("a",)))]))
+    assert driver.take(Changed)[-1].reason is Reason.EXCLUDED and driver.desk.next_deadline is not None
+    driver.carry_out(driver.desk.on_messages(NOW, "c", [others[1]]))
+    driver.carry_out(driver.desk.wake(Instant(2 * SECOND)))
+    assert driver.desk.next_deadline is None
