@@ -78,6 +78,7 @@ class SimOptions:
     structure: str = "dictionary"  # what they replicate: a ready structure, and the number that it is made with
     replica_kills: int = 0  # replicas killed at chosen moments: in a round, during a transfer, when confirmed …
     replica_weights: tuple[int, ...] = ()  # voices of the first replica of each host; none: who held the state last
+    transfer_trouble: float = 0.0  # chance that a piece of a state is lost, damaged, or ends its connection
     double_send: float = 0.0  # chance that a replica, not sure whether a command was sent, sends it again at once
     round_ambushes: int = 0  # cuts that strike when replicas have just got a view
     replica_hangs: int = 0  # replicas that say nothing for a while, from a view on or at any time
@@ -203,6 +204,7 @@ class SimOptions:
                     ("ghost", self.ghost),
                     ("loss", self.loss),
                     ("double_send", self.double_send),
+                    ("transfer_trouble", self.transfer_trouble),
                     ("poison", self.poison),
                     ("duplication", self.duplication),
                     ("clock_drift", self.clock_drift),

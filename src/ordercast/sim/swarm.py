@@ -183,6 +183,7 @@ def hostile_replica_options(seed: int) -> SimOptions:
         replica_hangs=silence.choice((0, 0, 3, 8)),
         silent_members=silence.choice((0, 0, 0, 1, 2)),
         replica_patience_ns=silence.choice((8, 40, 40, 120)) * MILLISECOND,
+        transfer_trouble=silence.choice((0.0, 0.02, 0.1)),
         random_faults=rng.randrange(1, 6),
         delay_max_ns=rng.choice((600, 1500)) * MICROSECOND,
     )
