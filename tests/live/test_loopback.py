@@ -282,11 +282,11 @@ def test_a_life_without_storage_does_not_bind_the_next(tmp_path: Path) -> None:
                     while len(host.members) > 1:  # noqa: ASYNC110
                         await asyncio.sleep(0.01)
                 assert not host.storage_status().is_used
-                last = host.engine.ring.id.seq
+                last = host.engine.configuration.id.seq
                 await host.leave()
         async with GroupHost(forgetful) as host:
             await begun(host)
-            assert host.engine.ring.id.seq < last
+            assert host.engine.configuration.id.seq < last
 
     run(work())
     events = list(read_live(tmp_path / "traces").events())

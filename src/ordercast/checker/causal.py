@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from ordercast.checker.base import Checker
 from ordercast.checker.history import NONE
 from ordercast.checker.life import Life
+from ordercast.checker.matters import Matter
 from ordercast.checker.sequences import common_length, longest
 from ordercast.checker.verdict import Witness, message_text
 from ordercast.model.ids import ConfigurationId, ProcessId
@@ -45,6 +46,7 @@ class _OnRing:
 class Causal(Checker):
     promise = Promise.CAUSAL
     rule = "no message was delivered before, or on its ring without, one that it may depend on"
+    matter = Matter.CAUSAL
 
     def violations(self) -> Iterator[Witness]:
         yield from self._origins()

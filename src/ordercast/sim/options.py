@@ -9,6 +9,7 @@ from ordercast.model.errors import UsageError
 from ordercast.model.ids import MICROSECOND, MILLISECOND, NODE_MAX, SECOND
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig
+from ordercast.order.catalogue import EngineEntry, entry_of
 from ordercast.order.ring.config import RingConfig
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.users import STRUCTURES
@@ -31,6 +32,23 @@ SIM_RING = RingConfig(
     pause_ns=25 * MILLISECOND,
     fail_to_receive_rotations=30,
     accelerated_window=6,
+)
+
+
+# What engines cannot bear whose members never change.
+HARMFUL = (
+    "faults",
+    "random_faults",
+    "ambushes",
+    "poison",
+    "rosters",
+    "loss",
+    "duplication",
+    "straggler",
+    "ghost",
+    "links",
+    "is_fifo",
+    "all_at_once",
 )
 
 
@@ -142,7 +160,7 @@ class SimOptions:
     def validate(self) -> None:
         rules = [
             (1 <= self.nodes <= min(64, NODE_MAX), "nodes must be within 1..64"),
-            (self.engine == "ring", f"engine {self.engine!r} does not exist; there is: ring"),
+            *self._engine_rules(entry_of(self.engine)),
             (0 <= self.messages <= 10_000_000, "messages must be within 0..10000000"),
             (1 <= self.senders <= 1000, "senders must be within 1..1000"),
             (0 <= self.clients <= 1000, "clients must be within 0..1000"),
@@ -172,7 +190,6 @@ class SimOptions:
                 f"saturation_size must be 0, or {STAMP_SIZE} bytes up to message_size_max",
             ),
             (bool(self.services), "at least one service is needed"),
-            (Service.UNRELIABLE not in self.services, "the ring does not serve unreliable messages"),
             (0 < self.delay_min_ns <= self.delay_max_ns, "delays must be positive and rise"),
             *(
                 (0 <= node < self.nodes, f"a link or slow host names node {node}, there are 0..{self.nodes - 1}")
@@ -226,3 +243,20 @@ class SimOptions:
         if problems:
             raise UsageError("; ".join(problems))
         self.ring.validate()
+
+    def _engine_rules(self, entry: EngineEntry) -> list[tuple[bool, str]]:
+        """What the engine can do, and which faults make sense for it."""
+        unserved = [service.name.lower() for service in self.services if service not in entry.services]
+        usual = SimOptions()
+        harmful = [name for name in HARMFUL if getattr(self, name) != getattr(usual, name)]
+        harmful += ["networks"] if self.networks.count > 1 else []
+        return [
+            (not unserved, f"the engine {entry.name!r} does not serve {' or '.join(unserved)} messages"),
+            (bool(entry.groups) or not self.clients, f"the engine {entry.name!r} has no groups: leave out clients"),
+            (bool(entry.replicas) or not self.replicas, f"the engine {entry.name!r} carries no replicated state"),
+            (
+                not (entry.is_static and harmful),
+                f"the members of the engine {entry.name!r} never change and nothing is repaired: leave out "
+                f"{', '.join(harmful)}",
+            ),
+        ]

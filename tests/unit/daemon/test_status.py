@@ -54,11 +54,15 @@ def view(
 def test_who_and_where(node: FakeNode) -> None:
     status = status_of(node)
     assert (status.me.name, status.me.node, status.me.cluster) == ("alpha", 1, "ordercast")
-    assert (status.ring.id, status.ring.state, status.ring.representative) == ("4.alpha", "Operational", "alpha")
-    assert [(member.name, member.address, member.is_me) for member in status.ring.members] == [
+    assert (status.configuration.id, status.configuration.state, status.configuration.representative) == (
+        "4.alpha",
+        "Operational",
+        "alpha",
+    )
+    assert [(member.name, member.address, member.is_me) for member in status.configuration.members] == [
         ("alpha", "10.0.0.1", True)
     ]
-    assert status.ring.missing == ("beta", "gamma")
+    assert status.configuration.missing == ("beta", "gamma")
     assert status.uptime_ns == 100 * SECOND
 
 

@@ -24,6 +24,7 @@ RMEM_MAX = Path("/proc/sys/net/core/rmem_max")
 class Plan:
     name: str
     cluster: str
+    engine: str
     node: int | None
     transport: str
     tokens_at: str  # address and port, for people
@@ -66,6 +67,7 @@ def plan_of(config: NodeConfig, limit_file: Path = RMEM_MAX, open_files: int | N
     return Plan(
         name=config.name,
         cluster=ring.cluster,
+        engine=config.engine,
         node=config.node,
         transport=network.transport.value,
         tokens_at=tokens_at,
@@ -197,6 +199,7 @@ def plan_lines(plan: Plan) -> list[tuple[str, str]]:
     )
     lines = [
         ("node", f"{plan.name or 'n1, n2, …'}, id {node}, of cluster {plan.cluster}"),
+        ("engine", plan.engine),
         ("members", ", ".join(plan.peers) if plan.peers else "whoever runs on this machine"),
         ("tokens", plan.tokens_at),
         ("data", f"{plan.data_at} ({plan.transport}), packets of up to {plan.packet_size_max} bytes"),

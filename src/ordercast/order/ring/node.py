@@ -27,9 +27,10 @@ from ordercast.model.ids import (
 )
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.notes import Occurrence, PacketDropped
-from ordercast.model.promises import Promise, Promises
+from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
+from ordercast.order.engine import CONFIGURATION_SEQ_KEY, Membership, stored_configuration_seq
 from ordercast.order.ring.admission import Admission
 from ordercast.order.ring.bounds import Horizon, stored_ring_seq
 from ordercast.order.ring.config import ONE_NETWORK, RingConfig
@@ -38,6 +39,7 @@ from ordercast.order.ring.delivery import Delivery
 from ordercast.order.ring.hearing import Hearing, lifetime_of
 from ordercast.order.ring.ordering import QUIET_VISITS
 from ordercast.order.ring.outbox import Lot, Outbox, cost, lots_from
+from ordercast.order.ring.promised import PROMISED, SERVICES
 from ordercast.order.ring.ring import Ring, TokenMemory
 from ordercast.order.ring.rosters import ROSTER_KEY, Rosters
 from ordercast.order.ring.stall import STALL_NS, Stall, sentence
@@ -45,7 +47,7 @@ from ordercast.order.ring.states import moves
 from ordercast.order.ring.states.base import State
 from ordercast.order.ring.states.starting import Starting
 from ordercast.order.ring.stats import RingStats
-from ordercast.order.ring.step import RING_SEQ_KEY, Facts, Step, StoredSeq
+from ordercast.order.ring.step import Facts, Step, StoredSeq
 from ordercast.order.ring.suspicion import Suspicion
 from ordercast.order.ring.timers import BLAMING, Timer, Timers
 from ordercast.wire.codec import cluster_id_from, decode, kind_of
@@ -67,7 +69,6 @@ DATA_KIND = bytes((MessageKind.DATA,))
 ROSTER_KIND = bytes((MessageKind.ROSTER,))
 TIMERS_PER_WAKE = 256  # a ring of one passes the token to itself: the rest is done in the next wake
 SENDER_MAX = 0xFFFFFFFF
-SERVICES = frozenset(Service) - {Service.UNRELIABLE}
 _SERVED = tuple(int(service) if service in SERVICES else None for service in Service)  # by service number
 
 
@@ -81,6 +82,7 @@ class RingNode:
         *,
         verbose: bool = False,
         beneath: str = ONE_NETWORK,  # what carries the packets, in words, which are compared with other members'
+        other_engines: Sequence[str] = (),  # that a cluster of the same name might run
     ) -> None:
         self._node = node
         self._config = config or RingConfig()
@@ -89,9 +91,9 @@ class RingNode:
         self._beneath = beneath
         self._facts: Facts | None = None
         self._state: State = Starting()
-        self._promises = Promises("ring", frozenset(Promise), SERVICES, self._config.message_size_max)
+        self._promises = Promises("ring", PROMISED, SERVICES, self._config.message_size_max)
         self._wanted = 0  # room that the layer above waits for
-        self._suspicion = Suspicion()
+        self._suspicion = Suspicion({cluster_id_from(self._config.cluster, name): name for name in other_engines})
         self._reach = 2 * self._config.backlog_max  # packets above the last token's seq that may come before the next
         self._stall = Stall()
         self._lane = Lane.DATA
@@ -106,6 +108,18 @@ class RingNode:
     @property
     def state_name(self) -> str:
         return self._state.name
+
+    @property
+    def is_ready(self) -> bool:
+        return self._state.name == moves.OPERATIONAL
+
+    @property
+    def is_gone(self) -> bool:
+        return self._state.name == moves.GONE
+
+    @property
+    def configuration(self) -> Membership:
+        return Membership(self._running.installed.id, self._running.installed.members)
 
     @property
     def process(self) -> ProcessId:
@@ -177,7 +191,7 @@ class RingNode:
         if self._facts is not None:
             raise UsageError("an engine is started once; make a new one for the next life")
         me = process_id_from(self._node, incarnation)
-        kept = stored_ring_seq(stored.get(RING_SEQ_KEY, b""))
+        kept = stored_ring_seq(stored_configuration_seq(stored))
         stored_seq = kept or 0
         ring_seq = stored_seq + 4 - stored_seq % 4
         cluster = cluster_id_from(self._config.cluster)
@@ -238,7 +252,7 @@ class RingNode:
         step = self._begin(now)
         if key == ROSTER_KEY:
             return self._end(step)  # nothing waits for it
-        if key != RING_SEQ_KEY or step.facts.storage.written is None:
+        if key != CONFIGURATION_SEQ_KEY or step.facts.storage.written is None:
             raise UsageError(f"no write of {key!r} is outstanding")
         step.persisted()
         self._state = self._state.on_persisted(step)
@@ -372,6 +386,7 @@ class RingNode:
                 self._dispatch(decode(data, facts.cluster), step)
         except WireError as error:
             step.note(PacketDropped(str(error)))
+            self._suspicion.heard_engine(data, step)
 
     def _foreign(self, data: bytes, step: Step) -> None:
         """A data packet of another ring shows that its transmitter is alive, and nothing else."""

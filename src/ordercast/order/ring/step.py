@@ -8,6 +8,7 @@ from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, Persist, Record, SendTo
 from ordercast.model.ids import NO_SEQ, NOBODY, Instant, ProcessId, Seq
 from ordercast.model.notes import Ignored, Moved, Note, Occurred, Occurrence
+from ordercast.order.engine import CONFIGURATION_SEQ_KEY
 from ordercast.order.ring.admission import Admission
 from ordercast.order.ring.bounds import Horizon
 from ordercast.order.ring.config import RingConfig
@@ -23,8 +24,6 @@ from ordercast.order.ring.stats import RingStats
 from ordercast.order.ring.timers import Timer, Timers
 from ordercast.wire.codec import encode
 from ordercast.wire.messages import CommitToken, Token, WireMessage
-
-RING_SEQ_KEY = "ring_seq"
 
 
 @dataclass(slots=True)
@@ -149,7 +148,7 @@ class Step:
         storage.wanted = max(storage.wanted, ring_seq)
         if storage.written is None:
             storage.written = storage.wanted
-            self.effects.append(Persist(RING_SEQ_KEY, storage.wanted.to_bytes(8, "big")))
+            self.effects.append(Persist(CONFIGURATION_SEQ_KEY, storage.wanted.to_bytes(8, "big")))
 
     def persisted(self) -> None:
         """The outstanding write is confirmed."""

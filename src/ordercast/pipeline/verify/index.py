@@ -19,7 +19,6 @@ from ordercast.pipeline.verify.part import places_of, spans
 from ordercast.pipeline.verify.rows import (
     CONTROL_ALL,
     DELIVERED,
-    NOTES,
     NUMBERING,
     SUBMITTED,
     Ints,
@@ -29,6 +28,7 @@ from ordercast.pipeline.verify.rows import (
     control_rows,
     rows_from,
 )
+from ordercast.trace.note_rows import NOTE_KINDS
 
 GRID_ROWS = 1 << 14  # a mark in the order about so often
 Place = tuple[ConfigurationId, int]  # ring, and place in it
@@ -66,7 +66,7 @@ def index_group(path: str, group: int, grid: int = GRID_ROWS) -> GroupIndex:
     table = file.table(_INDEX, range(group, group + 1))
     rows = rows_from(table)
     result = GroupIndex(deliveries=int((rows["kind"] == DELIVERED).sum()))
-    if not np.isin(rows["kind"], (SUBMITTED, DELIVERED, *NOTES)).all():
+    if not np.isin(rows["kind"], (SUBMITTED, DELIVERED, *NOTE_KINDS)).all():
         result.control = control_rows(file.table(CONTROL_ALL, range(group, group + 1))).to_pylist()
     if (np.diff(rows["process"]) < 0).any():
         raise Unsound("rows are not sorted by process")
