@@ -27,8 +27,8 @@ from ordercast.model.ids import NodeId
 from ordercast.model.roster import Place
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig, Replication
+from ordercast.order.membership.stats import RingStats
 from ordercast.order.ring.config import RingConfig
-from ordercast.order.ring.stats import RingStats
 
 STAMP = struct.Struct("=IIq")  # sender, counter, monotonic time in ns
 IDENTITY_SIZE = 8

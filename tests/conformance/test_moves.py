@@ -15,24 +15,24 @@ from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Effect
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import NO_SEQ, NOBODY, ConfigurationId, Duration, Instant, ProcessId, Seq, TokenSeq
-from ordercast.order.ring.admission import Admission
-from ordercast.order.ring.bounds import Horizon
-from ordercast.order.ring.consensus import Proposal
+from ordercast.order.membership.admission import Admission
+from ordercast.order.membership.bounds import Horizon
+from ordercast.order.membership.consensus import Proposal
+from ordercast.order.membership.hearing import Hearing
+from ordercast.order.membership.ring import Ring, TokenMemory
+from ordercast.order.membership.rosters import Rosters
+from ordercast.order.membership.states.base import State
+from ordercast.order.membership.states.commit import Commit
+from ordercast.order.membership.states.gather import Gather
+from ordercast.order.membership.states.gone import Gone
+from ordercast.order.membership.states.moves import MOVES, STATES
+from ordercast.order.membership.states.recovery import Recovery
+from ordercast.order.membership.states.starting import Starting
+from ordercast.order.membership.step import Facts, Step, StoredSeq
+from ordercast.order.membership.timers import Timer
+from ordercast.order.outbox import Outbox
 from ordercast.order.ring.delivery import Delivery
-from ordercast.order.ring.hearing import Hearing
-from ordercast.order.ring.outbox import Outbox
-from ordercast.order.ring.ring import Ring, TokenMemory
-from ordercast.order.ring.rosters import Rosters
-from ordercast.order.ring.states.base import State
-from ordercast.order.ring.states.commit import Commit
-from ordercast.order.ring.states.gather import Gather
-from ordercast.order.ring.states.gone import Gone
-from ordercast.order.ring.states.moves import MOVES, STATES
 from ordercast.order.ring.states.operational import Operational
-from ordercast.order.ring.states.recovery import Recovery
-from ordercast.order.ring.states.starting import Starting
-from ordercast.order.ring.step import Facts, Step, StoredSeq
-from ordercast.order.ring.timers import Timer
 from ordercast.wire.codec import encode
 from ordercast.wire.messages import Announcement, CommitEntry, CommitToken, Join, Leave, Token, Wake, WireMessage
 

@@ -12,11 +12,11 @@ from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Broadcast, Burst, Deliver, Delivered, Effect
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq, TokenSeq
 from ordercast.model.service import Service
+from ordercast.order.membership.recovery_plan import RecoveryPlan
+from ordercast.order.membership.ring import Ring, TokenMemory
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.delivery import Delivery
 from ordercast.order.ring.ordering import visit
-from ordercast.order.ring.recovery_plan import RecoveryPlan
-from ordercast.order.ring.ring import Ring, TokenMemory
 from ordercast.wire.header import (
     DESCRIPTOR_SIZE,
     HEADER,

@@ -16,22 +16,24 @@ import pytest
 from ordercast.model.effects import Effect
 from ordercast.model.ids import NO_CONFIGURATION, NO_SEQ, NOBODY, ProcessId, Seq
 from ordercast.model.promises import AnyPromise, Promise, RestPromise
-from ordercast.order.ring import ordering, recovery_plan
+from ordercast.order.membership import recovery_plan
+from ordercast.order.membership.recovery_plan import RecoveryPlan
+from ordercast.order.membership.ring import Ring
+from ordercast.order.membership.states import recovery
+from ordercast.order.membership.states.base import State
+from ordercast.order.membership.states.commit import Commit
+from ordercast.order.membership.states.gather import Gather
+from ordercast.order.membership.states.recovery import Recovery
+from ordercast.order.membership.step import Facts, Step
+from ordercast.order.membership.store import Store
+from ordercast.order.membership.timers import Timer
+from ordercast.order.outbox import Outbox
+from ordercast.order.ring import ordering
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.delivery import Delivery
 from ordercast.order.ring.ordering import Source, Visit
-from ordercast.order.ring.outbox import Outbox
-from ordercast.order.ring.recovery_plan import RecoveryPlan
-from ordercast.order.ring.ring import Ring
-from ordercast.order.ring.states import recovery, token_visit
-from ordercast.order.ring.states.base import State
-from ordercast.order.ring.states.commit import Commit
-from ordercast.order.ring.states.gather import Gather
+from ordercast.order.ring.states import token_visit
 from ordercast.order.ring.states.operational import Operational
-from ordercast.order.ring.states.recovery import Recovery
-from ordercast.order.ring.step import Facts, Step
-from ordercast.order.ring.store import Store
-from ordercast.order.ring.timers import Timer
 from ordercast.wire.messages import CommitEntry, CommitToken, Token
 from ordercast.wire.run import PacketRun
 

@@ -34,7 +34,7 @@ from ordercast.networks.assembly import Assembly, assembled
 from ordercast.networks.layer import Networks
 from ordercast.order.catalogue import live_entry_of
 from ordercast.order.engine import ObservedEngine
-from ordercast.order.ring.outbox import OVERHEAD
+from ordercast.order.outbox import OVERHEAD
 from ordercast.session.payloads import MESSAGE_OVERHEAD
 from ordercast.trace.records import STAMP_SIZE, STAMPED, Crashed, Departed, Installed, Noted, Started, StorageTurned
 from ordercast.trace.records import Event as TraceEvent

@@ -27,7 +27,7 @@ from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import INCARNATION_MAX, MILLISECOND, Incarnation
 from ordercast.order.engine import CONFIGURATION_SEQ_KEY, OLD_CONFIGURATION_SEQ_KEY, stored_configuration_seq
-from ordercast.order.ring.rosters import ROSTER_KEY
+from ordercast.order.membership.rosters import ROSTER_KEY
 
 SMALL, LARGE = 4 << 10, 64 << 10  # sizes of slots
 KEYS: Mapping[str, int] = {

@@ -19,10 +19,10 @@ from ordercast.model.service import Service
 from ordercast.order.baselines import base as static
 from ordercast.order.baselines.sequencer import Sequencer
 from ordercast.order.engine import ObservedEngine
+from ordercast.order.membership.states import moves
 from ordercast.order.ring import promised as ring
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
-from ordercast.order.ring.states import moves
 from ordercast.order.setup import Setup
 
 DEFAULT = "ring"

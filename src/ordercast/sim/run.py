@@ -22,7 +22,7 @@ from ordercast.model.notes import Moved, NetworkTurned, Occurred, TokenReleased,
 from ordercast.networks.assembly import assembled
 from ordercast.order.catalogue import entry_of
 from ordercast.order.engine import Engine
-from ordercast.order.ring.states.moves import GATHER
+from ordercast.order.membership.states.moves import GATHER
 from ordercast.sim.digest import Digest
 from ordercast.sim.faults import Fault
 from ordercast.sim.network_swarm import release_row, turn_row

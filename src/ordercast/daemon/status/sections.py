@@ -12,7 +12,7 @@ from typing import Any
 from ordercast.daemon.config.node import NodeConfig
 from ordercast.model.ids import SECOND, Instant
 from ordercast.order.engine import ObservedEngine
-from ordercast.order.ring.stats import RingStats
+from ordercast.order.membership.stats import RingStats
 
 SILENCE_NS = 10 * SECOND
 

@@ -14,8 +14,8 @@ from ordercast.model.configuration import ChangeReason, Configuration, Configura
 from ordercast.model.effects import Deliver, Effect, Install, Parcel, Record
 from ordercast.model.ids import NO_CONFIGURATION, NO_SEQ, VIEW_SLOT, ConfigurationId, Position, ProcessId, Seq
 from ordercast.model.notes import Occurred, Occurrence
-from ordercast.order.ring.recovery_plan import RecoveryPlan
-from ordercast.order.ring.ring import Ring
+from ordercast.order.membership.recovery_plan import RecoveryPlan
+from ordercast.order.membership.ring import Ring
 from ordercast.wire.header import Part
 
 

@@ -31,25 +31,25 @@ from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
 from ordercast.order.engine import CONFIGURATION_SEQ_KEY, Membership, stored_configuration_seq
-from ordercast.order.ring.admission import Admission
-from ordercast.order.ring.bounds import Horizon, stored_ring_seq
+from ordercast.order.membership.admission import Admission
+from ordercast.order.membership.bounds import Horizon, stored_ring_seq
+from ordercast.order.membership.consensus import Proposal
+from ordercast.order.membership.hearing import Hearing, lifetime_of
+from ordercast.order.membership.ring import Ring, TokenMemory
+from ordercast.order.membership.rosters import ROSTER_KEY, Rosters
+from ordercast.order.membership.states import moves
+from ordercast.order.membership.states.base import State
+from ordercast.order.membership.states.starting import Starting
+from ordercast.order.membership.stats import RingStats
+from ordercast.order.membership.step import Facts, Step, StoredSeq
+from ordercast.order.membership.suspicion import Suspicion
+from ordercast.order.membership.timers import BLAMING, Timer, Timers
+from ordercast.order.outbox import Lot, Outbox, cost, lots_from
 from ordercast.order.ring.config import ONE_NETWORK, RingConfig
-from ordercast.order.ring.consensus import Proposal
 from ordercast.order.ring.delivery import Delivery
-from ordercast.order.ring.hearing import Hearing, lifetime_of
 from ordercast.order.ring.ordering import QUIET_VISITS
-from ordercast.order.ring.outbox import Lot, Outbox, cost, lots_from
 from ordercast.order.ring.promised import PROMISED, SERVICES
-from ordercast.order.ring.ring import Ring, TokenMemory
-from ordercast.order.ring.rosters import ROSTER_KEY, Rosters
 from ordercast.order.ring.stall import STALL_NS, Stall, sentence
-from ordercast.order.ring.states import moves
-from ordercast.order.ring.states.base import State
-from ordercast.order.ring.states.starting import Starting
-from ordercast.order.ring.stats import RingStats
-from ordercast.order.ring.step import Facts, Step, StoredSeq
-from ordercast.order.ring.suspicion import Suspicion
-from ordercast.order.ring.timers import BLAMING, Timer, Timers
 from ordercast.wire.codec import cluster_id_from, decode, kind_of
 from ordercast.wire.header import (
     ARRIVAL,

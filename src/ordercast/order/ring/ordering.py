@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 from ordercast.model.effects import Burst
 from ordercast.model.ids import NOBODY, ProcessId, Seq, TokenSeq
+from ordercast.order.membership.ring import Ring
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.flow_control import allowance, fair_share, renewed, rotation_budget
-from ordercast.order.ring.ring import Ring
 from ordercast.wire.header import retransmitted as sent_again
 from ordercast.wire.messages import NOTHING, Counts, Token
 from ordercast.wire.run import PacketRun

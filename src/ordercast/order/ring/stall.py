@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ordercast.model.ids import NOBODY, SECOND, Instant, process_text
-from ordercast.order.ring.step import Facts
+from ordercast.order.membership.step import Facts
 
 STALL_NS = SECOND
 

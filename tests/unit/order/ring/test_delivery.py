@@ -7,12 +7,12 @@ from ordercast.model.effects import Deliver, Effect, Install, Record
 from ordercast.model.ids import NO_CONFIGURATION, VIEW_SLOT, ConfigurationId, Position, ProcessId, Seq
 from ordercast.model.notes import Occurred, Occurrence
 from ordercast.model.service import Service
+from ordercast.order.membership.recovery_plan import RecoveryPlan
 from ordercast.order.ring.delivery import Delivery, first_view
-from ordercast.order.ring.recovery_plan import RecoveryPlan
 from ordercast.wire.header import Part
 from ordercast.wire.run import PacketRun
 
-from .rings import NEXT_RING_ID, ONE, RING_ID, THREE, TWO, make_packet, make_ring, make_run
+from ..rings import NEXT_RING_ID, ONE, RING_ID, THREE, TWO, make_packet, make_ring, make_run
 
 
 def _delivery(*packets: tuple[int, PacketRun]) -> Delivery:

@@ -16,7 +16,7 @@ from ordercast.wire.header import HEADER, RETRANSMITTED
 from ordercast.wire.messages import Token
 from ordercast.wire.run import PacketRun
 
-from .rings import CLUSTER, ONE, THREE, TWO, fill, make_packet, make_ring, make_run, make_token
+from ..rings import CLUSTER, ONE, THREE, TWO, fill, make_packet, make_ring, make_run, make_token
 
 CONFIG = RingConfig(window=8, visit_max=4, backlog_max=12, requests_max=5)
 ACCELERATED = replace(CONFIG, accelerated=True, accelerated_window=2)

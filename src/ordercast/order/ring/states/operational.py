@@ -12,13 +12,13 @@ from typing import ClassVar
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import NO_SEQ, NOBODY, ProcessId, Seq, TokenSeq
 from ordercast.model.notes import Occurrence
+from ordercast.order.membership.ring import Ring
+from ordercast.order.membership.states import gather, gone, moves
+from ordercast.order.membership.states.base import State
+from ordercast.order.membership.step import Facts, Step
+from ordercast.order.membership.timers import Timer
 from ordercast.order.ring.ordering import Source, sums_of, with_news
-from ordercast.order.ring.ring import Ring
-from ordercast.order.ring.states import gather, gone, moves
-from ordercast.order.ring.states.base import State
 from ordercast.order.ring.states.token_visit import accepted, deaf_member, has_intruder, is_flooded, more, work
-from ordercast.order.ring.step import Facts, Step
-from ordercast.order.ring.timers import Timer
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
 from ordercast.wire.run import PacketRun, build_runs
 

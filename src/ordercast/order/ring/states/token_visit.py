@@ -7,12 +7,12 @@ from collections.abc import Callable
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast
 from ordercast.model.ids import NOBODY, ProcessId, process_text
 from ordercast.model.notes import Occurrence, Visited
-from ordercast.order.ring.bounds import believed_clock
+from ordercast.order.membership.bounds import believed_clock
+from ordercast.order.membership.ring import Ring
+from ordercast.order.membership.step import Step
+from ordercast.order.membership.timers import Timer
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.ordering import Source, add_to_visit, held_back_by, visit
-from ordercast.order.ring.ring import Ring
-from ordercast.order.ring.step import Step
-from ordercast.order.ring.timers import Timer
 from ordercast.wire.messages import Token
 
 SEQ_JUMP_MAX = 1 << 20  # no rotation has so many packets; a store must not be made for them

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.ids import SECOND, Instant, NodeId, ProcessId, node_of, process_text
 from ordercast.model.notes import Occurrence, PacketDropped
-from ordercast.order.ring.bounds import JOIN_NUMBER_LEAP
+from ordercast.order.membership.bounds import JOIN_NUMBER_LEAP
+from ordercast.order.membership.hearing import KNOWN_FACTOR
+from ordercast.order.membership.step import Step
 from ordercast.order.ring.config import COMPARED
-from ordercast.order.ring.hearing import KNOWN_FACTOR
-from ordercast.order.ring.step import Step
 from ordercast.wire.header import CLUSTER_IN_HEADER, HEADER_SIZE, TRANSMITTER
 from ordercast.wire.messages import Join, Leave, WireMessage
 

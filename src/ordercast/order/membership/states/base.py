@@ -11,9 +11,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from ordercast.order.ring.ring import Ring
-from ordercast.order.ring.step import Facts, Step
-from ordercast.order.ring.timers import Timer
+from ordercast.order.membership.ring import Ring
+from ordercast.order.membership.step import Facts, Step
+from ordercast.order.membership.timers import Timer
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
 from ordercast.wire.run import PacketRun
 

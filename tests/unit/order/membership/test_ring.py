@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from ordercast.model.ids import Seq, TokenSeq
-from ordercast.order.ring.ring import Ring, TokenMemory
+from ordercast.order.membership.ring import Ring, TokenMemory
 from ordercast.wire.header import MessageKind, prefix_of
 
-from .rings import CLUSTER, FOUR, ONE, RING_ID, THREE, TWO, make_packet, make_ring
+from ..rings import CLUSTER, FOUR, ONE, RING_ID, THREE, TWO, make_packet, make_ring
 
 
 def test_the_token_goes_round_in_ring_order() -> None:

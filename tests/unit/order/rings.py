@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ordercast.model.ids import NOBODY, ConfigurationId, Incarnation, NodeId, ProcessId, Seq, TokenSeq, process_id_from
 from ordercast.model.service import Service
-from ordercast.order.ring.ring import Ring, TokenMemory
+from ordercast.order.membership.ring import Ring, TokenMemory
 from ordercast.wire.codec import cluster_id_from
 from ordercast.wire.header import PART_SHIFT, SAFE, PacketEntry, Part
 from ordercast.wire.messages import Token

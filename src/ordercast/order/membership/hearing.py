@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ordercast.model.ids import ConfigurationId, Duration, Instant, ProcessId
-from ordercast.order.ring.admission import Admission, Around
-from ordercast.order.ring.bounds import Numbering
+from ordercast.order.membership.admission import Admission, Around
+from ordercast.order.membership.bounds import Numbering
 from ordercast.order.ring.config import RingConfig
 from ordercast.wire.messages import Announcement, Join
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from ordercast.model.ids import Instant
-from ordercast.order.ring.timers import BLAMING, Timer, Timers
+from ordercast.order.membership.timers import BLAMING, Timer, Timers
 
 
 def test_a_new_book_has_no_deadline() -> None:

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import NOBODY, ProcessId
-from ordercast.order.ring.consensus import Proposal, least_forwarder, new_ring_seq, silent
+from ordercast.order.membership.consensus import Proposal, least_forwarder, new_ring_seq, silent
 from ordercast.wire.messages import Join
 
-from .rings import FOUR, ONE, RING_ID, THREE, TWO
+from ..rings import FOUR, ONE, RING_ID, THREE, TWO
 
 
 def _join(

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from ordercast.model.ids import ConfigurationId, Duration, Instant
-from ordercast.order.ring.bounds import CLOCK_LEAP, CLOCK_MAX, RING_SEQ_LEAP, RING_SEQ_MAX, Horizon, believed_clock
+from ordercast.order.membership.bounds import (
+    CLOCK_LEAP,
+    CLOCK_MAX,
+    RING_SEQ_LEAP,
+    RING_SEQ_MAX,
+    Horizon,
+    believed_clock,
+)
 from ordercast.wire.codec import NUMBER_MAX
 
-from .rings import ONE
+from ..rings import ONE
 
 PATIENCE = Duration(10)
 

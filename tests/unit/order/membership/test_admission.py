@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ordercast.model.ids import Incarnation, NodeId, ProcessId, process_id_from
-from ordercast.order.ring.admission import ENTRIES_MAX, KNOWN_MAX, Admission, Around
+from ordercast.order.membership.admission import ENTRIES_MAX, KNOWN_MAX, Admission, Around
 from ordercast.sim.rosters import sim_roster
 
 A, B, C, D = (process_id_from(NodeId(node), Incarnation(1)) for node in range(4))

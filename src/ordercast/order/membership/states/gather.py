@@ -8,12 +8,12 @@ from typing import ClassVar
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import NOBODY, ConfigurationId, ProcessId, TokenSeq, process_text
 from ordercast.model.notes import Occurrence
-from ordercast.order.ring.consensus import least_forwarder, new_ring_seq, silent
-from ordercast.order.ring.ring import Ring
-from ordercast.order.ring.states import commit, moves
-from ordercast.order.ring.states.base import State
-from ordercast.order.ring.step import Facts, Step
-from ordercast.order.ring.timers import Timer
+from ordercast.order.membership.consensus import least_forwarder, new_ring_seq, silent
+from ordercast.order.membership.ring import Ring
+from ordercast.order.membership.states import commit, moves
+from ordercast.order.membership.states.base import State
+from ordercast.order.membership.step import Facts, Step
+from ordercast.order.membership.timers import Timer
 from ordercast.wire.messages import Announcement, CommitEntry, CommitToken, Join, Leave, Token, Wake
 from ordercast.wire.run import PacketRun
 

@@ -14,15 +14,16 @@ from ordercast.model.configuration import ChangeReason
 from ordercast.model.errors import WireError
 from ordercast.model.ids import NO_SEQ, NOBODY, Seq, TokenSeq
 from ordercast.model.notes import Occurrence, PacketDropped
-from ordercast.order.ring.consensus import Proposal
+from ordercast.order.membership.consensus import Proposal
+from ordercast.order.membership.recovery_plan import RecoveryPlan, kept_promise, must_exchange, plan_from
+from ordercast.order.membership.ring import Ring
+from ordercast.order.membership.states import commit, gather, moves
+from ordercast.order.membership.states.base import State
+from ordercast.order.membership.step import Attempt, Facts, Step
+from ordercast.order.membership.timers import Timer
 from ordercast.order.ring.delivery import Delivery
-from ordercast.order.ring.recovery_plan import RecoveryPlan, kept_promise, must_exchange, plan_from
-from ordercast.order.ring.ring import Ring
-from ordercast.order.ring.states import commit, gather, moves, operational
-from ordercast.order.ring.states.base import State
+from ordercast.order.ring.states import operational
 from ordercast.order.ring.states.token_visit import accepted, deaf_member, has_intruder, work
-from ordercast.order.ring.step import Attempt, Facts, Step
-from ordercast.order.ring.timers import Timer
 from ordercast.wire.header import HEADER, origin_of, recovered, unwrapped
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
 from ordercast.wire.run import PacketRun, parse_data

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Broadcast, LeaveDone
-from ordercast.order.ring.ring import Ring
-from ordercast.order.ring.states import moves
-from ordercast.order.ring.states.base import State
-from ordercast.order.ring.step import Facts, Step
-from ordercast.order.ring.timers import Timer
+from ordercast.order.membership.ring import Ring
+from ordercast.order.membership.states import moves
+from ordercast.order.membership.states.base import State
+from ordercast.order.membership.step import Facts, Step
+from ordercast.order.membership.timers import Timer
 from ordercast.wire.codec import encode
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
 from ordercast.wire.run import PacketRun

@@ -14,13 +14,13 @@ from typing import ClassVar
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import TokenSeq
 from ordercast.model.notes import Occurrence
-from ordercast.order.ring.bounds import believed_clock
-from ordercast.order.ring.recovery_plan import plan_from
-from ordercast.order.ring.ring import Ring, TokenMemory
-from ordercast.order.ring.states import gather, moves, recovery
-from ordercast.order.ring.states.base import State
-from ordercast.order.ring.step import Facts, Step
-from ordercast.order.ring.timers import Timer
+from ordercast.order.membership.bounds import believed_clock
+from ordercast.order.membership.recovery_plan import plan_from
+from ordercast.order.membership.ring import Ring, TokenMemory
+from ordercast.order.membership.states import gather, moves, recovery
+from ordercast.order.membership.states.base import State
+from ordercast.order.membership.step import Facts, Step
+from ordercast.order.membership.timers import Timer
 from ordercast.wire.messages import Announcement, CommitEntry, CommitToken, Join, Leave, Token, Wake
 from ordercast.wire.run import PacketRun
 

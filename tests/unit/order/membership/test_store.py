@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from ordercast.model.ids import NOBODY, Seq
-from ordercast.order.ring.store import Store
+from ordercast.order.membership.store import Store
 
-from .rings import ONE, THREE, TWO, make_packet, make_run
+from ..rings import ONE, THREE, TWO, make_packet, make_run
 
 
 def _store(*seqs: int) -> Store:

@@ -15,12 +15,12 @@ from ordercast.model.ids import SECOND, Instant, NodeId, ProcessId, node_of
 from ordercast.model.inputs import Stored
 from ordercast.model.notes import Occurrence, PacketDropped
 from ordercast.model.roster import NO_CLAIM, Claim, Entry, Roster
-from ordercast.order.ring.admission import Admission
+from ordercast.order.membership.admission import Admission
 from ordercast.wire.messages import RosterCopy
 from ordercast.wire.roster import encode_roster, read_roster
 
 if TYPE_CHECKING:
-    from ordercast.order.ring.step import Step
+    from ordercast.order.membership.step import Step
 
 ROSTER_KEY = "roster"
 SIZE_MAX = 60_000  # bytes of a roster: it must fit in a packet

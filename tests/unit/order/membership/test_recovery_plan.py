@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
-from ordercast.order.ring.recovery_plan import RecoveryPlan, kept_promise, must_exchange, plan_from
+from ordercast.order.membership.recovery_plan import RecoveryPlan, kept_promise, must_exchange, plan_from
 from ordercast.wire.messages import CommitEntry
 
-from .rings import FOUR, ONE, RING_ID, THREE, TWO
+from ..rings import FOUR, ONE, RING_ID, THREE, TWO
 
 OTHER = ConfigurationId(4, FOUR)
 

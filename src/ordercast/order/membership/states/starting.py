@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ordercast.model.effects import Install
+from ordercast.order.membership.ring import Ring
+from ordercast.order.membership.states import moves
+from ordercast.order.membership.states.base import State
+from ordercast.order.membership.step import Facts, Step
+from ordercast.order.membership.timers import Timer
 from ordercast.order.ring.delivery import first_view
-from ordercast.order.ring.ring import Ring
-from ordercast.order.ring.states import moves, operational
-from ordercast.order.ring.states.base import State
-from ordercast.order.ring.step import Facts, Step
-from ordercast.order.ring.timers import Timer
+from ordercast.order.ring.states import operational
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
 from ordercast.wire.run import PacketRun
 

@@ -9,19 +9,19 @@ from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, Persist
 from ordercast.model.ids import NO_SEQ, NOBODY, Instant, ProcessId, Seq
 from ordercast.model.notes import Ignored, Moved, Note, Occurred, Occurrence
 from ordercast.order.engine import CONFIGURATION_SEQ_KEY
-from ordercast.order.ring.admission import Admission
-from ordercast.order.ring.bounds import Horizon
+from ordercast.order.membership.admission import Admission
+from ordercast.order.membership.bounds import Horizon
+from ordercast.order.membership.consensus import Proposal
+from ordercast.order.membership.hearing import Hearing
+from ordercast.order.membership.recovery_plan import RecoveryPlan
+from ordercast.order.membership.ring import Ring
+from ordercast.order.membership.rosters import Rosters
+from ordercast.order.membership.states.moves import MOVES
+from ordercast.order.membership.stats import RingStats
+from ordercast.order.membership.timers import Timer, Timers
+from ordercast.order.outbox import Outbox
 from ordercast.order.ring.config import RingConfig
-from ordercast.order.ring.consensus import Proposal
 from ordercast.order.ring.delivery import Delivery
-from ordercast.order.ring.hearing import Hearing
-from ordercast.order.ring.outbox import Outbox
-from ordercast.order.ring.recovery_plan import RecoveryPlan
-from ordercast.order.ring.ring import Ring
-from ordercast.order.ring.rosters import Rosters
-from ordercast.order.ring.states.moves import MOVES
-from ordercast.order.ring.stats import RingStats
-from ordercast.order.ring.timers import Timer, Timers
 from ordercast.wire.codec import encode
 from ordercast.wire.messages import CommitToken, Token, WireMessage
 

@@ -8,19 +8,19 @@ import pytest
 
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import NOBODY, ConfigurationId, Instant, ProcessId
-from ordercast.order.ring.bounds import JOIN_NUMBER_LEAP
-from ordercast.order.ring.config import RingConfig
-from ordercast.order.ring.hearing import (
+from ordercast.order.membership.bounds import JOIN_NUMBER_LEAP
+from ordercast.order.membership.hearing import (
     HOLD_DOWN_LEVEL_MAX,
     KNOWN_FACTOR,
     LIFETIME_ANNOUNCEMENTS,
     Hearing,
     lifetime_of,
 )
+from ordercast.order.ring.config import RingConfig
 from ordercast.wire.codec import NUMBER_MAX
 from ordercast.wire.messages import Announcement, Join
 
-from .rings import FOUR, ONE, THREE, TWO, process
+from ..rings import FOUR, ONE, THREE, TWO, process
 
 CONFIG = RingConfig(announce_ns=10, hold_down_ns=1000, members_max=8)
 LIFETIME = LIFETIME_ANNOUNCEMENTS * CONFIG.announce_ns

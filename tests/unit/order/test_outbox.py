@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from ordercast.model.service import Service
-from ordercast.order.ring.outbox import OVERHEAD, Lot, Outbox, cost, lots_from
+from ordercast.order.outbox import OVERHEAD, Lot, Outbox, cost, lots_from
 from ordercast.wire.header import DESCRIPTOR_SIZE, PART_SHIFT, SAFE, PacketEntry, Part
 
 from .rings import make_entry

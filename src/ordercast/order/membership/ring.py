@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ordercast.model.ids import NO_SEQ, NOBODY, ConfigurationId, ProcessId, Seq, TokenSeq
-from ordercast.order.ring.store import Store
+from ordercast.order.membership.store import Store
 from ordercast.wire.header import MessageKind, prefix_of
 
 
