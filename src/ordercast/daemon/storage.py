@@ -125,9 +125,7 @@ class FolderStorage:
             for key in damaged:
                 slots[key].clear()
         self.stored = {key: one.value for key, one in slots.items() if one.value is not None and key != _INCARNATION}
-        self.kept = bool(
-            stored_configuration_seq(self.stored)
-        )  # a life that was killed before it stored one is as good as none
+        self.kept = bool(stored_configuration_seq(self.stored))  # who was killed before it stored one left nothing
         self.incarnation = _incarnation_after(last)
         slots[_INCARNATION].write(self.incarnation.to_bytes(8, "big"))
 

@@ -158,7 +158,7 @@ def test_what_is_not_well_is_said_with_what_to_do(node: FakeNode) -> None:
     node.counters.refused["another cluster's packet"] = 7
     node.counters.pauses, node.counters.longest_pause_ns = 2, 530 * MILLISECOND
     assert advised(status_of(node)).warnings == (
-        "not in the ring: beta, gamma",
+        "not in the configuration: beta, gamma",
         "the kernel granted a receive buffer of 4 MiB instead of 32 MiB: sysctl -w net.core.rmem_max=33554432",
         "the kernel refused 1,200 sends on the token lane: see `ip route`",
         "1 packet found the data buffer full: give it a larger one, or the host less to do",
@@ -198,7 +198,7 @@ def test_a_late_event_loop_and_a_missing_ring_are_noticed() -> None:
     node.loop_lag_ns = 400 * MILLISECOND
     node.trace_error = "no space left on device"
     warnings = advised(status_of(node)).warnings
-    assert any(warning.startswith("no ring yet, the state is") for warning in warnings)
+    assert any(warning.startswith("no configuration yet, the state is") for warning in warnings)
     assert "the trace is not written: no space left on device" in warnings
     assert "the event loop was 400 ms late: something else keeps it busy" in warnings
 
