@@ -10,7 +10,7 @@ import os
 import socket
 import threading
 import time
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -25,10 +25,12 @@ from ordercast.checker import Checkers, Outcome
 from ordercast.daemon import slots
 from ordercast.daemon.config.node import Peer, TraceConfig, TraceLevel
 from ordercast.daemon.host import GroupHost
+from ordercast.daemon.storage import FolderStorage
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.effects import AlarmKind
 from ordercast.model.ids import MILLISECOND, NodeId, ProcessId
 from ordercast.model.promises import Promise
+from ordercast.order.engine import CONFIGURATION_SEQ_KEY
 from ordercast.trace.cluster import append_cluster_event
 from ordercast.trace.folder import read_live
 from ordercast.trace.records import StorageTurned
@@ -385,6 +387,24 @@ async def test_a_stream_has_one_reader_at_a_time() -> None:
 async def messages_of_none(node: Node) -> None:
     """The first view is read."""
     assert isinstance(await anext(node.stream()), Configuration)
+
+
+@live
+async def test_ids_go_on_rising_from_the_number_that_any_engine_stored(tmp_path: Path) -> None:
+    """One number for all engines; it had another name when the ring was the only one."""
+    far = 40_000
+    storage = FolderStorage(tmp_path)
+    storage.write("ring_seq", far.to_bytes(8, "big"), lambda error: None)
+    storage.close()
+    seqs = [far]
+    for _ in range(2):
+        async with Node(replace(alone(), state_folder=tmp_path)) as node:
+            while not node.engine.is_ready:  # noqa: ASYNC110 (the whole test is bounded in time)
+                await asyncio.sleep(0.01)
+            seqs.append(node.engine.configuration.id.seq)
+        with closing(FolderStorage(tmp_path)) as kept:
+            assert int.from_bytes(kept.stored[CONFIGURATION_SEQ_KEY], "big") >= seqs[-1]
+    assert seqs == sorted(set(seqs))
 
 
 @live

@@ -233,7 +233,7 @@ def _options_on(engine: str, seed: int, *, groups: bool, replicated: bool, netwo
             raise UsageError(f"the engine {engine!r} has no groups, no replicas and one network: leave out the option")
         return calm_options(engine, seed)
     options = options_of(seed, groups=groups, replicated=replicated, networks=networks)
-    return replace(options, engine=engine)
+    return replace(options, engine=engine, poison=0.0)  # forgers know the packets of a ring
 
 
 def outline(
@@ -287,7 +287,8 @@ def expected_rows(
     moves = [f"move {origin} → {target}" for origin, target in sorted(entry.moves)]
     reasons = [f"gather: {reason.text}" for reason in entry.reasons]
     occurrences = [occurrence.value for occurrence in entry.occurrences]
-    rows = [*moves, *reasons, *occurrences, *(poison.value for poison in Poison)]
+    forged = [poison.value for poison in Poison] if engine == DEFAULT else []
+    rows = [*moves, *reasons, *occurrences, *forged]
     if replicated:  # what groups and engines must meet is the business of the other swarms
         return [occurrence.value for occurrence in ReplicaOccurrence if occurrence not in NEVER]
     return [*rows, *(occurrence.value for occurrence in GroupOccurrence)] if groups else rows

@@ -139,7 +139,7 @@ def _remarks(config: NodeConfig, address: str) -> list[str]:
     if not is_own_address(address):
         remarks.append(f"{address} is not an address of this host: the node can only start where it is")
     if len(config.peers) == 1:
-        remarks.append("there is no other node: a ring of one")
+        remarks.append("there is no other node: this one is alone")
     if len(config.peers) > config.ring.members_max:
         remarks.append(
             f"{len(config.peers)} nodes, but members_max is {config.ring.members_max}: not all will be together"

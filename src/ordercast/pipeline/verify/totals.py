@@ -29,14 +29,21 @@ class Totals:
     sent: Ints  # of each life
     own: Ints  # of its own messages, how many each life delivered
     shares: dict[Share, Ints]  # messages of each life
-    service: int = -1  # the highest that a delivered message asked for
+    sent_service: int = -1  # the highest that was asked for
+    service: int = -1  # the highest that was delivered
 
     def __add__(self, other: Totals) -> Totals:
         shares = dict(self.shares)
         for place, counts in other.shares.items():
             shares[place] = shares[place] + counts if place in shares else counts
-        service = max(self.service, other.service)
-        return Totals(self.deliveries + other.deliveries, self.sent + other.sent, self.own + other.own, shares, service)
+        return Totals(
+            self.deliveries + other.deliveries,
+            self.sent + other.sent,
+            self.own + other.own,
+            shares,
+            max(self.sent_service, other.sent_service),
+            max(self.service, other.service),
+        )
 
 
 def stay_offsets(facts: Facts) -> list[int]:
@@ -61,8 +68,9 @@ def totals_from(facts: Facts, rows: Rows) -> Totals:
         totals.sent[life] += int(((here["kind"] == SUBMITTED) & is_owed).sum())
         is_delivery = here["kind"] == DELIVERED
         totals.own[life] += int((is_delivery & is_owed & (here["sender_process"] == process)).sum())
-        services = here["service"][is_delivery & (here["odd"] == 0)]
-        totals.service = max(totals.service, int(services.max(initial=-1)))
+        sound = here["odd"] == 0
+        totals.sent_service = max(totals.sent_service, int(here["service"][sound & ~is_delivery].max(initial=-1)))
+        totals.service = max(totals.service, int(here["service"][sound & is_delivery].max(initial=-1)))
         here = here.only("idx", "n", "sender_process").where(is_delivery)
         begins = facts.lives[life].begins
         edges = np.searchsorted(here["idx"], begins).tolist()
@@ -97,7 +105,7 @@ class Unequal:
 
 def matters_of(facts: Facts, totals: Totals) -> set[Matter]:
     """Return what the messages gave the judges to judge."""
-    matters = {matter for matter, service in DELIVERIES.items() if totals.service >= service}
+    matters = {matter for matter, service in DELIVERIES.items() if min(totals.sent_service, totals.service) >= service}
     if totals.sent.any():
         matters.add(Matter.SENT)
     if fair_shares(facts, totals)[0]:
