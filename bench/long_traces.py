@@ -23,7 +23,7 @@ from ordercast.model.ids import (
     NO_CONFIGURATION,
     NOBODY,
     SECOND,
-    VIEW_SLOT,
+    SLOT_MAX,
     ConfigurationId,
     Incarnation,
     Instant,
@@ -215,7 +215,7 @@ def _change(shape: Shape, number: int, process: ProcessId, old: Configuration) -
     ring = _ring(number + 1)
     through = ConfigurationId(ring.seq - 2, along[0])
     reason = ChangeReason.MERGE if number == 0 else ChangeReason.TOKEN_LOST
-    ending = Position(old.id, Seq(sent), VIEW_SLOT)
+    ending = Position(old.id, Seq(sent), SLOT_MAX)
     transitional = Configuration(ConfigurationKind.TRANSITIONAL, through, along, old.id, along, reason, ending)
     regular = Configuration(
         ConfigurationKind.REGULAR, ring, everybody, through, along, reason, Position(ring, Seq(0), 0)

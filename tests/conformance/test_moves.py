@@ -31,7 +31,7 @@ from ordercast.order.membership.states.starting import Starting
 from ordercast.order.membership.step import Facts, Step, StoredSeq
 from ordercast.order.membership.timers import Timer
 from ordercast.order.outbox import Outbox
-from ordercast.order.ring.delivery import Delivery
+from ordercast.order.ring.node import parts_of
 from ordercast.order.ring.states.operational import Operational
 from ordercast.wire.codec import encode
 from ordercast.wire.messages import Announcement, CommitEntry, CommitToken, Join, Leave, Token, Wake, WireMessage
@@ -182,6 +182,7 @@ def test_every_other_input_in_every_state(situation: str, me: ProcessId) -> None
 
 def made_state(name: str, me: ProcessId) -> tuple[State, Facts]:
     ring = Ring(RING, TRIO, me, CLUSTER, TokenMemory(TokenSeq(16)))
+    parts = parts_of(SMALL)
     facts = Facts(
         me=me,
         config=SMALL,
@@ -196,7 +197,8 @@ def made_state(name: str, me: ProcessId) -> tuple[State, Facts]:
         digests=SMALL.digests(),
         ring_seq=8,
         installed=ring,
-        delivery=Delivery(ring, ring.id),
+        past=parts.past_of(ring, NO_SEQ),
+        parts=parts,
     )
     step = Step(Instant(0), facts)
     ring.memory.copy = encode(

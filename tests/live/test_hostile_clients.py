@@ -16,8 +16,8 @@ import pytest
 
 import ordercast
 from ordercast import Client, Left, Node, Reason, Reconnected, UsageError
-from ordercast.daemon import host
 from ordercast.daemon.clients import connection, server
+from ordercast.groups import turns
 from ordercast.groups.envelope import Head, Kind, encode_head
 from ordercast.groups.layer import data_head
 from ordercast.model.service import Service
@@ -679,7 +679,7 @@ async def test_a_greeting_is_due_sooner_when_there_are_many_strangers(
 async def test_joins_and_leaves_of_many_groups_are_on_their_way_a_few_at_a_time_and_messages_pass_by(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host, "CHANGING_MAX", 250)
+    monkeypatch.setattr(turns, "CHANGING_MAX", 250)
     most = 0
     async with daemon(tmp_path) as here, calm(here) as me, AsyncExitStack() as stack:
         names = [f"g{number}" for number in range(100)]
@@ -691,8 +691,8 @@ async def test_joins_and_leaves_of_many_groups_are_on_their_way_a_few_at_a_time_
                     stranger.writer.write(encode_names(kind, names))
         for number in range(20):
             await me.send("nobody", b"%d" % number, confirm=True)
-            most = max(most, here.host.changing)
+            most = max(most, here.host.desk.changing)
         await eventually(lambda: all(len(here.host.named.table.members_of(name)) == 4 for name in names))
-        assert 0 < most <= 250 and not here.host.changing
+        assert 0 < most <= 250 and not here.host.desk.changing
         await stack.aclose()  # all are gone from a hundred groups
-        await eventually(lambda: len(here.host.named.table) == 1 and not here.host.changing)
+        await eventually(lambda: len(here.host.named.table) == 1 and not here.host.desk.changing)

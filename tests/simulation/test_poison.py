@@ -11,10 +11,11 @@ import pytest
 
 from ordercast.model.ids import SECOND, Instant
 from ordercast.order.membership.bounds import Horizon, Numbering
+from ordercast.order.membership.past import Source
 from ordercast.order.membership.ring import Ring
 from ordercast.order.membership.states import commit
 from ordercast.order.ring import ordering
-from ordercast.order.ring.ordering import Source, Visit
+from ordercast.order.ring.ordering import Visit
 from ordercast.order.ring.states import operational, token_visit
 from ordercast.sim import poison
 from ordercast.sim.options import SimOptions

@@ -17,9 +17,9 @@ from ordercast.order.catalogue import entry_of
 from ordercast.pipeline.verify.judging import judge
 from ordercast.sim.calm_swarm import SATURATED_FIRST, usual_options
 from ordercast.sim.faults import Fault, FaultKind
-from ordercast.sim.options import Link
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import expected_rows, options_of, outline, swarm
+from ordercast.sim.topology import Link
 from ordercast.trace.parquet import RunInfo, write_run
 
 ENTRY = entry_of("sequencer")

@@ -43,6 +43,8 @@ class EngineEntry:
 
     tables: Mapping[str, type[Any]] = field(default_factory=lambda: {"ring": RingConfig})  # of its configuration
     is_live: bool = True  # daemons may run it; otherwise the simulator alone
+    nodes_max: int = 64  # in a simulation
+    attachments_max: int = 1  # of one process: rings, segments or links that it is on at a time
     is_static: bool = False  # its members never change, nothing is repaired: a run has no loss and no faults
 
     # What can happen to it, and must in a swarm
@@ -56,7 +58,7 @@ def _ring(setup: Setup) -> ObservedEngine:
     return RingNode(setup.node, setup.ring, verbose=setup.verbose, beneath=setup.beneath, other_engines=setup.others)
 
 
-ENGINES: Mapping[str, EngineEntry] = {
+ENGINES: dict[str, EngineEntry] = {
     entry.name: entry
     for entry in (
         EngineEntry(

@@ -134,8 +134,8 @@ class Arrivals:
 
 
 def key_of(point: Point) -> bytes:
-    (era, (ring, seq, slot)), step = point
-    return f"{era}.{ring.seq}.{ring.representative}.{seq}.{slot}.{step}".encode()
+    (era, (configuration, (origin, number, slot))), step = point
+    return ".".join(map(str, (era, *configuration, *origin, number, slot, step))).encode()
 
 
 def address_of(place: Place) -> bytes:

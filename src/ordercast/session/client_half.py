@@ -130,8 +130,7 @@ class ClientHalf:
             if len(self._heads) >= HEADS_MAX:
                 self._heads.clear()
             head = self._heads[messages.head] = decode_head(messages.head)
-        place = messages.ring, messages.seq, messages.each, messages.first
-        return Batch(head.groups, head.sender, messages.data, messages.services, place)
+        return Batch(head.groups, head.sender, messages.data, messages.services, messages.places)
 
     def _viewed(self, view: View) -> View:
         self._members[view.group] = list(view.members)

@@ -6,12 +6,23 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import MICROSECOND, MILLISECOND, NODE_MAX, SECOND
+from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig
 from ordercast.order.catalogue import EngineEntry, entry_of
 from ordercast.order.ring.config import RingConfig
 from ordercast.sim.faults import Fault, FaultKind
+from ordercast.sim.topology import (
+    Attachments,
+    Line,
+    Link,
+    Rate,
+    attachment_problems,
+    link_problems,
+    rate_problems,
+    segment_count,
+    segments_of,
+)
 from ordercast.sim.users import STRUCTURES
 from ordercast.trace.records import STAMP_SIZE
 
@@ -60,29 +71,6 @@ class Delays(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """One directed link that is unlike the others. What is None is as everywhere."""
-
-    source: int
-    target: int
-    loss: float | None = None
-    duplication: float | None = None
-    straggler: float | None = None
-    delay_min_ns: int | None = None
-    delay_max_ns: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One of several networks that is unlike the others. What is None is as everywhere."""
-
-    loss: float | None = None
-    delay_min_ns: int | None = None
-    delay_max_ns: int | None = None
-    bandwidth: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class SimOptions:
     nodes: int = 5  # how many hosts
     engine: str = "ring"  # which ordering engine
@@ -90,6 +78,7 @@ class SimOptions:
 
     # What the applications do
     messages: int = 200  # submissions, spread over the time before the network heals, and some after
+    rates: tuple[Rate, ...] = ()  # beside these, of the hosts named: so many per second, before the network heals
     senders: int = 2  # clients per process
     size_min: int = STAMP_SIZE  # bytes of a message, uniform between
     size_max: int = 400
@@ -125,9 +114,10 @@ class SimOptions:
     bandwidth: int = 0  # bits per second that a host can send; 0: no limit
     receive_buffer: int = 512  # packets that wait to be read; more are lost
     is_fifo: bool = True  # packets of one link keep their order unless they straggle
+    attachments: Attachments = ()  # segments of each host, in the order of its attachments; none: all on segment 0
     links: tuple[Link, ...] = ()  # the exceptions
-    networks: NetworksConfig = field(default_factory=NetworksConfig)  # how many of it there are, and how they are used
-    lines: tuple[Line, ...] = ()  # the first of them, where they are unlike each other
+    networks: NetworksConfig = field(default_factory=NetworksConfig)  # how many each segment has, and how they are used
+    lines: tuple[Line, ...] = ()  # the first of them, segment by segment, where they are unlike each other
     is_one_whole: bool = False  # faults leave one network whole: the view must not change, nor delivery wait for long
 
     # The hosts
@@ -157,10 +147,26 @@ class SimOptions:
     def has_clients(self) -> bool:
         return bool(self.clients or self.replicas)
 
+    @property
+    def submissions(self) -> int:
+        """How many messages applications are to submit; those with a Poisson rate on average."""
+        at_rates = sum(rate.per_second for rate in self.rates) * self.fault_time_ns / SECOND
+        return self.messages + self.large_messages + round(at_rates)
+
+    @property
+    def segments(self) -> int:
+        """How many broadcast domains there are."""
+        return segment_count(self.attachments)
+
+    def segments_of(self, node: int) -> tuple[int, ...]:
+        """The segments of one host, by attachment."""
+        return segments_of(self.attachments, node)
+
     def validate(self) -> None:
+        entry = entry_of(self.engine)
         rules = [
-            (1 <= self.nodes <= min(64, NODE_MAX), "nodes must be within 1..64"),
-            *self._engine_rules(entry_of(self.engine)),
+            (1 <= self.nodes <= entry.nodes_max, f"nodes must be within 1..{entry.nodes_max}"),
+            *self._engine_rules(entry),
             (0 <= self.messages <= 10_000_000, "messages must be within 0..10000000"),
             (1 <= self.senders <= 1000, "senders must be within 1..1000"),
             (0 <= self.clients <= 1000, "clients must be within 0..1000"),
@@ -192,24 +198,10 @@ class SimOptions:
             (bool(self.services), "at least one service is needed"),
             (0 < self.delay_min_ns <= self.delay_max_ns, "delays must be positive and rise"),
             *(
-                (0 <= node < self.nodes, f"a link or slow host names node {node}, there are 0..{self.nodes - 1}")
-                for node in [n for link in self.links for n in (link.source, link.target)]
-                + [node for node, _ in self.slow_hosts]
+                (0 <= node < self.nodes, f"a slow host is node {node}, there are 0..{self.nodes - 1}")
+                for node, _ in self.slow_hosts
             ),
-            *(
-                (0 <= (chance or 0) < 1, "a link's loss, duplication and straggler are chances: 0 up to below 1")
-                for link in self.links
-                for chance in (link.loss, link.duplication, link.straggler)
-            ),
-            *(
-                (
-                    0
-                    < (self.delay_min_ns if link.delay_min_ns is None else link.delay_min_ns)
-                    <= (self.delay_max_ns if link.delay_max_ns is None else link.delay_max_ns),
-                    "a link's delays must be positive and rise",
-                )
-                for link in self.links
-            ),
+            (not (self.has_clients and self.rates), "rates are of plain messages: leave out clients and replicas"),
             (
                 not self.rosters or len(self.rosters) == self.nodes,
                 "rosters must be given for every host, or for none",
@@ -238,7 +230,7 @@ class SimOptions:
             (self.fault_time_ns > 0 and self.settle_ns > 0, "times must be positive"),
         ]
         problems = [text for holds, text in rules if not holds]
-        problems += [text for fault in self.faults if (text := fault.problem(self.nodes, self.networks.count))]
+        problems += self._topology_problems(entry)
         problems += self.networks.problems(self.ring, self.nodes)
         if problems:
             raise UsageError("; ".join(problems))
@@ -260,3 +252,16 @@ class SimOptions:
                 f"{', '.join(harmful)}",
             ),
         ]
+
+    def _topology_problems(self, entry: EngineEntry) -> list[str]:
+        """What is wrong with segments, links, rates, and with the faults that name them."""
+        problems = list(attachment_problems(self.attachments, self.nodes, entry.attachments_max, entry.name))
+        if problems:
+            return problems
+        delays = self.delay_min_ns, self.delay_max_ns
+        packet_size = self.ring.packet_size_max
+        problems += link_problems(self.links, delays, self.attachments, self.nodes, packet_size)
+        problems += rate_problems(self.rates, self.nodes)
+        networks = self.networks.count
+        problems += [text for fault in self.faults if (text := fault.problem(self.nodes, networks, self.attachments))]
+        return problems

@@ -123,7 +123,7 @@ def simulate(
         world.replica_observers += [replica_checkers.observe, digest.observe]
         if keep_events:
             world.replica_observers.append(replica_events.append)
-    if options.networks.count > 1:
+    if options.networks.count > 1 and options.segments == 1:  # it knows the networks of one attachment
         world.witness = NetworkWitness(options)
         observers.append(world.witness.observe)
         for network in world.networks:

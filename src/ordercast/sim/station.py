@@ -1,28 +1,24 @@
-"""The groups of one life of a simulated host, with the clients that are connected to it: what a daemon does.
+"""The desk of one life of a simulated host, with the clients that are connected to it: what a daemon does.
 
-The host gives it the engine's stream and asks it what to submit next. Announcements of the layer go first; what clients
-ask for waits while snapshots are awaited; the disconnection of a client that crashed may go at any time.
+The host gives it the engine's stream and submits what the desk (`groups/desk.py`) says is next. Here the clients' deeds
+become requests, and what comes back is recorded as what they were told.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol, assert_never
+from typing import Protocol, assert_never
 
+from ordercast.groups.desk import DeskOutput, GroupDesk
 from ordercast.groups.envelope import decode_head
 from ordercast.groups.layer import (
-    Announce,
     Confirmed,
-    Groups,
     MessageRun,
-    Output,
     PassedOver,
     Relisted,
     Warned,
     data_head,
-    disconnect_payload,
     join_payload,
     leave_payload,
 )
@@ -30,7 +26,7 @@ from ordercast.groups.table import Notice
 from ordercast.model.configuration import Configuration
 from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.events import GroupNews, Left, Transition, View
-from ordercast.model.ids import Instant, Position, ProcessId, node_of, position_from
+from ordercast.model.ids import Instant, Position, ProcessId, node_of
 from ordercast.model.service import Service
 from ordercast.sim.group_tally import GroupTally
 from ordercast.trace.client_records import (
@@ -51,16 +47,6 @@ from ordercast.trace.client_records import (
 )
 from ordercast.trace.records import STAMP_SIZE, MessageId, digest_of, message_id_of, stamped
 
-LAYER = 0  # the engine's sender for what the layer itself says; sessions are numbered from 1
-
-
-class Request(NamedTuple):
-    """To be submitted to the engine."""
-
-    session: int
-    payload: bytes
-    service: Service = Service.AGREED
-
 
 class Listener(Protocol):
     """A program behind a client: told everything that the client is told."""
@@ -77,41 +63,38 @@ class Client:
     id: ClientId
     name: str
     sent: int = 0
+    joined: set[str] = field(default_factory=set)  # groups that it has asked for
     listener: Listener | None = None
 
 
 @dataclass(slots=True)
 class Station:
     process: ProcessId
-    groups: Groups
+    desk: GroupDesk
     tally: GroupTally
     tell: Callable[[ClientEvent], None]
     clock: Callable[[], Instant]
+    pump: Callable[[], None]  # something may be submitted
     clients: dict[int, Client] = field(default_factory=dict)  # connected ones, by session
-    announcements: deque[Request] = field(default_factory=deque)
-    farewells: deque[Request] = field(default_factory=deque)
-    requests: deque[Request] = field(default_factory=deque)
-    sessions: int = 0  # how many there have been
-
     # The engine's stream
 
     def install(self, view: Configuration) -> None:
-        self.tally.installs(self.groups, view)
-        self._carry_out(self.groups.install(view))
-        self.tally.installed(self.groups)
+        self.tally.installs(self.desk.groups, view)
+        self._carry_out(self.desk.install(view))
+        self.tally.installed(self.desk.groups)
 
     def deliver(self, deliver: Deliver) -> None:
         """Payloads as the engine has them, each with the stamp of its daemon before it."""
         parcels: list[Parcel] = [
-            (seq, originator, senders, services, [payload[STAMP_SIZE:] for payload in payloads], each)
-            for seq, originator, senders, services, payloads, each in deliver.parcels
+            (number, originator, senders, services, [payload[STAMP_SIZE:] for payload in payloads], each, base)
+            for number, originator, senders, services, payloads, each, base in deliver.parcels
         ]
         bare = replace(deliver, parcels=parcels)
-        self.tally.delivers(self.groups, bare)
-        self._carry_out(self.groups.deliver(bare))
-        self.tally.delivered(self.groups)
+        self.tally.delivers(self.desk.groups, bare)
+        self._carry_out(self.desk.deliver(bare))
+        self.tally.delivered(self.desk.groups)
 
-    def _carry_out(self, outputs: list[Output]) -> None:
+    def _carry_out(self, outputs: list[DeskOutput]) -> None:
         for output in outputs:
             match output:
                 case MessageRun():
@@ -120,8 +103,6 @@ class Station:
                     self._notify(output)
                 case Confirmed():
                     self._confirm(output)
-                case Announce():
-                    self.announcements += [Request(LAYER, payload) for payload in output.payloads]
                 case Warned():
                     raise AssertionError(f"every host here has a name of its own, yet: {output.text}")
                 case Relisted():
@@ -130,7 +111,9 @@ class Station:
                     raise AssertionError(f"every host here is honest, yet of {output.originator}: {output.why}")
                 case _:
                     assert_never(output)
-        self.groups.check_invariants()
+        self.desk.groups.check_invariants()
+        if self.desk.has_something:
+            self.pump()
 
     def _bring(self, run: MessageRun) -> None:
         head = decode_head(run.head)
@@ -180,9 +163,7 @@ class Station:
 
     def connect(self, name: str) -> Client:
         """UsageError while the name is in use."""
-        session = self.sessions + 1
-        full = self.groups.connect(name, session)
-        self.sessions = session
+        session, full = self.desk.open(name)
         client = self.clients[session] = Client(ClientId(self.process, session), full)
         self.tally.connects(self.process, name)
         self.tell(Connected(self.clock(), client.id, full))
@@ -190,11 +171,13 @@ class Station:
 
     def join(self, client: Client, groups: tuple[str, ...]) -> None:
         self.tell(AskedJoin(self.clock(), client.id, groups))
-        self.requests.append(Request(client.id.session, join_payload(client.name, groups)))
+        client.joined.update(groups)
+        self._request(client, join_payload(client.name, groups), changes=len(groups))
 
     def leave(self, client: Client, groups: tuple[str, ...]) -> None:
         self.tell(AskedLeave(self.clock(), client.id, groups))
-        self.requests.append(Request(client.id.session, leave_payload(client.name, groups)))
+        client.joined.difference_update(groups)
+        self._request(client, leave_payload(client.name, groups), changes=len(groups))
 
     def send(
         self,
@@ -212,20 +195,18 @@ class Station:
         digest = digest_of(data)
         self.tell(Sent(self.clock(), client.id, message, groups, int(service), digest, self_discard, confirm))
         head = data_head(client.name, groups, self_discard=self_discard, confirm=confirm)
-        self.requests.append(Request(client.id.session, head + data, service))
+        self._request(client, head + data, service)
+
+    def _request(self, client: Client, payload: bytes, service: Service = Service.AGREED, changes: int = 0) -> None:
+        self.desk.request(client.id.session, (payload,), service, changes=changes)
+        self.pump()
 
     def disconnect(self, client: Client) -> None:
         """In order: what it asked for before is done first."""
-        farewell = Request(client.id.session, disconnect_payload(client.name))
-        is_waiting = any(request.session == client.id.session for request in self.requests)
-        (self.requests if is_waiting else self.farewells).append(farewell)
         self._end(client, End.ORDERLY)
 
     def crash(self, client: Client) -> None:
-        """What it asked for and was not yet submitted is forgotten."""
-        kept = [request for request in self.requests if request.session != client.id.session]
-        self.requests = deque(kept)
-        self.farewells.append(Request(client.id.session, disconnect_payload(client.name)))
+        """Its connection breaks: what has reached the daemon is done all the same."""
         self._end(client, End.CRASHED)
 
     def close(self, how: End) -> None:
@@ -235,34 +216,26 @@ class Station:
 
     def _end(self, client: Client, how: End) -> None:
         del self.clients[client.id.session]
-        self.tally.ends(self.groups, how)
+        self.desk.close(client.id.session, client.name, len(client.joined))
+        self.pump()
+        self.tally.ends(self.desk.groups, how)
         self.tell(Disconnected(self.clock(), client.id, how))
         if client.listener is not None:
             client.listener.ended(how)
 
-    # What is to be submitted
-
-    def queue(self) -> deque[Request] | None:
-        """The one whose first request may be submitted now."""
-        if self.announcements:
-            return self.announcements
-        if self.farewells:
-            return self.farewells
-        return self.requests if self.requests and self.groups.is_steady else None
-
     def is_quiet(self) -> bool:
-        return self.groups.is_steady and not (self.announcements or self.farewells or self.requests)
+        return self.desk.is_quiet()
 
     def known(self) -> KnownGroups:
-        table = self.groups.table
+        table = self.desk.groups.table
         return KnownGroups(
             self.clock(), self.process, tuple((name, table.members_of(name)) for name in sorted(table.groups()))
         )
 
 
 def _messages(run: MessageRun) -> Iterator[tuple[bytes, Position]]:
-    for number, payload in enumerate(run.payloads, run.first):
-        yield payload[len(run.head) :], position_from(run.ring, run.seq, run.each, number)
+    for index, payload in enumerate(run.payloads):
+        yield payload[len(run.head) :], run.places.at(index)
 
 
 def station_name(process: ProcessId) -> str:

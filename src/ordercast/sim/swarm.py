@@ -24,11 +24,12 @@ from ordercast.sim.calm_swarm import calm_options
 from ordercast.sim.faults import cascade, failing_disks, rotation
 from ordercast.sim.group_tally import GroupOccurrence
 from ordercast.sim.network_swarm import expected_network_rows, with_networks
-from ordercast.sim.options import SIM_RING, Delays, Link, SimOptions
+from ordercast.sim.options import SIM_RING, Delays, SimOptions
 from ordercast.sim.poison import Poison
 from ordercast.sim.replica_tally import NEVER, ReplicaOccurrence
 from ordercast.sim.rosters import with_rosters
 from ordercast.sim.run import simulate
+from ordercast.sim.topology import Link
 from ordercast.sim.users import STRUCTURES
 
 LARGE_EVERY = 10  # one run in ten has messages above 64 kB
@@ -248,8 +249,7 @@ def outline(
     sentence = "" if result.is_valid else result.verdict.sentence
     if not result.settled:
         sentence = f"not settled {options.settle_ns / 1e9:.0f} s after the network healed. {sentence}"
-    submissions = options.messages + options.large_messages
-    return Outline(seed, result.is_valid, sentence, result.digest, result.inputs, submissions, result.counts)
+    return Outline(seed, result.is_valid, sentence, result.digest, result.inputs, options.submissions, result.counts)
 
 
 def swarm(

@@ -87,9 +87,9 @@ class Gathered:
         columns, parcels = self.columns, deliver.parcels
         identities = [identity for parcel in parcels for identity in _identities(parcel)]
         processes, senders, counters = zip(*identities, strict=True)
-        places = [(seq, place, each) for seq, _, _, _, data, each in parcels for place in range(len(data))]
-        columns["seq"] += [signed(seq + place // each) for seq, place, each in places]
-        columns["slot"] += [place % each for _, place, each in places]
+        positions = [(number, slot) for number, slot, *_ in deliver.messages()]
+        columns["seq"] += [number for number, _ in positions]
+        columns["slot"] += [slot for _, slot in positions]
         columns["sender_process"] += processes
         columns["sender"] += senders
         columns["counter"] += counters
@@ -109,7 +109,7 @@ class Gathered:
 
 def _identities(parcel: Parcel) -> Iterator[tuple[int | None, int | None, int | None]]:
     """Return for each message process, sender and counter."""
-    _, originator, senders, _, payloads, _ = parcel
+    _, originator, senders, _, payloads, *_ = parcel
     for sender, data in zip(senders, payloads, strict=True):
         if sender & STAMPED:
             yield signed_stamp_of(data) or _NO_IDENTITY

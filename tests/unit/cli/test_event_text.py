@@ -9,7 +9,8 @@ from ordercast.model.ids import ConfigurationId, Position, ProcessId, Seq
 from ordercast.model.service import Service
 
 A, B, C = "alice@n1", "bob@n2", "carol@n3"
-AT = ViewId(ConfigurationId(8, ProcessId(1)), Seq(3), 0)
+RING = ConfigurationId(8, ProcessId(1))
+AT = ViewId(RING, Position(RING, 3, 0))
 PLACE = Position(ConfigurationId(8, ProcessId(1 << 48)), Seq(5), 0)
 LOST = "the token was lost"
 

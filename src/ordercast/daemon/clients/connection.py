@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from ordercast.daemon import management
-from ordercast.daemon.host import GroupHost, Handout
+from ordercast.daemon.host import GroupHost
 from ordercast.daemon.logs import Rationed
 from ordercast.daemon.status.counters import ClientRefusal
 from ordercast.groups.layer import MessageRun, join_payload, leave_payload
@@ -44,6 +44,7 @@ from ordercast.session.frames import (
     encode_listing,
     encode_members,
 )
+from ordercast.session.handouts import Handout
 from ordercast.session.pieces import HEADER, FrameKind, frame
 from ordercast.session.quota import Quota
 from ordercast.session.reader import FrameReader
@@ -323,7 +324,7 @@ class Connection(asyncio.BufferedProtocol):
         """Of all that is kept for it: what it has not taken, has not said to the end, and what is not sent yet. The
         transport does not tell when it has written: the server asks again before it believes what it was told."""
         received = max(self._reader.begun_size, self.half.extra)  # room that was granted is taken
-        debt = self.waiting_size + received + self._host.requests_size(self.number)
+        debt = self.waiting_size + received + self._host.desk.requests_size_of(self.number)
         if debt != self._debt:
             self._debt = debt
             self._server.account(self, debt)
@@ -410,7 +411,7 @@ class Connection(asyncio.BufferedProtocol):
         if number:
             gone = partial(self._server.account, number, 0)
             self._host.close_session(number, self.half.name, len(self.half.joined), gone)
-            self._server.account(number, self._host.requests_size(number))  # what it has sent is still sent
+            self._server.account(number, self._host.desk.requests_size_of(number))  # what it has sent is still sent
         self.half.forget()
         self._reader.forget()
         self.account()

@@ -185,7 +185,7 @@ class ClientServer:
 
     def _dismiss(self, debtor: Connection | int, debt: int) -> None:
         if isinstance(debtor, int):
-            self._host.drop_requests(debtor)
+            self._host.desk.drop_requests(debtor)
             self.budget.owe(debtor, 0)
         elif debtor.account() < debt:
             pass  # it has taken some of it
@@ -194,7 +194,7 @@ class ClientServer:
             self.budget.owe(debtor, 0)
         else:
             self._host.counters.clients.over_memory += 1
-            self._host.drop_requests(debtor.number)
+            self._host.desk.drop_requests(debtor.number)
             debtor.disconnect(self.budget.reason(debt))
 
     async def _listen_unix(self) -> None:

@@ -117,7 +117,7 @@ class Static(ABC):
         return HEAD.pack(kind, self.me, number) + body
 
     def _deliver(self, number: int, letter: Letter) -> None:
-        parcel = (Seq(number), letter.originator, [letter.sender], [letter.service], [letter.data], 1)
+        parcel = (number, letter.originator, [letter.sender], [letter.service], [letter.data], 1, 0)
         self._effects.append(Deliver(self.configuration.id, self.configuration.id, [parcel]))
         self.in_flight -= letter.originator == self.me
 

@@ -62,6 +62,11 @@ def silent(proposal: Proposal, joins: Mapping[ProcessId, Join]) -> list[ProcessI
     ]
 
 
+def newcomers_of(join: Join, ring: Collection[ProcessId]) -> set[ProcessId]:
+    """Whom a Join would bring to this ring."""
+    return set(join.candidates) - set(join.failed) - set(ring)
+
+
 def least_forwarder(members: tuple[ProcessId, ...], forwards: Mapping[ProcessId, int]) -> ProcessId:
     """Who forwarded the token of a failed ring the fewest times: the first such in ring order."""
     return min(members, key=lambda process: (forwards.get(process, 0), members.index(process)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ordercast.model.ids import ProcessId, Seq
 from ordercast.wire.messages import CommitEntry
@@ -17,6 +17,7 @@ class RecoveryPlan:
     obligation: frozenset[ProcessId]  # whose messages are owed even beyond a gap (`my_deliver_memb`)
     low_aru: Seq  # everybody has everything up to here
     high_delivered: Seq  # somebody delivered up to here on the old ring (`high_ring_delivered`)
+    high_aru: Seq  # somebody has everything up to here
 
 
 def plan_from(members: Sequence[CommitEntry], me: ProcessId) -> RecoveryPlan:
@@ -28,6 +29,7 @@ def plan_from(members: Sequence[CommitEntry], me: ProcessId) -> RecoveryPlan:
         frozenset(transitional),
         min(member.old_aru for member in companions),
         max(member.high_delivered for member in companions),
+        max(member.old_aru for member in companions),
     )
 
 
@@ -40,4 +42,4 @@ def must_exchange(members: Sequence[CommitEntry], plan: RecoveryPlan) -> bool:
 def kept_promise(promise: RecoveryPlan, plan: RecoveryPlan) -> RecoveryPlan:
     """The earlier obligation, delivered in the transitional configuration that is entered now."""
     assert set(plan.transitional) <= set(promise.transitional), "companions only become fewer while recovery fails"
-    return RecoveryPlan(plan.transitional, promise.obligation, promise.low_aru, promise.high_delivered)
+    return replace(promise, transitional=plan.transitional)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ordercast.model.ids import NO_SEQ, NOBODY, ConfigurationId, ProcessId, Seq, TokenSeq
 from ordercast.order.membership.store import Store
 from ordercast.wire.header import MessageKind, prefix_of
+from ordercast.wire.messages import Token
 
 
 @dataclass(slots=True)
@@ -72,3 +73,8 @@ class Ring:
     def expected_token_seq(self) -> int:
         """The number on the next token that comes here: every other member has forwarded it once."""
         return self.memory.token_seq + len(self.members) - 1
+
+    def first_token(self, sender: ProcessId, token_seq: TokenSeq, timestamp: int = 0, extension: bytes = b"") -> Token:
+        """The token with which this ring begins."""
+        none = NO_SEQ
+        return Token(self.id, sender, token_seq, 0, none, none, NOBODY, (), 0, 0, 0, 0, False, timestamp, extension)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from ordercast.model.ids import Instant
 from ordercast.order.engine import EngineStats
-from ordercast.order.ring.ordering import Visit
 
 SMOOTHING = 16  # the rotation time is a moving average over about so many visits
 
@@ -20,12 +19,14 @@ class RingStats(EngineStats):
     rotation_ns: int = 0  # smoothed time between two visits while the token does not rest
     last_visit_at: int = 0
 
-    def visited(self, now: Instant, visit: Visit, wanted: int, *, is_resting: bool) -> None:
+    def visited(
+        self, now: Instant, sent: int, retransmitted: int, requested: int, wanted: int, *, is_resting: bool
+    ) -> None:
         if self.visits and not is_resting:
             self.rotation_ns += (now - self.last_visit_at - self.rotation_ns) // SMOOTHING
         self.last_visit_at = now
         self.visits += 1
-        self.packets_sent += visit.sent
-        self.packets_retransmitted += visit.retransmitted
-        self.packets_requested += visit.requested
-        self.limited_visits += visit.sent < wanted
+        self.packets_sent += sent
+        self.packets_retransmitted += retransmitted
+        self.packets_requested += requested
+        self.limited_visits += sent < wanted

@@ -13,6 +13,7 @@ from ordercast.order.membership.admission import Admission
 from ordercast.order.membership.bounds import Horizon
 from ordercast.order.membership.consensus import Proposal
 from ordercast.order.membership.hearing import Hearing
+from ordercast.order.membership.past import Parts, Past
 from ordercast.order.membership.recovery_plan import RecoveryPlan
 from ordercast.order.membership.ring import Ring
 from ordercast.order.membership.rosters import Rosters
@@ -21,7 +22,6 @@ from ordercast.order.membership.stats import RingStats
 from ordercast.order.membership.timers import Timer, Timers
 from ordercast.order.outbox import Outbox
 from ordercast.order.ring.config import RingConfig
-from ordercast.order.ring.delivery import Delivery
 from ordercast.wire.codec import encode
 from ordercast.wire.messages import CommitToken, Token, WireMessage
 
@@ -73,7 +73,8 @@ class Facts:
     digests: tuple[int, ...]  # of the configuration, for every Join
     ring_seq: int  # the highest ring seq I have committed to
     installed: Ring  # the ring I last installed: the old ring while a new one is being formed
-    delivery: Delivery
+    past: Past  # the messages of that ring
+    parts: Parts  # what the engine adds
     timers: Timers = field(default_factory=Timers)
     attempt: Attempt = field(default_factory=Attempt)
     clock: int = 0  # Lamport

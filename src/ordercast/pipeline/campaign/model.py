@@ -83,7 +83,8 @@ def filling(options: SimOptions) -> tuple[float, float]:
 
 def offered_per_s(options: SimOptions) -> float:
     """λ"""
-    return options.messages * (1 - LATE_SHARE) * SECOND / options.fault_time_ns
+    spread = options.messages * (1 - LATE_SHARE) * SECOND / options.fault_time_ns
+    return spread + sum(rate.per_second for rate in options.rates)
 
 
 def rotation_us(options: SimOptions, model: Model) -> float | None:

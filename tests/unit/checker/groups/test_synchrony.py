@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from ordercast.model.ids import NO_POSITION
 from ordercast.model.promises import GroupPromise
 from ordercast.model.service import Service
 from ordercast.trace.client_records import End
@@ -84,7 +85,7 @@ def test_a_message_before_the_signal_at_one_and_after_it_at_another_is_rejected(
 
 def test_a_signal_that_names_another_view_is_rejected() -> None:
     story = _three()
-    story.views["ag"] = story.views["ag"]._replace(slot=7)
+    story.views["ag"] = story.views["ag"]._replace(position=NO_POSITION)
     story.signal("g", "a", remaining="ab")
     assert_invalid(GroupPromise.SIGNALS, story.finished(), "a view of g that it is not in")
 

@@ -28,7 +28,7 @@ def test_companions_are_those_who_come_from_the_same_ring() -> None:
 
 
 def test_a_plan_is_equal_at_all_companions() -> None:
-    expected = RecoveryPlan((ONE, TWO, THREE), frozenset({ONE, TWO, THREE}), Seq(7), Seq(9))
+    expected = RecoveryPlan((ONE, TWO, THREE), frozenset({ONE, TWO, THREE}), Seq(7), Seq(9), Seq(12))
     assert [plan_from(MEMBERS, me) for me in (ONE, TWO, THREE)] == [expected] * 3
 
 
@@ -50,7 +50,7 @@ def test_packets_are_exchanged_unless_every_companion_has_promised_before() -> N
 def test_a_kept_promise_owes_what_was_owed_then_to_those_who_come_along_now() -> None:
     promise = plan_from(MEMBERS, ONE)
     now = plan_from((_member(ONE, 12, 12), _member(TWO, 12, 9)), ONE)
-    assert kept_promise(promise, now) == RecoveryPlan((ONE, TWO), frozenset({ONE, TWO, THREE}), Seq(7), Seq(9))
+    assert kept_promise(promise, now) == RecoveryPlan((ONE, TWO), frozenset({ONE, TWO, THREE}), Seq(7), Seq(9), Seq(12))
 
 
 def test_companions_never_become_more_while_recovery_fails() -> None:

@@ -9,8 +9,9 @@ import pytest
 from ordercast.model.effects import Broadcast, Burst
 from ordercast.model.ids import NOBODY, Seq
 from ordercast.model.service import Service
+from ordercast.order.membership.past import Source
 from ordercast.order.ring.config import RingConfig
-from ordercast.order.ring.ordering import Source, add_to_visit, held_back_by, updated_aru, visit, with_news
+from ordercast.order.ring.ordering import add_to_visit, held_back_by, updated_aru, visit, with_news
 from ordercast.wire.codec import decode, encode
 from ordercast.wire.header import HEADER, RETRANSMITTED
 from ordercast.wire.messages import Token

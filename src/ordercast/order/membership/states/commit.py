@@ -3,7 +3,8 @@ out. (Paper, the Commit state, Figures 4.9 and 4.10)
 
 The hop number on the token tells the rotation, so a duplicate of the first can never pass for the second. The ring seq
 is written as soon as the token has come once, by all members at the same time, and is on stable storage before the
-second forwarding. A disk that refuses or hangs is waited for no longer than `storage_patience_ns`: see `step.Storage`.
+second forwarding. A disk that refuses or hangs is waited for no longer than `storage_patience_ns`: see
+`step.StoredSeq`.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from ordercast.order.membership.recovery_plan import plan_from
 from ordercast.order.membership.ring import Ring, TokenMemory
 from ordercast.order.membership.states import gather, moves, recovery
 from ordercast.order.membership.states.base import State
+from ordercast.order.membership.states.changing import Changing
 from ordercast.order.membership.step import Facts, Step
 from ordercast.order.membership.timers import Timer
-from ordercast.wire.messages import Announcement, CommitEntry, CommitToken, Join, Leave, Token, Wake
-from ordercast.wire.run import PacketRun
+from ordercast.wire.messages import CommitEntry, CommitToken, Join, Leave
 
 
 @dataclass(slots=True)
-class Commit(State):
+class Commit(Changing):
     ring: Ring
     entry: CommitEntry  # what I wrote on the first rotation
     name: ClassVar[str] = moves.COMMIT
@@ -93,27 +94,8 @@ class Commit(State):
             step.go_without_storage()
         return recovery.Recovery.enter(self, self.ring, self.complete, step)
 
-    def accepting(self, facts: Facts) -> Ring | None:
-        return None if facts.is_frozen else facts.installed
-
-    def on_data(self, fresh: list[PacketRun], step: Step) -> State:
-        facts = step.facts
-        facts.delivery.advance(facts.installed.memory.safe_seq, step.effects)
-        return self
-
-    def on_token(self, token: Token, step: Step) -> State:
-        step.ignored(token, "no ring is installed")
-        return self
-
     def on_join(self, join: Join, step: Step) -> State:
         return start_over(self, self.ring, join, step)
-
-    def on_announcement(self, announcement: Announcement, step: Step) -> State:
-        return self  # noted by the node; newcomers are merged once a ring is installed
-
-    def on_wake(self, wake: Wake, step: Step) -> State:
-        step.ignored(wake, "no ring is installed")
-        return self
 
     def on_leave(self, leave: Leave, step: Step) -> State:
         return give_up(self, self.ring, leave, step)
@@ -129,9 +111,6 @@ class Commit(State):
             return self.on_persisted(step)
         return self
 
-    def on_submission(self, step: Step) -> State:
-        return self  # it waits in the outbox
-
 
 def take_clock(facts: Facts, token: CommitToken) -> None:
     """Mine is not below those of the members."""
@@ -140,8 +119,8 @@ def take_clock(facts: Facts, token: CommitToken) -> None:
 
 
 def _my_entry(facts: Facts) -> CommitEntry:
-    ring = facts.installed
-    return CommitEntry(facts.me, True, ring.id, ring.store.aru, facts.delivery.delivered, facts.is_frozen)
+    past = facts.past
+    return CommitEntry(facts.me, True, facts.installed.id, past.aru, past.delivered, facts.is_frozen)
 
 
 def start_over(state: State, ring: Ring, join: Join, step: Step) -> State:

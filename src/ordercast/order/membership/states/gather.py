@@ -8,18 +8,17 @@ from typing import ClassVar
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import NOBODY, ConfigurationId, ProcessId, TokenSeq, process_text
 from ordercast.model.notes import Occurrence
-from ordercast.order.membership.consensus import least_forwarder, new_ring_seq, silent
-from ordercast.order.membership.ring import Ring
+from ordercast.order.membership.consensus import least_forwarder, new_ring_seq, newcomers_of, silent
 from ordercast.order.membership.states import commit, moves
 from ordercast.order.membership.states.base import State
-from ordercast.order.membership.step import Facts, Step
+from ordercast.order.membership.states.changing import Changing
+from ordercast.order.membership.step import Step
 from ordercast.order.membership.timers import Timer
-from ordercast.wire.messages import Announcement, CommitEntry, CommitToken, Join, Leave, Token, Wake
-from ordercast.wire.run import PacketRun
+from ordercast.wire.messages import CommitEntry, CommitToken, Join, Leave
 
 
 @dataclass(slots=True)
-class Gather(State):
+class Gather(Changing):
     name: ClassVar[str] = moves.GATHER
     joins: dict[ProcessId, Join] = field(default_factory=dict)  # the newest of each (`my_last`)
     has_consensus: bool = False  # reached, and waiting for the representative's Commit token
@@ -119,18 +118,6 @@ class Gather(State):
         facts.proposal.fail(members if victim == facts.me else [victim])
         return self._again(ChangeReason.SAME_PROPOSAL, step)
 
-    def accepting(self, facts: Facts) -> Ring | None:
-        return None if facts.is_frozen else facts.installed
-
-    def on_data(self, fresh: list[PacketRun], step: Step) -> State:
-        facts = step.facts
-        facts.delivery.advance(facts.installed.memory.safe_seq, step.effects)
-        return self
-
-    def on_token(self, token: Token, step: Step) -> State:
-        step.ignored(token, "no ring is installed")
-        return self
-
     def on_commit(self, token: CommitToken, step: Step) -> State:
         facts = step.facts
         members = tuple(member.process for member in token.members)
@@ -178,15 +165,7 @@ class Gather(State):
         if facts.me in join.failed:
             return False
         members = facts.proposal.members
-        newcomers = set(join.candidates) - set(join.failed) - set(members)
-        return facts.hearing.admits(newcomers, members, step.now)
-
-    def on_announcement(self, announcement: Announcement, step: Step) -> State:
-        return self  # noted by the node; newcomers are merged once a ring is installed
-
-    def on_wake(self, wake: Wake, step: Step) -> State:
-        step.ignored(wake, "no ring is installed")
-        return self
+        return facts.hearing.admits(newcomers_of(join, members), members, step.now)
 
     def on_leave(self, leave: Leave, step: Step) -> State:
         facts = step.facts
@@ -207,12 +186,6 @@ class Gather(State):
         elif timer is Timer.TOKEN_LOSS:
             return self._again(ChangeReason.COMMIT_LOST, step)
         return self
-
-    def on_submission(self, step: Step) -> State:
-        return self  # it waits in the outbox
-
-    def on_persisted(self, step: Step) -> State:
-        return self  # a write that an abandoned ring had asked for
 
 
 def _listed(members: tuple[ProcessId, ...]) -> str:

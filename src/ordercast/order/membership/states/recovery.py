@@ -12,25 +12,24 @@ from typing import ClassVar
 
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.errors import WireError
-from ordercast.model.ids import NO_SEQ, NOBODY, Seq, TokenSeq
+from ordercast.model.ids import NO_SEQ, Seq, TokenSeq
 from ordercast.model.notes import Occurrence, PacketDropped
 from ordercast.order.membership.consensus import Proposal
+from ordercast.order.membership.past import Past
 from ordercast.order.membership.recovery_plan import RecoveryPlan, kept_promise, must_exchange, plan_from
 from ordercast.order.membership.ring import Ring
 from ordercast.order.membership.states import commit, gather, moves
 from ordercast.order.membership.states.base import State
+from ordercast.order.membership.states.changing import Changing
 from ordercast.order.membership.step import Attempt, Facts, Step
 from ordercast.order.membership.timers import Timer
-from ordercast.order.ring.delivery import Delivery
-from ordercast.order.ring.states import operational
-from ordercast.order.ring.states.token_visit import accepted, deaf_member, has_intruder, work
-from ordercast.wire.header import HEADER, origin_of, recovered, unwrapped
-from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
-from ordercast.wire.run import PacketRun, parse_data
+from ordercast.wire.header import origin_of, recovered
+from ordercast.wire.messages import CommitToken, Join, Leave, Token
+from ordercast.wire.run import PacketRun
 
 
 @dataclass(slots=True)
-class Recovery(State):
+class Recovery(Changing):
     ring: Ring  # the new one
     plan: RecoveryPlan
     reason: ChangeReason  # as the Commit token says: equal at all members
@@ -53,7 +52,7 @@ class Recovery(State):
         queue: dict[Seq, PacketRun] = {}
         if must_exchange(token.members, plan):
             facts.attempt.promise = None
-            queue = dict(facts.installed.store.held_after(plan.low_aru))
+            queue = dict(facts.past.held_after(plan.low_aru))
         else:
             assert facts.attempt.promise is not None
             plan = kept_promise(facts.attempt.promise, plan)
@@ -71,41 +70,24 @@ class Recovery(State):
         if token.ring != ring.id or ring.me != ring.representative or token.token_seq != 2 * len(ring.members):
             step.occurred(Occurrence.DUPLICATE_TOKEN)
             return self
-        first = Token(
-            ring=ring.id,
-            sender=token.sender,
-            token_seq=token.token_seq,
-            round=0,
-            seq=NO_SEQ,
-            aru=NO_SEQ,
-            aru_id=NOBODY,
-            requests=(),
-            retransmitted=0,
-            budget=0,
-            waiting=0,
-            behind=0,
-            exchanging=False,
-            timestamp=token.timestamp,
-            extension=token.extension,
-        )
+        first = ring.first_token(token.sender, token.token_seq, token.timestamp, token.extension)
         return self.on_token(first, step)
 
     def on_token(self, token: Token, step: Step) -> State:
-        facts = step.facts
-        ring = self.ring
-        if not accepted(ring, token, step):
+        facts, ring = step.facts, self.ring
+        exchange = facts.parts.exchange
+        if not exchange.accepts(ring, token, step):
             return self
-        if has_intruder(ring, token, step):
+        if exchange.has_intruder(ring, token, step):
             return self._fail(ChangeReason.FOREIGN_PACKET, step)
         if self._is_idle(token):
             return self._fail(ChangeReason.RECOVERY_LOST, step)
-        deaf = deaf_member(ring, token, step)
+        deaf = exchange.deaf_member(ring, token, step)
         if deaf is not None:
             facts.proposal.fail([deaf])
             facts.attempt.blamed = deaf
             return self._fail(ChangeReason.FAILED_TO_RECEIVE, step)
-        config = replace(facts.config, accelerated=False, rest_ns=0)
-        forwarded = work(ring, token, len(self.queue), self._take, step, config, self._flag)
+        forwarded = exchange.visit(ring, token, len(self.queue), self._take, step, self._flag)
         self._count(forwarded, step)
         if self.quiet_visits >= 3 and ring.memory.safe_seq >= self.install_seq:
             return self._install(step)
@@ -156,43 +138,31 @@ class Recovery(State):
         if self.ring.store.high > self.ring.memory.forwarded_seq:
             facts.timers.cancel(Timer.TOKEN_RETRANSMIT)
         step.arm(Timer.TOKEN_LOSS, facts.config.token_loss_ns)
-        old = facts.installed
         for run in fresh:
             if run.parcel is None:  # a recovered packet
                 packet = run.packet(run.seq)
                 ring_id, old_seq = origin_of(packet)
-                if ring_id == old.id:
+                if ring_id == facts.installed.id:
                     self.queue.pop(old_seq, None)
-                    limit = old.store.aru + 2 * facts.config.backlog_max
-                    if not facts.is_frozen and old_seq <= limit and not old.store.has(old_seq):
-                        self._keep_old(old, old_seq, packet, step)
+                    if not facts.is_frozen:
+                        _keep(facts.past, old_seq, packet, step)
         return self
-
-    def _keep_old(self, old: Ring, seq: Seq, packet: bytes, step: Step) -> None:
-        raw = unwrapped(packet, old.prefix)
-        _, _, flags, count, _, originator, *_ = HEADER.unpack_from(raw)
-        try:
-            old.store.add(seq, parse_data(raw, flags, count, originator, seq))
-        except WireError as error:
-            step.note(PacketDropped(f"in a recovered packet: {error}"))
-        else:
-            step.occurred(Occurrence.MESSAGES_EXCHANGED)
 
     def _install(self, step: Step) -> State:
         """Steps 2 to 6: the rest of the old ring, two views, and back to work."""
         facts = step.facts
         assert facts.attempt.promise is not None, "nobody installs what it has not promised to deliver"
-        facts.delivery.finish(self.plan, self.ring, self.reason, step.effects)
+        facts.past.finish(self.plan, self.ring, self.reason, step.effects)
         facts.hearing.hold_down(sorted(facts.proposal.failed), step.now)
         facts.installed = self.ring
-        facts.delivery = Delivery(self.ring, self.ring.id, self.install_seq)
+        facts.past = facts.parts.past_of(self.ring, self.install_seq)
         facts.proposal = Proposal(facts.me, set(self.ring.members))
         facts.attempt = Attempt()
         facts.own_seq = NO_SEQ
         again = facts.outbox.start_over()
         if again:
             step.occurred(Occurrence.LARGE_SENT_AGAIN, again)
-        return operational.Operational.enter(self, step, f"installed ring {self.ring.id}")
+        return facts.parts.work(self, step, f"installed ring {self.ring.id}")
 
     def _fail(self, reason: ChangeReason, step: Step) -> State:
         """Back to Gather as a member of the old ring. What the new ring brought to the old store stays."""
@@ -201,13 +171,6 @@ class Recovery(State):
 
     def on_join(self, join: Join, step: Step) -> State:
         return commit.start_over(self, self.ring, join, step)
-
-    def on_announcement(self, announcement: Announcement, step: Step) -> State:
-        return self  # noted by the node; newcomers are merged once a ring is installed
-
-    def on_wake(self, wake: Wake, step: Step) -> State:
-        step.ignored(wake, "no ring is installed")
-        return self
 
     def on_leave(self, leave: Leave, step: Step) -> State:
         return commit.give_up(self, self.ring, leave, step)
@@ -219,8 +182,11 @@ class Recovery(State):
             return self._fail(ChangeReason.RECOVERY_LOST, step)
         return self
 
-    def on_submission(self, step: Step) -> State:
-        return self  # it waits in the outbox
 
-    def on_persisted(self, step: Step) -> State:
-        return self
+def _keep(past: Past, seq: Seq, packet: bytes, step: Step) -> None:
+    """Whatever the exchange brought is owed to the layer above."""
+    try:
+        if past.keep(seq, packet):
+            step.occurred(Occurrence.MESSAGES_EXCHANGED)
+    except WireError as error:
+        step.note(PacketDropped(f"in a recovered packet: {error}"))

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ordercast.model.effects import Install
+from ordercast.order.membership.configurations import first_configuration
 from ordercast.order.membership.ring import Ring
 from ordercast.order.membership.states import moves
 from ordercast.order.membership.states.base import State
 from ordercast.order.membership.step import Facts, Step
 from ordercast.order.membership.timers import Timer
-from ordercast.order.ring.delivery import first_view
-from ordercast.order.ring.states import operational
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
 from ordercast.wire.run import PacketRun
 
@@ -36,8 +35,8 @@ class Starting(State):
     def _begin(self, step: Step) -> State:
         facts = step.facts
         facts.timers.cancel(Timer.STORAGE)
-        step.effects.append(Install(first_view(facts.installed)))
-        return operational.Operational.begin(self, step)
+        step.effects.append(Install(first_configuration(facts.installed)))
+        return facts.parts.begin(self, step)
 
     def accepting(self, facts: Facts) -> Ring | None:
         return None

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from ordercast.model.ids import SECOND, Instant
+from ordercast.order.membership.stall import Stall
 from ordercast.order.membership.stats import RingStats
 from ordercast.order.membership.step import Facts
-from ordercast.order.ring.stall import Stall
 
 
 @dataclass
