@@ -21,6 +21,7 @@ from ordercast.sim.run import simulate
 from ordercast.sim.swarm import expected_rows, options_of, outline, swarm
 from ordercast.sim.topology import Link
 from ordercast.trace.parquet import RunInfo, write_run
+from tests.unit.pipeline.agreement import assert_agreement
 
 ENTRY = entry_of("sequencer")
 
@@ -46,6 +47,7 @@ def test_the_pipeline_judges_it_too(tmp_path: Path) -> None:
     result = simulate(usual_options("sequencer"), 2, keep_events=True)
     judged = judge(str(write_run(tmp_path, RunInfo(2), result.events)))
     assert (judged.how, judged.verdicts) == ("columns", result.verdicts)
+    assert_agreement(result.events)
 
 
 @pytest.mark.parametrize(
