@@ -43,7 +43,7 @@ from ordercast.model.inputs import Lane, Packet, Submission
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
 from ordercast.order.engine import Engine
-from ordercast.order.ring.outbox import OVERHEAD
+from ordercast.order.outbox import OVERHEAD
 from ordercast.sim.faults import FaultKind
 from ordercast.sim.group_tally import GroupTally
 from ordercast.sim.processor import Processor
