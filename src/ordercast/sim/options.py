@@ -9,12 +9,11 @@ from ordercast.model.errors import UsageError
 from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig
+from ordercast.order.catalogue import EngineEntry, entry_of
 from ordercast.order.ring.config import RingConfig
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.topology import (
-    LIMITS,
     Attachments,
-    Limits,
     Line,
     Link,
     Rate,
@@ -47,6 +46,23 @@ SIM_RING = RingConfig(
 )
 
 
+# What engines cannot bear whose members never change.
+HARMFUL = (
+    "faults",
+    "random_faults",
+    "ambushes",
+    "poison",
+    "rosters",
+    "loss",
+    "duplication",
+    "straggler",
+    "ghost",
+    "links",
+    "is_fifo",
+    "all_at_once",
+)
+
+
 class Delays(Enum):
     UNIFORM = "uniform"  # between the smallest and the largest
     EXPONENTIAL = (
@@ -74,6 +90,13 @@ class SimOptions:
     clients: int = 0  # names of clients per host; if any, `messages` are their deeds: join, leave, send, crash …
     groups: int = 3  # that clients join and send to
     rush: int = 0  # more deeds of clients around every fault, and as many after every new configuration
+    pace_changes: float = 0.0  # chance that a deed of a client is to read faster, more slowly, or not at all
+    rudeness: float = 0.0  # chance that it is to say something wrong
+    send_credit: int = 0  # bytes that a client may have under way to its daemon; 0: as many as usual
+    receive_credit: int = 0  # and a daemon to its client
+    client_queue: int = 0  # bytes that may wait for a client before its policy decides; 0: as many as usual
+    hold_ns: int = 100 * MILLISECOND  # in which a client for which all wait must have read half of what waits
+    memberships_max: int = 0  # groups that all clients of a daemon may be in together; 0: as many as usual
     replicas: int = 0  # names of replicas of one state per host; if any, `messages` are their deeds
     structure: str = "dictionary"  # what they replicate: a ready structure, and the number that it is made with
     replica_kills: int = 0  # replicas killed at chosen moments: in a round, during a transfer, when confirmed …
@@ -148,16 +171,21 @@ class SimOptions:
         return segments_of(self.attachments, node)
 
     def validate(self) -> None:
-        limits = LIMITS.get(self.engine, Limits())
+        entry = entry_of(self.engine)
         rules = [
-            (1 <= self.nodes <= limits.nodes, f"nodes must be within 1..{limits.nodes}"),
-            (self.engine in LIMITS, f"engine {self.engine!r} does not exist; there is: {', '.join(LIMITS)}"),
+            (1 <= self.nodes <= entry.nodes_max, f"nodes must be within 1..{entry.nodes_max}"),
+            *self._engine_rules(entry),
             (0 <= self.messages <= 10_000_000, "messages must be within 0..10000000"),
             (1 <= self.senders <= 1000, "senders must be within 1..1000"),
             (0 <= self.clients <= 1000, "clients must be within 0..1000"),
             (1 <= self.groups <= 100, "groups must be within 1..100"),
             (0 <= self.rush <= 1000, "rush must be within 0..1000"),
             (not (self.has_clients and self.saturation), "clients do not saturate: leave out one of the two"),
+            (
+                min(self.send_credit, self.receive_credit, self.client_queue, self.memberships_max) >= 0,
+                "what clients may have must be at least 0",
+            ),
+            (self.hold_ns > 0, "hold_ns must be positive"),
             (0 <= self.replicas <= 10, "replicas must be within 0..10"),
             (not (self.clients and self.replicas), "clients and replicas do not mix: leave out one of the two"),
             (self.structure in STRUCTURES, f"there is no {self.structure!r}, there are: {', '.join(STRUCTURES)}"),
@@ -181,7 +209,6 @@ class SimOptions:
                 f"saturation_size must be 0, or {STAMP_SIZE} bytes up to message_size_max",
             ),
             (bool(self.services), "at least one service is needed"),
-            (Service.UNRELIABLE not in self.services, "the ring does not serve unreliable messages"),
             (0 < self.delay_min_ns <= self.delay_max_ns, "delays must be positive and rise"),
             *(
                 (0 <= node < self.nodes, f"a slow host is node {node}, there are 0..{self.nodes - 1}")
@@ -200,6 +227,8 @@ class SimOptions:
             *(
                 (0 <= value < 1, f"{name} is a chance: at least 0 and below 1")
                 for name, value in (
+                    ("pace_changes", self.pace_changes),
+                    ("rudeness", self.rudeness),
                     ("straggler", self.straggler),
                     ("ghost", self.ghost),
                     ("loss", self.loss),
@@ -217,15 +246,32 @@ class SimOptions:
             (self.fault_time_ns > 0 and self.settle_ns > 0, "times must be positive"),
         ]
         problems = [text for holds, text in rules if not holds]
-        problems += self._topology_problems(limits)
+        problems += self._topology_problems(entry)
         problems += self.networks.problems(self.ring, self.nodes)
         if problems:
             raise UsageError("; ".join(problems))
         self.ring.validate()
 
-    def _topology_problems(self, limits: Limits) -> list[str]:
+    def _engine_rules(self, entry: EngineEntry) -> list[tuple[bool, str]]:
+        """What the engine can do, and which faults make sense for it."""
+        unserved = [service.name.lower() for service in self.services if service not in entry.services]
+        usual = SimOptions()
+        harmful = [name for name in HARMFUL if getattr(self, name) != getattr(usual, name)]
+        harmful += ["networks"] if self.networks.count > 1 else []
+        return [
+            (not unserved, f"the engine {entry.name!r} does not serve {' or '.join(unserved)} messages"),
+            (bool(entry.groups) or not self.clients, f"the engine {entry.name!r} has no groups: leave out clients"),
+            (bool(entry.replicas) or not self.replicas, f"the engine {entry.name!r} carries no replicated state"),
+            (
+                not (entry.is_static and harmful),
+                f"the members of the engine {entry.name!r} never change and nothing is repaired: leave out "
+                f"{', '.join(harmful)}",
+            ),
+        ]
+
+    def _topology_problems(self, entry: EngineEntry) -> list[str]:
         """What is wrong with segments, links, rates, and with the faults that name them."""
-        problems = list(attachment_problems(self.attachments, self.nodes, limits, self.engine))
+        problems = list(attachment_problems(self.attachments, self.nodes, entry.attachments_max, entry.name))
         if problems:
             return problems
         delays = self.delay_min_ns, self.delay_max_ns
