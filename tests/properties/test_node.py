@@ -13,7 +13,7 @@ from ordercast.model.effects import Broadcast, Deliver, Delivered, Effect, Persi
 from ordercast.model.ids import NOBODY, ConfigurationId, Incarnation, Instant, NodeId, Seq
 from ordercast.model.inputs import Packet, Submission
 from ordercast.model.service import Service
-from ordercast.order.ring.bounds import RING_SEQ_LEAP, RING_SEQ_MAX
+from ordercast.order.membership.bounds import RING_SEQ_LEAP, RING_SEQ_MAX
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.wire.codec import NUMBER_MAX, decode, encode

@@ -33,7 +33,7 @@ class Waiters:
         return bool(self._joins or self._leaves)
 
     def confirmation(self, messages: int) -> asyncio.Future[Position]:
-        """Of so many messages; the position of the last of them. Asked for in the order in which they are sent."""
+        """Return a future of the last position of so many messages. Asked for in the order in which they are sent."""
         future: asyncio.Future[Position] = asyncio.get_running_loop().create_future()
         self._confirmations.append((messages, future))
         return future

@@ -147,7 +147,7 @@ def frame_of(first: int, items: Sequence[tuple[Item, Commit | None]], time_ns: i
 
 
 def position_at(item: Item) -> Position:
-    """Of its first entry: that of a view is its id."""
+    """Return the position of the item's first entry; a view's is its id."""
     match item:
         case Batch():
             return position_from(item.ring, item.seq, item.each, item.first)
@@ -212,7 +212,7 @@ def whole_frames(data: bytes | memoryview, at: int = 0) -> Iterator[tuple[int, H
 
 
 def runs_of(frame: bytes | memoryview, header: Header) -> Iterator[Run]:
-    """Of a whole frame. WireError when it was written by somebody else."""
+    """Cut a whole frame into its runs. WireError when it was written by somebody else."""
     view = memoryview(frame)
     at, number = FIXED_SIZE, header.first
     try:

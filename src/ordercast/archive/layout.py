@@ -86,7 +86,7 @@ def start_bytes(start: Start) -> bytes:
 
 
 def start_from(data: bytes | memoryview) -> tuple[Start, int]:
-    """And where the first frame begins. WireError when the opening is not whole."""
+    """Read a segment's opening, and where its first frame begins. WireError when the opening is not whole."""
     try:
         magic, size, checksum = OPENING.unpack_from(data)
         body = bytes(memoryview(data)[OPENING.size : OPENING.size + size])

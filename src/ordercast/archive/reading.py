@@ -165,7 +165,7 @@ class GroupReader:
                 raise Lost(f"{stretch.branch}:{number} of {self.group} is not in the archive")
 
     def _frames_from(self, branch: str, first: int, last: int) -> Iterator[Frame]:
-        """Of one segment."""
+        """Yield the frames of one segment."""
         segments = segments_of(self.path / branch)
         place = bisect_right([start for start, _ in segments], first) - 1
         if place < 0:
@@ -241,7 +241,7 @@ def _positions(frame: Frame) -> Iterator[tuple[int, Position | None]]:
 
 
 def marks_of(path: Path) -> list[Mark]:
-    """Those of the index, if it fits its segment; else made anew."""
+    """Return the marks of the index if it fits its segment, else marks made anew."""
     try:
         marks = marks_from(path.with_suffix(INDEX).read_bytes())
     except FileNotFoundError:

@@ -50,7 +50,7 @@ def statement_bytes(statement: Statement) -> bytes:
 
 
 def statement_from(data: bytes, group: str) -> Statement:
-    """Of an archiver of this group. WireError when it is none: anybody may send to any group."""
+    """Read the statement of an archiver of this group. WireError when it is none: anybody may send to any group."""
     try:
         found = json.loads(data)
         branch = None if found["branch"] is None else branch_from(json.dumps(found["branch"]).encode(), group)

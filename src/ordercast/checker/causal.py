@@ -110,7 +110,7 @@ class Causal(Checker):
         return result
 
     def _needs(self) -> list[int]:
-        """Of each message, how many of its own ring its submitter had delivered."""
+        """Return for each message how many of its own ring its submitter had delivered."""
         columns, rings = self.history.columns, self.history.placements().rings
         needs = [
             count if count and rings.get(number) == seen else 0
@@ -133,7 +133,8 @@ class Causal(Checker):
                 needs[number] = bisect_left(kept[self.history.identity(number).process, rings[number]], need)
 
     def _priors(self) -> list[int]:
-        """Of each message, the one that its sender had submitted before it, if that was originated on the same ring."""
+        """Return for each message the one that its sender had submitted before it, if that was originated on the same
+        ring."""
         services, rings = self.history.columns.services, self.history.placements().rings
         return [
             prior

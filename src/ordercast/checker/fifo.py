@@ -1,7 +1,7 @@
 """FIFO: what one sender submitted is delivered in that order, and without a gap where none is allowed.
 
 Order: at each process, the messages of one sender rise. Gap: a process delivers m3 but not m2, which the same sender
-submitted just before m3. That is a violation when
+submitted just before m3. Such a gap is a violation when
 
 - m2 and m3 were originated on the same ring (Theorem 4.12: m2 precedes m3 in the causal order of that configuration),
 - or the process had delivered an earlier message of that sender, and the sender has been in its transitional set at

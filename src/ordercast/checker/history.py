@@ -69,7 +69,7 @@ class Window:
 
 @dataclass(slots=True)
 class Columns:
-    """Of each message, by number."""
+    """What is known of each message, by number."""
 
     submissions: list[SubmittedMessage] = field(default_factory=list)
     services: list[int] = field(default_factory=list)
@@ -154,7 +154,7 @@ class History:
         return self.columns.submissions[number] in self._exact
 
     def at_least(self, service: Service, numbers: list[int]) -> list[int]:
-        """Those that asked for this service or a stronger one; the same list when all did."""
+        """Return the messages that asked for this service or a stronger one; the same list when all did."""
         if self.service_min >= service:
             return numbers
         services = self.columns.services

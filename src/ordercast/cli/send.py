@@ -134,7 +134,7 @@ def _copies(payload: bytes, count: int) -> Iterator[list[bytes]]:
 
 
 def _lines() -> Iterator[list[bytes]]:
-    """Of stdin, as they come: all that one read brings are sent together."""
+    """Yield the lines of stdin as they come: all that one read brings are sent together."""
     if sys.stdin.isatty():
         note("each line is a message; Ctrl-D ends")
     rest = b""

@@ -31,9 +31,9 @@ from ordercast.model.notes import Note
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
 from ordercast.networks.layer import Networks
+from ordercast.order.outbox import OVERHEAD
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
-from ordercast.order.ring.outbox import OVERHEAD
 from ordercast.session.payloads import MESSAGE_OVERHEAD
 from ordercast.trace.records import STAMP_SIZE, STAMPED, Crashed, Departed, Installed, Noted, Started, StorageTurned
 from ordercast.trace.records import Event as TraceEvent

@@ -21,8 +21,8 @@ from ordercast.model.ids import NodeId, ProcessId
 from ordercast.model.notes import Moved, NetworkTurned, Occurred, TokenReleased, Visited
 from ordercast.networks.layer import Networks
 from ordercast.order.engine import Engine
+from ordercast.order.membership.states.moves import GATHER
 from ordercast.order.ring.node import RingNode
-from ordercast.order.ring.states.moves import GATHER
 from ordercast.sim.digest import Digest
 from ordercast.sim.faults import Fault
 from ordercast.sim.network_swarm import release_row, turn_row

@@ -19,7 +19,7 @@ from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
 from ordercast.model.notes import Occurrence
 from ordercast.model.service import Service
-from ordercast.order.ring.states.moves import MOVES
+from ordercast.order.membership.states.moves import MOVES
 from ordercast.sim.faults import cascade, failing_disks, rotation
 from ordercast.sim.group_tally import GroupOccurrence
 from ordercast.sim.network_swarm import expected_network_rows, with_networks

@@ -18,7 +18,7 @@ from ordercast.model.inputs import Lane
 from ordercast.model.notes import Occurred, Occurrence
 from ordercast.model.service import Service
 from ordercast.order.engine import Engine
-from ordercast.order.ring.node import RingNode
+from ordercast.order.membership.ring import Ring
 from ordercast.sim.churn import act, farewell_round
 from ordercast.sim.faults import Fault, FaultKind, ambush, random_faults
 from ordercast.sim.host import Host
@@ -120,10 +120,11 @@ class World:
     ) -> list[bytes]:
         arriving: list[bytes] = []
         life = self.hosts[target].life
-        if life is None or not isinstance(life.engine, RingNode):
+        ring = getattr(life.engine, "ring", None) if life is not None else None
+        if not isinstance(ring, Ring):  # only rings are poisoned, also those that an engine encloses and shows
             return packets
         for packet in packets:
-            forged, is_for_all = poisoner.forged(packet, life.engine.ring) or (b"", False)
+            forged, is_for_all = poisoner.forged(packet, ring) or (b"", False)
             for node, attachment in segment.attachments.items() if is_for_all else ():
                 self.hosts[node].arrive(lane, [forged], attachment=attachment)
             arriving += [forged, packet] if forged and not is_for_all else [packet]

@@ -108,7 +108,7 @@ class Gathered:
 
 
 def _identities(parcel: Parcel) -> Iterator[tuple[int | None, int | None, int | None]]:
-    """Of each message: process, sender and counter."""
+    """Return for each message process, sender and counter."""
     _, originator, senders, _, payloads, _ = parcel
     for sender, data in zip(senders, payloads, strict=True):
         if sender & STAMPED:

@@ -137,7 +137,7 @@ class GroupHistory:
         return found
 
     def positions(self) -> dict[int, Position]:
-        """Of each message that anybody got, by the word of the first."""
+        """The position of each message that anybody got, by the word of the first."""
         found: dict[int, Position] = {}
         for _, number, receipt in self.receipts:
             found.setdefault(number, receipt.position)

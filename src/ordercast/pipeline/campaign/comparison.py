@@ -70,7 +70,7 @@ class Comparison:
     log: Sequence[str]  # axes that are logarithmic: x, y
 
     def cells(self, cells: Sequence[Cell]) -> list[Cell]:
-        """Those that it is about."""
+        """Return the cells that the comparison is about."""
         return [
             cell
             for cell in cells

@@ -65,7 +65,7 @@ def model_of(options: SimOptions) -> Model:
 
 
 def _copies(options: SimOptions) -> int:
-    """Of every packet (K)."""
+    """Return how many copies of every packet are sent (K)."""
     networks = options.networks
     known = {Replication.ACTIVE: networks.count, Replication.PASSIVE: 1, Replication.ACTIVE_PASSIVE: networks.copies}
     return known[networks.replication] if networks.count > 1 else 1

@@ -84,7 +84,7 @@ def _parts_of(base: SimOptions) -> list[tuple[str, Any]]:
 
 
 def _values(settings: Settings, part: str, usual: object) -> dict[str, Any]:
-    """Of the settings of this part, by field."""
+    """Return the settings of this part, by field."""
     result = {}
     for name, value in settings.items():
         field = _field_of(name)

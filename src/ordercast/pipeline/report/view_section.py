@@ -32,8 +32,8 @@ def _process(number: int) -> ProcessId:
 
 
 class Names:
-    """Of the processes of a run: `n1`, and `n1'2` for the second life that was seen of it. Live incarnations are long
-    numbers, which nobody can tell apart."""
+    """Names the processes of a run: `n1`, and `n1'2` for the second life that was seen of it. Live incarnations are
+    long numbers, which nobody can tell apart."""
 
     def __init__(self, tables: Tables, run: int) -> None:
         self._names: dict[int, str] = {}
@@ -111,7 +111,8 @@ def _view(row: Row) -> ViewId:
 
 
 def _stretches(events: list[Row], end: int, unit: float, colours: dict[ViewId, int], names: Names) -> Iterator[Stretch]:
-    """Of one life: in a view from its installation until it is left, between views until the next."""
+    """Return the stretches of one life: in a view from its installation until it is left, between views until the
+    next."""
     for event, after in zip(events, [*events[1:], None], strict=True):
         until = end if after is None else after["t"]
         span = event["t"] / unit, max(event["t"], until) / unit

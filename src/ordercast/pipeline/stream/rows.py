@@ -155,7 +155,7 @@ def _joined(columns: Sequence[Ints]) -> Ints:
 def batches_of(
     reader: GroupReader, frames: Iterator[Frame], *, with_views: bool, columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Of one branch."""
+    """Yield the batches of one branch."""
     rows: Rows | None = None
     for frame in frames:
         if rows is None:

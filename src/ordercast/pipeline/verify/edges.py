@@ -94,7 +94,7 @@ def _add_views(facts: Facts, deliveries: Rows, edges: Edges) -> None:
 
 
 def _add_absent(facts: Facts, edges: Edges, present: set[int], place: tuple[int, int], first: Message) -> None:
-    """Those who were in the view and delivered nothing in this part of it."""
+    """Add the members of the view who delivered nothing in this part of it."""
     view = facts.lives[place[0]].stays[place[1] - 1].view
     for member in view.members:
         life = facts.index(member)

@@ -26,7 +26,7 @@ NOWHERE = -1  # before every place
 
 @dataclass(slots=True)
 class Stay:
-    """Of one process in one configuration."""
+    """The stay of one process in one configuration."""
 
     view: Configuration
     begins: int  # idx of the row that installs it
@@ -78,7 +78,7 @@ class Facts:
     is_healed: bool = False
 
     def index(self, process: int) -> int | None:
-        """Of the life of this process."""
+        """Return the index of this process's life."""
         found = int(np.searchsorted(self.processes, process))
         return found if found < len(self.lives) and self.lives[found].process == process else None
 
@@ -145,7 +145,7 @@ def _install(life: Life, view: Configuration, idx: int) -> None:
 
 
 def _fill_columns(life: Life, ranks: dict[ConfigurationId, int]) -> None:
-    """With a stay before the first view, in which nothing may be delivered."""
+    """Fill the columns; each life has a stay before its first view, in which nothing may be delivered."""
     rings = [stay.ring for stay in life.stays]
     life.begins = np.array([-1, *(stay.begins for stay in life.stays)], np.int64)
     life.views = np.array([NO_CONFIGURATION, *(stay.view.id for stay in life.stays)], np.int64).reshape(-1, 2)

@@ -99,7 +99,8 @@ def _marks(rows: Rows, grid: int) -> list[tuple[int, Place]]:
 
 
 def reached_keys(rows: Rows) -> tuple[list[ConfigurationId], Ints]:
-    """Of each delivery the highest place up to it: the rank of its ring among those returned, and the place there."""
+    """Return for each delivery the highest place up to it: the rank of its ring among those returned, and the place
+    there."""
     pairs = np.stack([rows["ring_seq"], rows["ring_rep"]], axis=1)
     edges = np.flatnonzero(np.diff(pairs, axis=0).any(axis=1)) + 1
     starts = [0, *edges.tolist()]
@@ -151,7 +152,7 @@ def chained(indices: list[GroupIndex]) -> Chain:
 
 
 def total_fingerprint(pieces: list[Piece]) -> int:
-    """Of the numbers of all events of the run."""
+    """Return a fingerprint of the numbers of all events of the run."""
     total = sum(piece.fingerprint for piece in pieces)
     for before, piece in pairwise(pieces):
         if before.process == piece.process and piece.n[0] == before.n[1]:

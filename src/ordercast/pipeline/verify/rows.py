@@ -67,7 +67,7 @@ class Rows:
 
     @property
     def sound(self) -> Rows:
-        """Without those that are odd."""
+        """Return the rows without those that are odd."""
         return self.where(self["odd"] == 0) if self["odd"].any() else self
 
     def only(self, *names: str) -> Rows:
@@ -131,7 +131,7 @@ def messages_from(table: pa.Table) -> Rows:
 
 
 def control_rows(table: pa.Table) -> pa.Table:
-    """Those that are neither messages nor notes. `table` has the columns of `CONTROL_ALL`."""
+    """Return the rows that are neither messages nor notes. `table` has the columns of `CONTROL_ALL`."""
     kinds = table["kind"]
     return table.filter(pc.invert(pc.is_in(kinds, value_set=pa.array((SUBMITTED, DELIVERED, *NOTES), kinds.type))))
 

@@ -91,7 +91,7 @@ def _submissions(rows: Rows) -> Rows:
 
 
 def _before(rows: Rows, sent: Rows) -> Rows:
-    """Of these submissions, those that `rows` needs and does not hold."""
+    """Return the submissions that `rows` needs and does not hold."""
     return sent.where(chosen(sent, needed(rows)))
 
 
@@ -104,7 +104,7 @@ def _halves(rows: Rows) -> list[Rows]:
 
 
 def _keys(rows: Rows) -> Ints:
-    """Of each row, the highest place that its process had reached."""
+    """Return for each row the highest place that its process had reached."""
     is_delivery = rows["kind"] == DELIVERED
     pairs = np.stack([rows["ring_seq"], rows["ring_rep"]], axis=1)
     _, ranks = np.unique(pairs, axis=0, return_inverse=True)
