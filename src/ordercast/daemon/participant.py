@@ -416,7 +416,7 @@ class Participant(ABC):
         if self._recording is not None and self._recording.is_full:
             self._recording.delivered(deliver, at)
         stamps = size = count = 0
-        for _, _, senders, _, payloads, _ in deliver.parcels:
+        for _, _, senders, _, payloads, *_ in deliver.parcels:
             stamps |= senders[0] & STAMPED
             size += sum(map(len, payloads))
             count += len(payloads)

@@ -6,12 +6,12 @@ It carries out effects as a driver would, and writes the history that the checke
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
-from ordercast.groups.layer import Groups
+from ordercast.groups.turns import Turn
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import (
     Alarm,
@@ -42,14 +42,13 @@ from ordercast.model.inputs import Lane, Packet, Submission
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
 from ordercast.order.engine import Engine
+from ordercast.order.outbox import OVERHEAD
 from ordercast.sim.faults import FaultKind
-from ordercast.sim.group_tally import GroupTally
 from ordercast.sim.processor import Processor
 from ordercast.sim.segment import Segment
-from ordercast.sim.station import Station, station_name
+from ordercast.sim.station import Station
 from ordercast.trace.client_records import End
 from ordercast.trace.records import (
-    STAMP_SIZE,
     Crashed,
     DeliveredBatch,
     DeliveredMessage,
@@ -91,7 +90,7 @@ class Life:
     crash_at_write: FaultKind | None = None
     unwritten: list[Persist] = field(default_factory=list)  # for want of a disk
     station: Station | None = None  # the groups and their clients
-    is_submitting: bool = False  # what the station wants
+    will_pump: bool = False  # what waits at the station is about to be submitted
 
 
 @dataclass(slots=True)
@@ -159,11 +158,7 @@ class Host:
         self.life = None
 
     def _station(self, process: ProcessId) -> Station | None:
-        world = self.world
-        if not world.options.has_clients:
-            return None
-        tally = GroupTally(world.group_counts, world.names)
-        return Station(process, Groups(process, station_name(process)), tally, world.tell, self._at)
+        return Station(self, process) if self.world.options.has_clients else None
 
     @property
     def is_paused(self) -> bool:
@@ -185,40 +180,66 @@ class Host:
         life = self.life
         if life is None or not self._can_submit(life, size):
             return False
-        self._submit(life, sender, service, filler)
+        self._submit(life, sender, service, (filler,))
         return True
 
     def _can_submit(self, life: Life, size: int) -> bool:
-        return not self.has_left and not self.is_paused and life.engine.room() >= size + 64
+        return not self.has_left and not self.is_paused and life.engine.room() >= size + OVERHEAD
 
-    def _submit(self, life: Life, sender: int, service: Service, filler: bytes) -> None:
-        counter = life.counters.get(sender, 0) + 1
-        message = MessageId(life.process, sender, counter)
-        data = stamped(message, filler)
-        life.counters[sender] = counter
-        submitted = SubmittedMessage(message, digest_of(data), int(service), len(data))
-        self.world.record(Submitted(self._at(), life.process, (submitted,)))
-        submission = Submission(data, service, sender)
-        self._input(life, life.engine.submit([submission], self.local_now()))
+    def _submit(self, life: Life, sender: int, service: Service, fillers: Sequence[bytes]) -> None:
+        submissions, submitted = [], []
+        for filler in fillers:
+            counter = life.counters[sender] = life.counters.get(sender, 0) + 1
+            message = MessageId(life.process, sender, counter)
+            data = stamped(message, filler)
+            submitted.append(SubmittedMessage(message, digest_of(data), int(service), len(data)))
+            submissions.append(Submission(data, service, sender))
+        self.world.record(Submitted(self._at(), life.process, tuple(submitted)))
+        self._input(life, life.engine.submit(submissions, self.local_now()))
 
     def submit_for_clients(self) -> None:
-        """What waits at the station, as much as there is room for."""
+        """Have what waits at the station submitted, once the effects at hand are carried out."""
         life = self.life
-        if life is None or life.station is None or life.is_submitting:
+        if life is not None and life.station is not None and not life.will_pump:
+            life.will_pump = True
+            self.world.schedule(max(self.world.now, self.paused_until), self._pump, life)
+
+    def _pump(self, life: Life) -> None:
+        """Submit as much as there is room for."""
+        life.will_pump = False
+        if self.is_paused:
+            self.submit_for_clients()
             return
-        life.is_submitting = True
-        while life is self.life and (queue := life.station.queue()) is not None:
-            request = queue[0]
-            if not self._can_submit(life, len(request.payload) + STAMP_SIZE):
-                break
-            queue.popleft()
-            self._submit(life, request.session, request.service, request.payload)
-        life.is_submitting = False
+        while life is self.life and not self.has_left and (turn := self._next_turn(life)) is not None:
+            assert life.station is not None
+            life.station.submitting(turn)
+            self._submit(life, turn.session, turn.service, turn.payloads)
+            life.station.submitted(turn)
+
+    def _next_turn(self, life: Life) -> Turn | None:
+        def has_room(size: int) -> bool:
+            if life.engine.room() >= size:
+                return True
+            life.engine.want_room(size)
+            return False
+
+        assert life.station is not None
+        return life.station.desk.next_turn(has_room)
+
+    def fall_behind(self, is_behind: bool) -> None:
+        """Some client here is so far behind that all are to wait for it, or none is any more."""
+        self.world.schedule(max(self.world.now, self.paused_until), self._tell_behind, self.life, is_behind)
+
+    def _tell_behind(self, life: Life | None, is_behind: bool) -> None:
+        if life is not None and life is self.life and not self.has_left:
+            self._input(life, life.engine.behind(is_behind, self.local_now()))
 
     def leave(self) -> None:
         if self.is_paused:
             self.world.schedule(self.paused_until, self.leave)
         elif self.life is not None and not self.has_left:
+            if self.life.station is not None and self.life.station.is_behind:
+                self._tell_behind(self.life, False)  # who leaves takes what it is given
             self.has_left = True
             self._input(self.life, self.life.engine.leave(self.local_now()))
 
@@ -277,7 +298,6 @@ class Host:
         if life is self.life:
             life.engine.check_invariants(thorough=self.world.inputs % SWEEP_EVERY == 0)
             self._carry_out(effects, delay)
-            self.submit_for_clients()
 
     # Effects
 
@@ -349,7 +369,7 @@ class Host:
                 self._close(life, End.DAEMON_LEFT)
                 world.departed(self)
             case Room():
-                pass
+                self.submit_for_clients()
             case Enlisted():
                 self.reached = {entry.node for entry in (*effect.roster.entries, *effect.tolerated)}
                 if world.roster_witness is not None:

@@ -18,7 +18,7 @@ from ordercast.checker import Checkers, Outcome, Verdict
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.ids import (
     NO_CONFIGURATION,
-    VIEW_SLOT,
+    SLOT_MAX,
     ConfigurationId,
     Incarnation,
     Instant,
@@ -126,7 +126,7 @@ class Story:
             member = self.members[node]
             along = self._along(node, nodes)
             ring = ConfigurationId(self.ring_seq - 2, along[0])
-            position = Position(member.ring, Seq(member.last_seq), VIEW_SLOT)
+            position = Position(member.ring, Seq(member.last_seq), SLOT_MAX)
             reason = ChangeReason.TOKEN_LOST
             view = Configuration(ConfigurationKind.TRANSITIONAL, ring, along, member.ring, along, reason, position)
             self.events.append(Installed(self.now, self.id(node), view))

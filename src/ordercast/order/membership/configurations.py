@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
-from ordercast.model.ids import NO_CONFIGURATION, NO_SEQ, VIEW_SLOT, ConfigurationId, Position, ProcessId, Seq
+from ordercast.model.ids import NO_CONFIGURATION, NO_SEQ, SLOT_MAX, ConfigurationId, Position, ProcessId, Seq
 from ordercast.order.membership.recovery_plan import RecoveryPlan
 from ordercast.order.membership.ring import Ring
 
@@ -32,5 +32,5 @@ def transitional_configuration(
         old,
         plan.transitional,
         reason,
-        Position(old, delivered, VIEW_SLOT),
+        Position(old, delivered, SLOT_MAX),
     )

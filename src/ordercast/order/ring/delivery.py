@@ -121,7 +121,7 @@ class Delivery:
         if not parts:
             parcels.append(parcel)
             return
-        seq, originator, senders, services, payloads, _ = parcel
+        seq, originator, senders, services, payloads, *_ = parcel
         key = originator, senders[0]
         for offset, (payload, part) in enumerate(zip(payloads, parts, strict=True)):
             if part == Part.FIRST:
@@ -133,4 +133,4 @@ class Delivery:
                 if part == Part.LAST:
                     whole = b"".join(self.partial.pop(key))
                     self.partial_size -= len(whole)
-                    parcels.append((Seq(seq + offset), originator, senders[:1], services[:1], (whole,), 1))
+                    parcels.append((seq + offset, originator, senders[:1], services[:1], (whole,), 1, 0))

@@ -30,7 +30,7 @@ NOTES = tuple(
 )
 NUMBERING = ("process", "idx", "n", "kind")
 IDENTITY = ("sender_process", "sender", "counter", "digest", "service", "size")
-PLACES = ("view_seq", "view_rep", "ring_seq", "ring_rep", "seq", "slot")
+PLACES = ("configuration_seq", "configuration_rep", "origin_seq", "origin_rep", "number", "slot")
 MESSAGE = (*NUMBERING, *PLACES, *IDENTITY)
 CONTROL = ("t", "members", "transitional", "previous_seq", "previous_rep", "reason", "name", "text", "flag")
 CONTROL_ALL = (*NUMBERING, *PLACES, *CONTROL)

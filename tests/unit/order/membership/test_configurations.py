@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from ordercast.model.configuration import ChangeReason, ConfigurationKind
-from ordercast.model.ids import NO_CONFIGURATION, VIEW_SLOT, ConfigurationId, Position, Seq
+from ordercast.model.ids import NO_CONFIGURATION, SLOT_MAX, ConfigurationId, Position, Seq
 from ordercast.order.membership.configurations import first_configuration, transitional_configuration
 from ordercast.order.membership.recovery_plan import RecoveryPlan
 
@@ -25,4 +25,4 @@ def test_companions_who_go_on_to_one_ring_name_their_transitional_configuration_
     )
     assert ours.id == ConfigurationId(NEXT_RING_ID.seq - 2, TWO) and theirs.id != ours.id
     assert (ours.members, ours.previous) == ((TWO, THREE), RING_ID)
-    assert ours.position == Position(RING_ID, Seq(7), VIEW_SLOT)
+    assert ours.position == Position(RING_ID, Seq(7), SLOT_MAX)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ordercast.model.configuration import ChangeReason, ConfigurationKind
 from ordercast.model.effects import Deliver, Effect, Install, Record
-from ordercast.model.ids import VIEW_SLOT, ConfigurationId, Position, ProcessId, Seq
+from ordercast.model.ids import SLOT_MAX, ConfigurationId, Position, ProcessId, Seq
 from ordercast.model.notes import Occurred, Occurrence
 from ordercast.model.service import Service
 from ordercast.order.membership.recovery_plan import RecoveryPlan
@@ -198,7 +198,7 @@ def test_views_say_where_they_come_from_and_where_they_are_in_the_order() -> Non
     transitional, regular = views
     assert (transitional.kind, regular.kind) == (ConfigurationKind.TRANSITIONAL, ConfigurationKind.REGULAR)
     assert transitional.id == ConfigurationId(NEXT_RING_ID.seq - 2, ONE)
-    assert transitional.position == Position(RING_ID, Seq(1), VIEW_SLOT)
+    assert transitional.position == Position(RING_ID, Seq(1), SLOT_MAX)
     assert (transitional.previous, transitional.members) == (RING_ID, (ONE, TWO))
     assert (regular.id, regular.previous) == (NEXT_RING_ID, transitional.id)
     assert regular.position == Position(NEXT_RING_ID, Seq(0), 0)

@@ -3,7 +3,8 @@ out. (Paper, the Commit state, Figures 4.9 and 4.10)
 
 The hop number on the token tells the rotation, so a duplicate of the first can never pass for the second. The ring seq
 is written as soon as the token has come once, by all members at the same time, and is on stable storage before the
-second forwarding. A disk that refuses or hangs is waited for no longer than `storage_patience_ns`: see `step.StoredSeq`.
+second forwarding. A disk that refuses or hangs is waited for no longer than `storage_patience_ns`: see
+`step.StoredSeq`.
 """
 
 from __future__ import annotations
