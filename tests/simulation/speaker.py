@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
@@ -16,6 +16,7 @@ from ordercast.model.effects import Broadcast, Effect, Install, LeaveDone, SendT
 from ordercast.model.ids import (
     MILLISECOND,
     NO_CONFIGURATION,
+    NODE_MAX,
     Attachment,
     ConfigurationId,
     Incarnation,
@@ -29,9 +30,10 @@ from ordercast.model.ids import (
 from ordercast.model.inputs import Lane, Packet
 from ordercast.model.promises import Promises
 from ordercast.model.service import Service
+from ordercast.order.catalogue import ENGINES
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
-from ordercast.sim.topology import LIMITS, Limits
+from ordercast.sim.topology import SEGMENTS_MAX
 
 ENGINE = "speaker"
 BEAT_NS = 2 * MILLISECOND
@@ -122,8 +124,8 @@ def speak(options: SimOptions, seed: int = 1, size: int = _WORD.size, **more: An
     def make(node: NodeId) -> Any:
         return Speaker(node, options, log, size)
 
-    LIMITS[ENGINE] = Limits()
+    ENGINES[ENGINE] = replace(ENGINES["ring"], name=ENGINE, nodes_max=NODE_MAX, attachments_max=SEGMENTS_MAX)
     try:
         return simulate(options, seed, make_engine=make, **more), log
     finally:
-        del LIMITS[ENGINE]
+        del ENGINES[ENGINE]

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ordercast.checker.life import SLOT_BITS, Life, Run, Stay, place_from
+from ordercast.checker.matters import Matter
 from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, ProcessId, process_text
 from ordercast.model.promises import Promises
@@ -101,6 +102,7 @@ class History:
         self.gaps: list[Unrecorded] = []
         self.unstamped: dict[ProcessId, DeliveredMessage] = {}  # of each that sends without a stamp, what came first
         self.service_min: int = max(Service)
+        self.matters: set[Matter] = set()  # what others counted in messages that are not here (`matters.py`)
         self._lives: dict[ProcessId, Life] = {}
         self._exact: dict[tuple[MessageId | None, int, int, int], int] = {}  # submissions, field by field
         self._numbers: dict[MessageId, int] = {}

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.history import Client, GroupHistory, Stay
+from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
 from ordercast.model.events import Reason, View, ViewId
@@ -34,6 +35,7 @@ def synchronous(history: GroupHistory) -> Iterator[Pair]:
 class VirtualSynchrony(GroupChecker):
     promise = GroupPromise.VIRTUAL_SYNCHRONY
     rule = "those who went together from one view to the next had got the same messages in the first"
+    matter = GroupMatter.COMPANY
 
     def violations(self) -> Iterator[Witness]:
         for group, client, stay, other, reference in synchronous(self.history):
@@ -50,6 +52,7 @@ class VirtualSynchrony(GroupChecker):
 class Signals(GroupChecker):
     promise = GroupPromise.SIGNALS
     rule = "at most one signal came in a view, and at the same place for those who went on together"
+    matter = GroupMatter.SIGNAL
 
     def violations(self) -> Iterator[Witness]:
         for client, group, stay in self.history.stays():

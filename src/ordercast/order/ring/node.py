@@ -14,8 +14,7 @@ from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import ConfigurationId, Instant, NodeId, Seq
 from ordercast.model.inputs import Interest, Lane, Packet
 from ordercast.model.notes import PacketDropped
-from ordercast.model.promises import Promise, Promises
-from ordercast.model.service import Service
+from ordercast.model.promises import Promises
 from ordercast.order.membership.frame import Frame
 from ordercast.order.membership.past import Parts
 from ordercast.order.membership.ring import Ring
@@ -24,6 +23,7 @@ from ordercast.order.membership.step import Step
 from ordercast.order.ring.config import ONE_NETWORK, RingConfig
 from ordercast.order.ring.delivery import Delivery
 from ordercast.order.ring.ordering import QUIET_VISITS
+from ordercast.order.ring.promised import PROMISED, SERVICES
 from ordercast.order.ring.stall import why_stalled
 from ordercast.order.ring.states.operational import Operational
 from ordercast.order.ring.states.token_visit import TokenExchange
@@ -31,7 +31,6 @@ from ordercast.wire.header import ARRIVAL, MAGIC, PREFIX, ROUND, TRANSMITTER, is
 from ordercast.wire.run import PacketRun, parse_data, parse_run
 
 PREFIX_SIZE = PREFIX.size
-SERVICES = frozenset(Service) - {Service.UNRELIABLE}
 
 
 class RingNode(Frame):
@@ -44,12 +43,14 @@ class RingNode(Frame):
         *,
         verbose: bool = False,
         beneath: str = ONE_NETWORK,  # what carries the packets, in words, which are compared with other members'
+        other_engines: Sequence[str] = (),  # that a cluster of the same name might run
     ) -> None:
         config = config or RingConfig()
         config.validate()
         self._reach = 2 * config.backlog_max  # packets above the last token's seq that may come before the next
-        promises = Promises("ring", frozenset(Promise), SERVICES, config.message_size_max)
-        super().__init__(node, config, promises, parts_of(config), verbose=verbose, beneath=beneath)
+        promises = Promises("ring", PROMISED, SERVICES, config.message_size_max)
+        parts = parts_of(config)
+        super().__init__(node, config, promises, parts, verbose=verbose, beneath=beneath, other_engines=other_engines)
 
     # What a driver asks
 
