@@ -21,6 +21,7 @@ from ordercast.groups import turns
 from ordercast.groups.envelope import Head, Kind, encode_head
 from ordercast.groups.layer import data_head
 from ordercast.model.service import Service
+from ordercast.session import desk
 from ordercast.session.addresses import TcpAddress, UnixAddress
 from ordercast.session.batches import FRAME_SIZE_MAX, encode_send
 from ordercast.session.client_half import BYE, PING
@@ -307,7 +308,7 @@ async def test_joins_and_leaves_without_end_are_read_only_as_fast_as_they_are_or
                 await other.say(LIST)
                 while (await other.frame())[0] != FrameKind.LISTING:
                     pass
-            assert here.host.requests_waiting <= connection.CHANGES_MAX
+            assert here.host.requests_waiting <= desk.CHANGES_MAX
         await reads_on(here, stubborn)
 
 
@@ -625,7 +626,7 @@ async def test_lists_of_many_groups_are_told_in_pages_and_the_ring_turns_meanwhi
 
 @live
 async def test_members_of_a_large_group_are_told_in_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "PAGE_MAX", 7)
+    monkeypatch.setattr(desk, "PAGE_MAX", 7)
     async with daemon(tmp_path) as here, AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(ordercast.connect(here.unix)) for _ in range(20)]
         await asyncio.gather(*(client.join("orders", client.name.replace("@", "-")) for client in clients))

@@ -13,7 +13,6 @@ from typing import Protocol, assert_never
 
 from ordercast.daemon.config.node import NodeConfig
 from ordercast.daemon.participant import Participant
-from ordercast.daemon.status.counters import ClientRefusal
 from ordercast.daemon.status.parts import ClientsStatus, HoldStatus
 from ordercast.groups.desk import DeskOutput, GroupDesk
 from ordercast.groups.layer import Confirmed, Groups, MessageRun, PassedOver, Relisted, Warned
@@ -25,30 +24,8 @@ from ordercast.model.ids import Instant
 from ordercast.model.notes import PacketDropped
 from ordercast.model.roster import Claim, Roster
 from ordercast.model.service import Service
-from ordercast.session.handouts import Handout
-from ordercast.session.news import NewsEncoder
-
-
-class Session(Protocol):
-    @property
-    def name(self) -> str:
-        """In full."""
-
-    @property
-    def waiting_size(self) -> int:
-        """Bytes that it has not taken."""
-
-    @property
-    def received_size(self) -> int:
-        """Bytes of what it has not said to the end."""
-
-    def on_parcel(self, parcel: Handout) -> None: ...
-    def on_confirmed(self, run: MessageRun) -> None: ...
-    def on_ended(self, why: str) -> None:
-        """The host has ended."""
-
-    def flush(self) -> None:
-        """That was all for now."""
+from ordercast.session.counters import ClientRefusal
+from ordercast.session.handouts import Handouts, Session
 
 
 class Serving(Protocol):
@@ -75,20 +52,24 @@ class GroupHost(Participant):
     ) -> None:
         super().__init__(config)
         self.desk: GroupDesk
-        self.sessions: dict[int, Session] = {}
+        self.handouts = Handouts()
         self._on_configuration = on_configuration
         self._on_alarm = on_alarm
         self._leaving: asyncio.Task[None] | None = None
         self.as_loaded: NodeConfig | None = None  # what the file said when this began, to be compared by a reload
         self._will_pump = False
         self._is_carrying_out = False
-        self._encoder = NewsEncoder()
-        self._touched: dict[Session, None] = {}  # have something to write
+        self._will_flush = False
         self._roster_waiters: dict[Claim, list[Callable[[UsageError | None], None]]] = {}
         self._holding: dict[int, Instant] = {}  # sessions for which all wait, and since when
         self.serving: Serving | None = None
 
     # Sessions
+
+    @property
+    def sessions(self) -> dict[int, Session]:
+        """Those that are open, by number."""
+        return self.handouts.sessions
 
     def open_session(self, session: Session, name: str) -> tuple[int, str]:
         """Its number and its full name. UsageError when the name is bad, or in use. Empty: any that is free."""
@@ -165,6 +146,8 @@ class GroupHost(Participant):
             self._hand_over(turn.payloads, turn.service, turn.session, turn.size)
             if turn.accepted is not None:
                 turn.accepted()
+                if (session := self.sessions.get(turn.session)) is not None:
+                    self.touch(session)
 
     def clients_status(self) -> ClientsStatus:
         counters, serving = self.counters.clients, self.serving
@@ -255,19 +238,14 @@ class GroupHost(Participant):
                 self._carry_out_one(output)
         finally:
             self._is_carrying_out = False
+        self._flush_soon()
         if self.desk.has_something:
             self._pump_soon()
 
     def _carry_out_one(self, output: DeskOutput) -> None:
         match output:
-            case MessageRun():
-                self._hand_out(Handout(output), output.sessions)
-            case Notice():
-                self._hand_out(Handout(output, self._encoder.encode(output.news)), output.sessions)
-            case Confirmed():
-                if (session := self.sessions.get(output.session)) is not None:
-                    session.on_confirmed(output.run)
-                    self.touch(session)
+            case MessageRun() | Notice() | Confirmed():
+                self.handouts.give(output)
             case Relisted():
                 asyncio.get_running_loop().call_soon(self._take_roster, output.roster)
             case Warned():
@@ -278,26 +256,23 @@ class GroupHost(Participant):
             case _:
                 assert_never(output)
 
-    def _hand_out(self, parcel: Handout, numbers: tuple[int, ...]) -> None:
-        for number in numbers:
-            if (session := self.sessions.get(number)) is not None:
-                session.on_parcel(parcel)
-                self.touch(session)
-
     def touch(self, session: Session) -> None:
         """Have it flushed before the event loop looks at the network again: one write for all that came meanwhile."""
-        if not self._touched:
+        self.handouts.touched[session] = None
+        self._flush_soon()
+
+    def _flush_soon(self) -> None:
+        if self.handouts.touched and not self._will_flush:
+            self._will_flush = True
             asyncio.get_running_loop().call_soon(self._flush)
-        self._touched[session] = None
 
     def _flush(self) -> None:
-        touched, self._touched = self._touched, {}
-        for session in touched:
-            session.flush()
+        self._will_flush = False
+        self.handouts.flush()
 
     def _close(self) -> None:
         super()._close()
         why = str(self._failure) if self._failure is not None else f"the daemon {self.config.name} has left"
-        sessions, self.sessions = self.sessions, {}
+        sessions, self.handouts.sessions = self.sessions, {}
         for session in sessions.values():
             session.on_ended(why)

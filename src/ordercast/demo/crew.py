@@ -20,12 +20,11 @@ from ordercast.demo.rates import Tally
 from ordercast.model.errors import ConnectionLost
 from ordercast.model.events import Event, Message, View
 from ordercast.model.service import Service
-from ordercast.replicated.effects import Changed
+from ordercast.replicated.effects import Changed, Progress
 from ordercast.replicated.quorum import Majority
 from ordercast.replicated.recorder import RecordedFront, ReplicaRecorder
 from ordercast.replicated.replica import NotPrimary, ReplicaEnded
 from ordercast.replicated.structures.fields import Value
-from ordercast.replicated.transfer import Progress
 from ordercast.trace.records import STAMP_SIZE
 
 CHAT, ORDERS, ACCOUNTS = "chat", "orders", "accounts"

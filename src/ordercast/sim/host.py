@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
-from ordercast.groups.desk import GroupDesk
 from ordercast.groups.turns import Turn
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import (
@@ -45,13 +44,11 @@ from ordercast.model.service import Service
 from ordercast.order.engine import Engine
 from ordercast.order.outbox import OVERHEAD
 from ordercast.sim.faults import FaultKind
-from ordercast.sim.group_tally import GroupTally
 from ordercast.sim.processor import Processor
 from ordercast.sim.segment import Segment
-from ordercast.sim.station import Station, station_name
+from ordercast.sim.station import Station
 from ordercast.trace.client_records import End
 from ordercast.trace.records import (
-    STAMP_SIZE,
     Crashed,
     DeliveredBatch,
     DeliveredMessage,
@@ -161,17 +158,7 @@ class Host:
         self.life = None
 
     def _station(self, process: ProcessId) -> Station | None:
-        world = self.world
-        if not world.options.has_clients:
-            return None
-        desk = GroupDesk(
-            process,
-            station_name(process),
-            overhead=OVERHEAD + STAMP_SIZE,
-            portion_size_max=world.options.ring.queue_size_max,
-        )
-        tally = GroupTally(world.group_counts, world.names)
-        return Station(process, desk, tally, world.tell, self._at, self.submit_for_clients)
+        return Station(self, process) if self.world.options.has_clients else None
 
     @property
     def is_paused(self) -> bool:
@@ -224,9 +211,10 @@ class Host:
             self.submit_for_clients()
             return
         while life is self.life and not self.has_left and (turn := self._next_turn(life)) is not None:
+            assert life.station is not None
+            life.station.submitting(turn)
             self._submit(life, turn.session, turn.service, turn.payloads)
-            if turn.accepted is not None:
-                turn.accepted()
+            life.station.submitted(turn)
 
     def _next_turn(self, life: Life) -> Turn | None:
         def has_room(size: int) -> bool:
@@ -238,10 +226,20 @@ class Host:
         assert life.station is not None
         return life.station.desk.next_turn(has_room)
 
+    def fall_behind(self, is_behind: bool) -> None:
+        """Some client here is so far behind that all are to wait for it, or none is any more."""
+        self.world.schedule(max(self.world.now, self.paused_until), self._tell_behind, self.life, is_behind)
+
+    def _tell_behind(self, life: Life | None, is_behind: bool) -> None:
+        if life is not None and life is self.life and not self.has_left:
+            self._input(life, life.engine.behind(is_behind, self.local_now()))
+
     def leave(self) -> None:
         if self.is_paused:
             self.world.schedule(self.paused_until, self.leave)
         elif self.life is not None and not self.has_left:
+            if self.life.station is not None and self.life.station.is_behind:
+                self._tell_behind(self.life, False)  # who leaves takes what it is given
             self.has_left = True
             self._input(self.life, self.life.engine.leave(self.local_now()))
 

@@ -90,10 +90,18 @@ class SimOptions:
     clients: int = 0  # names of clients per host; if any, `messages` are their deeds: join, leave, send, crash …
     groups: int = 3  # that clients join and send to
     rush: int = 0  # more deeds of clients around every fault, and as many after every new configuration
+    pace_changes: float = 0.0  # chance that a deed of a client is to read faster, more slowly, or not at all
+    rudeness: float = 0.0  # chance that it is to say something wrong
+    send_credit: int = 0  # bytes that a client may have under way to its daemon; 0: as many as usual
+    receive_credit: int = 0  # and a daemon to its client
+    client_queue: int = 0  # bytes that may wait for a client before its policy decides; 0: as many as usual
+    hold_ns: int = 100 * MILLISECOND  # in which a client for which all wait must have read half of what waits
+    memberships_max: int = 0  # groups that all clients of a daemon may be in together; 0: as many as usual
     replicas: int = 0  # names of replicas of one state per host; if any, `messages` are their deeds
     structure: str = "dictionary"  # what they replicate: a ready structure, and the number that it is made with
     replica_kills: int = 0  # replicas killed at chosen moments: in a round, during a transfer, when confirmed …
     replica_weights: tuple[int, ...] = ()  # voices of the first replica of each host; none: who held the state last
+    transfer_trouble: float = 0.0  # chance that a piece of a state is lost, damaged, or ends its connection
     double_send: float = 0.0  # chance that a replica, not sure whether a command was sent, sends it again at once
     round_ambushes: int = 0  # cuts that strike when replicas have just got a view
     replica_hangs: int = 0  # replicas that say nothing for a while, from a view on or at any time
@@ -173,6 +181,11 @@ class SimOptions:
             (1 <= self.groups <= 100, "groups must be within 1..100"),
             (0 <= self.rush <= 1000, "rush must be within 0..1000"),
             (not (self.has_clients and self.saturation), "clients do not saturate: leave out one of the two"),
+            (
+                min(self.send_credit, self.receive_credit, self.client_queue, self.memberships_max) >= 0,
+                "what clients may have must be at least 0",
+            ),
+            (self.hold_ns > 0, "hold_ns must be positive"),
             (0 <= self.replicas <= 10, "replicas must be within 0..10"),
             (not (self.clients and self.replicas), "clients and replicas do not mix: leave out one of the two"),
             (self.structure in STRUCTURES, f"there is no {self.structure!r}, there are: {', '.join(STRUCTURES)}"),
@@ -214,10 +227,13 @@ class SimOptions:
             *(
                 (0 <= value < 1, f"{name} is a chance: at least 0 and below 1")
                 for name, value in (
+                    ("pace_changes", self.pace_changes),
+                    ("rudeness", self.rudeness),
                     ("straggler", self.straggler),
                     ("ghost", self.ghost),
                     ("loss", self.loss),
                     ("double_send", self.double_send),
+                    ("transfer_trouble", self.transfer_trouble),
                     ("poison", self.poison),
                     ("duplication", self.duplication),
                     ("clock_drift", self.clock_drift),

@@ -139,6 +139,7 @@ def simulate(
     verdicts = checkers.verdicts() + (group_checkers.verdicts() if options.has_clients else [])
     if not options.poison:  # a forged aru makes a token rest too early, which costs time and no promise
         verdicts += rest.verdicts()
+    verdicts += world.session_witness.verdicts()
     verdicts += replica_checkers.verdicts() if options.replicas else []
     if world.witness is not None:
         verdicts += world.witness.verdicts()

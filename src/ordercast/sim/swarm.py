@@ -123,7 +123,22 @@ def _hostile(seed: int) -> SimOptions:
 def hostile_group_options(seed: int) -> SimOptions:
     """The same with clients, whose deeds take the place of plain messages. Mostly the network is cut and healed again
     and again, so that groups come together, are torn apart, and are torn apart once more before they know of it."""
-    return _with_disks(_poisoned(_hostile_groups(seed), seed), seed)
+    return _with_sessions(_with_disks(_poisoned(_hostile_groups(seed), seed), seed), seed)
+
+
+def _with_sessions(options: SimOptions, seed: int) -> SimOptions:
+    """Clients have little credit, and some read slowly, so that what happens then happens often."""
+    rng = Random(f"sessions swarm {seed}")
+    return replace(
+        options,
+        pace_changes=rng.choice((0.0, 0.05, 0.15)),
+        rudeness=rng.choice((0.0, 0.0, 0.01)),
+        send_credit=rng.choice((0, 600, 2_000, 6_000)),
+        receive_credit=rng.choice((0, 600, 2_000)),
+        client_queue=rng.choice((1_500, 4_000, 16_000)),
+        hold_ns=rng.choice((30, 80, 200)) * MILLISECOND,
+        memberships_max=rng.choice((0, 0, 0, 4)),
+    )
 
 
 def _hostile_groups(seed: int) -> SimOptions:
@@ -184,6 +199,7 @@ def hostile_replica_options(seed: int) -> SimOptions:
         replica_hangs=silence.choice((0, 0, 3, 8)),
         silent_members=silence.choice((0, 0, 0, 1, 2)),
         replica_patience_ns=silence.choice((8, 40, 40, 120)) * MILLISECOND,
+        transfer_trouble=silence.choice((0.0, 0.02, 0.1)),
         random_faults=rng.randrange(1, 6),
         delay_max_ns=rng.choice((600, 1500)) * MICROSECOND,
     )

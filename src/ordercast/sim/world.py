@@ -19,7 +19,8 @@ from ordercast.model.notes import Occurred, Occurrence
 from ordercast.model.service import Service
 from ordercast.order.engine import Engine
 from ordercast.order.membership.ring import Ring
-from ordercast.sim.churn import act, farewell_round
+from ordercast.session.reader import ROOM
+from ordercast.sim.churn import Crowd
 from ordercast.sim.faults import Fault, FaultKind, ambush, random_faults
 from ordercast.sim.host import Host
 from ordercast.sim.network import Network
@@ -29,6 +30,7 @@ from ordercast.sim.poison import Poisoner
 from ordercast.sim.replicas import Replicas
 from ordercast.sim.rosters import FIRST, RosterWitness, last_roster, sim_roster
 from ordercast.sim.segment import Segment, segments_from
+from ordercast.sim.session_witness import SessionWitness
 from ordercast.sim.station import Station
 from ordercast.sim.topology import Rate
 from ordercast.trace.client_records import Calm, ClientEvent
@@ -77,12 +79,19 @@ class World:
     _is_healed: bool = False
     _pending: int = 0  # submissions that are still to come
     replicas: Replicas | None = None  # of a state, on the hosts
+    crowd: Crowd = field(init=False)  # what clients do next
+    session_rng: Random = field(init=False)  # of the connections between clients and daemons
+    session_room: bytearray = field(init=False)  # where all of them read, one after the other
+    session_witness: SessionWitness = field(init=False)  # judges both ends of them
     _ambushes: int = 0  # faults that wait for their moment
     _is_calm: bool = False  # all has settled once, and clients have said their last
 
     def __post_init__(self) -> None:
         self.segments = segments_from(self.options, self.rng, self.arrive_at)
         self._ambushes = self.options.ambushes
+        self.session_witness, self.crowd = SessionWitness(self.options), Crowd(self)
+        if self.options.has_clients:
+            self.session_rng, self.session_room = Random(self.rng.random()), bytearray(ROOM)
         if self.options.replicas:
             self.replicas = Replicas(self, self.rng)
 
@@ -147,6 +156,19 @@ class World:
         for observe in self.replica_observers:
             observe(event)
 
+    def later(self, delay_ns: int, action: Callable[..., None], *arguments: Any) -> None:
+        """Have something done that a run does not end without."""
+        self._pending += 1
+        self.schedule(self.now + delay_ns, self._due, action, arguments)
+
+    def _due(self, action: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        self._pending -= 1
+        action(*arguments)
+
+    @property
+    def is_healed(self) -> bool:
+        return self._is_healed
+
     def station_at(self, node: int) -> Station | None:
         """Where clients may connect."""
         host = self.hosts[node]
@@ -199,6 +221,8 @@ class World:
         self.record(ended)
         for station in self._stations():
             self.tell(station.known())
+            if settled:
+                self.session_witness.ended([client.id for client in station.clients.values()])
         self.tell(ended)
         if self.replicas is not None:
             self.replicas.end(ended)
@@ -291,7 +315,7 @@ class World:
             if self.replicas is not None:
                 self.replicas.act(host.node, life.station)
             else:
-                act(life.station, self.options, self.rng)
+                self.crowd.act(life.station)
 
     def _stations(self) -> list[Station]:
         lives = [host.life for host in self.hosts]
@@ -307,7 +331,7 @@ class World:
         if self.replicas is not None:
             self.replicas.speak_last(Calm(Instant(self.now)))
         else:
-            farewell_round(stations, self.options, self.rng)
+            self.crowd.speak_last(stations)
         return True
 
     def _saturate(self) -> None:
@@ -447,6 +471,8 @@ class World:
         healed = Healed(Instant(self.now), alive)
         self.record(healed)
         self.tell(healed)
+        for station in self._stations():
+            station.heal()
         if self.replicas is not None:
             self.replicas.heal(healed)
         self._is_healed = True

@@ -179,6 +179,7 @@ class ReplicaKnown:
     chain: int
     waiting: int  # requests without an answer
     pictures: int  # kept for others
+    ghosts: int = 0  # owners of parts of its state who are not in the group
 
 
 ReplicaEvent = (

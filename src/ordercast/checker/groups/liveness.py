@@ -29,7 +29,7 @@ class SelfDelivery(GroupChecker):
         for number, sending in enumerate(self.history.sendings):
             client = sending.sender
             is_owed = sending.owed and client.end is None and not sending.sent.self_discard
-            if is_owed and number not in client.has:
+            if is_owed and number not in client.has and self.history.is_owed(number, client):
                 yield self.witness(f"never got its own message to {sending.owed[0]}", client, number)
 
 
@@ -45,7 +45,7 @@ class Termination(GroupChecker):
             if sending.sender.end is not None:
                 continue
             for client in alive:
-                if number in client.has or not self.history.is_for(number, client):
+                if number in client.has or not self.history.is_owed(number, client):
                     continue
                 if _is_owed(number, sending, client):
                     yield self.witness(f"never got it, which was for {sending.sent.groups}", client, number)

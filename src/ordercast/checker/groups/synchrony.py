@@ -45,7 +45,7 @@ class VirtualSynchrony(GroupChecker):
                 ((other, reference), (client, stay)),
             ):
                 for number in sorted(set(have[1].delivered()) - set(lack[1].delivered())):
-                    if self.history.is_for(number, lack[0]):
+                    if self.history.is_owed(number, lack[0]):
                         yield self.witness(f"did not get it {where}, but {have[0]} did", lack[0], number)
 
 
@@ -78,7 +78,7 @@ class Signals(GroupChecker):
             ("after", stay.late, reference.late),
         ):
             for number in sorted(set(mine) ^ set(theirs)):
-                if self.history.is_for(number, client) and self.history.is_for(number, other):
+                if self.history.is_owed(number, client) and self.history.is_owed(number, other):
                     yield self.witness(
                         f"{client} or {other} got it {when} the signal {where}, not both", client, number
                     )

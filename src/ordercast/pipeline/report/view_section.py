@@ -107,7 +107,7 @@ def _colours(rows: list[Row]) -> dict[ViewId, int]:
 
 
 def _view(row: Row) -> ViewId:
-    return row["view_seq"], row["view_rep"]
+    return row["configuration_seq"], row["configuration_rep"]
 
 
 def _stretches(events: list[Row], end: int, unit: float, colours: dict[ViewId, int], names: Names) -> Iterator[Stretch]:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
-from ordercast.model.ids import NO_POSITION
+from ordercast.model.events import ViewId
+from ordercast.model.ids import NO_POSITION, ConfigurationId, Position
 from ordercast.model.promises import GroupPromise
 from ordercast.model.service import Service
 from ordercast.trace.client_records import End
 
-from .stories import Story, assert_invalid, assert_valid
+from .stories import RING, Story, assert_invalid, assert_valid
 
 
 def _three() -> Story:
@@ -96,6 +97,15 @@ def test_a_message_in_a_view_before_that_of_its_sending_is_rejected() -> None:
     message = story.send("a", "g")
     story.get(message, "a", "b", "c")
     story.view("g", "b", "c", along="abc", members="abc", at=at)
+    assert_invalid(GroupPromise.SANE_VIEWS, story.finished(), "b@n1", "but it was sent in")
+
+
+def test_views_and_messages_are_compared_by_their_positions_whatever_the_configuration_is_called() -> None:
+    story = _three()
+    at = ViewId(ConfigurationId(99, RING.representative), Position(RING, story.clock + 1, 0))
+    story.view("g", "a", along="abc", members="abc", at=at)
+    message = story.send("a", "g")
+    story.get(message, "a", "b", "c", place=Position(RING, story.clock + 2, 0))
     assert_invalid(GroupPromise.SANE_VIEWS, story.finished(), "b@n1", "but it was sent in")
 
 

@@ -219,11 +219,12 @@ class Story:
         self._begun.add(name)
         self.events.append(GotPicture(self._at(), self.lives[name], self.lineage, copy.count, copy.chain))
 
-    def finished(self, *primary: str, waiting: int = 0, pictures: int = 0) -> list[ReplicaEvent]:
+    def finished(self, *primary: str, waiting: int = 0, pictures: int = 0, ghosts: int = 0) -> list[ReplicaEvent]:
         self.events.append(Healed(self._at(), ()))
         for name, life in self.lives.items():
             copy, is_in = self.copies[name], name in primary
-            self.events.append(ReplicaKnown(self._at(), life, is_in, is_in, copy.count, copy.chain, waiting, pictures))
+            known = ReplicaKnown(self._at(), life, is_in, is_in, copy.count, copy.chain, waiting, pictures, ghosts)
+            self.events.append(known)
         return [*self.events, Ended(self._at())]
 
 
