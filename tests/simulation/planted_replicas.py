@@ -39,11 +39,12 @@ from ordercast.replicated.told import Counted, Told
 from ordercast.replicated.track import Held
 from ordercast.replicated.wire import State, decode_command, decode_preface, is_command
 from ordercast.sim import transfers
+from ordercast.sim.client import Client
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.machine import Chained, Picture
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
-from ordercast.sim.station import Client, Station
+from ordercast.sim.station import Station
 from ordercast.sim.swarm import hostile_replica_options
 
 from .planted_desk import (

@@ -263,5 +263,5 @@ class Crew:
 
 
 def count_of(stock: Value | None) -> int:
-    """Of a value such as `3.17 42 apples`: before the count is whose command it was."""
+    """Return the count in a value such as `3.17 42 apples`: before the count is whose command it was."""
     return 0 if stock is None else int(str(stock).split()[1])

@@ -70,7 +70,7 @@ class Stage:
                 await crew.come()
 
     async def crew_goes(self, host: Host) -> None:
-        """With its daemon."""
+        """The crew goes with its daemon."""
         async with self.news.bounded(f"the clients of {host.name} see that it is dead"):
             await self.crews.pop(host.name).gone()
 

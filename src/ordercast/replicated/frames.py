@@ -109,8 +109,8 @@ class Place(NamedTuple):
 
 def key_of(point: Point) -> bytes:
     """Return the name under which the picture of a point is served."""
-    (era, (ring, seq, slot)), step = point
-    return f"{era}.{ring.seq}.{ring.representative}.{seq}.{slot}.{step}".encode()
+    (era, (configuration, (origin, number, slot))), step = point
+    return ".".join(map(str, (era, *configuration, *origin, number, slot, step))).encode()
 
 
 def address_of(place: Place) -> bytes:

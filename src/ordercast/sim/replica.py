@@ -32,11 +32,12 @@ from ordercast.replicated.effects import (
     Spoilt,
 )
 from ordercast.replicated.frames import Frame, key_of
+from ordercast.sim.client import Client
 from ordercast.sim.machine import Chained, stamped
 from ordercast.sim.replica_tally import Moment, rows_of_death
 from ordercast.sim.replica_tally import ReplicaOccurrence as Row
 from ordercast.sim.replica_witness import GROUP, Asked, Witness
-from ordercast.sim.station import Client, Station
+from ordercast.sim.station import Station
 from ordercast.sim.transfers import Line
 from ordercast.sim.users import User
 from ordercast.trace.client_records import End

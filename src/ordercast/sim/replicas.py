@@ -105,8 +105,7 @@ class Replicas:
         return any(each.life == life and each.client is not None for each in self._running.values())
 
     def can_talk(self, one: int, other: int) -> bool:
-        blocked = self._world.network.blocked
-        return one == other or not ((one, other) in blocked or (other, one) in blocked)
+        return self._world.can_talk(one, other)
 
     def at(self, node: int, name: str = "r0") -> Replica | None:
         return self._running.get((node, name))

@@ -100,7 +100,7 @@ class Looked:
 
 
 class Stage(Enum):
-    """Of a view of the group, at one replica."""
+    """How far a view of the group has come at one replica."""
 
     VIEW = "view"  # it came: who has what is being asked
     DECISION = "decision"  # all have answered

@@ -8,7 +8,7 @@ import pytest
 
 from ordercast.model.events import Reason as WhyView
 from ordercast.model.events import View, ViewId
-from ordercast.model.ids import SECOND, ConfigurationId, Instant, ProcessId, Seq
+from ordercast.model.ids import SECOND, ConfigurationId, Instant, Position, ProcessId, Seq
 from ordercast.replicated.arrival import Patience
 from ordercast.replicated.batching import encode_batch
 from ordercast.replicated.core import Core
@@ -65,7 +65,8 @@ class Audience:
 
 
 def _id(number: int) -> ViewId:
-    return ViewId(ConfigurationId(number, ProcessId(1)), Seq(0), 0)
+    configuration = ConfigurationId(number, ProcessId(1))
+    return ViewId(configuration, Position(configuration, Seq(0), 0))
 
 
 class Driver:

@@ -17,7 +17,7 @@ from ordercast.checker.replicated.sequential import Caller
 from ordercast.checker.replicated.sequential_owned import model_of
 from ordercast.checker.verdict import Outcome
 from ordercast.model.events import ViewId
-from ordercast.model.ids import ConfigurationId, Instant, ProcessId, Seq
+from ordercast.model.ids import ConfigurationId, Instant, Position, ProcessId
 from ordercast.model.lineage import Lineage, Term
 from ordercast.model.promises import ReplicaPromise
 from ordercast.trace.records import Ended, Healed
@@ -55,7 +55,8 @@ class Copy:
 
 
 def view(number: int) -> ViewId:
-    return ViewId(ConfigurationId(number, ProcessId(1)), Seq(0), 0)
+    configuration = ConfigurationId(number, ProcessId(1))
+    return ViewId(configuration, Position(configuration, 0, 0))
 
 
 def term(number: int) -> Term:
