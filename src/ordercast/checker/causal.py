@@ -14,6 +14,10 @@ whole chain lies on that ring, where (3) excludes holes. Judged are messages tha
 Fact 3 would compare processes in pairs. But when all deliver along one sequence, "the first k of what the submitter
 delivered" are the first k of that sequence, and a number is all there is to compare; only where a process departs from
 the sequence are sets looked at.
+
+Where the engine prunes, a process need not have what it is not owed, and chains may lead through messages that it
+lacks. So that it lacks nothing else, one more fact is checked: a message's place is above those of all that its
+submitter had delivered of its ring.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 
 from ordercast.checker.base import Checker
 from ordercast.checker.history import NONE
@@ -50,6 +55,8 @@ class Causal(Checker):
         yield from self._origins()
         sequences = self._sequences()
         needs, priors = self._needs(), self._priors()
+        if not self.owed.is_everything:
+            yield from self._misplaced(sequences, needs)
         bounds = self._bounds(sequences, needs)
         for life in self.history.lives():
             yield from self._rings_of(life)
@@ -58,7 +65,9 @@ class Causal(Checker):
             for number, done in _suspects(mine, bounds, priors):
                 submitter = self.history.identity(number).process
                 theirs = sequences.get((submitter, ring), _OnRing([])).numbers
-                missing = _missing(done, theirs[cleared.get(submitter, 0) : needs[number]], priors[number])
+                seen = [*theirs[cleared.get(submitter, 0) : needs[number]], priors[number]]
+                lacked = (cause for cause in seen if cause not in done and self._is_owed(process, cause))
+                missing = next(lacked, NONE)
                 if missing == NONE:
                     cleared[submitter] = max(needs[number], cleared.get(submitter, 0))
                 else:
@@ -81,6 +90,23 @@ class Causal(Checker):
             if sent > ring:
                 yield self.witness(f"originated on {ring}, after one of its sender on {sent}", number=number)
             highest[columns.streams[number]] = max(sent, ring)
+
+    def _is_owed(self, process: ProcessId, number: int) -> bool:
+        return self.owed.is_everything or self.owed.is_owed(self.history.life(process), number)
+
+    def _misplaced(
+        self, sequences: dict[tuple[ProcessId, ConfigurationId], _OnRing], needs: list[int]
+    ) -> Iterator[Witness]:
+        """The fact that is added where the engine prunes."""
+        placements = self.history.placements()
+        rings, places = placements.rings, placements.places
+        highest = {
+            key: list(accumulate((places[number] for number in mine.numbers), max)) for key, mine in sequences.items()
+        }
+        for number, need in enumerate(needs):
+            submitter = self.history.identity(number).process
+            if need and highest[submitter, rings[number]][need - 1] > places[number]:
+                yield self.witness("its place is below that of one that its submitter had delivered", number=number)
 
     def _rings_of(self, life: Life) -> Iterator[Witness]:
         """Fact 2."""
@@ -161,7 +187,3 @@ def _suspects(mine: _OnRing, bounds: list[int], priors: list[int]) -> Iterator[t
         if bound > index or bound > shared or priors[number] not in done:
             yield number, done
         done.add(number)
-
-
-def _missing(done: set[int], seen: list[int], prior: int) -> int:
-    return next((number for number in (*seen, prior) if number not in done), NONE)

@@ -82,6 +82,7 @@ class Life:
     ring: ConfigurationId = NO_CONFIGURATION  # ring of origin of the last delivery
     ring_count: int = 0  # how many of that ring were delivered
     has_storage: bool = True  # it has not said that it goes on without
+    wanted: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # destinations: from which event to which
     crashed: bool = False
     departed: bool = False
 

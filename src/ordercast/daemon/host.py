@@ -11,14 +11,18 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple, Protocol
 
 from ordercast.daemon.config.node import NodeConfig
 from ordercast.daemon.participant import Participant
 from ordercast.daemon.status.counters import ClientRefusal
 from ordercast.daemon.status.parts import ClientsStatus, HoldStatus
+from ordercast.groups.envelope import destinations_of, joins_of
+from ordercast.groups.interests import Interests
 from ordercast.groups.layer import (
     Announce,
+    Changed,
     Confirmed,
     Groups,
     MessageRun,
@@ -30,9 +34,10 @@ from ordercast.groups.layer import (
 )
 from ordercast.groups.table import Notice
 from ordercast.model.configuration import Configuration
-from ordercast.model.effects import Alarm, AlarmKind, Deliver
+from ordercast.model.effects import Alarm, AlarmKind, Deliver, Subscribed
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant
+from ordercast.model.inputs import EVERYWHERE
 from ordercast.model.notes import PacketDropped
 from ordercast.model.roster import Claim, Roster
 from ordercast.model.service import Service
@@ -106,6 +111,7 @@ class _Request(NamedTuple):
     service: Service
     size: int  # in the engine's queue
     changes: int  # groups that are joined or left; none: messages
+    joins: tuple[str, ...]  # groups that are joined
     accepted: Callable[[], None] | None
 
 
@@ -118,6 +124,7 @@ class GroupHost(Participant):
     ) -> None:
         super().__init__(config)
         self.named: Groups
+        self.interests: Interests
         self.sessions: dict[int, Session] = {}
         self._on_configuration = on_configuration
         self._on_alarm = on_alarm
@@ -189,10 +196,12 @@ class GroupHost(Participant):
         queue = self._requests.setdefault(number, deque())
         if not queue:
             self._turns.append(number)
+        joins = joins_of(payloads[0]) if changes else ()
+        self.interests.ask(joins)
         start = 0
         for end, size in portions(payloads, self._overhead, self.config.ring.queue_size_max):
             is_last = end == len(payloads)
-            queue.append(_Request(payloads[start:end], service, size, changes, accepted if is_last else None))
+            queue.append(_Request(payloads[start:end], service, size, changes, joins, accepted if is_last else None))
             self._requests_sizes[number] = self._requests_sizes.get(number, 0) + size
             start = end
         if self._is_carrying_out:
@@ -209,6 +218,8 @@ class GroupHost(Participant):
         queue = self._requests.get(number)
         if queue:
             kept = [queue[-1]] if number not in self.sessions else []
+            for dropped in islice(queue, len(queue) - len(kept)):
+                self.interests.came(dropped.joins, is_join=True)
             self._take_back(number, sum(request.size for request in queue) - sum(request.size for request in kept))
             queue.clear()
             queue.extend(kept)
@@ -232,6 +243,8 @@ class GroupHost(Participant):
         self._will_pump = False
         if self._is_leaving:
             return  # the engine takes nothing more
+        if self.interests.has_changes and self.is_running:
+            self._tell_interest(self.interests.changes())
         while self._announcements and self.is_running:
             size = len(self._announcements[0]) + self._overhead
             if not self._has_room_for(size):
@@ -244,7 +257,8 @@ class GroupHost(Participant):
         number = self._turns[0]
         queue = self._requests[number]
         request = queue[0]
-        if request.changes and self._changing and self.changing + request.changes > CHANGING_MAX:
+        is_crowded = request.changes and self._changing and self.changing + request.changes > CHANGING_MAX
+        if is_crowded or not self.interests.is_ready(request.joins):
             self._held_up.append(self._turns.popleft())
             return True
         if not self._has_room_for(request.size):
@@ -258,7 +272,8 @@ class GroupHost(Participant):
             del self._requests[number]
         if request.changes:
             self._changing.append(request.changes)
-        self._hand_over(request.payloads, request.service, number, request.size)
+        destinations = EVERYWHERE if request.changes else destinations_of(request.payloads[0])
+        self._hand_over(request.payloads, request.service, number, request.size, destinations)
         if request.accepted is not None:
             request.accepted()
         return True
@@ -350,6 +365,7 @@ class GroupHost(Participant):
 
     def _opened(self) -> None:
         self.named = Groups(self.process, self.config.name)
+        self.interests = Interests(self.config.name, self.named.table)
 
     def _delivered(self, deliver: Deliver, size: int) -> None:
         self._carry_out_groups(self.named.deliver(deliver))
@@ -369,6 +385,13 @@ class GroupHost(Participant):
         super().on_room()
         self._pump_soon()
 
+    def on_subscribed(self, effect: Subscribed) -> None:
+        super().on_subscribed(effect)
+        self.interests.subscribed(effect.groups)
+        if self._held_up:
+            self._let_change(0)
+            self._pump_soon()
+
     def _carry_out_groups(self, outputs: list[Output]) -> None:
         self._is_carrying_out = True
         try:
@@ -377,7 +400,7 @@ class GroupHost(Participant):
         finally:
             self._is_carrying_out = False
         self._look_at_changes()
-        if self._announcements or self._turns:
+        if self._announcements or self._turns or self.interests.has_changes:
             self._pump_soon()
 
     def _carry_out_one(self, output: Output) -> None:
@@ -392,6 +415,8 @@ class GroupHost(Participant):
                     self.touch(session)
             case Announce():
                 self._announcements.extend(output.payloads)
+            case Changed():
+                self.interests.came(output.groups, is_join=output.is_join)
             case Relisted():
                 asyncio.get_running_loop().call_soon(self._take_roster, output.roster)
             case Warned():

@@ -39,7 +39,7 @@ from ordercast.groups.table import Notice, Table
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import Deliver
 from ordercast.model.errors import UsageError, WireError
-from ordercast.model.events import ViewId
+from ordercast.model.events import Left, ViewId
 from ordercast.model.ids import NO_SEQ, ConfigurationId, Position, ProcessId, Seq, position_from, process_text
 from ordercast.model.roster import Roster
 from ordercast.wire.roster import decode_roster, encode_roster
@@ -90,6 +90,13 @@ class Relisted(NamedTuple):
     roster: Roster
 
 
+class Changed(NamedTuple):
+    """A join, a leave or a disconnection of a client here has come in order, of these groups."""
+
+    groups: tuple[str, ...]
+    is_join: bool
+
+
 class PassedOver(NamedTuple):
     """A message of this daemon was passed over, by all daemons alike. There are few reasons, so that they can be
     counted one by one."""
@@ -98,7 +105,7 @@ class PassedOver(NamedTuple):
     why: str
 
 
-Output = MessageRun | Notice | Announce | Confirmed | Warned | PassedOver | Relisted
+Output = MessageRun | Notice | Announce | Confirmed | Warned | PassedOver | Relisted | Changed
 
 
 # Messages in columns, as in `model.effects.Parcel`: (seq, each, which of them is the first here, originator, services,
@@ -180,6 +187,8 @@ class Groups:
     # The engine's ordered stream
 
     def deliver(self, deliver: Deliver) -> list[Output]:
+        """Messages in order; those that the engine delivers early pass at any time, also while snapshots are awaited,
+        and change nothing."""
         outputs: list[Output] = []
         for seq, originator, _, services, payloads, each in deliver.parcels:
             columns = seq, each, 0, originator, services, payloads
@@ -189,7 +198,8 @@ class Groups:
                     stretch = _Stretch(deliver.configuration, deliver.origin, columns)
                     place = self._keep(self._gathering, stretch, place, outputs)
                 else:
-                    place = self._take(deliver.configuration, deliver.origin, columns, place, outputs)
+                    configuration, origin, ordered = deliver.configuration, deliver.origin, deliver.ordered
+                    place = self._take(configuration, origin, columns, place, outputs, ordered=ordered)
         return outputs
 
     def install(self, view: Configuration) -> list[Output]:
@@ -207,6 +217,8 @@ class Groups:
         columns: _Columns,
         place: int,
         outputs: list[Output],
+        *,
+        ordered: bool = True,
     ) -> int:
         """The message at this place, with those behind it that have the same head; where the next one is."""
         seq, each, first, originator, services, payloads = columns
@@ -215,6 +227,9 @@ class Groups:
             route = self._routes.get((originator, head)) or self._find_route(originator, head)
         except WireError:
             self._refuse(originator, "a group message whose head is wrong", outputs)
+            return place + 1
+        if isinstance(route, Head) and not ordered:
+            self._refuse(originator, "a change of groups that came out of order", outputs)
             return place + 1
         if isinstance(route, Head):
             number = first + place
@@ -262,7 +277,9 @@ class Groups:
             return
         self._routes.clear()
         remaining = None if self._transition is None else self._transition.members
-        self.own_changes += originator == self._me and head.kind not in (Kind.GROUPS, Kind.ROSTER)
+        is_own = originator == self._me and head.kind not in (Kind.GROUPS, Kind.ROSTER)
+        self.own_changes += is_own
+        groups = self.table.joined_by(head.sender, originator) if head.kind is Kind.DISCONNECT else head.groups
         match head.kind:
             case Kind.JOIN:
                 for group in head.groups:
@@ -281,6 +298,8 @@ class Groups:
                     self._refuse(originator, "a node list that cannot be read", outputs)
             case Kind.GROUPS | Kind.DATA:
                 pass  # a snapshot for a configuration that is over
+        if is_own:
+            outputs.append(Changed(groups, head.kind is Kind.JOIN))
 
     # Configurations of daemons
 
@@ -340,7 +359,9 @@ class Groups:
         view, self._gathering = gathering.view, None
         self._routes.clear()
         self._look_for_twins(gathering.names, outputs)
-        outputs += self.table.merge(gathering.reports, self._together, ViewId(view.id, NO_SEQ, 0), view.reason.text)
+        notices = self.table.merge(gathering.reports, self._together, ViewId(view.id, NO_SEQ, 0), view.reason.text)
+        outputs += notices
+        outputs += [Changed((notice.news.group,), False) for notice in notices if isinstance(notice.news, Left)]
         self._together, self._names = frozenset(view.members), gathering.names
         for kept in gathering.kept:
             if isinstance(kept, Configuration):

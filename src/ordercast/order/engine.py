@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ordercast.model.effects import Effect
-from ordercast.model.ids import ConfigurationId, Incarnation, Instant, Seq
+from ordercast.model.ids import MAIN, Attachment, ConfigurationId, Incarnation, Instant, Seq
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
@@ -35,7 +35,8 @@ class Engine(Protocol):
         """The oldest unconfirmed `Persist` of this key is on stable storage."""
 
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
-        """Which groups have members where."""
+        """A group gains its first or loses its last member at this process. Kept over configurations; each group that
+        is gained is answered by `Subscribed`, at once by an engine that prunes nothing."""
 
     def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
         """Take this roster in place of the older one. UsageError, and nothing changed, when it is not newer."""
@@ -62,8 +63,8 @@ class Engine(Protocol):
     def is_idle(self) -> bool:
         """Nothing to send, nothing to deliver, no membership change under way."""
 
-    def first_lane(self) -> Lane:
-        """Which lane the driver should drain first."""
+    def first_lane(self, attachment: Attachment = MAIN) -> Lane:
+        """Return the lane of this attachment that the driver should drain first."""
 
     def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
         """Whether every packet through this seq of this ring is here; True also for a ring whose packets are not taken.

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
+from ordercast.groups.envelope import destinations_of
 from ordercast.groups.layer import Groups
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import (
@@ -19,6 +20,7 @@ from ordercast.model.effects import (
     Broadcast,
     Deliver,
     Effect,
+    Endpoint,
     Enlisted,
     Install,
     LeaveDone,
@@ -26,10 +28,12 @@ from ordercast.model.effects import (
     Record,
     Room,
     SendTo,
+    Subscribed,
+    Unicast,
 )
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Incarnation, Instant, NodeId, ProcessId, node_of, process_id_from
-from ordercast.model.inputs import Lane, Packet, Submission
+from ordercast.model.inputs import EVERYWHERE, Lane, Packet, Submission
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
 from ordercast.order.engine import Engine
@@ -51,6 +55,7 @@ from ordercast.trace.records import (
     StorageTurned,
     Submitted,
     SubmittedMessage,
+    Wanted,
     digest_of,
     message_id_of,
     stamped,
@@ -174,14 +179,16 @@ class Host:
     def _can_submit(self, life: Life, size: int) -> bool:
         return not self.has_left and not self.is_paused and life.engine.room() >= size + 64
 
-    def _submit(self, life: Life, sender: int, service: Service, filler: bytes) -> None:
+    def _submit(
+        self, life: Life, sender: int, service: Service, filler: bytes, destinations: tuple[str, ...] = EVERYWHERE
+    ) -> None:
         counter = life.counters.get(sender, 0) + 1
         message = MessageId(life.process, sender, counter)
         data = stamped(message, filler)
         life.counters[sender] = counter
         submitted = SubmittedMessage(message, digest_of(data), int(service), len(data))
-        self.world.record(Submitted(self._at(), life.process, (submitted,)))
-        submission = Submission(data, service, sender)
+        self.world.record(Submitted(self._at(), life.process, (submitted,), destinations))
+        submission = Submission(data, service, sender, destinations)
         self._input(life, life.engine.submit([submission], self.local_now()))
 
     def submit_for_clients(self) -> None:
@@ -190,12 +197,17 @@ class Host:
         if life is None or life.station is None or life.is_submitting:
             return
         life.is_submitting = True
+        if life.station.interests.has_changes and not self.has_left and not self.is_paused:
+            changes = life.station.interests.changes()
+            self._record_wanted(life, tuple(change.group for change in changes if not change.is_wanted), begins=False)
+            self._input(life, life.engine.interest(changes, self.local_now()))
         while life is self.life and (queue := life.station.queue()) is not None:
             request = queue[0]
             if not self._can_submit(life, len(request.payload) + STAMP_SIZE):
                 break
             queue.popleft()
-            self._submit(life, request.session, request.service, request.payload)
+            destinations = destinations_of(request.payload)
+            self._submit(life, request.session, request.service, request.payload, destinations)
         life.is_submitting = False
 
     def leave(self) -> None:
@@ -218,13 +230,13 @@ class Host:
         self._read_soon(life)
 
     def _read_soon(self, life: Life) -> None:
-        if not life.is_reading and (any(life.inbox[Lane.DATA]) or any(life.inbox[Lane.TOKEN])):
+        if not life.is_reading and any(map(any, life.inbox.values())):
             life.is_reading = True
             at = max(self.world.now, life.busy_until, self.paused_until)
             self.world.schedule(at, self._read, life)
 
     def _read(self, life: Life) -> None:
-        """Drain the lanes in the order that the engine asks for, then pay the price in time."""
+        """Drain the lanes in the order that the engine asks for, links last, then pay the price in time."""
         if life is not self.life:
             return
         life.is_reading = False
@@ -232,8 +244,8 @@ class Host:
             self._read_soon(life)
             return
         first = life.engine.first_lane()
-        second = Lane.TOKEN if first is Lane.DATA else Lane.DATA
-        packets = [packet for lane in (first, second) for packet in self._drain(life, lane)]
+        lanes = (first, *(lane for lane in Lane if lane is not first))
+        packets = [packet for lane in lanes for packet in self._drain(life, lane)]
         cost = life.processor.receiving_ns(packets)
         life.busy_until = self.world.now + cost
         if self.world.witness is not None:
@@ -279,8 +291,9 @@ class Host:
             if send_ns and isinstance(effect, Broadcast):
                 departure = self._send_slowly(life, effect, departure)
                 continue
-            if send_ns and isinstance(effect, SendTo):
-                departure += life.processor.sending_ns(len(effect.networks))
+            if send_ns and isinstance(effect, SendTo | Unicast):
+                packets = 1 if isinstance(effect, SendTo) else len(effect.packets)
+                departure += life.processor.sending_ns(packets * len(effect.networks))
             self._carry_out_one(life, effect, departure)
             if life is not self.life:
                 return
@@ -316,6 +329,8 @@ class Host:
                 if target < len(world.hosts) and (self.reached is None or target in self.reached):
                     for number in effect.networks:
                         world.networks[number].unicast(self.node, target, effect.packet, departure)
+            case Unicast(target=target):
+                self._carry(int(target.host) if isinstance(target, Endpoint) else node_of(target), effect, departure)
             case Deliver():
                 self._deliver(life, effect)
             case Install():
@@ -336,12 +351,27 @@ class Host:
                 self._close(life, End.DAEMON_LEFT)
             case Room():
                 pass
+            case Subscribed():
+                self._record_wanted(life, effect.groups, begins=True)
+                if life.station is not None:
+                    life.station.interests.subscribed(effect.groups)
             case Enlisted():
                 self.reached = {entry.node for entry in (*effect.roster.entries, *effect.tolerated)}
                 if world.roster_witness is not None:
                     world.roster_witness.enlisted(life.process, effect.roster)
             case _:
                 assert_never(effect)
+
+    def _record_wanted(self, life: Life, destinations: tuple[str, ...], *, begins: bool) -> None:
+        """Where nothing is pruned everybody is owed everything, and nobody needs to know."""
+        if destinations and life.engine.promises.prunes:
+            self.world.record(Wanted(self._at(), life.process, destinations, begins))
+
+    def _carry(self, target: int, effect: Unicast, departure: int) -> None:
+        """Packets of a link, to a host that may not exist, or not be on the node list any more."""
+        if 0 <= target < len(self.world.hosts) and (self.reached is None or target in self.reached):
+            for number in effect.networks:
+                self.world.networks[number].carry(self.node, target, Lane.LINK, effect.packets, departure)
 
     def _deliver(self, life: Life, effect: Deliver) -> None:
         messages = tuple(

@@ -103,6 +103,14 @@ class Network:
         departure = self._transmitted(source, packet, now) if self._bandwidth else now
         self._send(source, target, Lane.TOKEN, [packet], departure)
 
+    def carry(self, source: int, target: int, lane: Lane, packets: list[bytes], now: int) -> None:
+        """A burst for one host, over the link to it."""
+        if not self._bandwidth:
+            self._send(source, target, lane, packets, now)
+            return
+        for packet in packets:
+            self._send(source, target, lane, [packet], self._transmitted(source, packet, now))
+
     def broadcast(self, source: int, targets: Iterable[int], packets: list[bytes], now: int) -> None:
         if self._bandwidth:
             targets = list(targets)

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol, assert_never
 
 from ordercast.groups.envelope import decode_head
+from ordercast.groups.interests import Interests
 from ordercast.groups.layer import (
     Announce,
+    Changed,
     Confirmed,
     Groups,
     MessageRun,
@@ -60,6 +62,7 @@ class Request(NamedTuple):
     session: int
     payload: bytes
     service: Service = Service.AGREED
+    joins: tuple[str, ...] = ()  # groups
 
 
 class Listener(Protocol):
@@ -92,6 +95,10 @@ class Station:
     farewells: deque[Request] = field(default_factory=deque)
     requests: deque[Request] = field(default_factory=deque)
     sessions: int = 0  # how many there have been
+    interests: Interests = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.interests = Interests(station_name(self.process), self.groups.table)
 
     # The engine's stream
 
@@ -122,6 +129,8 @@ class Station:
                     self._confirm(output)
                 case Announce():
                     self.announcements += [Request(LAYER, payload) for payload in output.payloads]
+                case Changed():
+                    self.interests.came(output.groups, is_join=output.is_join)
                 case Warned():
                     raise AssertionError(f"every host here has a name of its own, yet: {output.text}")
                 case Relisted():
@@ -190,7 +199,8 @@ class Station:
 
     def join(self, client: Client, groups: tuple[str, ...]) -> None:
         self.tell(AskedJoin(self.clock(), client.id, groups))
-        self.requests.append(Request(client.id.session, join_payload(client.name, groups)))
+        self.interests.ask(groups)
+        self.requests.append(Request(client.id.session, join_payload(client.name, groups), joins=groups))
 
     def leave(self, client: Client, groups: tuple[str, ...]) -> None:
         self.tell(AskedLeave(self.clock(), client.id, groups))
@@ -223,8 +233,10 @@ class Station:
 
     def crash(self, client: Client) -> None:
         """What it asked for and was not yet submitted is forgotten."""
-        kept = [request for request in self.requests if request.session != client.id.session]
-        self.requests = deque(kept)
+        for request in self.requests:
+            if request.session == client.id.session:
+                self.interests.came(request.joins, is_join=True)
+        self.requests = deque(request for request in self.requests if request.session != client.id.session)
         self.farewells.append(Request(client.id.session, disconnect_payload(client.name)))
         self._end(client, End.CRASHED)
 
@@ -248,7 +260,8 @@ class Station:
             return self.announcements
         if self.farewells:
             return self.farewells
-        return self.requests if self.requests and self.groups.is_steady else None
+        may_go = self.requests and self.groups.is_steady and self.interests.is_ready(self.requests[0].joins)
+        return self.requests if may_go else None
 
     def is_quiet(self) -> bool:
         return self.groups.is_steady and not (self.announcements or self.farewells or self.requests)

@@ -47,6 +47,7 @@ from ordercast.trace.records import (
     Submitted,
     SubmittedMessage,
     Unrecorded,
+    Wanted,
 )
 
 
@@ -70,7 +71,7 @@ def _batch_from(rows: list[MessageRow]) -> Event:
     filled = [row for row in rows if row.digest is not None]  # an empty batch has a row without a message
     at, process = Instant(first.t), ProcessId(unsigned(first.process))
     if first.kind == RowKind.SUBMITTED:
-        return Submitted(at, process, tuple(_submitted_from(row) for row in filled))
+        return Submitted(at, process, tuple(_submitted_from(row) for row in filled), tuple(first.destinations or ()))
     view, ring = _ring_from(first.view_seq, first.view_rep), _ring_from(first.ring_seq, first.ring_rep)
     return DeliveredBatch(at, process, view, ring, tuple(_delivered_from(row) for row in filled))
 
@@ -131,6 +132,8 @@ def control_event_from(cells: Cells) -> Event:
             return Unrecorded(at, process, Gap(cells["name"]), cells["text"])
         case RowKind.STORAGE_TURNED:
             return StorageTurned(at, process, cells["flag"])
+        case RowKind.WANTED:
+            return Wanted(at, process, tuple(cells["destinations"]), cells["flag"])
         case kind:
             return Noted(at, process, _note_from(kind, cells))
 
@@ -139,7 +142,8 @@ def _promises_from(cells: Cells) -> Promises:
     known = json.loads(cells["text"])
     promises = frozenset(Promise(name) for name in known["promises"])
     services = frozenset(Service(number) for number in known["services"])
-    return Promises(cells["name"], promises, services, known["message_size_max"])
+    early = frozenset(Service(number) for number in known["early"])
+    return Promises(cells["name"], promises, services, known["message_size_max"], early, known["prunes"])
 
 
 def _view_from(cells: Cells, kind: ConfigurationKind) -> Configuration:

@@ -396,10 +396,10 @@ def test_batches_are_compressed(tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrow, "FORMAT_VERSION", 2)
+    monkeypatch.setattr(arrow, "FORMAT_VERSION", 3)
     _three_batches(tmp_path)
     monkeypatch.undo()
-    with pytest.raises(TraceError, match="has trace format 2, this Ordercast reads format 1"):
+    with pytest.raises(TraceError, match="has trace format 3, this Ordercast reads format 2"):
         read_live(tmp_path)
 
 

@@ -113,7 +113,7 @@ def _foreign(path: Path) -> None:
 
 def _newer(path: Path) -> None:
     table = pq.read_table(path)
-    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"ordercast.format": b"2"}), path)
+    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"ordercast.format": b"3"}), path)
 
 
 def _without_column(path: Path) -> None:
@@ -144,7 +144,7 @@ def _damaged_page(path: Path) -> None:
         (_empty, "cut short or not a Parquet file"),
         (_text, "cut short or not a Parquet file"),
         (_foreign, "not a trace of Ordercast"),
-        (_newer, "has trace format 2, this Ordercast reads format 1"),
+        (_newer, "has trace format 3, this Ordercast reads format 2"),
         (_without_column, "column seq is missing"),
         (_without_row, "events are missing"),
         (_unknown_kind, "99"),

@@ -30,7 +30,7 @@ from ordercast.trace.client_records import (
     KnownGroups,
     Sent,
 )
-from ordercast.trace.records import Ended, Healed, Installed, MessageId
+from ordercast.trace.records import Ended, Healed, Installed, MessageId, Started
 
 
 @dataclass(slots=True, eq=False)
@@ -104,6 +104,7 @@ class GroupHistory:
         self.ended: Ended | None = None
         self.is_calm = False
         self.faults: list[str] = []
+        self.early: frozenset[int] = frozenset()  # services whose messages may come before their place in the order
         self.events: list[tuple[Client, int, bool]] = []  # messages sent (True) and got, in the order of the history
 
     @property
@@ -148,7 +149,14 @@ class GroupHistory:
         sending = self.sendings[number]
         return not (sending.sent.self_discard and sending.sender is client)
 
+    def is_early(self, number: int) -> bool:
+        """Whether the message may come before its place in the order."""
+        return self.sendings[number].sent.service in self.early
+
     # Events
+
+    def _started(self, event: Started) -> None:
+        self.early = frozenset(event.promises.early)
 
     def _connected(self, event: Connected) -> None:
         self.clients[event.client] = Client(event.client, event.name, first=len(self.sendings))
@@ -242,6 +250,7 @@ class GroupHistory:
 
 
 _HANDLERS: dict[type, Callable[[GroupHistory, Any], None]] = {
+    Started: GroupHistory._started,
     Connected: GroupHistory._connected,
     AskedJoin: GroupHistory._asked_join,
     AskedLeave: GroupHistory._asked_leave,

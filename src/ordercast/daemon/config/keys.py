@@ -16,7 +16,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from ordercast.daemon.config.node import TraceLevel, Transport
+from ordercast.daemon.config.node import PORT_MAX, TraceLevel, Transport
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import NODE_MAX
 from ordercast.model.quantities import duration_from, size_from
@@ -24,7 +24,6 @@ from ordercast.model.roster import VERSION_MAX
 from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.order.ring.config import RingConfig
 
-PORT_MAX = 65535
 INTEGER_MAX = (1 << 63) - 1
 
 

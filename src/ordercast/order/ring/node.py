@@ -10,10 +10,12 @@ import struct
 from collections.abc import Sequence
 from typing import assert_never
 
-from ordercast.model.effects import Alarm, AlarmKind, Effect, Room
+from ordercast.model.effects import Alarm, AlarmKind, Effect, Room, Subscribed
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import (
+    MAIN,
     SECOND,
+    Attachment,
     ConfigurationId,
     Duration,
     Incarnation,
@@ -31,7 +33,7 @@ from ordercast.model.promises import Promise, Promises
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
 from ordercast.order.ring.admission import Admission
-from ordercast.order.ring.bounds import Horizon, stored_ring_seq
+from ordercast.order.ring.bounds import Horizon, believed_clock, stored_ring_seq
 from ordercast.order.ring.config import ONE_NETWORK, RingConfig
 from ordercast.order.ring.consensus import Proposal
 from ordercast.order.ring.delivery import Delivery
@@ -81,12 +83,15 @@ class RingNode:
         *,
         verbose: bool = False,
         beneath: str = ONE_NETWORK,  # what carries the packets, in words, which are compared with other members'
+        settles: bool = False,  # the token rests only when everything is known to be safe
+        stamps: bool = False,  # deliveries carry the stamps of their packets, for an enclosing engine
     ) -> None:
         self._node = node
         self._config = config or RingConfig()
         self._config.validate()
         self._verbose = verbose
         self._beneath = beneath
+        self._settles, self._stamps = settles, stamps
         self._facts: Facts | None = None
         self._state: State = Starting()
         self._promises = Promises("ring", frozenset(Promise), SERVICES, self._config.message_size_max)
@@ -164,7 +169,7 @@ class RingNode:
             and (alone or memory.quiet >= QUIET_VISITS)
         )
 
-    def first_lane(self) -> Lane:
+    def first_lane(self, attachment: Attachment = MAIN) -> Lane:
         return self._lane
 
     def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
@@ -196,9 +201,10 @@ class RingNode:
             outbox=Outbox(self._config.body_size_max),
             ring_seq=ring_seq,
             installed=ring,
-            delivery=Delivery(ring, ring.id),
+            delivery=Delivery(ring, ring.id, is_stamped=self._stamps),
             timers=Timers(),
             verbose=self._verbose,
+            settles=self._settles,
             digests=self._config.digests(self._beneath),
         )
         step = Step(now, self._facts)
@@ -245,8 +251,16 @@ class RingNode:
         return self._end(step)
 
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
-        """Everybody on a ring receives everything: interest changes nothing here."""
-        return []
+        """Everybody on a ring receives everything: whatever is wanted comes already."""
+        gained = tuple(change.group for change in changes if change.is_wanted)
+        return [Subscribed(gained)] if gained else []
+
+    def hear(self, stamp: int, now: Instant) -> list[Effect]:
+        """An enclosing engine has met this stamp: whatever the ring numbers here from now on has a higher one."""
+        step = self._begin(now)
+        facts = step.facts
+        facts.clock = max(facts.clock, believed_clock(facts.clock, stamp, is_new=True))
+        return self._end(step)
 
     def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
         step = self._begin(now)

@@ -85,6 +85,7 @@ class Facts:
     leaving: bool = False
     is_behind: bool = False  # the layer above cannot take more deliveries
     verbose: bool = False  # note every token visit
+    settles: bool = False  # the token rests only when everything is known to be safe
 
     @property
     def is_frozen(self) -> bool:

@@ -32,7 +32,18 @@ NUMBERING = ("process", "idx", "n", "kind")
 IDENTITY = ("sender_process", "sender", "counter", "digest", "service", "size")
 PLACES = ("view_seq", "view_rep", "ring_seq", "ring_rep", "seq", "slot")
 MESSAGE = (*NUMBERING, *PLACES, *IDENTITY)
-CONTROL = ("t", "members", "transitional", "previous_seq", "previous_rep", "reason", "name", "text", "flag")
+CONTROL = (
+    "t",
+    "members",
+    "transitional",
+    "previous_seq",
+    "previous_rep",
+    "reason",
+    "name",
+    "text",
+    "flag",
+    "destinations",
+)
 CONTROL_ALL = (*NUMBERING, *PLACES, *CONTROL)
 
 

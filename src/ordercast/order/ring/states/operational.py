@@ -100,6 +100,9 @@ class Operational(State):
         - Nobody misses a packet, or had something to send (`waiting` counts me too), unless nobody may send, because
           somebody is behind.
 
+        - Where the ring settles, everything has become safe at me when the token left me, whatever it asked for. By the
+          same argument it is safe at all others.
+
         Who is leaving does not take the token with it.
         """
         ring, memory = facts.installed, facts.installed.memory
@@ -108,6 +111,7 @@ class Operational(State):
             token.seq == memory.forwarded_seq == memory.forwarded_aru == token.aru
             and ring.me == ring.last_sender
             and facts.delivery.delivered == token.seq
+            and (memory.safe_seq >= token.seq or not facts.settles)
             and not (token.requests or self.woken or facts.leaving or _has_news(facts))
             and (behind > 0 or (not facts.outbox and waiting <= memory.wanted))
         )

@@ -184,7 +184,8 @@ class Recovery(State):
         facts.delivery.finish(self.plan, self.ring, self.reason, step.effects)
         facts.hearing.hold_down(sorted(facts.proposal.failed), step.now)
         facts.installed = self.ring
-        facts.delivery = Delivery(self.ring, self.ring.id, self.install_seq)
+        is_stamped = facts.delivery.is_stamped
+        facts.delivery = Delivery(self.ring, self.ring.id, self.install_seq, is_stamped=is_stamped)
         facts.proposal = Proposal(facts.me, set(self.ring.members))
         facts.attempt = Attempt()
         facts.own_seq = NO_SEQ
