@@ -255,3 +255,37 @@ def test_the_first_view_of_a_life_is_a_ring_of_one() -> None:
     assert (view.kind, view.members, view.transitional) == (ConfigurationKind.REGULAR, (ONE,), (ONE,))
     assert (view.previous, view.reason) == (NO_CONFIGURATION, ChangeReason.STARTED)
     assert view.position == Position(RING_ID, Seq(0), 0)
+
+
+# Stamps, for an engine that encloses the ring
+
+
+def _stamps(effects: list[Effect]) -> list[list[int]]:
+    return [stamps for effect in effects if isinstance(effect, Deliver) for stamps in effect.stamps or []]
+
+
+def test_of_each_parcel_the_stamps_of_its_packets_are_told() -> None:
+    delivery = _delivery(_agreed(1))
+    delivery.is_stamped = True
+    for seq in (2, 3, 4):
+        delivery.ring.store.add(Seq(seq), make_run(2, "b", "c", "d"))
+    effects: list[Effect] = []
+    delivery.advance(Seq(0), effects)
+    assert _stamps(effects) == [[1], [2, 3, 4]]
+
+
+def test_a_message_in_parts_has_the_stamp_of_the_part_that_completes_it() -> None:
+    delivery = _delivery(_part(1, Part.FIRST, "a"), _part(2, Part.MIDDLE, "b"), _part(3, Part.LAST, "c"))
+    delivery.is_stamped = True
+    effects: list[Effect] = []
+    delivery.advance(Seq(0), effects)
+    assert (_texts(effects), _stamps(effects)) == (["abc"], [[3]])
+
+
+def test_what_is_delivered_in_the_transitional_view_has_stamps_too() -> None:
+    delivery = _delivery(_agreed(1), _safe(2))
+    delivery.is_stamped = True
+    plan = RecoveryPlan((ONE, TWO), frozenset({ONE, TWO}), Seq(1), Seq(1))
+    effects: list[Effect] = []
+    delivery.finish(plan, make_ring(ONE, (ONE, TWO), NEXT_RING_ID), ChangeReason.TOKEN_LOST, effects)
+    assert _stamps(effects) == [[1], [2]]
