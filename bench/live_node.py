@@ -64,7 +64,7 @@ class Load:
     async def _receive_batches(self, measured: bool) -> None:
         async for batch in self.node.batches():
             if isinstance(batch, Deliver):
-                for _, _, _, _, payloads, _ in batch.parcels:
+                for _, _, _, _, payloads, *_ in batch.parcels:
                     self.delivered += len(payloads)
                     self.hash = zlib.crc32(b"".join([data[:IDENTITY_SIZE] for data in payloads]), self.hash)
                     if measured:  # the first of each run has waited longest

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ordercast.model.effects import AlarmKind
+from ordercast.order.membership.hearing import KNOWN_FACTOR
 from ordercast.order.ring.config import RING_RELEVANT
-from ordercast.order.ring.hearing import KNOWN_FACTOR
 
 from .solo import ONE, SMALL, TRIO, Solo, alarms, process
 

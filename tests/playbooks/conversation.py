@@ -52,9 +52,9 @@ from ordercast.model.ids import (
 from ordercast.model.inputs import Packet, Submission
 from ordercast.model.notes import Ignored, Moved, Occurred, PacketDropped
 from ordercast.model.service import Service
+from ordercast.order.membership.step import RING_SEQ_KEY
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
-from ordercast.order.ring.step import RING_SEQ_KEY
 from ordercast.wire.codec import cluster_id_from, decode, encode
 from ordercast.wire.header import (
     HEADER,

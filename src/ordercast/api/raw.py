@@ -14,13 +14,14 @@ from typing import NamedTuple
 from ordercast.api.inbox import Events, Inbox, Pieces
 from ordercast.daemon.config.node import NodeConfig
 from ordercast.daemon.participant import Participant
+from ordercast.groups.turns import portions
 from ordercast.model.configuration import Configuration
 from ordercast.model.effects import Deliver
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import Position, ProcessId, Seq
+from ordercast.model.ids import Places, Position, ProcessId
 from ordercast.model.service import Service
 from ordercast.order.ring.node import SERVICES
-from ordercast.session.payloads import MESSAGE_OVERHEAD, checked_payloads, checked_service, portions
+from ordercast.session.payloads import MESSAGE_OVERHEAD, checked_payloads, checked_service
 
 _SERVICES = tuple(Service)
 
@@ -97,8 +98,7 @@ def raw_events_of(piece: RawPiece) -> Iterator[RawEvent]:
     if isinstance(piece, Configuration):
         yield piece
         return
-    ring = piece.origin
-    for seq, originator, _, asked, payloads, each in piece.parcels:
-        for place, data in enumerate(payloads):
-            position = Position(ring, Seq(seq + place // each), place % each)
-            yield RawMessage(originator, data, _SERVICES[asked[place]], position)
+    for number, originator, _, asked, payloads, each, base in piece.parcels:
+        at = Places(piece.origin, number, base, each, 0).at
+        for index, data in enumerate(payloads):
+            yield RawMessage(originator, data, _SERVICES[asked[index]], at(index))

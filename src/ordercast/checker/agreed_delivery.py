@@ -1,8 +1,8 @@
 """Agreed delivery: in a configuration all deliver prefixes of one sequence (Theorems 4.9, 4.13, 4.14).
 
 What members deliver in a regular configuration are prefixes of its delivery order; what processes deliver in one
-transitional configuration likewise. And a message is delivered only in the regular configuration of the ring on which
-it was originated, or in the transitional configuration that follows directly on it at this process.
+transitional configuration likewise. And all who deliver a message do so in the same regular configuration, or in the
+transitional configuration that follows directly on that one.
 Judged are messages that asked for agreed or better. Where the engine prunes, nobody may have the whole sequence: then a
 process that delivers a message must have delivered all messages before it that it is owed, by their places.
 """
@@ -10,6 +10,8 @@ process that delivers a message must have delivered all messages before it that 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import repeat
+from operator import is_
 
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Life, Stay
@@ -22,7 +24,7 @@ from ordercast.model.service import Service
 
 class AgreedDelivery(Checker):
     promise = Promise.AGREED_DELIVERY
-    rule = "in each configuration all delivered prefixes of one sequence, of the ring that it belongs to"
+    rule = "in each configuration all delivered prefixes of one sequence, and each message in one"
 
     def violations(self) -> Iterator[Witness]:
         for life in self.history.lives():
@@ -32,16 +34,19 @@ class AgreedDelivery(Checker):
             yield from judge(view, stays)
 
     def _strangers(self, life: Life) -> Iterator[Witness]:
-        """Messages of a ring that this configuration does not deliver."""
-        before: Stay | None = None
-        for stay in life.stays:
-            ring = _ring_of(stay, before)
-            for run in stay.runs:
-                numbers = self.history.at_least(Service.AGREED, run.numbers) if run.ring != ring else []
-                for number in numbers:
-                    what = f"originated on {run.ring}, delivered in a configuration of {ring or 'no ring'}"
+        """Messages that were delivered in no configuration, or elsewhere in another."""
+        homes = self.history.placements().homes
+        for stay, run in life.runs():
+            home = stay.home
+            is_one = all(map(is_, map(homes.__getitem__, run.numbers), repeat(home)))
+            if is_one and home is not NO_CONFIGURATION:
+                continue
+            for number in self.history.at_least(Service.AGREED, run.numbers):
+                if home is NO_CONFIGURATION:
+                    yield self.witness("delivered in no configuration", life.process, number, stay.id)
+                elif homes[number] is not home:
+                    what = f"of configuration {home} here, of {homes[number]} elsewhere"
                     yield self.witness(what, life.process, number, stay.id)
-            before = stay
 
     def _disagreements(self, view: ConfigurationId, stays: list[tuple[Life, Stay]]) -> Iterator[Witness]:
         sequences = [(life, self.history.at_least(Service.AGREED, stay.numbers)) for life, stay in stays]
@@ -55,23 +60,12 @@ class AgreedDelivery(Checker):
 
     def _holes(self, view: ConfigurationId, stays: list[tuple[Life, Stay]]) -> Iterator[Witness]:
         """For an engine that prunes: messages that a process lacks, and delivered a later one."""
-        placements = self.history.placements()
+        origins, places = self.history.placements().origins, self.history.placements().places
         sequences = [(life, self.history.at_least(Service.AGREED, stay.numbers)) for life, stay in stays]
-        everything = {
-            number: (placements.rings[number], placements.places[number]) for _, n in sequences for number in n
-        }
+        everything = {number: (origins[number], places[number]) for _, sequence in sequences for number in sequence}
         inorder = sorted(everything, key=everything.__getitem__)
         for life, sequence in sequences:
             has, last = set(sequence), max((everything[number] for number in sequence), default=None)
             earlier = (number for number in inorder if last is not None and everything[number] < last)
             for number in self.owed.among(life, (number for number in earlier if number not in has)):
                 yield self.witness("not delivered, but a later one was", life.process, number, view)
-
-
-def _ring_of(stay: Stay, before: Stay | None) -> ConfigurationId | None:
-    """The ring whose messages may be delivered here; None when there is none."""
-    if stay.view is None:
-        return None
-    if stay.is_regular:
-        return stay.view.id
-    return None if before is None or before.id == NO_CONFIGURATION or not before.is_regular else before.id

@@ -3,7 +3,7 @@
 The identity is read from the delivered bytes, so bytes that carry none were made up or torn. "Before" is meant in the
 order of the history: whoever merges the records of several hosts must put a submission before its deliveries.
 
-Of a process whose record stops too soon, as that of a killed live node does, the last submissions may be missing. What
+For a process whose record stops too soon, as that of a killed live node does, the last submissions may be missing. What
 it sent after those that are there is in doubt; but all who deliver it must deliver the same.
 """
 
@@ -43,14 +43,14 @@ class Integrity(Checker):
                 yield Witness(what, oddity.process, oddity.delivered.message, oddity.view)
 
     def _missing_stamps(self) -> Iterator[Witness]:
-        """Of processes that stamp all they send."""
+        """Yield unstamped deliveries of processes that stamp all they send."""
         for process, delivered in self.history.unstamped.items():
             is_unknown = self.history.life(process) is None and self.history.lacks(process, Gap.END)
             if not is_unknown and not self.history.lacks(process, Gap.MESSAGES):
                 yield Witness(f"{delivered.size} bytes of {process_text(process)} were delivered without its stamp")
 
     def _last_submitted(self) -> dict[tuple[ProcessId, int], int]:
-        """Of each sender of a process whose record stops too soon, the last counter that is there."""
+        """Return the last counter of each sender of a process whose record stops too soon."""
         last: dict[tuple[ProcessId, int], int] = {}
         for gap in self.history.gaps:
             life = self.history.life(gap.process)

@@ -54,7 +54,7 @@ def campaign(
 
 
 def _run(plan: Campaign, folder: Path, master: str | None, rerun_failed: bool) -> tuple[Outcome, float]:
-    """And how long the simulations took, Spark's start not counted."""
+    """Run it, and return how long the simulations took, Spark's start not counted."""
     wanted = plan.runs
     meter = Meter("campaign", wanted, shown_after_s=0)
     with meter:

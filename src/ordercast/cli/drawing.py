@@ -90,7 +90,7 @@ def verdict_table(verdicts: Iterable[Verdict]) -> Table:
 
 
 def draw_witnesses(console: Console, verdicts: Iterable[Verdict]) -> None:
-    """Of everything that is neither valid nor simply not promised."""
+    """Draw the witnesses of everything that is neither valid nor simply not promised."""
     for verdict in verdicts:
         if verdict.outcome in (Outcome.INVALID, Outcome.UNKNOWN) and verdict.witnesses:
             name = "all promises" if verdict.promise is None else verdict.promise.value

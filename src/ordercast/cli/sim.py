@@ -25,6 +25,7 @@ from ordercast.sim.network_swarm import SIM_NETWORKS
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run_options import replay_command
 from ordercast.sim.swarm import options_of
+from ordercast.sim.topology_text import attachments_from, links_from_text, rate_from_text
 from ordercast.trace.parquet import RUN_MAX, prepare_folder
 from ordercast.trace.records import Event
 
@@ -34,7 +35,7 @@ EXAMPLE = "Example: ordercast sim --nodes 5 --loss 5% --fault '0.3s crash n1' --
 def sim(
     context: typer.Context,
     engine: Annotated[str, typer.Option(help="Ordering engine: ring.")] = "ring",
-    nodes: Annotated[int, typer.Option(help="Hosts, 1 to 64.")] = 5,
+    nodes: Annotated[int, typer.Option(help="Hosts; a ring has 1 to 64.")] = 5,
     messages: Annotated[int, typer.Option(help="Messages that the applications submit.")] = 200,
     clients: Annotated[
         int, typer.Option(help="Clients per host; if any, messages are their deeds: join, leave, send, crash …")
@@ -54,6 +55,26 @@ def sim(
     duration: Annotated[
         str, typer.Option(metavar="TIME", help="Virtual time in which messages are sent and random faults strike.")
     ] = "1s",
+    attach: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="'HOSTS SEGMENTS'",
+            help="Segments of some hosts, such as 'n2 seg0 seg1'; repeat. Hosts not named are on seg0.",
+        ),
+    ] = None,
+    link: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="'LINK …'",
+            help="A link unlike the others, such as 'n0<>n1 delay 50ms..60ms loss 1% rate 10mbit queue 64K'; repeat.",
+        ),
+    ] = None,
+    rate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="'HOST N/s'", help="More messages of a host, such as 'n0 20/s' or 'n0 20/s poisson'; repeat."
+        ),
+    ] = None,
     accelerated: Annotated[bool, typer.Option("--accelerated/--plain", help="Pass the token on early.")] = False,
     faults: Annotated[int, typer.Option(help="How many random faults.")] = 0,
     fault: Annotated[
@@ -110,6 +131,9 @@ def sim(
             nodes=nodes,
             messages=messages,
             clients=clients,
+            attachments=attachments_from(attach or (), nodes),
+            links=tuple(one for text in link or () for one in links_from_text(text)),
+            rates=tuple(rate_from_text(text) for text in rate or ()),
             services=_services(service),
             random_faults=faults,
             faults=tuple(fault_from(text) for text in fault or ()),

@@ -31,9 +31,9 @@ from ordercast.model.notes import Note
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
 from ordercast.networks.layer import Networks
+from ordercast.order.outbox import OVERHEAD
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
-from ordercast.order.ring.outbox import OVERHEAD
 from ordercast.session.payloads import MESSAGE_OVERHEAD
 from ordercast.trace.records import (
     STAMP_SIZE,
@@ -434,7 +434,7 @@ class Participant(ABC):
         if self._recording is not None and self._recording.is_full:
             self._recording.delivered(deliver, at)
         stamps = size = count = 0
-        for _, _, senders, _, payloads, _ in deliver.parcels:
+        for _, _, senders, _, payloads, *_ in deliver.parcels:
             stamps |= senders[0] & STAMPED
             size += sum(map(len, payloads))
             count += len(payloads)

@@ -26,8 +26,8 @@ from ordercast.daemon.slots import HEAD, SUFFIX, Slots
 from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import INCARNATION_MAX, MILLISECOND, Incarnation
-from ordercast.order.ring.rosters import ROSTER_KEY
-from ordercast.order.ring.step import RING_SEQ_KEY
+from ordercast.order.membership.rosters import ROSTER_KEY
+from ordercast.order.membership.step import RING_SEQ_KEY
 
 SMALL, LARGE = 4 << 10, 64 << 10  # sizes of slots
 KEYS: Mapping[str, int] = {

@@ -14,14 +14,15 @@ from itertools import count
 from typing import NamedTuple
 
 from ordercast.model.configuration import Configuration
-from ordercast.model.ids import MAIN, Attachment, ConfigurationId, Duration, Position, ProcessId, Seq
+from ordercast.model.ids import MAIN, Attachment, ConfigurationId, Duration, Position, ProcessId
 from ordercast.model.notes import Evidence, Note
 from ordercast.model.roster import Entry, Roster
 
-# The messages of one packet, or of several in a row with equally many: (seq of the first, originator, senders,
-# services, payloads, messages in each packet). The process that sent them; for each message the client within that
-# process, the service asked for (a `Service` number) and the bytes. Its place within its packet is its `slot`.
-Parcel = tuple[Seq, ProcessId, Sequence[int], Sequence[int], Sequence[bytes], int]
+# The messages of one packet, or of several in a row with equally many: (number of the first, originator, senders,
+# services, payloads, messages in each packet, base slot). The process that sent them; for each message the client
+# within that process, the service asked for (a `Service` number) and the bytes. With `Deliver.origin` this gives the
+# `Places` of the messages.
+Parcel = tuple[int, ProcessId, Sequence[int], Sequence[int], Sequence[bytes], int, int]
 
 # Packets in a row: their bytes, and the size of each; the last one may be shorter.
 Burst = tuple[bytes, int]
@@ -29,8 +30,8 @@ Burst = tuple[bytes, int]
 # Which of several redundant networks a packet goes out on. Engines know one; the layer below (`networks/`) chooses.
 ONE_NETWORK = (0,)
 
-# One message: (seq, slot, originator, sender, service, data).
-Delivered = tuple[Seq, int, ProcessId, int, int, bytes]
+# One message: (number, slot, originator, sender, service, data).
+Delivered = tuple[int, int, ProcessId, int, int, bytes]
 
 
 def packets_of(bursts: Sequence[Burst]) -> list[bytes]:
@@ -95,8 +96,8 @@ class Unicast:
 
 @dataclass(slots=True)
 class Deliver:
-    """Messages of `ring`, in order, delivered in the configuration `view`. `ordered` tells delivery in the order of all
-    messages from early delivery, which an engine declares for some services (`Promises.early`)."""
+    """Messages whose positions have this origin, in order, delivered in this configuration. `ordered` tells delivery in
+    the order of all messages from early delivery, which an engine declares for some services (`Promises.early`)."""
 
     configuration: ConfigurationId
     origin: ConfigurationId
@@ -106,9 +107,9 @@ class Deliver:
 
     def messages(self) -> Iterator[Delivered]:
         """One by one, in order."""
-        for seq, originator, senders, services, payloads, each in self.parcels:
+        for number, originator, senders, services, payloads, each, base in self.parcels:
             for place, sender, service, data in zip(count(), senders, services, payloads, strict=False):
-                yield Seq(seq + place // each), place % each, originator, sender, service, data
+                yield number + place // each, base + place % each, originator, sender, service, data
 
     def __len__(self) -> int:
         """How many messages."""

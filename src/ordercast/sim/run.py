@@ -21,8 +21,8 @@ from ordercast.model.ids import NodeId, ProcessId
 from ordercast.model.notes import Moved, NetworkTurned, Occurred, TokenReleased, Visited
 from ordercast.networks.layer import Networks
 from ordercast.order.engine import Engine
+from ordercast.order.membership.states.moves import GATHER
 from ordercast.order.ring.node import RingNode
-from ordercast.order.ring.states.moves import GATHER
 from ordercast.sim.digest import Digest
 from ordercast.sim.faults import Fault
 from ordercast.sim.network_swarm import release_row, turn_row
@@ -126,7 +126,7 @@ def simulate(
         world.replica_observers += [replica_checkers.observe, digest.observe]
         if keep_events:
             world.replica_observers.append(replica_events.append)
-    if options.networks.count > 1:
+    if options.networks.count > 1 and options.segments == 1:  # it knows the networks of one attachment
         world.witness = NetworkWitness(options)
         observers.append(world.witness.observe)
         for network in world.networks:
@@ -142,6 +142,7 @@ def simulate(
     verdicts = checkers.verdicts() + (group_checkers.verdicts() if options.has_clients else [])
     if not options.poison:  # a forged aru makes a token rest too early, which costs time and no promise
         verdicts += rest.verdicts()
+    verdicts += world.session_witness.verdicts()
     verdicts += replica_checkers.verdicts() if options.replicas else []
     if world.witness is not None:
         verdicts += world.witness.verdicts()

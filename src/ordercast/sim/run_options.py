@@ -11,6 +11,7 @@ from ordercast.model.quantities import duration_text
 from ordercast.sim.fault_text import fault_text
 from ordercast.sim.faults import Fault
 from ordercast.sim.options import SimOptions
+from ordercast.sim.topology_text import attachment_texts, link_text, rate_text
 
 
 def options_json(options: SimOptions) -> dict[str, Any]:
@@ -68,6 +69,9 @@ def _words_of(options: SimOptions) -> list[str]:
         words += [word for service in options.services for word in ("--service", service.name.lower())]
     if options.networks.count > 1:
         words += ["--redundant", str(options.networks.count), "--replication", options.networks.replication.value]
+    words += [word for text in attachment_texts(options.attachments) for word in ("--attach", text)]
+    words += [word for link in options.links for word in ("--link", link_text(link))]
+    words += [word for rate in options.rates for word in ("--rate", rate_text(rate))]
     if options.ring.accelerated != usual.ring.accelerated:
         words.append("--accelerated" if options.ring.accelerated else "--plain")
     return words + [word for fault in options.faults for word in ("--fault", fault_text(fault))]

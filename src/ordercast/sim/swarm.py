@@ -19,15 +19,16 @@ from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
 from ordercast.model.notes import Occurrence
 from ordercast.model.service import Service
-from ordercast.order.ring.states.moves import MOVES
+from ordercast.order.membership.states.moves import MOVES
 from ordercast.sim.faults import cascade, failing_disks, rotation
 from ordercast.sim.group_tally import GroupOccurrence
 from ordercast.sim.network_swarm import expected_network_rows, with_networks
-from ordercast.sim.options import SIM_RING, Delays, Link, SimOptions
+from ordercast.sim.options import SIM_RING, Delays, SimOptions
 from ordercast.sim.poison import Poison
 from ordercast.sim.replica_tally import NEVER, ReplicaOccurrence
 from ordercast.sim.rosters import with_rosters
 from ordercast.sim.run import simulate
+from ordercast.sim.topology import Link
 from ordercast.sim.users import STRUCTURES
 
 LARGE_EVERY = 10  # one run in ten has messages above 64 kB
@@ -121,7 +122,22 @@ def _hostile(seed: int) -> SimOptions:
 def hostile_group_options(seed: int) -> SimOptions:
     """The same with clients, whose deeds take the place of plain messages. Mostly the network is cut and healed again
     and again, so that groups come together, are torn apart, and are torn apart once more before they know of it."""
-    return _with_disks(_poisoned(_hostile_groups(seed), seed), seed)
+    return _with_sessions(_with_disks(_poisoned(_hostile_groups(seed), seed), seed), seed)
+
+
+def _with_sessions(options: SimOptions, seed: int) -> SimOptions:
+    """Clients have little credit, and some read slowly, so that what happens then happens often."""
+    rng = Random(f"sessions swarm {seed}")
+    return replace(
+        options,
+        pace_changes=rng.choice((0.0, 0.05, 0.15)),
+        rudeness=rng.choice((0.0, 0.0, 0.01)),
+        send_credit=rng.choice((0, 600, 2_000, 6_000)),
+        receive_credit=rng.choice((0, 600, 2_000)),
+        client_queue=rng.choice((1_500, 4_000, 16_000)),
+        hold_ns=rng.choice((30, 80, 200)) * MILLISECOND,
+        memberships_max=rng.choice((0, 0, 0, 4)),
+    )
 
 
 def _hostile_groups(seed: int) -> SimOptions:
@@ -182,6 +198,7 @@ def hostile_replica_options(seed: int) -> SimOptions:
         replica_hangs=silence.choice((0, 0, 3, 8)),
         silent_members=silence.choice((0, 0, 0, 1, 2)),
         replica_patience_ns=silence.choice((8, 40, 40, 120)) * MILLISECOND,
+        transfer_trouble=silence.choice((0.0, 0.02, 0.1)),
         random_faults=rng.randrange(1, 6),
         delay_max_ns=rng.choice((600, 1500)) * MICROSECOND,
     )
@@ -231,8 +248,7 @@ def outline(seed: int, *, groups: bool = False, replicated: bool = False, networ
     sentence = "" if result.is_valid else result.verdict.sentence
     if not result.settled:
         sentence = f"not settled {options.settle_ns / 1e9:.0f} s after the network healed. {sentence}"
-    submissions = options.messages + options.large_messages
-    return Outline(seed, result.is_valid, sentence, result.digest, result.inputs, submissions, result.counts)
+    return Outline(seed, result.is_valid, sentence, result.digest, result.inputs, options.submissions, result.counts)
 
 
 def swarm(

@@ -11,7 +11,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
-from ordercast.model.ids import ConfigurationId, Instant, Position, ProcessId, Seq
+from ordercast.model.ids import ConfigurationId, Instant, Position, ProcessId
 from ordercast.model.notes import (
     Evidence,
     Ignored,
@@ -72,8 +72,9 @@ def _batch_from(rows: list[MessageRow]) -> Event:
     at, process = Instant(first.t), ProcessId(unsigned(first.process))
     if first.kind == RowKind.SUBMITTED:
         return Submitted(at, process, tuple(_submitted_from(row) for row in filled), tuple(first.destinations or ()))
-    view, ring = _ring_from(first.view_seq, first.view_rep), _ring_from(first.ring_seq, first.ring_rep)
-    return DeliveredBatch(at, process, view, ring, tuple(_delivered_from(row) for row in filled))
+    configuration = _pair_from(first.configuration_seq, first.configuration_rep)
+    origin = _pair_from(first.origin_seq, first.origin_rep)
+    return DeliveredBatch(at, process, configuration, origin, tuple(_delivered_from(row) for row in filled))
 
 
 def _message_id_from(row: MessageRow) -> MessageId | None:
@@ -90,8 +91,9 @@ def _submitted_from(row: MessageRow) -> SubmittedMessage:
 
 
 def _delivered_from(row: MessageRow) -> DeliveredMessage:
-    message, seq = _message_id_from(row), unsigned(_known(row.seq))
-    return DeliveredMessage(message, _known(row.digest), _known(row.service), _known(row.size), seq, _known(row.slot))
+    message, number = _message_id_from(row), unsigned(_known(row.number))
+    what = _known(row.digest), _known(row.service), _known(row.size)
+    return DeliveredMessage(message, *what, number, _known(row.slot))
 
 
 def _known(number: int | None) -> int:
@@ -100,7 +102,7 @@ def _known(number: int | None) -> int:
     return number
 
 
-def _ring_from(seq: int | None, representative: int | None) -> ConfigurationId:
+def _pair_from(seq: int | None, representative: int | None) -> ConfigurationId:
     return ConfigurationId(unsigned(_known(seq)), ProcessId(unsigned(_known(representative))))
 
 
@@ -149,12 +151,14 @@ def _promises_from(cells: Cells) -> Promises:
 def _view_from(cells: Cells, kind: ConfigurationKind) -> Configuration:
     return Configuration(
         kind=kind,
-        id=_ring_from(cells["view_seq"], cells["view_rep"]),
+        id=_pair_from(cells["configuration_seq"], cells["configuration_rep"]),
         members=_processes_from(cells["members"]),
-        previous=_ring_from(cells["previous_seq"], cells["previous_rep"]),
+        previous=_pair_from(cells["previous_seq"], cells["previous_rep"]),
         transitional=_processes_from(cells["transitional"]),
         reason=ChangeReason(cells["reason"]),
-        position=Position(_ring_from(cells["ring_seq"], cells["ring_rep"]), Seq(unsigned(cells["seq"])), cells["slot"]),
+        position=Position(
+            _pair_from(cells["origin_seq"], cells["origin_rep"]), unsigned(cells["number"]), cells["slot"]
+        ),
     )
 
 
@@ -164,7 +168,7 @@ def _note_from(kind: RowKind, cells: Cells) -> Note:
             reason = None if cells["reason"] is None else ChangeReason(cells["reason"])
             return Moved(cells["name"], cells["target"], reason, cells["text"])
         case RowKind.VISITED:
-            ring = _ring_from(cells["ring_seq"], cells["ring_rep"])
+            ring = _pair_from(cells["configuration_seq"], cells["configuration_rep"])
             return Visited(ring, *(unsigned(cells[name]) for name in VISITED_COLUMNS))
         case RowKind.IGNORED:
             return Ignored(cells["name"], cells["text"])
@@ -178,7 +182,7 @@ def _note_from(kind: RowKind, cells: Cells) -> Note:
             state, evidence = NetworkState(cells["name"]), Evidence(cells["target"])
             return NetworkTurned(cells["count"], state, evidence, about, cells["text"])
         case RowKind.TOKEN_RELEASED:
-            ring = _ring_from(cells["ring_seq"], cells["ring_rep"])
+            ring = _pair_from(cells["configuration_seq"], cells["configuration_rep"])
             token_seq, seq = unsigned(cells["round"]), unsigned(cells["seq"])
             return TokenReleased(ring, token_seq, seq, Release(cells["name"]), cells["count"])
         case _:

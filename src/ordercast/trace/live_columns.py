@@ -28,7 +28,8 @@ from ordercast.trace.to_rows import rows_from
 Item = Event | tuple[Instant, Sequence[Row], tuple[str, ...]] | tuple[Instant, Deliver]
 
 _NO_IDENTITY = (None, None, None)
-_COMMON = ("process", "n", "t", "kind", "view_seq", "view_rep", "ring_seq", "ring_rep", "destinations")
+_PAIRS = ("configuration_seq", "configuration_rep", "origin_seq", "origin_rep")
+_COMMON = ("process", "n", "t", "kind", *_PAIRS, "destinations")
 
 
 class Gathered:
@@ -71,7 +72,7 @@ class Gathered:
         columns, count = self.columns, len(rows)
         kind, goal = int(RowKind.SUBMITTED), destinations or None
         self._add_common(MessageRow(self._process, 0, self._n, at, kind, destinations=goal), count)
-        columns["seq"] += repeat(None, count)
+        columns["number"] += repeat(None, count)
         columns["slot"] += repeat(None, count)
         columns["sender_process"] += repeat(signed(self._process), count)
         for name, column in zip(
@@ -84,15 +85,15 @@ class Gathered:
         if not count:
             self._add_event(DeliveredBatch(at, self._process, deliver.configuration, deliver.origin, ()))
             return
-        (view_seq, view_rep), (ring_seq, ring_rep) = map(signed, deliver.configuration), map(signed, deliver.origin)
-        where = view_seq, view_rep, ring_seq, ring_rep
+        (seq, rep), (origin_seq, origin_rep) = map(signed, deliver.configuration), map(signed, deliver.origin)
+        where = seq, rep, origin_seq, origin_rep
         self._add_common(MessageRow(self._process, 0, self._n, at, int(RowKind.DELIVERED), *where), count)
         columns, parcels = self.columns, deliver.parcels
         identities = [identity for parcel in parcels for identity in _identities(parcel)]
         processes, senders, counters = zip(*identities, strict=True)
-        places = [(seq, place, each) for seq, _, _, _, data, each in parcels for place in range(len(data))]
-        columns["seq"] += [signed(seq + place // each) for seq, place, each in places]
-        columns["slot"] += [place % each for _, place, each in places]
+        positions = [(number, slot) for number, slot, *_ in deliver.messages()]
+        columns["number"] += [number for number, _ in positions]
+        columns["slot"] += [slot for _, slot in positions]
         columns["sender_process"] += processes
         columns["sender"] += senders
         columns["counter"] += counters
@@ -111,8 +112,8 @@ class Gathered:
 
 
 def _identities(parcel: Parcel) -> Iterator[tuple[int | None, int | None, int | None]]:
-    """Of each message: process, sender and counter."""
-    _, originator, senders, _, payloads, _ = parcel
+    """Return for each message process, sender and counter."""
+    _, originator, senders, _, payloads, *_ = parcel
     for sender, data in zip(senders, payloads, strict=True):
         if sender & STAMPED:
             yield signed_stamp_of(data) or _NO_IDENTITY

@@ -60,7 +60,7 @@ def _message_rows(event: Submitted | DeliveredBatch, idx: int, n: int) -> Iterat
         goal = _destinations(event)
         rows = [(None, None, *_identity(message), goal) for message in event.messages]
     else:
-        kind, places = int(RowKind.DELIVERED), (*_signed_ring(event.configuration), *_signed_ring(event.origin))
+        kind, places = int(RowKind.DELIVERED), (*_signed_pair(event.configuration), *_signed_pair(event.origin))
         rows = [(signed(message.number), message.slot, *_identity(message)) for message in event.messages]
     for offset, row in enumerate(rows):
         yield MessageRow(process, idx + offset, n, at, kind, *places, *row)
@@ -80,12 +80,12 @@ def _identity(message: SubmittedMessage | DeliveredMessage) -> tuple[Any, ...]:
     return signed(process), sender, signed(counter), message.digest, int(message.service), message.size
 
 
-def _signed_ring(ring: ConfigurationId) -> tuple[int, int]:
-    return signed(ring.seq), signed(ring.representative)
+def _signed_pair(pair: ConfigurationId) -> tuple[int, int]:
+    return signed(pair.seq), signed(pair.representative)
 
 
-def _ring(name: str, ring: ConfigurationId) -> Cells:
-    seq, representative = _signed_ring(ring)
+def _pair(name: str, pair: ConfigurationId) -> Cells:
+    seq, representative = _signed_pair(pair)
     return {f"{name}_seq": seq, f"{name}_rep": representative}
 
 
@@ -143,10 +143,10 @@ def _view_cells(view: Configuration) -> Cells:
     is_regular = view.kind is ConfigurationKind.REGULAR
     return {
         "kind": RowKind.REGULAR_VIEW if is_regular else RowKind.TRANSITIONAL_VIEW,
-        **_ring("view", view.id),
-        **_ring("previous", view.previous),
-        **_ring("ring", view.position.origin),
-        "seq": signed(view.position.number),
+        **_pair("configuration", view.id),
+        **_pair("previous", view.previous),
+        **_pair("origin", view.position.origin),
+        "number": signed(view.position.number),
         "slot": view.position.slot,
         "members": _processes(view.members),
         "transitional": _processes(view.transitional),
@@ -162,7 +162,7 @@ def _note_cells(note: Note) -> Cells:
             return {"kind": RowKind.MOVED, "reason": reason, **named}
         case Visited():
             numbers = {name: signed(getattr(note, name)) for name in VISITED_COLUMNS}
-            return {"kind": RowKind.VISITED, **_ring("ring", note.ring), **numbers}
+            return {"kind": RowKind.VISITED, **_pair("configuration", note.ring), **numbers}
         case Ignored():
             return {"kind": RowKind.IGNORED, "name": note.what, "text": note.why}
         case PacketDropped():
@@ -176,6 +176,11 @@ def _note_cells(note: Note) -> Cells:
             return {"kind": RowKind.NETWORK_TURNED, "count": note.network, "about": about, **named}
         case TokenReleased():
             numbers = {"round": signed(note.token_seq), "seq": signed(note.seq), "count": note.brought}
-            return {"kind": RowKind.TOKEN_RELEASED, **_ring("ring", note.ring), "name": note.cause.value, **numbers}
+            return {
+                "kind": RowKind.TOKEN_RELEASED,
+                **_pair("configuration", note.ring),
+                "name": note.cause.value,
+                **numbers,
+            }
         case _:
             assert_never(note)

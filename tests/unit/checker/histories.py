@@ -18,7 +18,7 @@ from ordercast.checker import Checkers, Outcome, Verdict
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.ids import (
     NO_CONFIGURATION,
-    VIEW_SLOT,
+    SLOT_MAX,
     ConfigurationId,
     Incarnation,
     Instant,
@@ -132,7 +132,7 @@ class Story:
             last = member.last_seq
             if self.promises != ALL:  # not everybody delivers everything, or in one order
                 last = max(other.last_seq for other in self.members.values() if other.ring == member.ring)
-            position = Position(member.ring, Seq(last), VIEW_SLOT)
+            position = Position(member.ring, Seq(last), SLOT_MAX)
             reason = ChangeReason.TOKEN_LOST
             view = Configuration(ConfigurationKind.TRANSITIONAL, ring, along, member.ring, along, reason, position)
             self.events.append(Installed(self.now, self.id(node), view))

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from ordercast.daemon.status.advice import advised
-from ordercast.daemon.status.counters import ClientRefusal
 from ordercast.daemon.status.parts import ClientsStatus, HoldStatus, Refusal, StorageStatus, change_text
 from ordercast.daemon.status.report import Meter, refusal_of, status_of
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
@@ -26,6 +25,7 @@ from ordercast.model.ids import (
     process_id_from,
 )
 from ordercast.model.inputs import Submission
+from ordercast.session.counters import ClientRefusal
 from tests.unit.daemon.fake_node import FakeNode
 
 ALPHA, BETA, GAMMA = (process_id_from(NodeId(n), Incarnation(1)) for n in (1, 2, 3))

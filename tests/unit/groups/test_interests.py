@@ -5,7 +5,7 @@ from __future__ import annotations
 from ordercast.groups.interests import Interests
 from ordercast.groups.table import Table
 from ordercast.model.events import ViewId
-from ordercast.model.ids import ConfigurationId, ProcessId, Seq
+from ordercast.model.ids import ConfigurationId, Position, ProcessId, Seq
 from ordercast.model.inputs import Interest
 
 ME, OTHER = ProcessId(1), ProcessId(2)
@@ -37,7 +37,8 @@ class Daemon:
 
     def _at(self) -> ViewId:
         self._seq += 1
-        return ViewId(ConfigurationId(4, ME), Seq(self._seq), 0)
+        ring = ConfigurationId(4, ME)
+        return ViewId(ring, Position(ring, Seq(self._seq), 0))
 
 
 def test_the_daemon_itself_is_wanted_from_the_beginning() -> None:

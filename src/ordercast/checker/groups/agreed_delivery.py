@@ -42,7 +42,7 @@ class AgreedDelivery(GroupChecker):
             is_owed = (first is not None and position < first) or (
                 late is not None and position < late and self.history.sendings[number].sender.name in along
             )
-            if is_owed and number not in client.has and self.history.is_for(number, client):
+            if is_owed and number not in client.has and self.history.is_owed(number, client):
                 yield number
 
     def _last(self, numbers: Iterable[int], positions: dict[int, Position]) -> Position | None:

@@ -28,7 +28,7 @@ class SelfDelivery(GroupChecker):
             client = sending.sender
             groups = list(sending.views) if self.history.is_early(number) else sending.owed  # it passes by a join
             is_owed = groups and client.end is None and not sending.sent.self_discard
-            if is_owed and number not in client.has:
+            if is_owed and number not in client.has and self.history.is_owed(number, client):
                 yield self.witness(f"never got its own message to {groups[0]}", client, number)
 
 
@@ -43,7 +43,7 @@ class Termination(GroupChecker):
             if sending.sender.end is not None or self.history.is_early(number):
                 continue  # what is early may reach a daemon before the join of its client does
             for client in alive:
-                if number in client.has or not self.history.is_for(number, client):
+                if number in client.has or not self.history.is_owed(number, client):
                     continue
                 if _is_owed(number, sending, client):
                     yield self.witness(f"never got it, which was for {sending.sent.groups}", client, number)

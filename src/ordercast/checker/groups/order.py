@@ -15,11 +15,9 @@ from itertools import pairwise
 from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.history import Client
 from ordercast.checker.verdict import Witness
-from ordercast.model.ids import NO_CONFIGURATION, NO_SEQ, Position
+from ordercast.model.ids import NO_POSITION, Position
 from ordercast.model.promises import GroupPromise
 from ordercast.model.service import Service
-
-_NOWHERE = Position(NO_CONFIGURATION, NO_SEQ, 0)
 
 
 class TotalOrder(GroupChecker):
@@ -69,11 +67,11 @@ class Causal(GroupChecker):
         past: dict[Client, tuple[Position, int]] = {}  # the last in the order that a client knows of, or sent
         known: dict[int, tuple[Position, int]] = {}  # the same for each message, when it was sent
         for client, number, is_sent in self.history.events:
-            here = positions.get(number, _NOWHERE)
-            before = past.get(client, (_NOWHERE, -1))
+            here = positions.get(number, NO_POSITION)
+            before = past.get(client, (NO_POSITION, -1))
             if is_sent:
                 known[number] = before
-                is_judged = self.history.sendings[number].sent.service >= Service.CAUSAL and here != _NOWHERE
+                is_judged = self.history.sendings[number].sent.service >= Service.CAUSAL and here != NO_POSITION
                 if is_judged and before[0] > here:
                     yield from self._broken(before[1], number)
                 past[client] = max(before, (here, number))

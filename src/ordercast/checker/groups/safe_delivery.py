@@ -54,7 +54,7 @@ class SafeDelivery(GroupChecker):
         else:
             clients = candidates
             is_excused = any(client.end is not None for client in clients)
-        if is_excused or any(number in client.has or not self.history.is_for(number, client) for client in clients):
+        if is_excused or any(number in client.has or not self.history.is_owed(number, client) for client in clients):
             return
         what = f"did not get it, which was safe in {id_text(where[1])} of {where[0]}"
         for client in clients[:1]:

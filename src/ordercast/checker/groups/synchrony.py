@@ -45,10 +45,10 @@ class VirtualSynchrony(GroupChecker):
                 ((other, reference), (client, stay)),
             ):
                 for number in sorted(set(have[1].delivered()) - set(lack[1].delivered())):
-                    if self.history.is_for(number, lack[0]) and not self.history.is_early(number):
+                    if self.history.is_owed(number, lack[0]) and not self.history.is_early(number):
                         yield self.witness(f"did not get it {where}, but {have[0]} did", lack[0], number)
         for group, having, lacking, number in uneven(self.history) if self.history.early else ():
-            if self.history.is_for(number, lacking):
+            if self.history.is_owed(number, lacking):
                 yield self.witness(f"never got it, but {having} did, who was in {group} with it", lacking, number)
 
 
@@ -82,7 +82,7 @@ class Signals(GroupChecker):
             for number in sorted(set(mine) ^ set(theirs)):
                 if self.history.is_early(number):
                     continue
-                if self.history.is_for(number, client) and self.history.is_for(number, other):
+                if self.history.is_owed(number, client) and self.history.is_owed(number, other):
                     yield self.witness(
                         f"{client} or {other} got it {when} the signal {where}, not both", client, number
                     )

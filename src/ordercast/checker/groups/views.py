@@ -18,7 +18,9 @@ from ordercast.model.promises import GroupPromise
 
 
 def id_text(view: ViewId) -> str:
-    return f"{view.configuration}/{view.seq}/{view.slot}"
+    configuration, (origin, number, slot) = view
+    where = "" if origin == configuration else f"/{origin}"
+    return f"{configuration}{where}/{number}/{slot}"
 
 
 class InitialView(GroupChecker):

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ordercast.daemon.status.counters import ClientRefusal
 from ordercast.daemon.status.parts import ClientsStatus, Refusal, Status
 from ordercast.model.ids import MILLISECOND, SECOND
 from ordercast.model.quantities import size_text
+from ordercast.session.counters import ClientRefusal
 
 LAG_NS = 100 * MILLISECOND
 SILENCE_NS = 10 * SECOND

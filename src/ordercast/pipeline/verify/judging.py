@@ -78,7 +78,8 @@ def _by_columns(path: str) -> Judgement:
 
 
 def judge_table(table: pa.Table) -> tuple[int, int, list[Verdict]]:
-    """Of a whole run: its events, its deliveries and the verdicts; `Suspicious` or `Unsound` when it is not cleared."""
+    """Judge a whole run, and return its events, its deliveries and the verdicts; `Suspicious` or `Unsound` when it is
+    not cleared."""
     events = check_whole(rows_from(table.select(list(NUMBERING))))
     controls = controls_from(control_rows(table.select(list(CONTROL_ALL))).to_pylist())
     facts, rows = facts_from(controls), messages_from(table.select(list(MESSAGE)))

@@ -206,7 +206,7 @@ class _Chosen:
 
 
 def select_rows(path: str, suspects: list[Suspect], group: int) -> pa.Table:
-    """Of one row group all events that are no messages and no notes, and the messages that are suspicious."""
+    """Return all events of one row group that are no messages and no notes, and the messages that are suspicious."""
     file = TraceFile(path)
     table = file.table((*NUMBERING, "sender_process", "sender", "counter"), range(group, group + 1))
     rows = Rows({name: pc.fill_null(table[name], 0).to_numpy().astype(np.int64) for name in table.column_names})

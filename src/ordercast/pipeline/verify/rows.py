@@ -30,7 +30,7 @@ NOTES = tuple(
 )
 NUMBERING = ("process", "idx", "n", "kind")
 IDENTITY = ("sender_process", "sender", "counter", "digest", "service", "size")
-PLACES = ("view_seq", "view_rep", "ring_seq", "ring_rep", "seq", "slot")
+PLACES = ("configuration_seq", "configuration_rep", "origin_seq", "origin_rep", "number", "slot")
 MESSAGE = (*NUMBERING, *PLACES, *IDENTITY)
 CONTROL = (
     "t",
@@ -78,7 +78,7 @@ class Rows:
 
     @property
     def sound(self) -> Rows:
-        """Without those that are odd."""
+        """Return the rows without those that are odd."""
         return self.where(self["odd"] == 0) if self["odd"].any() else self
 
     def only(self, *names: str) -> Rows:
@@ -142,7 +142,7 @@ def messages_from(table: pa.Table) -> Rows:
 
 
 def control_rows(table: pa.Table) -> pa.Table:
-    """Those that are neither messages nor notes. `table` has the columns of `CONTROL_ALL`."""
+    """Return the rows that are neither messages nor notes. `table` has the columns of `CONTROL_ALL`."""
     kinds = table["kind"]
     return table.filter(pc.invert(pc.is_in(kinds, value_set=pa.array((SUBMITTED, DELIVERED, *NOTES), kinds.type))))
 

@@ -120,7 +120,7 @@ class Story:
         self.views[name + view.group] = view.id
 
     def _id(self) -> ViewId:
-        return ViewId(RING, Seq(self._next()), 0)
+        return ViewId(RING, Position(RING, self._next(), 0))
 
     def _view(
         self, group: str, members: Iterable[str], along: Iterable[str], reason: Reason, who: tuple[str, ...], at: ViewId

@@ -172,6 +172,7 @@ def test_a_quorum_that_does_not_go_on() -> None:
     assert outcome(ReplicaPromise.LIVENESS, good().finished("a", "b")) is Outcome.INVALID
     assert outcome(ReplicaPromise.LIVENESS, good().finished(*ALL, waiting=1)) is Outcome.INVALID
     assert outcome(ReplicaPromise.LIVENESS, good().finished(*ALL, pictures=1)) is Outcome.INVALID
+    assert outcome(ReplicaPromise.LIVENESS, good().finished(*ALL, ghosts=1)) is Outcome.INVALID
 
 
 def test_without_a_quorum_nothing_is_owed() -> None:

@@ -1,0 +1,68 @@
+"""Suspicion: what a process tells a person about packets that should not be, or that do not fit its own configuration.
+
+Anybody on the network can cause these alarms, so each kind is raised once in a while, and what is remembered is
+bounded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ordercast.model.effects import Alarm, AlarmKind
+from ordercast.model.ids import SECOND, Instant, NodeId, ProcessId, node_of, process_text
+from ordercast.model.notes import Occurrence, PacketDropped
+from ordercast.order.membership.bounds import JOIN_NUMBER_LEAP
+from ordercast.order.membership.hearing import KNOWN_FACTOR
+from ordercast.order.membership.step import Step
+from ordercast.order.ring.config import COMPARED
+from ordercast.wire.messages import Join, Leave, WireMessage
+
+WARN_AGAIN_NS = 60 * SECOND
+
+
+@dataclass(slots=True)
+class Suspicion:
+    _told: dict[AlarmKind, Instant] = field(default_factory=dict)  # when an alarm of each kind was last raised
+    _mismatches: dict[NodeId, tuple[str, ...]] = field(default_factory=dict)  # which keys differ, as was told of each
+
+    def heard_my_name(self, message: WireMessage, step: Step, *, is_gone: bool) -> None:
+        """Our own broadcast came back, or somebody sends in our name. A Join of ours must stay the newest."""
+        facts = step.facts
+        leap = message.number - facts.join_number if isinstance(message, Join) else 0
+        if leap > 0 or (isinstance(message, Leave) and not is_gone):
+            if leap <= JOIN_NUMBER_LEAP:
+                facts.join_number += leap
+            step.occurred(Occurrence.IMPOSTOR)
+            what = f"a {type(message).__name__} that {process_text(facts.me)} did not send came in its name"
+            self.warn(AlarmKind.FORGED, f"{what}: somebody else on the network sends for it", step)
+
+    def disbelieve(self, message: WireMessage, step: Step) -> None:
+        """Drop a packet that speaks of a ring seq which cannot be true."""
+        step.occurred(Occurrence.IMPLAUSIBLE)
+        step.note(PacketDropped("a ring seq that cannot be true"))
+        who, mine = process_text(message.sender), step.facts.ring_seq
+        text = f"{who} speaks of a ring seq far above {mine}, which is not taken over: a forged packet, or"
+        self.warn(AlarmKind.IMPLAUSIBLE, f"{text} {who} was misled by one", step, message.sender)
+
+    def warn(self, kind: AlarmKind, text: str, step: Step, process: ProcessId | None = None) -> None:
+        """Raise an alarm, unless one of this kind was raised a while ago."""
+        last = self._told.get(kind)
+        if last is None or step.now - last >= WARN_AGAIN_NS:
+            self._told[kind] = step.now
+            step.alarm(Alarm(kind, text, process or step.facts.me))
+
+    def compare_configuration(self, join: Join, step: Step) -> None:
+        """Name the keys on which members should agree and the sender of a Join does not."""
+        if join.digests == step.facts.digests:
+            return
+        pairs = zip(COMPARED, step.facts.digests, join.digests, strict=False)
+        keys, node = tuple(key for key, mine, theirs in pairs if mine != theirs), node_of(join.sender)
+        known = self._mismatches.get(node)
+        is_full = known is None and len(self._mismatches) >= KNOWN_FACTOR * step.facts.config.members_max
+        if not set(keys) - set(known or ()) or is_full:
+            return
+        self._mismatches[node] = keys
+        values = "another value" if len(keys) == 1 else "other values"
+        listed = keys[0] if len(keys) == 1 else f"{', '.join(keys[:-1])} and {keys[-1]}"
+        text = f"{process_text(join.sender)} has {values} of {listed} than this process: make them equal"
+        step.alarm(Alarm(AlarmKind.CONFIGURATION_MISMATCH, text, join.sender))
