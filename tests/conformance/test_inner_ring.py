@@ -4,7 +4,7 @@ settled. A ring that stands alone does none of it."""
 from __future__ import annotations
 
 import pytest
-from ordercast.order.ring.bounds import CLOCK_LEAP
+from ordercast.order.membership.bounds import CLOCK_LEAP
 
 from ordercast.model.effects import Broadcast, Deliver, Effect, Subscribed
 from ordercast.model.ids import ProcessId
