@@ -28,7 +28,7 @@ from ordercast.model.ids import (
 from ordercast.model.inputs import Packet, Stored, Submission
 from ordercast.model.notes import Ignored, Moved, Occurred, Occurrence
 from ordercast.model.service import Service
-from ordercast.order.membership.step import RING_SEQ_KEY
+from ordercast.order.engine import CONFIGURATION_SEQ_KEY
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.wire.codec import cluster_id_from, decode, encode
@@ -75,7 +75,7 @@ class Solo:
     def __init__(
         self, me: ProcessId = TWO, config: RingConfig = SMALL, stored: Stored | None = None, **ring: Any
     ) -> None:
-        """`ring`: what is asked of a ring inside another engine."""
+        """`ring`: what else its engine is made with."""
         self.me = me
         self.config = config
         self.now = Instant(0)
@@ -96,7 +96,7 @@ class Solo:
         return self._keep(self.node.receive([Packet(packet, len(packet)) for packet in packets], self.now))
 
     def written(self) -> list[Effect]:
-        return self._keep(self.node.persisted(RING_SEQ_KEY, self.now))
+        return self._keep(self.node.persisted(CONFIGURATION_SEQ_KEY, self.now))
 
     def submit(self, *texts: str, service: Service = Service.AGREED, size: int = 0) -> list[Effect]:
         """With `size`, each message is padded to it."""

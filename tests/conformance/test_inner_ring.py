@@ -4,13 +4,13 @@ settled. A ring that stands alone does none of it."""
 from __future__ import annotations
 
 import pytest
-from ordercast.order.membership.bounds import CLOCK_LEAP
 
 from ordercast.model.effects import Broadcast, Deliver, Effect, Subscribed
 from ordercast.model.ids import ProcessId
 from ordercast.model.inputs import Interest
 from ordercast.model.notes import Occurrence
 from ordercast.model.service import Service
+from ordercast.order.membership.bounds import CLOCK_LEAP
 from ordercast.wire.header import KIND_AT, TIMESTAMP, MessageKind
 from ordercast.wire.messages import Token
 

@@ -30,7 +30,7 @@ AFTER = 6  # how many timers may fire after a bad packet
 def _started() -> RingNode:
     node = RingNode(NodeId(1), RingConfig())
     node.start({}, Incarnation(1), Instant(0))
-    node.persisted("ring_seq", Instant(0))
+    node.persisted("configuration_seq", Instant(0))
     return node
 
 

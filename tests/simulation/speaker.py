@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.effects import Broadcast, Effect, Install, LeaveDone, SendTo
 from ordercast.model.ids import (
+    MAIN,
     MILLISECOND,
     NO_CONFIGURATION,
+    NODE_MAX,
     Attachment,
     ConfigurationId,
     Incarnation,
@@ -29,9 +31,10 @@ from ordercast.model.ids import (
 from ordercast.model.inputs import Lane, Packet
 from ordercast.model.promises import Promises
 from ordercast.model.service import Service
+from ordercast.order.catalogue import ENGINES
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
-from ordercast.sim.topology import LIMITS, Limits
+from ordercast.sim.topology import SEGMENTS_MAX
 
 ENGINE = "speaker"
 BEAT_NS = 2 * MILLISECOND
@@ -108,7 +111,7 @@ class Speaker:
     def is_idle(self) -> bool:
         return True
 
-    def first_lane(self) -> Lane:
+    def first_lane(self, attachment: Attachment = MAIN) -> Lane:
         return Lane.DATA
 
     def check_invariants(self, *, thorough: bool = True) -> None:
@@ -122,8 +125,8 @@ def speak(options: SimOptions, seed: int = 1, size: int = _WORD.size, **more: An
     def make(node: NodeId) -> Any:
         return Speaker(node, options, log, size)
 
-    LIMITS[ENGINE] = Limits()
+    ENGINES[ENGINE] = replace(ENGINES["ring"], name=ENGINE, nodes_max=NODE_MAX, attachments_max=SEGMENTS_MAX)
     try:
         return simulate(options, seed, make_engine=make, **more), log
     finally:
-        del LIMITS[ENGINE]
+        del ENGINES[ENGINE]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ def _enclosed(options: SimOptions, node: NodeId) -> Engine:
     return Enclosing(engine_of(options, True, node))
 
 
-KINDS: dict[str, dict[str, bool]] = {
+KINDS: dict[str, dict[str, Any]] = {
     "plain": {},
     "groups": {"groups": True},
     "replicated": {"replicated": True},

@@ -20,7 +20,6 @@ from ordercast.model.effects import Deliver
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Places, Position, ProcessId
 from ordercast.model.service import Service
-from ordercast.order.ring.node import SERVICES
 from ordercast.session.payloads import MESSAGE_OVERHEAD, checked_payloads, checked_service
 
 _SERVICES = tuple(Service)
@@ -57,7 +56,7 @@ class RawNode(Participant):
         """Send several at once, which costs far less than one by one. What cannot be sent is refused before anything
         is."""
         self._running()
-        checked_service(service, SERVICES)
+        checked_service(service, self.engine.promises.services)
         checked = checked_payloads(payloads)
         largest = max(map(len, checked), default=0)
         if largest > self._message_size_max:

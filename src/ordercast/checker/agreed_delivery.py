@@ -15,6 +15,7 @@ from operator import is_
 
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Life, Stay
+from ordercast.checker.matters import Matter
 from ordercast.checker.sequences import common_length, stays_of_views
 from ordercast.checker.verdict import Witness, message_text
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, process_text
@@ -25,6 +26,7 @@ from ordercast.model.service import Service
 class AgreedDelivery(Checker):
     promise = Promise.AGREED_DELIVERY
     rule = "in each configuration all delivered prefixes of one sequence, and each message in one"
+    matter = Matter.AGREED
 
     def violations(self) -> Iterator[Witness]:
         for life in self.history.lives():

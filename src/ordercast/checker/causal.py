@@ -31,6 +31,7 @@ from itertools import accumulate, groupby
 from ordercast.checker.base import Checker
 from ordercast.checker.history import NONE
 from ordercast.checker.life import Life
+from ordercast.checker.matters import Matter
 from ordercast.checker.sequences import common_length, longest
 from ordercast.checker.verdict import Witness, message_text
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, ProcessId
@@ -51,6 +52,7 @@ class _Share:
 class Causal(Checker):
     promise = Promise.CAUSAL
     rule = "no message was delivered before, or without, one that it may depend on"
+    matter = Matter.CAUSAL
 
     def violations(self) -> Iterator[Witness]:
         yield from self._origins()

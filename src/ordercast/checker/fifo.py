@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from ordercast.checker.base import Checker
 from ordercast.checker.history import NONE
 from ordercast.checker.life import Life, Stay
+from ordercast.checker.matters import Matter
 from ordercast.checker.verdict import Witness, message_text
 from ordercast.model.ids import ProcessId
 from ordercast.model.promises import Promise
@@ -27,6 +28,7 @@ from ordercast.model.service import Service
 class Fifo(Checker):
     promise = Promise.FIFO
     rule = "the messages of each sender were delivered in its order, without a forbidden gap"
+    matter = Matter.FIFO
 
     def violations(self) -> Iterator[Witness]:
         for life in self.history.lives():

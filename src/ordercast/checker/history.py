@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ordercast.checker.life import SLOT_BITS, Life, Run, Stay, place_from
+from ordercast.checker.matters import Matter
 from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, ProcessId, process_text
 from ordercast.model.promises import Promises
@@ -116,6 +117,7 @@ class History:
         self.early: frozenset[int] = frozenset()  # services whose messages may come before their place in the order
         self.bound: dict[int, Bound] = {}  # of messages that are not for all, where nothing else is known
         self.last_delivered: dict[int, int] = {}  # by which event a message was last delivered, where that matters
+        self.matters: set[Matter] = set()  # what others counted in messages that are not here (`matters.py`)
         self._lives: dict[ProcessId, Life] = {}
         self._exact: dict[tuple[MessageId | None, int, int, int], int] = {}  # submissions, field by field
         self._numbers: dict[MessageId, int] = {}

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.base import Checker
 from ordercast.checker.history import NONE, Oddity
+from ordercast.checker.matters import Matter
 from ordercast.checker.verdict import Witness
 from ordercast.model.ids import ProcessId, process_text
 from ordercast.model.promises import Promise
@@ -22,6 +23,7 @@ from ordercast.trace.records import DeliveredMessage, Gap, SubmittedMessage
 class Integrity(Checker):
     promise = Promise.INTEGRITY
     rule = "every delivered message had been submitted, with the same bytes, size and service"
+    matter = Matter.DELIVERED
 
     def violations(self) -> Iterator[Witness]:
         yield from self._missing_stamps()

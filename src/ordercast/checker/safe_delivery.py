@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Stay
+from ordercast.checker.matters import Matter
 from ordercast.checker.sequences import common_length, longest, stays_of_views
 from ordercast.checker.verdict import Witness
 from ordercast.model.ids import ConfigurationId, ProcessId, process_text
@@ -24,6 +25,7 @@ from ordercast.trace.records import Gap
 class SafeDelivery(Checker):
     promise = Promise.SAFE_DELIVERY
     rule = "what was delivered as safe was delivered by every member that did not fail"
+    matter = Matter.SAFE
 
     def violations(self) -> Iterator[Witness]:
         for view, member, number in self._undelivered():

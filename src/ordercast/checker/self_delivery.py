@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Life
+from ordercast.checker.matters import Matter
 from ordercast.checker.verdict import Witness
 from ordercast.model.promises import Promise
 from ordercast.model.service import Service
@@ -20,6 +21,7 @@ from ordercast.model.service import Service
 class SelfDelivery(Checker):
     promise = Promise.SELF_DELIVERY
     rule = "every process that did not crash delivered its own messages"
+    matter = Matter.SENT
 
     def violations(self) -> Iterator[Witness]:
         for life in self.history.lives():

@@ -19,6 +19,7 @@ from operator import is_, lt
 
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Life, Run, Stay, place_from, place_text
+from ordercast.checker.matters import Matter
 from ordercast.checker.verdict import Witness, message_text
 from ordercast.model.ids import ConfigurationId
 from ordercast.model.promises import Promise
@@ -28,6 +29,7 @@ from ordercast.model.service import Service
 class TotalOrder(Checker):
     promise = Promise.TOTAL_ORDER
     rule = "all processes delivered along one order of all messages and views"
+    matter = Matter.AGREED
 
     def violations(self) -> Iterator[Witness]:
         for life in self.history.lives():

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Life, Stay
+from ordercast.checker.matters import Matter
 from ordercast.checker.verdict import Witness
 from ordercast.model.configuration import Configuration
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, process_text
@@ -20,6 +21,7 @@ from ordercast.model.service import Service
 class VirtualSynchrony(Checker):
     promise = Promise.VIRTUAL_SYNCHRONY
     rule = "all who went together from one configuration to the next had delivered the same messages in the first"
+    matter = Matter.COMPANY
 
     def violations(self) -> Iterator[Witness]:
         references: dict[tuple[ConfigurationId, ...], tuple[Life, list[int]]] = {}

@@ -17,6 +17,7 @@ OUTCOME_STYLES = {
     Outcome.VALID: "green",
     Outcome.INVALID: "bold red",
     Outcome.UNKNOWN: "bold yellow",
+    Outcome.NOT_EXERCISED: "dim yellow",
     Outcome.NOT_PROMISED: "dim",
 }
 ENTRY_STYLES = {

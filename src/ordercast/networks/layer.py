@@ -72,7 +72,7 @@ class Networks:
         self._node = node
         self._config = config
         self._verbose = verbose
-        cluster = cluster_id_from(ring.cluster)
+        cluster = cluster_id_from(ring.cluster, engine.promises.engine)
         self._kinds = {
             MAGIC + bytes((VERSION, kind)) + cluster: int(kind)
             for kind in (MessageKind.DATA, MessageKind.TOKEN, MessageKind.ANNOUNCEMENT, MessageKind.PROBE)

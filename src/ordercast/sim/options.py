@@ -9,12 +9,11 @@ from ordercast.model.errors import UsageError
 from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig
+from ordercast.order.catalogue import EngineEntry, entry_of
 from ordercast.order.ring.config import RingConfig
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.topology import (
-    LIMITS,
     Attachments,
-    Limits,
     Line,
     Link,
     Rate,
@@ -44,6 +43,23 @@ SIM_RING = RingConfig(
     pause_ns=25 * MILLISECOND,
     fail_to_receive_rotations=30,
     accelerated_window=6,
+)
+
+
+# What engines cannot bear whose members never change.
+HARMFUL = (
+    "faults",
+    "random_faults",
+    "ambushes",
+    "poison",
+    "rosters",
+    "loss",
+    "duplication",
+    "straggler",
+    "ghost",
+    "links",
+    "is_fifo",
+    "all_at_once",
 )
 
 
@@ -155,10 +171,10 @@ class SimOptions:
         return segments_of(self.attachments, node)
 
     def validate(self) -> None:
-        limits = LIMITS.get(self.engine, Limits())
+        entry = entry_of(self.engine)
         rules = [
-            (1 <= self.nodes <= limits.nodes, f"nodes must be within 1..{limits.nodes}"),
-            (self.engine in LIMITS, f"engine {self.engine!r} does not exist; there is: {', '.join(LIMITS)}"),
+            (1 <= self.nodes <= entry.nodes_max, f"nodes must be within 1..{entry.nodes_max}"),
+            *self._engine_rules(entry),
             (0 <= self.messages <= 10_000_000, "messages must be within 0..10000000"),
             (1 <= self.senders <= 1000, "senders must be within 1..1000"),
             (0 <= self.clients <= 1000, "clients must be within 0..1000"),
@@ -193,7 +209,6 @@ class SimOptions:
                 f"saturation_size must be 0, or {STAMP_SIZE} bytes up to message_size_max",
             ),
             (bool(self.services), "at least one service is needed"),
-            (Service.UNRELIABLE not in self.services, "the ring does not serve unreliable messages"),
             (0 < self.delay_min_ns <= self.delay_max_ns, "delays must be positive and rise"),
             *(
                 (0 <= node < self.nodes, f"a slow host is node {node}, there are 0..{self.nodes - 1}")
@@ -231,15 +246,32 @@ class SimOptions:
             (self.fault_time_ns > 0 and self.settle_ns > 0, "times must be positive"),
         ]
         problems = [text for holds, text in rules if not holds]
-        problems += self._topology_problems(limits)
+        problems += self._topology_problems(entry)
         problems += self.networks.problems(self.ring, self.nodes)
         if problems:
             raise UsageError("; ".join(problems))
         self.ring.validate()
 
-    def _topology_problems(self, limits: Limits) -> list[str]:
+    def _engine_rules(self, entry: EngineEntry) -> list[tuple[bool, str]]:
+        """What the engine can do, and which faults make sense for it."""
+        unserved = [service.name.lower() for service in self.services if service not in entry.services]
+        usual = SimOptions()
+        harmful = [name for name in HARMFUL if getattr(self, name) != getattr(usual, name)]
+        harmful += ["networks"] if self.networks.count > 1 else []
+        return [
+            (not unserved, f"the engine {entry.name!r} does not serve {' or '.join(unserved)} messages"),
+            (bool(entry.groups) or not self.clients, f"the engine {entry.name!r} has no groups: leave out clients"),
+            (bool(entry.replicas) or not self.replicas, f"the engine {entry.name!r} carries no replicated state"),
+            (
+                not (entry.is_static and harmful),
+                f"the members of the engine {entry.name!r} never change and nothing is repaired: leave out "
+                f"{', '.join(harmful)}",
+            ),
+        ]
+
+    def _topology_problems(self, entry: EngineEntry) -> list[str]:
         """What is wrong with segments, links, rates, and with the faults that name them."""
-        problems = list(attachment_problems(self.attachments, self.nodes, limits, self.engine))
+        problems = list(attachment_problems(self.attachments, self.nodes, entry.attachments_max, entry.name))
         if problems:
             return problems
         delays = self.delay_min_ns, self.delay_max_ns

@@ -19,10 +19,10 @@ from ordercast.checker.verdict import Outcome, Verdict, combined
 from ordercast.model.effects import Alarm
 from ordercast.model.ids import NodeId, ProcessId
 from ordercast.model.notes import Moved, NetworkTurned, Occurred, TokenReleased, Visited
-from ordercast.networks.layer import Networks
+from ordercast.networks.assembly import assembled
+from ordercast.order.catalogue import entry_of
 from ordercast.order.engine import Engine
 from ordercast.order.membership.states.moves import GATHER
-from ordercast.order.ring.node import RingNode
 from ordercast.sim.digest import Digest
 from ordercast.sim.faults import Fault
 from ordercast.sim.network_swarm import release_row, turn_row
@@ -84,11 +84,9 @@ class Tally:
 
 
 def engine_of(options: SimOptions, verbose: bool, node: NodeId) -> Engine:
-    """A ring, with several networks under it where there are several."""
-    ring = RingNode(node, options.ring, verbose=verbose, beneath=options.networks.in_words)
-    if options.networks.count == 1:
-        return ring
-    return Networks(ring, node, options.networks, options.ring, verbose=verbose)
+    """The engine of one host, as a daemon makes it."""
+    networks, nodes = options.networks, options.nodes
+    return assembled(options.engine, node, options, networks, nodes=nodes, verbose=verbose).driven
 
 
 def simulate(
@@ -105,7 +103,7 @@ def simulate(
 ) -> Result:
     """`script` may set the scene before the run begins: schedule actions, give the network a rule."""
     options.validate()
-    checkers, tally, digest, rest = Checkers(), Tally(), Digest(), RestWitness()
+    entry, checkers, tally, digest, rest = entry_of(options.engine), Checkers(), Tally(), Digest(), RestWitness()
     events: list[Event] = []
     observers: list[Callable[[Event], None]] = [checkers.observe, tally.observe, digest.observe, rest.observe]
     if keep_events:
@@ -113,7 +111,7 @@ def simulate(
     if observer is not None:
         observers.append(observer)
     world = World(options, Random(seed), observers, on_fault)
-    group_checkers, client_events = GroupCheckers(), list[ClientEvent]()
+    group_checkers, client_events = GroupCheckers(entry.groups), list[ClientEvent]()
     if options.has_clients:
         observers.append(lambda event: group_checkers.observe(event) if isinstance(event, Started) else None)
         world.client_observers += [group_checkers.observe, digest.observe]
@@ -121,7 +119,7 @@ def simulate(
             world.client_observers.append(client_events.append)
         if client_observer is not None:
             world.client_observers.append(client_observer)
-    replica_checkers, replica_events = ReplicaCheckers(), list[ReplicaEvent]()
+    replica_checkers, replica_events = ReplicaCheckers(entry.replicas), list[ReplicaEvent]()
     if options.replicas:
         world.replica_observers += [replica_checkers.observe, digest.observe]
         if keep_events:

@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 
-from ordercast.model.configuration import ChangeReason
+from ordercast.model.errors import UsageError
 from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
-from ordercast.model.notes import Occurrence
 from ordercast.model.service import Service
-from ordercast.order.membership.states.moves import MOVES
+from ordercast.order.baselines.base import GONE
+from ordercast.order.catalogue import DEFAULT, entry_of
+from ordercast.sim.calm_swarm import calm_options
 from ordercast.sim.faults import cascade, failing_disks, rotation
 from ordercast.sim.group_tally import GroupOccurrence
 from ordercast.sim.network_swarm import expected_network_rows, with_networks
@@ -228,8 +229,12 @@ def _bad_links(nodes: int, rng: Random) -> tuple[Link, ...]:
     return tuple(links)
 
 
-def options_of(seed: int, *, groups: bool = False, replicated: bool = False, networks: bool = False) -> SimOptions:
+def options_of(
+    seed: int, *, groups: bool = False, replicated: bool = False, networks: bool = False, engine: str = DEFAULT
+) -> SimOptions:
     """Of a hostile run, without clients, with them, with replicas, or with several networks."""
+    if engine != DEFAULT:
+        return _options_on(engine, seed, groups=groups, replicated=replicated, networks=networks)
     if networks:
         return with_networks(_hostile(seed), seed)
     if replicated:
@@ -238,9 +243,21 @@ def options_of(seed: int, *, groups: bool = False, replicated: bool = False, net
     return with_rosters(options, seed) if seed % LISTED_EVERY == LISTED_FIRST else options
 
 
-def outline(seed: int, *, groups: bool = False, replicated: bool = False, networks: bool = False) -> Outline:
-    """Run one seed; an exception is a failed run, not the end of the swarm."""
+def _options_on(engine: str, seed: int, *, groups: bool, replicated: bool, networks: bool) -> SimOptions:
+    """The same on another engine than the ring: as hostile as it can bear. UsageError for what it cannot carry."""
+    if entry_of(engine).is_static:
+        if groups or replicated or networks:
+            raise UsageError(f"the engine {engine!r} has no groups, no replicas and one network: leave out the option")
+        return calm_options(engine, seed)
     options = options_of(seed, groups=groups, replicated=replicated, networks=networks)
+    return replace(options, engine=engine, poison=0.0)  # forgers know the packets of a ring
+
+
+def outline(
+    seed: int, *, groups: bool = False, replicated: bool = False, networks: bool = False, engine: str = DEFAULT
+) -> Outline:
+    """Run one seed; an exception is a failed run, not the end of the swarm."""
+    options = options_of(seed, groups=groups, replicated=replicated, networks=networks, engine=engine)
     try:
         result = simulate(options, seed)
     except Exception:
@@ -258,9 +275,10 @@ def swarm(
     groups: bool = False,
     replicated: bool = False,
     networks: bool = False,
+    engine: str = DEFAULT,
 ) -> Iterator[Outline]:
     """Outlines in the order of the seeds."""
-    run = partial(outline, groups=groups, replicated=replicated, networks=networks)
+    run = partial(outline, groups=groups, replicated=replicated, networks=networks, engine=engine)
     workers = processes or os.cpu_count() or 1
     if workers == 1 or len(seeds) <= 1:
         yield from map(run, seeds)
@@ -273,13 +291,20 @@ def _leave_interrupts_to_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def expected_rows(*, groups: bool = False, replicated: bool = False, networks: bool = False) -> list[str]:
+def expected_rows(
+    *, groups: bool = False, replicated: bool = False, networks: bool = False, engine: str = DEFAULT
+) -> list[str]:
     """Everything that a swarm must have met at least once."""
     if networks:
         return expected_network_rows()
-    moves = [f"move {origin} → {target}" for origin, target in sorted(MOVES)]
-    reasons = [f"gather: {reason.text}" for reason in ChangeReason if reason is not ChangeReason.STARTED]
-    rows = [*moves, *reasons, *(occurrence.value for occurrence in Occurrence), *(poison.value for poison in Poison)]
+    entry = entry_of(engine)
+    if entry.is_static:  # nobody leaves, nothing fails
+        return [f"move {origin} → {target}" for origin, target in sorted(entry.moves) if target != GONE]
+    moves = [f"move {origin} → {target}" for origin, target in sorted(entry.moves)]
+    reasons = [f"gather: {reason.text}" for reason in entry.reasons]
+    occurrences = [occurrence.value for occurrence in entry.occurrences]
+    forged = [poison.value for poison in Poison] if engine == DEFAULT else []
+    rows = [*moves, *reasons, *occurrences, *forged]
     if replicated:  # what groups and engines must meet is the business of the other swarms
         return [occurrence.value for occurrence in ReplicaOccurrence if occurrence not in NEVER]
     return [*rows, *(occurrence.value for occurrence in GroupOccurrence)] if groups else rows

@@ -13,24 +13,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import log
 
-from ordercast.model.ids import NODE_MAX, SECOND
+from ordercast.model.ids import SECOND
 from ordercast.model.rng import Rng
 
 SEGMENTS_MAX = 255
 RATE_MAX = 1_000_000  # messages per second of one host
 
 Attachments = tuple[tuple[int, ...], ...]  # segments by host and attachment; empty: all hosts on segment 0
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a simulation with an engine may have."""
-
-    nodes: int = NODE_MAX
-    attachments: int = SEGMENTS_MAX  # of one host
-
-
-LIMITS: dict[str, Limits] = {"ring": Limits(nodes=64, attachments=1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +76,8 @@ def segment_count(attachments: Attachments) -> int:
     return 1 + max((segment for segments in attachments for segment in segments), default=0)
 
 
-def attachment_problems(attachments: Attachments, nodes: int, limits: Limits, engine: str) -> Iterator[str]:
-    """What is wrong with the attachments, in sentences."""
+def attachment_problems(attachments: Attachments, nodes: int, most: int, engine: str) -> Iterator[str]:
+    """What is wrong with the attachments, in sentences. The engine allows `most` for a host."""
     if not attachments:
         return
     if len(attachments) != nodes or not all(attachments):
@@ -98,8 +87,8 @@ def attachment_problems(attachments: Attachments, nodes: int, limits: Limits, en
     for node, segments in enumerate(attachments):
         if len(set(segments)) != len(segments):
             yield f"host {node} is attached to a segment twice"
-        if len(segments) > limits.attachments:
-            yield f"host {node} has {len(segments)} attachments, engine {engine!r} allows {limits.attachments}"
+        if len(segments) > most:
+            yield f"host {node} has {len(segments)} attachments, engine {engine!r} allows {most}"
         if not all(0 <= segment < SEGMENTS_MAX for segment in segments):
             yield f"segments must be within 0..{SEGMENTS_MAX - 1}"
             return

@@ -12,23 +12,10 @@ from operator import attrgetter
 
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.ids import ConfigurationId, Instant, Position, ProcessId
-from ordercast.model.notes import (
-    Evidence,
-    Ignored,
-    Moved,
-    NetworkState,
-    NetworkTurned,
-    Note,
-    Occurred,
-    Occurrence,
-    PacketDropped,
-    Release,
-    TokenReleased,
-    Visited,
-)
 from ordercast.model.promises import Promise, Promises
 from ordercast.model.service import Service
-from ordercast.trace.columns import VISITED_COLUMNS, Cells, MessageRow, RowKind, Rows, unsigned
+from ordercast.trace.columns import Cells, MessageRow, RowKind, Rows, unsigned
+from ordercast.trace.note_rows import note_from
 from ordercast.trace.records import (
     Crashed,
     DeliveredBatch,
@@ -137,7 +124,7 @@ def control_event_from(cells: Cells) -> Event:
         case RowKind.WANTED:
             return Wanted(at, process, tuple(cells["destinations"]), cells["flag"])
         case kind:
-            return Noted(at, process, _note_from(kind, cells))
+            return Noted(at, process, note_from(kind, cells))
 
 
 def _promises_from(cells: Cells) -> Promises:
@@ -160,30 +147,3 @@ def _view_from(cells: Cells, kind: ConfigurationKind) -> Configuration:
             _pair_from(cells["origin_seq"], cells["origin_rep"]), unsigned(cells["number"]), cells["slot"]
         ),
     )
-
-
-def _note_from(kind: RowKind, cells: Cells) -> Note:
-    match kind:
-        case RowKind.MOVED:
-            reason = None if cells["reason"] is None else ChangeReason(cells["reason"])
-            return Moved(cells["name"], cells["target"], reason, cells["text"])
-        case RowKind.VISITED:
-            ring = _pair_from(cells["configuration_seq"], cells["configuration_rep"])
-            return Visited(ring, *(unsigned(cells[name]) for name in VISITED_COLUMNS))
-        case RowKind.IGNORED:
-            return Ignored(cells["name"], cells["text"])
-        case RowKind.DROPPED:
-            return PacketDropped(cells["text"])
-        case RowKind.OCCURRED:
-            about = None if cells["about"] is None else ProcessId(unsigned(cells["about"]))
-            return Occurred(Occurrence(cells["name"]), cells["count"], about)
-        case RowKind.NETWORK_TURNED:
-            about = None if cells["about"] is None else ProcessId(unsigned(cells["about"]))
-            state, evidence = NetworkState(cells["name"]), Evidence(cells["target"])
-            return NetworkTurned(cells["count"], state, evidence, about, cells["text"])
-        case RowKind.TOKEN_RELEASED:
-            ring = _pair_from(cells["configuration_seq"], cells["configuration_rep"])
-            token_seq, seq = unsigned(cells["round"]), unsigned(cells["seq"])
-            return TokenReleased(ring, token_seq, seq, Release(cells["name"]), cells["count"])
-        case _:
-            raise ValueError(f"a row of kind {kind} among the control events")

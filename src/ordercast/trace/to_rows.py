@@ -8,9 +8,9 @@ from typing import Any, assert_never
 
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.ids import NOBODY, ConfigurationId, ProcessId
-from ordercast.model.notes import Ignored, Moved, NetworkTurned, Note, Occurred, PacketDropped, TokenReleased, Visited
 from ordercast.model.promises import Promises
-from ordercast.trace.columns import VISITED_COLUMNS, Cells, MessageRow, RowKind, Rows, signed
+from ordercast.trace.columns import Cells, MessageRow, RowKind, Rows, signed
+from ordercast.trace.note_rows import note_cells
 from ordercast.trace.records import (
     Crashed,
     DeliveredBatch,
@@ -110,7 +110,7 @@ def _cells_from(event: ControlEvent) -> Cells:
         case Departed():
             return {"kind": RowKind.DEPARTED}
         case Noted(note=note):
-            return _note_cells(note)
+            return note_cells(note)
         case Healed():
             return {"kind": RowKind.HEALED, "members": _processes(event.alive)}
         case Saturated():
@@ -152,35 +152,3 @@ def _view_cells(view: Configuration) -> Cells:
         "transitional": _processes(view.transitional),
         "reason": int(view.reason),
     }
-
-
-def _note_cells(note: Note) -> Cells:
-    match note:
-        case Moved():
-            reason = None if note.reason is None else int(note.reason)
-            named = {"name": note.origin, "target": note.target, "text": note.text}
-            return {"kind": RowKind.MOVED, "reason": reason, **named}
-        case Visited():
-            numbers = {name: signed(getattr(note, name)) for name in VISITED_COLUMNS}
-            return {"kind": RowKind.VISITED, **_pair("configuration", note.ring), **numbers}
-        case Ignored():
-            return {"kind": RowKind.IGNORED, "name": note.what, "text": note.why}
-        case PacketDropped():
-            return {"kind": RowKind.DROPPED, "text": note.why}
-        case Occurred():
-            about = None if note.process is None else signed(note.process)
-            return {"kind": RowKind.OCCURRED, "name": note.what.value, "count": note.count, "about": about}
-        case NetworkTurned():
-            about = None if note.process is None else signed(note.process)
-            named = {"name": note.state.value, "target": note.evidence.value, "text": note.text}
-            return {"kind": RowKind.NETWORK_TURNED, "count": note.network, "about": about, **named}
-        case TokenReleased():
-            numbers = {"round": signed(note.token_seq), "seq": signed(note.seq), "count": note.brought}
-            return {
-                "kind": RowKind.TOKEN_RELEASED,
-                **_pair("configuration", note.ring),
-                "name": note.cause.value,
-                **numbers,
-            }
-        case _:
-            assert_never(note)

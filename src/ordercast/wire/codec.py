@@ -41,6 +41,7 @@ from ordercast.wire.messages import (
 )
 from ordercast.wire.roster import decode_roster, encode_roster
 
+FIRST_ENGINE = "ring"  # its name is not part of the id: it was there before there were others
 REQUESTS_MAX = 4096
 DIGESTS_MAX = 64
 
@@ -64,9 +65,10 @@ _KINDS = {int(kind): kind for kind in MessageKind}
 _REASONS = {int(reason): reason for reason in ChangeReason}
 
 
-def cluster_id_from(name: str) -> bytes:
-    """Eight bytes that keep strangers on one multicast group apart."""
-    return hashlib.blake2b(name.encode(), digest_size=CLUSTER_SIZE).digest()
+def cluster_id_from(name: str, engine: str = FIRST_ENGINE) -> bytes:
+    """Eight bytes that keep strangers on one multicast group apart, and nodes of a cluster that run another engine."""
+    text = name if engine == FIRST_ENGINE else f"{name}\0{engine}"
+    return hashlib.blake2b(text.encode(), digest_size=CLUSTER_SIZE).digest()
 
 
 class _Reader:

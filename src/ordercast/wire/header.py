@@ -30,6 +30,7 @@ COUNT_AT = 31  # where it says how many messages it has
 ORIGINATOR_AT = 40  # where its originator is, behind its transmitter
 LENGTH_AT = 28  # where the header says how long the packet is
 CLUSTER_SIZE = 8
+CLUSTER_IN_HEADER = slice(4, 4 + CLUSTER_SIZE)
 PACKET_SIZE_MAX = 65507  # what one UDP datagram can carry
 
 

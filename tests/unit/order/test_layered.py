@@ -11,8 +11,8 @@ from ordercast.model.effects import Broadcast, Effect, Install, Persist, SendTo
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MAIN, SECOND, Attachment, Incarnation, Instant, NodeId, ProcessId, node_of
 from ordercast.model.inputs import Lane, Packet, Submission
+from ordercast.order.engine import CONFIGURATION_SEQ_KEY
 from ordercast.order.layered import InnerRing
-from ordercast.order.membership.step import RING_SEQ_KEY
 from ordercast.order.ring.node import RingNode
 from tests.engines.relaying import Relaying
 
@@ -35,8 +35,8 @@ def _packets(effects: list[Effect], attachment: Attachment = WEST) -> list[Packe
 
 def test_a_stored_key_bears_the_name_of_the_ring_and_is_found_again_under_it() -> None:
     (write,) = _persists(_inner().start({}, LIFE, START))
-    assert write.key == f"west.{RING_SEQ_KEY}"
-    stored = {write.key: write.value, RING_SEQ_KEY: (4000).to_bytes(8, "big")}
+    assert write.key == f"west.{CONFIGURATION_SEQ_KEY}"
+    stored = {write.key: write.value, CONFIGURATION_SEQ_KEY: (4000).to_bytes(8, "big")}
     (again,) = _persists(_inner().start(stored, LIFE, START))
     assert int.from_bytes(again.value, "big") == int.from_bytes(write.value, "big") + 4
     (other,) = _persists(_inner("east").start(stored, LIFE, START))
@@ -46,15 +46,15 @@ def test_a_stored_key_bears_the_name_of_the_ring_and_is_found_again_under_it() -
 def test_only_a_write_of_its_own_is_heard_of() -> None:
     inner = _inner()
     (write,) = _persists(inner.start({}, LIFE, START))
-    assert inner.persisted(RING_SEQ_KEY, START) == []
-    assert inner.persisted(f"east.{RING_SEQ_KEY}", START) == []
+    assert inner.persisted(CONFIGURATION_SEQ_KEY, START) == []
+    assert inner.persisted(f"east.{CONFIGURATION_SEQ_KEY}", START) == []
     installed = [effect for effect in inner.persisted(write.key, START) if isinstance(effect, Install)]
     assert len(installed) == 1
 
 
 def test_packets_bear_the_attachment_and_others_are_not_taken() -> None:
     inner, other = _inner(), InnerRing(RingNode(NodeId(2)), EAST, "west")
-    effects = inner.start({}, LIFE, START) + inner.persisted(f"west.{RING_SEQ_KEY}", START) + inner.wake(START)
+    effects = inner.start({}, LIFE, START) + inner.persisted(f"west.{CONFIGURATION_SEQ_KEY}", START) + inner.wake(START)
     sent = [effect for effect in effects if isinstance(effect, Broadcast | SendTo)]
     assert sent and {effect.attachment for effect in sent} == {WEST}
     other.start({}, LIFE, START)

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
+from ordercast.model.ids import MICROSECOND, MILLISECOND, NODE_MAX, SECOND
+from ordercast.order.catalogue import ENGINES
 from ordercast.sim.fault_text import fault_from
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run_options import options_json, replay_command
-from ordercast.sim.topology import LIMITS, Limits, Link, Rate
+from ordercast.sim.topology import SEGMENTS_MAX, Link, Rate
 from ordercast.sim.topology_text import (
     attachment_texts,
     attachments_from,
@@ -30,9 +31,9 @@ WIDE = "wide"  # an engine without limits
 @pytest.fixture
 def wide() -> Iterator[SimOptions]:
     """Five hosts, of which host 2 joins two segments."""
-    LIMITS[WIDE] = Limits()
+    ENGINES[WIDE] = replace(ENGINES["ring"], name=WIDE, nodes_max=NODE_MAX, attachments_max=SEGMENTS_MAX)
     yield SimOptions(engine=WIDE, attachments=((0,), (0,), (0, 1), (1,), (1,)))
-    del LIMITS[WIDE]
+    del ENGINES[WIDE]
 
 
 @pytest.mark.parametrize(

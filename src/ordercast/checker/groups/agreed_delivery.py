@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.history import Client, Stay
+from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
 from ordercast.model.events import ViewId
@@ -22,6 +23,7 @@ from ordercast.model.service import Service
 class AgreedDelivery(GroupChecker):
     promise = GroupPromise.AGREED_DELIVERY
     rule = "nobody got an agreed message in a view without all before it that it was owed"
+    matter = GroupMatter.AGREED
 
     def violations(self) -> Iterator[Witness]:
         positions = self.history.positions()

@@ -13,6 +13,7 @@ from typing import Any
 from ordercast.model.configuration import Configuration
 from ordercast.model.events import View, ViewId
 from ordercast.model.ids import ConfigurationId, Position
+from ordercast.model.promises import GroupPromise, ReplicaPromise
 from ordercast.trace.client_records import (
     AskedJoin,
     AskedLeave,
@@ -122,6 +123,7 @@ class GroupHistory:
         self.known: list[KnownGroups] = []
         self.configurations: dict[ConfigurationId, Configuration] = {}  # of the daemons
         self.healed: Healed | None = None
+        self.promised: frozenset[GroupPromise | ReplicaPromise] | None = None
         self.ended: Ended | None = None
         self.is_calm = False
         self._positions: dict[int, Position] = {}

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.history import Client, Sending
+from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
 from ordercast.model.ids import process_text
@@ -21,6 +22,7 @@ from ordercast.model.promises import GroupPromise
 class SelfDelivery(GroupChecker):
     promise = GroupPromise.SELF_DELIVERY
     rule = "members got what they had sent to their groups"
+    matter = GroupMatter.SENT_INSIDE
     is_liveness = True
 
     def violations(self) -> Iterator[Witness]:
@@ -35,6 +37,7 @@ class SelfDelivery(GroupChecker):
 class Termination(GroupChecker):
     promise = GroupPromise.TERMINATION
     rule = "what was sent in the last views, in calm, or to a client of the same daemon, came to all it was for"
+    matter = GroupMatter.SENT
     is_liveness = True
 
     def violations(self) -> Iterator[Witness]:
@@ -65,6 +68,7 @@ def _is_owed(number: int, sending: Sending, client: Client) -> bool:
 class Precision(GroupChecker):
     promise = GroupPromise.PRECISION
     rule = "in the end everybody saw exactly the live members of each group"
+    matter = GroupMatter.SURVIVOR
     is_liveness = True
 
     def violations(self) -> Iterator[Witness]:

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.history import Client
+from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.verdict import Witness
 from ordercast.model.ids import NO_POSITION, Position
 from ordercast.model.promises import GroupPromise
@@ -23,6 +24,7 @@ from ordercast.model.service import Service
 class TotalOrder(GroupChecker):
     promise = GroupPromise.TOTAL_ORDER
     rule = "every message had one position at all, and positions rose at every client"
+    matter = GroupMatter.GOT
 
     def violations(self) -> Iterator[Witness]:
         positions = self.history.positions()
@@ -44,6 +46,7 @@ class TotalOrder(GroupChecker):
 class Fifo(GroupChecker):
     promise = GroupPromise.FIFO
     rule = "messages of each sender came in the order in which it had sent them"
+    matter = GroupMatter.FIFO
 
     def violations(self) -> Iterator[Witness]:
         for client in self.history.clients.values():
@@ -61,6 +64,7 @@ class Fifo(GroupChecker):
 class Causal(GroupChecker):
     promise = GroupPromise.CAUSAL
     rule = "no message came before one that it may depend on"
+    matter = GroupMatter.CAUSAL
 
     def violations(self) -> Iterator[Witness]:
         positions = self.history.positions()

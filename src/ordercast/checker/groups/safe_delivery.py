@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.history import Client, Stay
+from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
 from ordercast.model.events import ViewId
@@ -21,6 +22,7 @@ from ordercast.model.service import Service
 class SafeDelivery(GroupChecker):
     promise = GroupPromise.SAFE_DELIVERY
     rule = "a safe message came to all who were owed it, or they ended"
+    matter = GroupMatter.SAFE
 
     def violations(self) -> Iterator[Witness]:
         named = self.history.named()

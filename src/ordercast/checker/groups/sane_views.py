@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.history import Client, Stay
+from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
 from ordercast.model.events import ViewId
@@ -22,6 +23,7 @@ from ordercast.model.service import Service
 class SaneViews(GroupChecker):
     promise = GroupPromise.SANE_VIEWS
     rule = "no message came in a view before that of its sending, or in one of its sender's successor"
+    matter = GroupMatter.GOT
 
     def violations(self) -> Iterator[Witness]:
         successors = self._successors()

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.early import uneven
 from ordercast.checker.groups.history import Client, GroupHistory, Stay
+from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
 from ordercast.model.events import Reason, View, ViewId
@@ -36,6 +37,7 @@ def synchronous(history: GroupHistory) -> Iterator[Pair]:
 class VirtualSynchrony(GroupChecker):
     promise = GroupPromise.VIRTUAL_SYNCHRONY
     rule = "those who went together from one view to the next had got the same messages in the first"
+    matter = GroupMatter.COMPANY
 
     def violations(self) -> Iterator[Witness]:
         for group, client, stay, other, reference in synchronous(self.history):
@@ -55,6 +57,7 @@ class VirtualSynchrony(GroupChecker):
 class Signals(GroupChecker):
     promise = GroupPromise.SIGNALS
     rule = "at most one signal came in a view, and at the same place for those who went on together"
+    matter = GroupMatter.SIGNAL
 
     def violations(self) -> Iterator[Witness]:
         for client, group, stay in self.history.stays():

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.history import Client, Stay
+from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
 from ordercast.model.events import View
@@ -24,6 +25,7 @@ from ordercast.model.promises import GroupPromise
 class TransitionalSets(GroupChecker):
     promise = GroupPromise.TRANSITIONAL_SETS
     rule = "every view told its reader exactly who came from the same view"
+    matter = GroupMatter.VIEW
 
     def violations(self) -> Iterator[Witness]:
         for client in self.history.clients.values():

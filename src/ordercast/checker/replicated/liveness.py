@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.replicated.base import ReplicaChecker
 from ordercast.checker.replicated.history import ReplicaLife
+from ordercast.checker.replicated.matters import ReplicaMatter
 from ordercast.checker.verdict import Witness
 from ordercast.model.promises import ReplicaPromise
 
@@ -21,6 +22,7 @@ from ordercast.model.promises import ReplicaPromise
 class Liveness(ReplicaChecker):
     promise = ReplicaPromise.LIVENESS
     rule = "a quorum that was there in the end went on, and all were loaded and answered"
+    matter = ReplicaMatter.SURVIVOR
     is_liveness = True
 
     def violations(self) -> Iterator[Witness]:

@@ -30,6 +30,7 @@ from ordercast.model.notes import Occurrence, PacketDropped
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
+from ordercast.order.engine import CONFIGURATION_SEQ_KEY, Membership, stored_configuration_seq
 from ordercast.order.membership.admission import Admission
 from ordercast.order.membership.bounds import Horizon, stored_ring_seq
 from ordercast.order.membership.consensus import Proposal
@@ -42,7 +43,7 @@ from ordercast.order.membership.states import moves
 from ordercast.order.membership.states.base import State
 from ordercast.order.membership.states.starting import Starting
 from ordercast.order.membership.stats import RingStats
-from ordercast.order.membership.step import RING_SEQ_KEY, Facts, Step, StoredSeq
+from ordercast.order.membership.step import Facts, Step, StoredSeq
 from ordercast.order.membership.suspicion import Suspicion
 from ordercast.order.membership.timers import BLAMING, Timer, Timers
 from ordercast.order.outbox import Lot, Outbox, cost, lots_from
@@ -69,6 +70,7 @@ class Frame:
         *,
         verbose: bool,
         beneath: str,  # what carries the packets, in words, which are compared with other members'
+        other_engines: Sequence[str] = (),  # that a cluster of the same name might run
     ) -> None:
         self._node = node
         self._config = config
@@ -80,7 +82,7 @@ class Frame:
         self._promises = promises
         self._served = tuple(int(one) if one in promises.services else None for one in Service)  # by service number
         self._wanted = 0  # room that the layer above waits for
-        self._suspicion = Suspicion()
+        self._suspicion = Suspicion({cluster_id_from(config.cluster, name): name for name in other_engines})
         self._stall = Stall()
         self._lane = Lane.DATA
         self._late: Instant | None = None  # the deadline whose lateness was noticed last
@@ -94,6 +96,18 @@ class Frame:
     @property
     def state_name(self) -> str:
         return self._state.name
+
+    @property
+    def is_ready(self) -> bool:
+        return self._state.name == moves.OPERATIONAL
+
+    @property
+    def is_gone(self) -> bool:
+        return self._state.name == moves.GONE
+
+    @property
+    def configuration(self) -> Membership:
+        return Membership(self._running.installed.id, self._running.installed.members)
 
     @property
     def process(self) -> ProcessId:
@@ -149,10 +163,10 @@ class Frame:
         if self._facts is not None:
             raise UsageError("an engine is started once; make a new one for the next life")
         me = process_id_from(self._node, incarnation)
-        kept = stored_ring_seq(stored.get(RING_SEQ_KEY, b""))
+        kept = stored_ring_seq(stored_configuration_seq(stored))
         stored_seq = kept or 0
         ring_seq = stored_seq + 4 - stored_seq % 4
-        cluster = cluster_id_from(self._config.cluster)
+        cluster = cluster_id_from(self._config.cluster, self._promises.engine)
         ring = Ring(ConfigurationId(ring_seq, me), (me,), me, cluster, TokenMemory(TokenSeq(0)))
         admission = Admission(me)
         self._facts = Facts(
@@ -203,7 +217,7 @@ class Frame:
         step = self._begin(now)
         if key == ROSTER_KEY:
             return self._end(step)  # nothing waits for it
-        if key != RING_SEQ_KEY or step.facts.storage.written is None:
+        if key != CONFIGURATION_SEQ_KEY or step.facts.storage.written is None:
             raise UsageError(f"no write of {key!r} is outstanding")
         step.persisted()
         self._state = self._state.on_persisted(step)
@@ -259,6 +273,7 @@ class Frame:
                 self._dispatch(decode(data, facts.cluster), step)
         except WireError as error:
             step.note(PacketDropped(str(error)))
+            self._suspicion.heard_engine(data, step)
 
     def _foreign(self, data: bytes, step: Step) -> None:
         """A data packet of another ring shows that its transmitter is alive, and nothing else."""

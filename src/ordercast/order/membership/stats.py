@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ordercast.model.ids import Instant
+from ordercast.order.engine import EngineStats
 
 SMOOTHING = 16  # the rotation time is a moving average over about so many visits
 
 
 @dataclass(slots=True)
-class RingStats:
+class RingStats(EngineStats):
+    """`packets_requested` is as it stood on the tokens forwarded here."""
+
     visits: int = 0  # of the token
-    packets_sent: int = 0  # new ones of this process
-    packets_retransmitted: int = 0  # sent again by this process on request
-    packets_requested: int = 0  # asked for, by anybody, as it stood on the tokens forwarded here
     limited_visits: int = 0  # visits on which flow control let this process send less than it had
     rotation_ns: int = 0  # smoothed time between two visits while the token does not rest
     last_visit_at: int = 0

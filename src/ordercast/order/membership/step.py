@@ -8,6 +8,7 @@ from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, Persist, Record, SendTo
 from ordercast.model.ids import NO_SEQ, NOBODY, Instant, ProcessId, Seq
 from ordercast.model.notes import Ignored, Moved, Note, Occurred, Occurrence
+from ordercast.order.engine import CONFIGURATION_SEQ_KEY
 from ordercast.order.membership.admission import Admission
 from ordercast.order.membership.bounds import Horizon
 from ordercast.order.membership.consensus import Proposal
@@ -23,8 +24,6 @@ from ordercast.order.outbox import Outbox
 from ordercast.order.ring.config import RingConfig
 from ordercast.wire.codec import encode
 from ordercast.wire.messages import CommitToken, Token, WireMessage
-
-RING_SEQ_KEY = "ring_seq"
 
 
 @dataclass(slots=True)
@@ -150,7 +149,7 @@ class Step:
         storage.wanted = max(storage.wanted, ring_seq)
         if storage.written is None:
             storage.written = storage.wanted
-            self.effects.append(Persist(RING_SEQ_KEY, storage.wanted.to_bytes(8, "big")))
+            self.effects.append(Persist(CONFIGURATION_SEQ_KEY, storage.wanted.to_bytes(8, "big")))
 
     def persisted(self) -> None:
         """The outstanding write is confirmed."""

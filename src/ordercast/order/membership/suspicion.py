@@ -6,6 +6,7 @@ bounded.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ordercast.model.effects import Alarm, AlarmKind
@@ -15,13 +16,16 @@ from ordercast.order.membership.bounds import JOIN_NUMBER_LEAP
 from ordercast.order.membership.hearing import KNOWN_FACTOR
 from ordercast.order.membership.step import Step
 from ordercast.order.ring.config import COMPARED
+from ordercast.wire.header import CLUSTER_IN_HEADER, HEADER_SIZE, TRANSMITTER
 from ordercast.wire.messages import Join, Leave, WireMessage
 
 WARN_AGAIN_NS = 60 * SECOND
+ENGINE = "engine"  # the key on which all nodes of a cluster must agree
 
 
 @dataclass(slots=True)
 class Suspicion:
+    _neighbours: Mapping[bytes, str] = field(default_factory=dict)  # engines, by the id of this cluster on them
     _told: dict[AlarmKind, Instant] = field(default_factory=dict)  # when an alarm of each kind was last raised
     _mismatches: dict[NodeId, tuple[str, ...]] = field(default_factory=dict)  # which keys differ, as was told of each
 
@@ -51,17 +55,33 @@ class Suspicion:
             self._told[kind] = step.now
             step.alarm(Alarm(kind, text, process or step.facts.me))
 
+    def heard_engine(self, data: bytes, step: Step) -> None:
+        """Name a node of this cluster whose engine is another: it can never be a member."""
+        engine = self._neighbours.get(data[CLUSTER_IN_HEADER])
+        if engine is None or len(data) < HEADER_SIZE:
+            return
+        process = ProcessId(TRANSMITTER.unpack_from(data)[0])
+        if self._is_news(node_of(process), (ENGINE,), step):
+            text = f"{process_text(process)} runs the engine {engine!r}, this process another: they never come together"
+            step.alarm(Alarm(AlarmKind.CONFIGURATION_MISMATCH, f"{text} until the engine key is the same", process))
+
+    def _is_news(self, node: NodeId, keys: tuple[str, ...], step: Step) -> bool:
+        """Whether something was not told of this node yet; from now on it was."""
+        known = self._mismatches.get(node)
+        is_full = known is None and len(self._mismatches) >= KNOWN_FACTOR * step.facts.config.members_max
+        if not set(keys) - set(known or ()) or is_full:
+            return False
+        self._mismatches[node] = keys
+        return True
+
     def compare_configuration(self, join: Join, step: Step) -> None:
         """Name the keys on which members should agree and the sender of a Join does not."""
         if join.digests == step.facts.digests:
             return
         pairs = zip(COMPARED, step.facts.digests, join.digests, strict=False)
         keys, node = tuple(key for key, mine, theirs in pairs if mine != theirs), node_of(join.sender)
-        known = self._mismatches.get(node)
-        is_full = known is None and len(self._mismatches) >= KNOWN_FACTOR * step.facts.config.members_max
-        if not set(keys) - set(known or ()) or is_full:
+        if not self._is_news(node, keys, step):
             return
-        self._mismatches[node] = keys
         values = "another value" if len(keys) == 1 else "other values"
         listed = keys[0] if len(keys) == 1 else f"{', '.join(keys[:-1])} and {keys[-1]}"
         text = f"{process_text(join.sender)} has {values} of {listed} than this process: make them equal"

@@ -9,13 +9,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from ordercast.model.effects import AlarmKind, Effect, Subscribed
+from ordercast.model.effects import AlarmKind, Effect
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import ConfigurationId, Instant, NodeId, Seq
 from ordercast.model.inputs import Interest, Lane, Packet
 from ordercast.model.notes import PacketDropped
-from ordercast.model.promises import Promise, Promises
-from ordercast.model.service import Service
+from ordercast.model.promises import Promises
+from ordercast.order.engine import granted
 from ordercast.order.membership.bounds import believed_clock
 from ordercast.order.membership.frame import Frame
 from ordercast.order.membership.past import Parts
@@ -25,6 +25,7 @@ from ordercast.order.membership.step import Step
 from ordercast.order.ring.config import ONE_NETWORK, RingConfig
 from ordercast.order.ring.delivery import Delivery
 from ordercast.order.ring.ordering import QUIET_VISITS
+from ordercast.order.ring.promised import PROMISED, SERVICES
 from ordercast.order.ring.stall import why_stalled
 from ordercast.order.ring.states.operational import Operational
 from ordercast.order.ring.states.token_visit import TokenExchange
@@ -32,7 +33,6 @@ from ordercast.wire.header import ARRIVAL, MAGIC, PREFIX, ROUND, TRANSMITTER, is
 from ordercast.wire.run import PacketRun, parse_data, parse_run
 
 PREFIX_SIZE = PREFIX.size
-SERVICES = frozenset(Service) - {Service.UNRELIABLE}
 
 
 class RingNode(Frame):
@@ -45,15 +45,16 @@ class RingNode(Frame):
         *,
         verbose: bool = False,
         beneath: str = ONE_NETWORK,  # what carries the packets, in words, which are compared with other members'
+        other_engines: Sequence[str] = (),  # that a cluster of the same name might run
         settles: bool = False,  # the token rests only when everything is known to be safe
         stamps: bool = False,  # deliveries carry the stamps of their packets, for an enclosing engine
     ) -> None:
         config = config or RingConfig()
         config.validate()
         self._reach = 2 * config.backlog_max  # packets above the last token's seq that may come before the next
-        promises = Promises("ring", frozenset(Promise), SERVICES, config.message_size_max)
+        promises = Promises("ring", PROMISED, SERVICES, config.message_size_max)
         parts = parts_of(config, settles=settles, is_stamped=stamps)
-        super().__init__(node, config, promises, parts, verbose=verbose, beneath=beneath)
+        super().__init__(node, config, promises, parts, verbose=verbose, beneath=beneath, other_engines=other_engines)
 
     # What a driver asks
 
@@ -84,9 +85,8 @@ class RingNode(Frame):
         return self._end(step)
 
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
-        """Everybody on a ring receives everything: whatever is wanted comes already."""
-        gained = tuple(change.group for change in changes if change.is_wanted)
-        return [Subscribed(gained)] if gained else []
+        """Everybody on a ring receives everything."""
+        return granted(changes)
 
     def hear(self, stamp: int, now: Instant) -> list[Effect]:
         """An enclosing engine has met this stamp: whatever the ring numbers here from now on has a higher one."""

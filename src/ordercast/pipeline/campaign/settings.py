@@ -1,8 +1,9 @@
 """From what a campaign's file says to the options of a run. Pure.
 
-A setting is named as in `SimOptions`, or `ring.NAME` as in `RingConfig`, or `networks.NAME` as in `NetworksConfig`. A
-time is written with its unit and without `_ns`: `fault_time = "3s"`. Links and rates may be written as on the command
-line: `rates = ["n0 20/s poisson"]`. Four names stand for several options at once:
+A setting is named as in `SimOptions`, or `ring.NAME` as in `RingConfig` (the same for the tables of other engines in
+the catalogue), or `networks.NAME` as in `NetworksConfig`. A time is written with its unit and without `_ns`:
+`fault_time = "3s"`. Links and rates may be written as on the command line: `rates = ["n0 20/s poisson"]`. Four names
+stand for several options at once:
 
     size      bytes of every message
     service   the only service asked for
@@ -21,7 +22,7 @@ from ordercast.model.ids import SECOND
 from ordercast.model.quantities import duration_from, size_from
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig, Replication
-from ordercast.order.ring.config import RingConfig
+from ordercast.order.catalogue import ENGINES
 from ordercast.sim.options import Delays, SimOptions
 from ordercast.sim.topology import Line, Link, Rate
 from ordercast.sim.topology_text import links_from_text, rate_from_text
@@ -31,7 +32,10 @@ Settings = Mapping[str, Any]
 DERIVED = ("size", "service", "load", "packing")
 LATE_SHARE = 0.1  # of the messages, which the simulator submits after the network has healed
 SMALLEST_BODY = 64 + DESCRIPTOR_SIZE  # that a packet may have
-_PARTS: Mapping[str, type[Any]] = {"ring": RingConfig, "networks": NetworksConfig}  # that have settings of their own
+_PARTS: Mapping[str, type[Any]] = {  # that have settings of their own
+    **{table: config for entry in ENGINES.values() for table, config in entry.tables.items()},
+    "networks": NetworksConfig,
+}
 _OPTIONS = frozenset(field.name for field in fields(SimOptions)) - {*_PARTS, "faults"}
 _OF_PART = {part: frozenset(field.name for field in fields(config)) for part, config in _PARTS.items()}
 

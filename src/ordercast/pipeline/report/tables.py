@@ -156,6 +156,7 @@ def _runs(events: DataFrame) -> DataFrame:
         _count_of(RowKind.DELIVERED).alias("delivered"),
         _count_of(RowKind.VISITED).alias("visits"),
         _count_of(RowKind.UNRECORDED).alias("gaps"),
+        f.max(f.when(f.col("kind") == int(RowKind.STARTED), f.col("name"))).alias("engine"),
     )
 
 

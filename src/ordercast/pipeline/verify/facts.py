@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ordercast.checker import Checkers, Verdict
+from ordercast.checker.matters import Matter
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Position, ProcessId
 from ordercast.pipeline.verify.rows import Control, Ints, Unsound
@@ -80,9 +81,9 @@ class Facts:
         return found if found < len(self.lives) and self.lives[found].process == process else None
 
 
-def control_verdicts(controls: list[Control]) -> list[Verdict]:
-    """What the reference checkers say of a history without messages."""
-    checkers = Checkers()
+def control_verdicts(controls: list[Control], matters: set[Matter]) -> list[Verdict]:
+    """What the reference checkers say of a history without messages, in which these matters were counted."""
+    checkers = Checkers(matters=matters)
     for control in controls:
         checkers.observe(control.event)
     return checkers.verdicts()

@@ -20,7 +20,6 @@ from ordercast.pipeline.verify.positions import POSITION, keys_of
 from ordercast.pipeline.verify.rows import (
     CONTROL_ALL,
     DELIVERED,
-    NOTES,
     NUMBERING,
     SUBMITTED,
     Rows,
@@ -30,6 +29,7 @@ from ordercast.pipeline.verify.rows import (
     rows_from,
 )
 from ordercast.trace.columns import unsigned
+from ordercast.trace.note_rows import NOTE_KINDS
 
 GRID_ROWS = 1 << 14  # a mark in the order about so often
 NO_PLACE = Position(ConfigurationId(-1, NOBODY), 0, 0)  # below all positions
@@ -66,7 +66,7 @@ def index_group(path: str, group: int, grid: int = GRID_ROWS) -> GroupIndex:
     table = file.table(_INDEX, range(group, group + 1))
     rows = rows_from(table)
     result = GroupIndex(deliveries=int((rows["kind"] == DELIVERED).sum()))
-    if not np.isin(rows["kind"], (SUBMITTED, DELIVERED, *NOTES)).all():
+    if not np.isin(rows["kind"], (SUBMITTED, DELIVERED, *NOTE_KINDS)).all():
         result.control = control_rows(file.table(CONTROL_ALL, range(group, group + 1))).to_pylist()
     if (np.diff(rows["process"]) < 0).any():
         raise Unsound("rows are not sorted by process")

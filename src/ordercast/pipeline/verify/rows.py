@@ -19,15 +19,13 @@ import pyarrow.parquet as pq
 
 from ordercast.trace.columns import COLUMNS, RowKind
 from ordercast.trace.from_rows import control_event_from
+from ordercast.trace.note_rows import NOTE_KINDS
 from ordercast.trace.records import Event
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 SUBMITTED, DELIVERED = int(RowKind.SUBMITTED), int(RowKind.DELIVERED)
-NOTES = tuple(
-    int(kind) for kind in (RowKind.MOVED, RowKind.VISITED, RowKind.IGNORED, RowKind.DROPPED, RowKind.OCCURRED)
-)
 NUMBERING = ("process", "idx", "n", "kind")
 IDENTITY = ("sender_process", "sender", "counter", "digest", "service", "size")
 PLACES = ("configuration_seq", "configuration_rep", "origin_seq", "origin_rep", "number", "slot")
@@ -144,7 +142,7 @@ def messages_from(table: pa.Table) -> Rows:
 def control_rows(table: pa.Table) -> pa.Table:
     """Return the rows that are neither messages nor notes. `table` has the columns of `CONTROL_ALL`."""
     kinds = table["kind"]
-    return table.filter(pc.invert(pc.is_in(kinds, value_set=pa.array((SUBMITTED, DELIVERED, *NOTES), kinds.type))))
+    return table.filter(pc.invert(pc.is_in(kinds, value_set=pa.array((SUBMITTED, DELIVERED, *NOTE_KINDS), kinds.type))))
 
 
 def controls_from(rows: list[dict[str, Any]]) -> list[Control]:

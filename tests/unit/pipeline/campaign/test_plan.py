@@ -13,7 +13,9 @@ from ordercast.model.service import Service
 from ordercast.networks.config import Replication
 from ordercast.pipeline.campaign.gauge import Measure
 from ordercast.pipeline.campaign.plan import Campaign, campaign_from
+from ordercast.pipeline.campaign.replay import replay_of
 from ordercast.pipeline.campaign.settings import options_from
+from ordercast.pipeline.campaign.trial import trial
 from ordercast.sim.faults import FaultKind
 from ordercast.sim.options import SimOptions
 from ordercast.sim.swarm import hostile_group_options, hostile_options
@@ -204,3 +206,36 @@ def test_campaigns_that_ship_compare_with_the_papers() -> None:
     campaigns = {path.stem: campaign_from(path) for path in SHIPPED}
     for name in ("throughput", "rotation", "redundant"):
         assert any(comparison.prediction and comparison.paper for comparison in campaigns[name].comparisons)
+
+
+ENGINES_TEXT = """
+title = "Two engines"
+seeds = "1"
+[options]
+messages = 20
+nodes = 3
+fault_time = "50ms"
+[axes]
+engine = ["ring", "sequencer"]
+"""
+
+
+def test_an_engine_may_be_an_axis_and_brings_the_services_that_it_has(tmp_path: Path) -> None:
+    ring, sequencer = (cell.options(1) for cell in _campaign(tmp_path, ENGINES_TEXT).cells)
+    assert (ring.engine, sequencer.engine) == ("ring", "sequencer")
+    assert ring.services == SimOptions().services and Service.SAFE not in sequencer.services
+    assert trial(_campaign(tmp_path, ENGINES_TEXT).cells[1], 1)["outcome"] == "VALID"
+
+
+def test_another_engine_than_the_files_may_be_chosen(tmp_path: Path) -> None:
+    path = tmp_path / "one.toml"
+    path.write_text(ENGINES_TEXT.replace('engine = ["ring", "sequencer"]', "loss = [0.0]"))
+    campaign = campaign_from(path, "sequencer")
+    (cell,) = campaign.cells
+    assert cell.options(1).engine == "sequencer" and cell.key != campaign_from(path).cells[0].key
+    assert "--engine sequencer" in replay_of(campaign, cell, 1)
+    with pytest.raises(UsageError, match="engine 'star' does not exist"):
+        campaign_from(path, "star")
+    path.write_text(ENGINES_TEXT.replace('engine = ["ring", "sequencer"]', "loss = [0.1]"))
+    with pytest.raises(UsageError, match="never change and nothing is repaired: leave out loss"):
+        campaign_from(path, "sequencer")
