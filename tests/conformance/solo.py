@@ -73,16 +73,13 @@ def wrapped(packet: bytes, seq: int, ring: ConfigurationId, transmitter: Process
 
 class Solo:
     def __init__(
-        self,
-        me: ProcessId = TWO,
-        config: RingConfig = SMALL,
-        stored: Stored | None = None,
-        other_engines: tuple[str, ...] = (),
+        self, me: ProcessId = TWO, config: RingConfig = SMALL, stored: Stored | None = None, **ring: Any
     ) -> None:
+        """`ring`: what else its engine is made with."""
         self.me = me
         self.config = config
         self.now = Instant(0)
-        self.node = RingNode(node_of(me), config, other_engines=other_engines)
+        self.node = RingNode(node_of(me), config, **ring)
         self.join = Join(RING, me, 0, 0, (), (), 0, ChangeReason.STARTED, NOBODY, ())  # its last
         self.forwarded: Token | CommitToken | None = None  # its last
         self.log: list[Effect] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ordercast.model.effects import Deliver, Effect, Install
-from ordercast.model.ids import MAIN, ConfigurationId, Incarnation, Instant, Seq
+from ordercast.model.ids import MAIN, Attachment, ConfigurationId, Incarnation, Instant, Seq
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
@@ -47,7 +47,7 @@ class Enclosing:
     def is_idle(self) -> bool:
         return self._inner.is_idle()
 
-    def first_lane(self) -> Lane:
+    def first_lane(self, attachment: Attachment = MAIN) -> Lane:
         return self._inner.first_lane()
 
     def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
@@ -71,7 +71,7 @@ class Enclosing:
         return self._onward(self._inner.persisted(key, now))
 
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
-        return []
+        return self._engine.interest(changes, now)
 
     def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
         return self._onward(self._inner.enlist(roster, now))

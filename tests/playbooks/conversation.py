@@ -25,6 +25,7 @@ from ordercast.model.effects import (
     Broadcast,
     Deliver,
     Effect,
+    Endpoint,
     Enlisted,
     Install,
     LeaveDone,
@@ -32,6 +33,8 @@ from ordercast.model.effects import (
     Record,
     Room,
     SendTo,
+    Subscribed,
+    Unicast,
 )
 from ordercast.model.ids import (
     MILLISECOND,
@@ -237,6 +240,11 @@ def lines_of(effect: Effect) -> list[str]:
             return [f"broadcast {packet_text(packet)}" for packet in effect.packets]
         case SendTo(process, packet):
             return [f"to {process_text(process)}: {packet_text(packet)}"]
+        case Unicast(process, _):
+            to = process.host if isinstance(process, Endpoint) else process_text(process)
+            return [f"link to {to}: {packet_text(packet)}" for packet in effect.packets]
+        case Subscribed(groups):
+            return [f"subscribed to {' '.join(groups)}"]
         case Deliver():
             return [
                 f"deliver {message[0]} {message[5].decode()} in {effect.configuration}" for message in effect.messages()

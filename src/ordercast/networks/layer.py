@@ -13,8 +13,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ordercast.model.configuration import Configuration, ConfigurationKind
-from ordercast.model.effects import Broadcast, Effect, Install, Record, SendTo
-from ordercast.model.ids import ConfigurationId, Incarnation, Instant, NodeId, ProcessId, Seq, process_id_from
+from ordercast.model.effects import Broadcast, Effect, Endpoint, Install, Record, SendTo, Unicast
+from ordercast.model.ids import (
+    MAIN,
+    Attachment,
+    ConfigurationId,
+    Incarnation,
+    Instant,
+    NodeId,
+    ProcessId,
+    Seq,
+    process_id_from,
+)
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.notes import Evidence, Release, TokenReleased
 from ordercast.model.promises import Promises
@@ -97,8 +107,8 @@ class Networks:
     def is_idle(self) -> bool:
         return self._engine.is_idle()
 
-    def first_lane(self) -> Lane:
-        return self._engine.first_lane()
+    def first_lane(self, attachment: Attachment = MAIN) -> Lane:
+        return self._engine.first_lane(attachment)
 
     def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
         return self._engine.holds(ring, seq)
@@ -183,6 +193,9 @@ class Networks:
         at all."""
         is_first = False
         for packet in packets:
+            if packet.lane is Lane.LINK:  # numbered by its link, which drops copies; no network is judged by it
+                up.append(packet)
+                continue
             data = bytes(packet.data)
             if len(data) > packet.segment_size and not _is_uniform(data, packet.segment_size):
                 is_first |= self._sort_out(_singles(packet, data), up, now, effects)
@@ -304,6 +317,8 @@ class Networks:
                 outward.append(effect)
                 if kind == COMMIT:
                     self._gate.expect(ConfigurationId(*RING.unpack_from(effect.packet)))
+            elif type(effect) is Unicast and not isinstance(effect.target, Endpoint):
+                outward += self._style.spread(effect)
             else:
                 outward.append(effect)
                 if type(effect) is Install and effect.configuration.kind is ConfigurationKind.REGULAR:

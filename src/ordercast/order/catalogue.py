@@ -45,6 +45,7 @@ class EngineEntry:
     is_live: bool = True  # daemons may run it; otherwise the simulator alone
     nodes_max: int = 64  # in a simulation
     attachments_max: int = 1  # of one process: rings, segments or links that it is on at a time
+    has_links: bool = False  # its processes speak on links: a daemon opens a third port
     is_static: bool = False  # its members never change, nothing is repaired: a run has no loss and no faults
 
     # What can happen to it, and must in a swarm

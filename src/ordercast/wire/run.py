@@ -31,6 +31,7 @@ from ordercast.wire.header import (
     RECOVERED,
     SAFE,
     SERVICES,
+    TIMESTAMP,
     PacketEntry,
     Part,
     payloads_from,
@@ -84,6 +85,10 @@ class PacketRun:
         """One packet as it travels."""
         at = self.at + (seq - self.seq) * self.size
         return self.data[at : at + self.size]
+
+    def timestamp(self, seq: int) -> int:
+        """Return the Lamport timestamp of one packet."""
+        return int(TIMESTAMP.unpack_from(self.data, self.at + (seq - self.seq) * self.size)[0])
 
     def burst(self) -> Burst:
         """All packets, as they travel."""

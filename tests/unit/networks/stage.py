@@ -8,8 +8,10 @@ from typing import Any
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, Install, Record, SendTo
 from ordercast.model.ids import (
+    MAIN,
     NO_SEQ,
     NOBODY,
+    Attachment,
     ConfigurationId,
     Incarnation,
     Instant,
@@ -123,7 +125,7 @@ class FakeEngine:
     def is_idle(self) -> bool:
         return True
 
-    def first_lane(self) -> Lane:
+    def first_lane(self, attachment: Attachment = MAIN) -> Lane:
         return Lane.DATA
 
     def holds(self, ring: ConfigurationId, seq: Seq) -> bool:

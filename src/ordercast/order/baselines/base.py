@@ -17,8 +17,10 @@ from ordercast.model.configuration import ChangeReason, Configuration, Configura
 from ordercast.model.effects import Broadcast, Deliver, Effect, Install, LeaveDone, Record, Room, SendTo
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import (
+    MAIN,
     NO_CONFIGURATION,
     NO_SEQ,
+    Attachment,
     ConfigurationId,
     Incarnation,
     Instant,
@@ -33,7 +35,7 @@ from ordercast.model.notes import Moved
 from ordercast.model.promises import Promise, Promises
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
-from ordercast.order.engine import EngineStats, Membership
+from ordercast.order.engine import EngineStats, Membership, granted
 from ordercast.order.setup import Setup
 
 STARTING, OPERATIONAL, GONE = "Starting", "Operational", "Gone"
@@ -150,7 +152,7 @@ class Static(ABC):
     def want_room(self, size: int) -> None:
         self._wanted = max(self._wanted, min(size, self.config.queue_size_max))
 
-    def first_lane(self) -> Lane:
+    def first_lane(self, attachment: Attachment = MAIN) -> Lane:
         return Lane.DATA
 
     def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
@@ -210,7 +212,7 @@ class Static(ABC):
         raise UsageError(f"no write of {key!r} is outstanding")
 
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
-        return []
+        return granted(changes)
 
     def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
         raise UsageError(f"the members of {self.name} never change: there is no node list")

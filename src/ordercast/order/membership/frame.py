@@ -12,7 +12,9 @@ from typing import assert_never
 from ordercast.model.effects import Alarm, AlarmKind, Effect, Room
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import (
+    MAIN,
     NO_SEQ,
+    Attachment,
     ConfigurationId,
     Duration,
     Incarnation,
@@ -152,7 +154,7 @@ class Frame:
     def want_room(self, size: int) -> None:
         self._wanted = max(self._wanted, min(size, self._config.queue_size_max))
 
-    def first_lane(self) -> Lane:
+    def first_lane(self, attachment: Attachment = MAIN) -> Lane:
         return self._lane
 
     # Inputs

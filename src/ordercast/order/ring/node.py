@@ -15,6 +15,8 @@ from ordercast.model.ids import ConfigurationId, Instant, NodeId, Seq
 from ordercast.model.inputs import Interest, Lane, Packet
 from ordercast.model.notes import PacketDropped
 from ordercast.model.promises import Promises
+from ordercast.order.engine import granted
+from ordercast.order.membership.bounds import believed_clock
 from ordercast.order.membership.frame import Frame
 from ordercast.order.membership.past import Parts
 from ordercast.order.membership.ring import Ring
@@ -44,12 +46,14 @@ class RingNode(Frame):
         verbose: bool = False,
         beneath: str = ONE_NETWORK,  # what carries the packets, in words, which are compared with other members'
         other_engines: Sequence[str] = (),  # that a cluster of the same name might run
+        settles: bool = False,  # the token rests only when everything is known to be safe
+        stamps: bool = False,  # deliveries carry the stamps of their packets, for an enclosing engine
     ) -> None:
         config = config or RingConfig()
         config.validate()
         self._reach = 2 * config.backlog_max  # packets above the last token's seq that may come before the next
         promises = Promises("ring", PROMISED, SERVICES, config.message_size_max)
-        parts = parts_of(config)
+        parts = parts_of(config, settles=settles, is_stamped=stamps)
         super().__init__(node, config, promises, parts, verbose=verbose, beneath=beneath, other_engines=other_engines)
 
     # What a driver asks
@@ -81,8 +85,15 @@ class RingNode(Frame):
         return self._end(step)
 
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
-        """Everybody on a ring receives everything: interest changes nothing here."""
-        return []
+        """Everybody on a ring receives everything."""
+        return granted(changes)
+
+    def hear(self, stamp: int, now: Instant) -> list[Effect]:
+        """An enclosing engine has met this stamp: whatever the ring numbers here from now on has a higher one."""
+        step = self._begin(now)
+        facts = step.facts
+        facts.clock = max(facts.clock, believed_clock(facts.clock, stamp, is_new=True))
+        return self._end(step)
 
     # Reading packets
 
@@ -178,10 +189,11 @@ class RingNode(Frame):
             self._check_membership(facts)
 
 
-def parts_of(config: RingConfig) -> Parts:
+def parts_of(config: RingConfig, *, settles: bool = False, is_stamped: bool = False) -> Parts:
     """What the ring adds to its membership."""
 
     def past_of(ring: Ring, through: Seq) -> Delivery:
-        return Delivery(ring, ring.id, through, reach=2 * config.backlog_max)
+        return Delivery(ring, ring.id, through, reach=2 * config.backlog_max, is_stamped=is_stamped)
 
-    return Parts(past_of, Operational.begin, Operational.enter, TokenExchange(), why_stalled)
+    exchange = TokenExchange()
+    return Parts(past_of, Operational.begin, Operational.enter, exchange, why_stalled, settles, is_stamped)
