@@ -15,12 +15,17 @@ from ordercast.model.ids import ConfigurationId, Incarnation, Instant, Seq
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
+from ordercast.order.traffic import Traffic
 
 
 class Engine(Protocol):
     @property
     def promises(self) -> Promises:
         """What it guarantees and which services it serves; written to every trace."""
+
+    @property
+    def traffic(self) -> Traffic:
+        """What its packets are, for layers beneath it."""
 
     def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:
         """Begin a life. Called once, before anything else."""

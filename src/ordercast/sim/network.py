@@ -10,12 +10,13 @@ from dataclasses import asdict, dataclass, field, replace
 from random import Random
 
 from ordercast.model.inputs import Lane
+from ordercast.order.ring.traffic import RING_TRAFFIC
 from ordercast.sim.options import Delays, Line, Link, SimOptions
+from ordercast.wire.head import KIND_AT
 
 STRAGGLER_FACTOR = 10
 _STRAGGLE_NS = 5_000_000
 _EXCEPTED = frozenset({"loss", "duplication", "straggler", "delay_min_ns", "delay_max_ns"})
-_KIND_AT, _DATA_KIND = 3, 1  # where a packet says what it is
 
 # Called as schedule(time, source, target, lane, packets).
 Schedule = Callable[[int, int, int, Lane, list[bytes]], None]
@@ -125,7 +126,8 @@ class Network:
         if link in self.blocked or self.is_down:
             return
         if lane is Lane.DATA and target in self.deaf:
-            packets = [packet for packet in packets if packet[_KIND_AT] != _DATA_KIND]  # control messages still arrive
+            # Control messages still arrive.
+            packets = [packet for packet in packets if packet[KIND_AT] not in RING_TRAFFIC.data]
         quality = self._exceptions.get(link, self._common) if self._exceptions else self._common
         if not (self.is_calm or quality.is_clean):
             packets = self._fates(source, target, lane, packets, now, quality)

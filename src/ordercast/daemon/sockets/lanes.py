@@ -11,7 +11,7 @@ from itertools import groupby
 
 from ordercast.daemon.status.counters import SocketCounters
 from ordercast.model.inputs import Lane, Packet
-from ordercast.wire.header import HEADER_SIZE, LENGTH_AT
+from ordercast.wire.head import HEAD_SIZE, LENGTH_AT
 
 # Linux, <asm-generic/socket.h> and <linux/sock_diag.h>: Python does not name them in all versions.
 SO_MEMINFO = 55
@@ -74,7 +74,7 @@ class LaneSocket:
             alike = list(group)
             length = int.from_bytes(stated, "big")
             counters.bytes_received += size * len(alike)
-            if HEADER_SIZE <= length < size:  # several packets in one read
+            if HEAD_SIZE < length < size:  # several packets in one read
                 packets += [Packet(data, length, self.lane, network=self.network) for data in alike]
                 counters.packets_received += len(alike) * -(-size // length)
             else:

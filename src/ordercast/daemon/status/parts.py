@@ -14,7 +14,7 @@ from typing import Any
 from ordercast import __version__
 from ordercast.daemon.status.counters import SocketCounters
 from ordercast.model.configuration import ConfigurationKind
-from ordercast.wire.header import VERSION
+from ordercast.wire.head import VERSION
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,21 +48,14 @@ from ordercast.order.ring.stats import RingStats
 from ordercast.order.ring.step import RING_SEQ_KEY, Facts, Step, StoredSeq
 from ordercast.order.ring.suspicion import Suspicion
 from ordercast.order.ring.timers import BLAMING, Timer, Timers
-from ordercast.wire.codec import cluster_id_from, decode, kind_of
-from ordercast.wire.header import (
-    ARRIVAL,
-    KIND_AT,
-    MAGIC,
-    PREFIX,
-    ROUND,
-    TRANSMITTER,
-    MessageKind,
-    is_same,
-)
+from ordercast.order.ring.traffic import RING_TRAFFIC
+from ordercast.order.traffic import Traffic
+from ordercast.wire.codec import decode
+from ordercast.wire.head import KIND_AT, MAGIC, OtherVersion, cluster_id_from, kind_of, transmitter_of
+from ordercast.wire.header import ARRIVAL, ROUND, MessageKind, is_same
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, RosterCopy, Token, Wake, WireMessage
 from ordercast.wire.run import PacketRun, parse_data, parse_run
 
-PREFIX_SIZE = PREFIX.size
 DATA_KIND = bytes((MessageKind.DATA,))
 ROSTER_KIND = bytes((MessageKind.ROSTER,))
 TIMERS_PER_WAKE = 256  # a ring of one passes the token to itself: the rest is done in the next wake
@@ -102,6 +95,10 @@ class RingNode:
     @property
     def promises(self) -> Promises:
         return self._promises
+
+    @property
+    def traffic(self) -> Traffic:
+        return RING_TRAFFIC
 
     @property
     def state_name(self) -> str:
@@ -300,7 +297,7 @@ class RingNode:
             if ring is not None:
                 store = ring.store
                 if store.aru == store.high < ring.memory.forwarded_seq + self._reach:
-                    run = parse_run(data, start, size, ring.prefix, Seq(store.aru + 1))
+                    run = parse_run(data, start, size, ring.heading, Seq(store.aru + 1))
                     if run is not None:
                         store.extend(run)
                         fresh.append(run)
@@ -330,18 +327,18 @@ class RingNode:
 
     def _take(self, ring: Ring, data: bytes, start: int, size: int, fresh: list[PacketRun], step: Step) -> bool:
         """A data packet of this ring that is out of order, or a duplicate, or unsound. False when it is another's."""
-        if data[start : start + PREFIX_SIZE] != ring.prefix:
+        if not ring.heading.is_of(data, start):
             return False
         store = ring.store
         try:
-            _, length, flags, count, originator, seq = ARRIVAL.unpack_from(data, start)
+            _, length, _, _, flags, count, place, seq = ARRIVAL.unpack_from(data, start)
             end = start + length
             if length > size or end > len(data):
                 raise WireError("a data packet is cut short")
             if store.has(seq):
                 self._compare(ring, seq, data[start:end], step)
             elif seq <= ring.memory.forwarded_seq + self._reach:
-                run = parse_data(data, flags, count, originator, seq, start, end)
+                run = parse_data(data, flags, count, ring.heading.originator(place), seq, start, end)
                 store.add(seq, run)
                 fresh.append(run)
         except (struct.error, WireError) as error:
@@ -353,7 +350,7 @@ class RingNode:
         held = ring.store.get(seq)
         if held is None or is_same(mine := held.packet(seq), packet):
             return
-        if TRANSMITTER.unpack_from(mine)[0] == ring.me:
+        if transmitter_of(mine) == ring.me:
             ring.memory.foreign_seq = seq  # the state hears of it when it has the token
         else:
             text = f"two packets came as number {seq} of ring {ring.id}: one is forged"
@@ -372,16 +369,18 @@ class RingNode:
                 self._dispatch(decode(data, facts.cluster), step)
         except WireError as error:
             step.note(PacketDropped(str(error)))
+            if isinstance(error, OtherVersion):
+                self._suspicion.hear_version(error, step)
 
     def _foreign(self, data: bytes, step: Step) -> None:
-        """A data packet of another ring shows that its transmitter is alive, and nothing else."""
+        """A data packet of another ring shows that its transmitter is alive, and nothing else; not even that while
+        the transmitter speaks of rings that cannot be."""
         facts = step.facts
-        _, ring = kind_of(data, facts.cluster)
-        transmitter = ProcessId(TRANSMITTER.unpack_from(data)[0])
-        if not transmitter or transmitter in facts.installed.members:
+        kind_of(data, facts.cluster)
+        transmitter = transmitter_of(data)
+        if transmitter in facts.installed.members or self._suspicion.is_doubted(transmitter, step):
             return
-        is_believed = facts.horizon.believes_ring(ring, facts.ring_seq, step.now)
-        if is_believed and not facts.rosters.is_stranger(transmitter, step):
+        if not facts.rosters.is_stranger(transmitter, step):
             self._heard(transmitter, step)
 
     def _heard(self, process: ProcessId, step: Step) -> None:
@@ -436,7 +435,7 @@ class RingNode:
     def _choose_lane(self, ring: Ring, run: PacketRun) -> None:
         """Accelerated ring: once the predecessor sends packets of a round that I have not seen, its token is near."""
         packet = run.at + (run.count - 1) * run.size
-        if len(ring.members) > 1 and TRANSMITTER.unpack_from(run.data, packet)[0] == ring.predecessor:
+        if len(ring.members) > 1 and transmitter_of(run.data, packet) == ring.predecessor:
             nearing = ring.memory.round + (ring.me != ring.representative)  # the representative counts the rounds
             if ROUND.unpack_from(run.data, packet)[0] >= nearing:
                 self._lane = Lane.TOKEN

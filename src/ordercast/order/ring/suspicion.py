@@ -13,8 +13,9 @@ from ordercast.model.ids import SECOND, Instant, NodeId, ProcessId, node_of, pro
 from ordercast.model.notes import Occurrence, PacketDropped
 from ordercast.order.ring.bounds import JOIN_NUMBER_LEAP
 from ordercast.order.ring.config import COMPARED
-from ordercast.order.ring.hearing import KNOWN_FACTOR
+from ordercast.order.ring.hearing import KNOWN_FACTOR, lifetime_of
 from ordercast.order.ring.step import Step
+from ordercast.wire.head import VERSION, OtherVersion
 from ordercast.wire.messages import Join, Leave, WireMessage
 
 WARN_AGAIN_NS = 60 * SECOND
@@ -24,6 +25,7 @@ WARN_AGAIN_NS = 60 * SECOND
 class Suspicion:
     _told: dict[AlarmKind, Instant] = field(default_factory=dict)  # when an alarm of each kind was last raised
     _mismatches: dict[NodeId, tuple[str, ...]] = field(default_factory=dict)  # which keys differ, as was told of each
+    _doubted: dict[ProcessId, Instant] = field(default_factory=dict)  # when each last spoke of a ring that cannot be
 
     def heard_my_name(self, message: WireMessage, step: Step, *, is_gone: bool) -> None:
         """Our own broadcast came back, or somebody sends in our name. A Join of ours must stay the newest."""
@@ -40,9 +42,27 @@ class Suspicion:
         """Drop a packet that speaks of a ring seq which cannot be true."""
         step.occurred(Occurrence.IMPLAUSIBLE)
         step.note(PacketDropped("a ring seq that cannot be true"))
+        self._doubt(message.sender, step)
         who, mine = process_text(message.sender), step.facts.ring_seq
         text = f"{who} speaks of a ring seq far above {mine}, which is not taken over: a forged packet, or"
         self.warn(AlarmKind.IMPLAUSIBLE, f"{text} {who} was misled by one", step, message.sender)
+
+    def _doubt(self, process: ProcessId, step: Step) -> None:
+        self._doubted.pop(process, None)
+        if len(self._doubted) >= KNOWN_FACTOR * step.facts.config.members_max:
+            del self._doubted[next(iter(self._doubted))]  # who spoke longest ago
+        self._doubted[process] = step.now
+
+    def is_doubted(self, process: ProcessId, step: Step) -> bool:
+        """Whether a process has lately spoken of a ring seq that cannot be true."""
+        last = self._doubted.get(process)
+        return last is not None and step.now - last < lifetime_of(step.facts.config)
+
+    def hear_version(self, other: OtherVersion, step: Step) -> None:
+        """Tell of a process of this cluster whose packets cannot be read."""
+        who = "a node" if other.transmitter is None else process_text(other.transmitter)
+        text = f"{who} of this cluster speaks wire version {other.version}, and this node {VERSION}: they cannot hear"
+        self.warn(AlarmKind.WIRE_VERSION, f"{text} each other until both run one release", step, other.transmitter)
 
     def warn(self, kind: AlarmKind, text: str, step: Step, process: ProcessId | None = None) -> None:
         """Raise an alarm, unless one of this kind was raised a while ago."""

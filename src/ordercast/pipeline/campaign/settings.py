@@ -20,9 +20,9 @@ from ordercast.model.ids import SECOND
 from ordercast.model.quantities import duration_from, size_from
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig, Replication
-from ordercast.order.ring.config import RingConfig
+from ordercast.order.ring.config import BESIDE_BODY, RingConfig
 from ordercast.sim.options import Delays, Line, Link, SimOptions
-from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE, ORIGIN_SIZE
+from ordercast.wire.header import DESCRIPTOR_SIZE
 
 Settings = Mapping[str, Any]
 DERIVED = ("size", "service", "load", "packing")
@@ -150,7 +150,7 @@ def _packed(options: SimOptions, packing: Any) -> SimOptions:
     if packing:
         return options
     body = max(SMALLEST_BODY, options.size_max + DESCRIPTOR_SIZE)
-    return replace(options, ring=replace(options.ring, packet_size_max=HEADER_SIZE + ORIGIN_SIZE + body))
+    return replace(options, ring=replace(options.ring, packet_size_max=BESIDE_BODY + body))
 
 
 _DERIVE: Mapping[str, Callable[[SimOptions, Any], SimOptions]] = {

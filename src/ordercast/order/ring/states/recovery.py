@@ -23,9 +23,9 @@ from ordercast.order.ring.states.base import State
 from ordercast.order.ring.states.token_visit import accepted, deaf_member, has_intruder, work
 from ordercast.order.ring.step import Attempt, Facts, Step
 from ordercast.order.ring.timers import Timer
-from ordercast.wire.header import HEADER, origin_of, recovered, unwrapped
+from ordercast.wire.header import origin_of, recovered, unwrapped
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
-from ordercast.wire.run import PacketRun, parse_data
+from ordercast.wire.run import PacketRun, parse_packet
 
 
 @dataclass(slots=True)
@@ -122,9 +122,9 @@ class Recovery(State):
         packets: list[PacketRun] = []
         for old_seq in list(self.queue)[:limit]:
             seq = Seq(first + len(packets))
-            raw = self.queue.pop(old_seq).packet(old_seq)
-            packet = recovered(raw, self.ring.prefix, self.ring.me, seq, token_round)
-            packets.append(PacketRun(packet, 0, len(packet), seq))
+            run, ring = self.queue.pop(old_seq), self.ring
+            packet = recovered(run.packet(old_seq), run.originator, ring.heading, ring.me, seq, token_round)
+            packets.append(parse_packet(packet, ring.heading))
         return packets
 
     def _flag(self, token: Token) -> Token:
@@ -159,8 +159,8 @@ class Recovery(State):
         for run in fresh:
             if run.parcel is None:  # a recovered packet
                 packet = run.packet(run.seq)
-                ring_id, old_seq = origin_of(packet)
-                if ring_id == old.id:
+                digest, old_seq = origin_of(packet)
+                if digest == old.heading.digest:
                     self.queue.pop(old_seq, None)
                     limit = old.store.aru + 2 * facts.config.backlog_max
                     if not facts.is_frozen and old_seq <= limit and not old.store.has(old_seq):
@@ -168,10 +168,9 @@ class Recovery(State):
         return self
 
     def _keep_old(self, old: Ring, seq: Seq, packet: bytes, step: Step) -> None:
-        raw = unwrapped(packet, old.prefix)
-        _, _, flags, count, _, originator, *_ = HEADER.unpack_from(raw)
+        raw = unwrapped(packet, old.heading)
         try:
-            old.store.add(seq, parse_data(raw, flags, count, originator, seq))
+            old.store.add(seq, parse_packet(raw, old.heading))
         except WireError as error:
             step.note(PacketDropped(f"in a recovered packet: {error}"))
         else:
