@@ -225,5 +225,5 @@ def test_membership_packets_go_out_on_every_network_that_is_not_marked() -> None
 
 def test_a_token_that_is_cut_short_is_left_to_the_engine() -> None:
     stage = Stage()
-    stage.give(0, token_packet(4)[:75])
+    stage.give(0, token_packet(4)[:50])
     assert len(stage.up) == 1

@@ -246,7 +246,7 @@ def test_a_large_message_cut_by_the_end_is_dropped_and_told() -> None:
 
 
 def test_recovered_packets_have_nothing_to_deliver() -> None:
-    delivery = _delivery((1, PacketRun(b"", 0, 0, Seq(1))), _agreed(2))
+    delivery = _delivery((1, PacketRun(b"", 0, 0, Seq(1), ONE)), _agreed(2))
     assert _advance(delivery) == ["2"]
 
 
