@@ -19,7 +19,7 @@ class DataHeader(NamedTuple):
     transmitter: ProcessId
     ring: bytes  # the kind, and the digest of the ring
     flags: int
-    count: int
+    messages: int
     place: int
     seq: Seq
     round: int

@@ -16,9 +16,10 @@ from ordercast.sim.options import SIM_RING
 from ordercast.wire.header import Heading
 from ordercast.wire.messages import CommitEntry
 from ordercast.wire.run import build_data
+from tests.packets import seq_of
 
 from .play import Play, options
-from .solo import CLUSTER, ONE, RING, SMALL, THREE, TRIO, Solo, data_of, packet_of, seq_of, seqs
+from .solo import CLUSTER, ONE, RING, SMALL, THREE, TRIO, Solo, data_of, packet_of, seqs
 
 FAST = replace(SMALL, accelerated=True, accelerated_window=2)
 BIG = FAST.whole_size_max

@@ -15,7 +15,7 @@ from .solo import CLUSTER, RING, THREE, Solo, alarms
 
 
 def old_packet(transmitter: ProcessId = THREE, cluster: bytes = CLUSTER) -> bytes:
-    """A Leave in wire version 2: magic, version, kind, cluster, ring, length, flags, count, transmitter, and the rest."""
+    """A Leave in wire version 2: magic, version, kind, cluster, ring, length, flags, count, transmitter, the rest."""
     ring = RING.seq.to_bytes(8, "big") + RING.representative.to_bytes(8, "big")
     return b"oC\x02\x07" + cluster + ring + b"\0\x48\0\0" + transmitter.to_bytes(8, "big") * 2 + bytes(24)
 

@@ -332,5 +332,5 @@ def data_text(packet: bytes) -> str:
         digest, old_seq, place = ORIGIN.unpack_from(packet, HEADER_SIZE)
         old_ring, old_members = RINGS[digest]
         return f"wrapped {ring} {seq} ({old_ring} {old_seq} {process_text(old_members[place])}){marks}"
-    several = f" with {header.count}" if header.count > 1 else ""
+    several = f" with {header.messages}" if header.messages > 1 else ""
     return f"data {ring} {seq} {process_text(members[header.place])}{several}{marks}"

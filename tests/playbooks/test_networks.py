@@ -18,6 +18,7 @@ from ordercast.networks.config import Replication
 from ordercast.networks.probe import decode_probe
 from ordercast.wire.head import KIND_AT, LAYER_KIND
 from ordercast.wire.header import MessageKind
+from tests.packets import seq_of
 from tests.unit.networks.stage import (
     CLUSTER,
     EVERYBODY,
@@ -26,7 +27,6 @@ from tests.unit.networks.stage import (
     burst,
     data_packet,
     number_of,
-    seq_of,
     token_out,
     token_packet,
 )

@@ -94,7 +94,7 @@ class Receiver:
         for packet in packets:
             self.seq = Seq(self.seq + 1)
             header, run = header_of(packet), parse_packet(packet, HEADING)
-            count = header.count
+            count = header.messages
             assert (header.length, header.seq) == (len(packet), self.seq)
             parcel = run.parcel
             assert parcel is not None and parcel[5] == count

@@ -10,6 +10,7 @@ from ordercast.model.effects import Broadcast, SendTo
 from ordercast.model.ids import ConfigurationId, Instant
 from ordercast.model.notes import Evidence, NetworkState, Release
 from ordercast.networks.config import Replication
+from tests.packets import seq_of
 from tests.unit.networks.stage import (
     HOLD,
     ME,
@@ -23,7 +24,6 @@ from tests.unit.networks.stage import (
     join,
     releases,
     sends,
-    seq_of,
     token_networks,
     token_out,
     token_packet,

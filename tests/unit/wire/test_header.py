@@ -109,7 +109,7 @@ def test_a_recovered_packet_has_the_new_ring_outside_and_the_old_one_inside() ->
     wrapped = recovered(retransmitted(packet, OTHER), ME, NEW_HEADING, OTHER, Seq(2), 8)
     header = header_of(wrapped)
     assert (header.ring, header.length) == (NEW_HEADING.ring, len(packet) + ORIGIN_SIZE)
-    assert (header.flags, header.count) == (SAFE | RECOVERED, 1)
+    assert (header.flags, header.messages) == (SAFE | RECOVERED, 1)
     assert (header.transmitter, header.place, header.seq, header.round, header.timestamp) == (OTHER, 2, 2, 8, 99)
     assert origin_of(wrapped) == (digest_of(RING), 5)
     run = parse_packet(wrapped, NEW_HEADING)

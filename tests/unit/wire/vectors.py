@@ -231,7 +231,7 @@ def read_data(packet: bytes) -> DataPacket:
         run = parse_packet(body, HEADINGS[old_ring])
     parcel, originator = run.parcel, run.originator
     assert (bool(run.is_safe), run.part) == (bool(flags & SAFE), flags >> PART_SHIFT)
-    assert parcel is not None and (*parcel[:2], parcel[5]) == (old_seq or seq, originator, header.count)
+    assert parcel is not None and (*parcel[:2], parcel[5]) == (old_seq or seq, originator, header.messages)
     entries = tuple(Entry(sender, Service(service), data) for sender, service, data in zip(*parcel[2:5], strict=True))
     stamps = seq, header.round, header.timestamp
     return DataPacket(ring, flags, header.transmitter, originator, *stamps, entries, old_ring, old_seq)
