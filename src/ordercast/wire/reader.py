@@ -1,4 +1,4 @@
-"""Takes control formats apart: sessions, node lists, control messages of engines, replicas. Not for the data path."""
+"""Takes control formats apart: node lists, control messages of engines. Not for the data path."""
 
 from __future__ import annotations
 

@@ -111,8 +111,8 @@ def parse_run(data: bytes, start: int, size: int, heading: Heading, expected: Se
             return None
         if opening != OPENING or cluster != heading.cluster:
             return None
-        run = parse_data(data, flags, count, heading.originator(place), seq, start, start + length)
-    except (struct.error, WireError):
+        run = parse_data(data, flags, count, heading.members[place], seq, start, start + length)
+    except (struct.error, IndexError, WireError):
         return None
     if length == size and run.parcel is not None:
         alike = (len(data) - start) // size
@@ -286,13 +286,14 @@ def _build(
     size = HEADER_SIZE + DESCRIPTOR_SIZE * each + sum(lengths)
     served = bytes(services)
     descriptors = DESCRIPTORS[each].pack(*senders, *lengths) + served
-    before = OPENING, size, heading.cluster, me, heading.ring
-    place = heading.places[me]
+    cluster, ring, place = heading.cluster, heading.ring, heading.places[me]
     pack = NUMBERS.pack
     pieces: list[bytes] = []
     gathered: list[bytes] = []
     if parts:
-        fixed = {part: FIXED.pack(*before, flags | part << PART_SHIFT, 1, place) for part in Part}
+        fixed = {
+            part: FIXED.pack(OPENING, size, cluster, me, ring, flags | part << PART_SHIFT, 1, place) for part in Part
+        }
         for offset, ((chunk,), part) in enumerate(zip(groups, parts, strict=True)):
             described = descriptors
             if len(chunk) < lengths[0]:  # the last part: padded, so that all are alike
@@ -301,7 +302,7 @@ def _build(
             pieces += (fixed[part], pack(seq + offset, token_round, timestamp + offset), described, padded)
             gathered.append(chunk)
     else:
-        whole = FIXED.pack(*before, flags, each, place)
+        whole = FIXED.pack(OPENING, size, cluster, me, ring, flags, each, place)
         for offset, payloads in enumerate(groups):
             pieces += (whole, pack(seq + offset, token_round, timestamp + offset), descriptors, *payloads)
             gathered += payloads
