@@ -23,7 +23,7 @@ from ordercast.sim.options import SimOptions
 from ordercast.trace.records import DeliveredBatch, Event, Submitted
 from ordercast.wire.codec import decode
 from ordercast.wire.head import CLUSTER, KIND_AT, LAYER_KIND
-from ordercast.wire.header import FIXED_SIZE, FLAGS_AT, RETRANSMITTED, digest_of
+from ordercast.wire.header import FIXED_SIZE, FLAGS_AT, RETRANSMITTED, RING, digest_of
 from ordercast.wire.messages import Token
 
 WITNESSES_MAX = 5
@@ -43,7 +43,7 @@ def is_token(packet: bytes) -> bool:
 
 
 def data_key(packet: bytes) -> DataKey:
-    return packet[KIND_AT + 1 : FLAGS_AT], int.from_bytes(packet[FIXED_SIZE : FIXED_SIZE + 8], "big")
+    return packet[RING], int.from_bytes(packet[FIXED_SIZE : FIXED_SIZE + 8], "big")
 
 
 def token_key(packet: bytes) -> Key:

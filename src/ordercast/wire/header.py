@@ -59,6 +59,7 @@ assert (FLAGS_AT, FIXED_SIZE, HEADER_SIZE, ORIGIN_SIZE) == (31, 35, 59, 18)
 
 # What the receiver of a data packet needs: opening, length, cluster, ring, flags, count, place, seq.
 ARRIVAL = struct.Struct(f">4sH8s8x{RING_SIZE}sBBHQ16x")
+RING = slice(KIND_AT + 1, FLAGS_AT)  # the digest
 ROUND = struct.Struct(">43xQ")
 TIMESTAMP_AT = 51
 

@@ -52,7 +52,7 @@ from ordercast.order.ring.traffic import RING_TRAFFIC
 from ordercast.order.traffic import Traffic
 from ordercast.wire.codec import decode
 from ordercast.wire.head import KIND_AT, MAGIC, OtherVersion, cluster_id_from, kind_of, transmitter_of
-from ordercast.wire.header import ARRIVAL, ROUND, MessageKind, is_same
+from ordercast.wire.header import ARRIVAL, RING, ROUND, MessageKind, is_same
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, RosterCopy, Token, Wake, WireMessage
 from ordercast.wire.run import PacketRun, parse_data, parse_run
 
@@ -373,12 +373,12 @@ class RingNode:
                 self._suspicion.hear_version(error, step)
 
     def _foreign(self, data: bytes, step: Step) -> None:
-        """A data packet of another ring shows that its transmitter is alive, and nothing else; not even that while
-        the transmitter speaks of rings that cannot be."""
+        """A data packet of another ring shows that its transmitter is alive, and nothing else; not even that if its
+        members announce a ring that cannot be."""
         facts = step.facts
         kind_of(data, facts.cluster)
         transmitter = transmitter_of(data)
-        if transmitter in facts.installed.members or self._suspicion.is_doubted(transmitter, step):
+        if transmitter in facts.installed.members or self._suspicion.is_doubted(data[RING], step):
             return
         if not facts.rosters.is_stranger(transmitter, step):
             self._heard(transmitter, step)

@@ -16,6 +16,7 @@ from ordercast.order.ring.config import COMPARED
 from ordercast.order.ring.hearing import KNOWN_FACTOR, lifetime_of
 from ordercast.order.ring.step import Step
 from ordercast.wire.head import VERSION, OtherVersion
+from ordercast.wire.header import digest_of
 from ordercast.wire.messages import Join, Leave, WireMessage
 
 WARN_AGAIN_NS = 60 * SECOND
@@ -25,7 +26,7 @@ WARN_AGAIN_NS = 60 * SECOND
 class Suspicion:
     _told: dict[AlarmKind, Instant] = field(default_factory=dict)  # when an alarm of each kind was last raised
     _mismatches: dict[NodeId, tuple[str, ...]] = field(default_factory=dict)  # which keys differ, as was told of each
-    _doubted: dict[ProcessId, Instant] = field(default_factory=dict)  # when each last spoke of a ring that cannot be
+    _doubted: dict[bytes, Instant] = field(default_factory=dict)  # rings that cannot be, and when each was last told of
 
     def heard_my_name(self, message: WireMessage, step: Step, *, is_gone: bool) -> None:
         """Our own broadcast came back, or somebody sends in our name. A Join of ours must stay the newest."""
@@ -42,20 +43,21 @@ class Suspicion:
         """Drop a packet that speaks of a ring seq which cannot be true."""
         step.occurred(Occurrence.IMPLAUSIBLE)
         step.note(PacketDropped("a ring seq that cannot be true"))
-        self._doubt(message.sender, step)
+        if not isinstance(message, Join):
+            self._doubt(digest_of(message.ring), step)
         who, mine = process_text(message.sender), step.facts.ring_seq
         text = f"{who} speaks of a ring seq far above {mine}, which is not taken over: a forged packet, or"
         self.warn(AlarmKind.IMPLAUSIBLE, f"{text} {who} was misled by one", step, message.sender)
 
-    def _doubt(self, process: ProcessId, step: Step) -> None:
-        self._doubted.pop(process, None)
+    def _doubt(self, ring: bytes, step: Step) -> None:
+        self._doubted.pop(ring, None)
         if len(self._doubted) >= KNOWN_FACTOR * step.facts.config.members_max:
-            del self._doubted[next(iter(self._doubted))]  # who spoke longest ago
-        self._doubted[process] = step.now
+            del self._doubted[next(iter(self._doubted))]  # of which was told longest ago
+        self._doubted[ring] = step.now
 
-    def is_doubted(self, process: ProcessId, step: Step) -> bool:
-        """Whether a process has lately spoken of a ring seq that cannot be true."""
-        last = self._doubted.get(process)
+    def is_doubted(self, ring: bytes, step: Step) -> bool:
+        """Whether somebody has lately told of the ring with this digest, and it cannot be."""
+        last = self._doubted.get(ring)
         return last is not None and step.now - last < lifetime_of(step.facts.config)
 
     def hear_version(self, other: OtherVersion, step: Step) -> None:
