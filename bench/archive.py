@@ -30,7 +30,7 @@ from ordercast.archive.places import NO_VIEW, Place
 from ordercast.archive.reader import Archive
 from ordercast.archive.reading import GroupReader
 from ordercast.model.events import Batch
-from ordercast.model.ids import ConfigurationId, ProcessId, Seq
+from ordercast.model.ids import ConfigurationId, Places, ProcessId
 
 SIZES = (100, 1024, 1350, 65_536)
 RUN = 500  # messages of a run
@@ -55,8 +55,8 @@ def write_files(folder: Path, size: int, total: int) -> int:
     payloads = [os.urandom(size) for _ in range(run)]
     count = 0
     while count * size < total:
-        place = ConfigurationId(8, ProcessId(1)), Seq(count // 10 + 1), 10, 0
-        pen.write(Batch(("bench",), "a@n1", payloads, bytes([4]) * run, place))
+        places = Places(ConfigurationId(8, ProcessId(1)), count // 10 + 1, 0, 10, 0)
+        pen.write(Batch(("bench",), "a@n1", payloads, bytes([4]) * run, places))
         count += run
         _hand_over(files, pen)
     pen.flush()

@@ -27,6 +27,7 @@ from ordercast.model.ids import NodeId
 from ordercast.model.roster import Place
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig, Replication
+from ordercast.order.membership.stats import RingStats
 from ordercast.order.ring.config import RingConfig
 
 STAMP = struct.Struct("=IIq")  # sender, counter, monotonic time in ns
@@ -64,7 +65,7 @@ class Load:
     async def _receive_batches(self, measured: bool) -> None:
         async for batch in self.node.batches():
             if isinstance(batch, Deliver):
-                for _, _, _, _, payloads, _ in batch.parcels:
+                for _, _, _, _, payloads, *_ in batch.parcels:
                     self.delivered += len(payloads)
                     self.hash = zlib.crc32(b"".join([data[:IDENTITY_SIZE] for data in payloads]), self.hash)
                     if measured:  # the first of each run has waited longest
@@ -187,6 +188,7 @@ async def work(task: dict[str, Any]) -> None:
     total = int((await lines.readline()).decode())  # everybody has stopped: so many were sent
     await load.delivers(total)
     sockets, stats = node.sockets, node.engine.stats
+    assert isinstance(stats, RingStats)
     alarms = [alarm.text for _, alarm in node.counters.alarms if alarm.network is not None]
     tell(
         {

@@ -23,7 +23,7 @@ from ordercast.model.ids import (
     NO_CONFIGURATION,
     NOBODY,
     SECOND,
-    VIEW_SLOT,
+    SLOT_MAX,
     ConfigurationId,
     Incarnation,
     Instant,
@@ -215,7 +215,7 @@ def _change(shape: Shape, number: int, process: ProcessId, old: Configuration) -
     ring = _ring(number + 1)
     through = ConfigurationId(ring.seq - 2, along[0])
     reason = ChangeReason.MERGE if number == 0 else ChangeReason.TOKEN_LOST
-    ending = Position(old.id, Seq(sent), VIEW_SLOT)
+    ending = Position(old.id, Seq(sent), SLOT_MAX)
     transitional = Configuration(ConfigurationKind.TRANSITIONAL, through, along, old.id, along, reason, ending)
     regular = Configuration(
         ConfigurationKind.REGULAR, ring, everybody, through, along, reason, Position(ring, Seq(0), 0)
@@ -250,11 +250,11 @@ def _rounds(shape: Shape, schema: pa.Schema, place: tuple[int, int], rounds: Int
         "n": n,
         "t": n * 1_000,
         "kind": np.where(is_sent, 1, 2),
-        "view_seq": delivered(ring.seq),
-        "view_rep": delivered(ring.representative),
-        "ring_seq": delivered(ring.seq),
-        "ring_rep": delivered(ring.representative),
-        "seq": delivered(turn * batch * members + index + 1),
+        "configuration_seq": delivered(ring.seq),
+        "configuration_rep": delivered(ring.representative),
+        "origin_seq": delivered(ring.seq),
+        "origin_rep": delivered(ring.representative),
+        "number": delivered(turn * batch * members + index + 1),
         "slot": delivered(0),
         "sender_process": processes[sender],
         "sender": np.zeros(count, np.int64),

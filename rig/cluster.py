@@ -410,7 +410,7 @@ class LiveCluster:
         self.hosts.heal()
         self.hosts.loss(self.hosts, 0)
         self.hosts.bandwidth(self.hosts, None)
-        if self.hosts.is_switch:
+        if self.hosts.has_switch:
             self.hosts.disturb(Link())
 
     def settle(self, patience_s: float = PATIENCE_S) -> None:

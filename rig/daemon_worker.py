@@ -36,7 +36,7 @@ class DaemonWorker:
         host, counters = self.host, self.host.counters
         return {
             "state": host.engine.state_name,
-            "ring": str(host.engine.ring.id),
+            "ring": str(host.engine.configuration.id),
             "members": nodes_of(host.members),
             "sending": 0,
             "idle": self._is_idle(),

@@ -12,7 +12,7 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Protocol
@@ -54,13 +54,14 @@ class Fabric(Protocol):
 class Bridge:
     """A bridge in a namespace of its own, a veth pair to each host, and nftables rules for what does not pass."""
 
-    def __init__(self, network: int, hosts: Sequence[str], middle: str) -> None:
+    def __init__(self, network: int, hosts: Mapping[int, str], middle: str) -> None:
+        """`hosts`: namespaces by the numbers of the hosts."""
         self._network = network
         self._middle = middle
         bridge = f"br{network}"
         # Snooping would hold multicast back until it has heard who listens.
         lines = [f"link add {bridge} type bridge mcast_snooping 0 stp_state 0 forward_delay 0", f"link set {bridge} up"]
-        for number, host in enumerate(hosts, 1):
+        for number, host in hosts.items():
             lines.append(f"link add {self._port(number)} type veth peer name eth{network} netns {host}")
             lines.append(f"link set {self._port(number)} master {bridge} up")
         ip(middle, *lines)
@@ -97,23 +98,22 @@ class Bridge:
 class SwitchClient:
     """The switch program: a TAP device in each host, all held by one process, which is told what to do by messages."""
 
-    def __init__(self, network: int, hosts: Sequence[str], seed: int) -> None:
+    def __init__(self, network: int, hosts: Mapping[int, str], seed: int) -> None:
+        """`hosts`: namespaces by the numbers of the hosts."""
         self._network = network
         mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        taps: list[int] = []
+        taps: dict[int, int] = {}
         try:
-            for host in hosts:
+            for number, host in hosts.items():
                 with namespaces.inside(host):
-                    taps.append(_tap(f"eth{network}"))
+                    taps[number] = _tap(f"eth{network}")
                 ip(host, f"link set eth{network} txqueuelen {TAP_QUEUE}")
             argv = ["setpriv", "--pdeathsig", "KILL", "--", sys.executable, switch.__file__]
-            numbers = [str(fd) for fd in (theirs.fileno(), *taps)]
-            self._program = subprocess.Popen(
-                [*argv, str(seed), *numbers], pass_fds=(theirs.fileno(), *taps), start_new_session=True
-            )
+            argv += [str(seed), str(theirs.fileno()), *(f"{number}:{tap}" for number, tap in taps.items())]
+            self._program = subprocess.Popen(argv, pass_fds=(theirs.fileno(), *taps.values()), start_new_session=True)
         finally:
             theirs.close()
-            for tap in taps:
+            for tap in taps.values():
                 os.close(tap)
         mine.settimeout(PATIENCE_S)
         self._control = mine

@@ -50,7 +50,7 @@ class Faults:
         process = [self.kill, self.kill, self.restart, self.stop, self.stop, self.block, self.leave, self.slow]
         other = [self.everybody, self.garbage, self.burst, self.burst]
         self._catalogue = [*network, *process, *other]
-        if cluster.hosts.is_switch:
+        if cluster.hosts.has_switch:
             self._catalogue += [self.disturb, self.disturb, self.disturb]
 
     def draw(self) -> Fault:

@@ -1,4 +1,4 @@
-"""N hosts on one or several networks: a namespace each, with addresses, programs and faults.
+"""N hosts on one or several segments and networks: a namespace each, with addresses, programs and faults.
 
     with Hosts(4) as hosts:
         node = hosts[0].run(["ordercast", "node", …])
@@ -9,7 +9,15 @@ Host 1 is `hosts[0]`; on network 0 it is 10.77.0.1 and fd77::1, on its device et
 ended, then namespaces are removed; nothing is touched that was not made here.
 
 With `switch=True` the hosts are joined by a program instead of the kernel's bridge (`switch.py`). It is slower, and it
-can delay, reorder, duplicate and corrupt, which few kernels can do without modules.
+can delay, reorder, duplicate and corrupt, which few kernels can do without modules, and has rates and queues for each
+pair of hosts.
+
+Segments are broadcast domains, each with a bridge or a switch of its own; a host has a leg in each of its segments.
+Three sites of two hosts on bridges, and a wide area between all of them on a switch:
+
+    Hosts(6, segments=([1, 2], [3, 4], [5, 6], range(1, 7)), switch=[3])
+
+With N networks per segment, network K of segment S is device eth(S * N + K), with addresses 10.77.(S * N + K).HOST.
 """
 
 from __future__ import annotations
@@ -19,7 +27,7 @@ import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -33,6 +41,7 @@ from rig.namespaces import RigError, command, ip
 from rig.switch import EVERYBODY, Link
 
 HOSTS_MAX = 250  # a byte of the address
+NETWORKS_MAX = 250  # another one
 PATIENCE_S = 5.0  # for a program to end when asked
 
 
@@ -62,15 +71,26 @@ class Host:
 
     number: int  # from 1, the last part of its addresses
     namespace: str
+    segments: tuple[int, ...] = (0,)  # in which it has a leg
+    networks: int = 1  # of each segment
     programs: list[subprocess.Popen[Any]] = field(default_factory=list)
 
-    def address(self, network: int = 0) -> str:
-        return f"10.77.{network}.{self.number}"
+    def address(self, network: int = 0, segment: int | None = None) -> str:
+        """On the first of its segments, unless another is named."""
+        return f"10.77.{self._device(network, segment)}.{self.number}"
 
-    def address6(self, network: int = 0) -> str:
-        return str(
-            socket.inet_ntop(socket.AF_INET6, socket.inet_pton(socket.AF_INET6, f"fd77:{network:x}::{self.number:x}"))
-        )
+    def address6(self, network: int = 0, segment: int | None = None) -> str:
+        text = f"fd77:{self._device(network, segment):x}::{self.number:x}"
+        return str(socket.inet_ntop(socket.AF_INET6, socket.inet_pton(socket.AF_INET6, text)))
+
+    def devices(self) -> list[int]:
+        """The numbers of all its legs: `eth0` and so on."""
+        return [self._device(network, segment) for segment in self.segments for network in range(self.networks)]
+
+    def _device(self, network: int, segment: int | None) -> int:
+        segment = self.segments[0] if segment is None else segment
+        assert segment in self.segments and network < self.networks
+        return segment * self.networks + network
 
     def run(self, argv: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
         """Starts a program on this host; `options` are those of Popen. It leads a session of its own."""
@@ -93,21 +113,37 @@ class Host:
 
 
 class Hosts(Sequence[Host]):
-    """The hosts, and the faults of the networks between them. Where `network` is None, all networks are meant."""
+    """The hosts, and the faults of the networks between them. Where `network` or `segment` is None, all are meant."""
 
-    def __init__(self, count: int, networks: int = 1, switch: bool = False, seed: int = 0) -> None:
+    def __init__(
+        self,
+        count: int,
+        networks: int = 1,
+        switch: bool | Collection[int] = False,
+        seed: int = 0,
+        segments: Sequence[Collection[int]] = (),
+    ) -> None:
+        """`segments`: numbers of their hosts, from 1; none: one of all. `switch`: all of them have one, or these."""
         assert 1 <= count <= HOSTS_MAX
-        assert networks >= 1
+        segments = segments or [range(1, count + 1)]
+        assert networks >= 1 and networks * len(segments) <= NETWORKS_MAX
         self._prefix = namespaces.unique_prefix()
-        self._hosts = [Host(number, f"{self._prefix}h{number}") for number in range(1, count + 1)]
+        self._hosts = []
+        for number in range(1, count + 1):
+            own = tuple(segment for segment, hosts in enumerate(segments) if number in hosts)
+            assert own, f"host {number} is on no segment"
+            self._hosts.append(Host(number, f"{self._prefix}h{number}", own, networks))
+        self.networks = networks  # of each segment
+        self.segments = len(segments)
+        self._switched = range(len(segments) if switch else 0) if isinstance(switch, bool) else switch
         self._fabrics: list[Fabric] = []
-        self._faults = [Faults() for _ in range(networks)]
-        self.is_switch = switch
+        self._faults = [Faults() for _ in range(networks * len(segments))]
         self._seed = seed
 
     @property
-    def networks(self) -> int:
-        return len(self._faults)
+    def has_switch(self) -> bool:
+        """Whether some segment has one."""
+        return bool(self._switched)
 
     @overload
     def __getitem__(self, at: int) -> Host: ...
@@ -137,26 +173,28 @@ class Hosts(Sequence[Host]):
     def _make(self) -> None:
         middle = f"{self._prefix}b"
         names = [host.namespace for host in self._hosts]
-        namespaces.create(names if self.is_switch else [middle, *names])
+        namespaces.create(names if len(self._switched) == self.segments else [middle, *names])
         for name in names:
             with namespaces.inside(name):
                 _skip_address_checks()
-        for network in range(len(self._faults)):
-            if self.is_switch:
-                self._fabrics.append(SwitchClient(network, names, self._seed + network))
+        for at in range(len(self._faults)):
+            hosts = {host.number: host.namespace for host in self._hosts if at in host.devices()}
+            if at // self.networks in self._switched:
+                self._fabrics.append(SwitchClient(at, hosts, self._seed + at))
             else:
-                self._fabrics.append(Bridge(network, names, middle))
+                self._fabrics.append(Bridge(at, hosts, middle))
         for host in self._hosts:
             ip(host.namespace, "link set lo up", *self._addresses(host))
 
     def _addresses(self, host: Host) -> Iterator[str]:
-        for network in range(len(self._faults)):
-            device = f"eth{network}"
-            yield f"address add {host.address(network)}/24 brd + dev {device}"
+        for at in host.devices():
+            segment, network = divmod(at, self.networks)
+            device = f"eth{at}"
+            yield f"address add {host.address(network, segment)}/24 brd + dev {device}"
             if _has_ipv6():
-                yield f"address add {host.address6(network)}/64 dev {device} nodad"
+                yield f"address add {host.address6(network, segment)}/64 dev {device} nodad"
             yield f"link set {device} up multicast on"
-            yield f"route add 224.0.0.0/4 dev {device} metric {network + 1}"
+            yield f"route add 224.0.0.0/4 dev {device} metric {at + 1}"
 
     def _remove(self) -> None:
         with ExitStack() as undo:
@@ -177,18 +215,19 @@ class Hosts(Sequence[Host]):
         *,
         one_way: bool = False,
         network: int | None = None,
+        segment: int | None = None,
     ) -> None:
         """Nothing gets from one side to the other; one way: nothing from `side_a` to `side_b`. Earlier cuts stay."""
         pairs = {(a.number, b.number) for a in _several(side_a) for b in _several(side_b) if a is not b}
         if not one_way:
             pairs |= {(b, a) for a, b in pairs}
-        for at in self._networks(network):
+        for at in self._chosen(network, segment):
             self._faults[at].cuts |= pairs
             self._apply(at)
 
-    def heal(self, network: int | None = None) -> None:
+    def heal(self, network: int | None = None, segment: int | None = None) -> None:
         """Mends all cuts. Losses stay as they are."""
-        for at in self._networks(network):
+        for at in self._chosen(network, segment):
             self._faults[at].cuts.clear()
             self._apply(at)
 
@@ -199,6 +238,7 @@ class Hosts(Sequence[Host]):
         *,
         port: int | None = None,
         network: int | None = None,
+        segment: int | None = None,
     ) -> None:
         """Each packet towards these hosts is lost with this probability, for each host by itself; 0 ends it.
 
@@ -206,7 +246,7 @@ class Hosts(Sequence[Host]):
         and says nothing about who is tested. Large sends that are cut up late are lost whole: see `segmentation`.
         """
         assert 0.0 <= probability <= 1.0
-        for at in self._networks(network):
+        for at in self._chosen(network, segment):
             losses = self._faults[at].losses
             for host in _several(hosts):
                 losses.pop((host.number, port), None)
@@ -214,11 +254,19 @@ class Hosts(Sequence[Host]):
                     losses[host.number, port] = Loss(host.number, port, probability)
             self._apply(at)
 
-    def bandwidth(self, hosts: Host | Iterable[Host], rate: str | None, *, network: int | None = None) -> None:
+    def bandwidth(
+        self,
+        hosts: Host | Iterable[Host],
+        rate: str | None,
+        *,
+        network: int | None = None,
+        segment: int | None = None,
+    ) -> None:
         """A host's own link carries so much each way ("100mbit"), with a queue of 50 ms; None: as much as it can."""
-        for at in self._networks(network):
+        for at in self._chosen(network, segment):
             for host in _several(hosts):
-                self._fabrics[at].bandwidth(host.namespace, host.number, rate)
+                if at in host.devices():
+                    self._fabrics[at].bandwidth(host.namespace, host.number, rate)
 
     def segmentation(self, on: bool) -> None:
         """Whether a large UDP send crosses the network in one piece, as it does between namespaces at first.
@@ -226,11 +274,10 @@ class Hosts(Sequence[Host]):
         Off: it is cut into packets on leaving the host, as on a real wire. Loss tests need that, or whole sends are
         lost. With a switch it is always off.
         """
-        if self.is_switch:
-            return
         for host in self._hosts:
-            for network in range(len(self._faults)):
-                host.command("ethtool", "-K", f"eth{network}", "tx-udp-segmentation", "on" if on else "off")
+            for at in host.devices():
+                if at // self.networks not in self._switched:
+                    host.command("ethtool", "-K", f"eth{at}", "tx-udp-segmentation", "on" if on else "off")
 
     def disturb(
         self,
@@ -239,26 +286,32 @@ class Hosts(Sequence[Host]):
         targets: Host | Iterable[Host] | None = None,
         *,
         network: int | None = None,
+        segment: int | None = None,
     ) -> None:
-        """What links do to packets on the way from sources to targets (None: all). Needs `switch=True`."""
-        for at in self._networks(network):
+        """What links do to packets on the way from sources to targets (None: all), on the segments with a switch."""
+        chosen = list(self._chosen(network, segment))
+        for at in [at for at in chosen if at // self.networks in self._switched] or chosen:
             self._switch(at).disturb(link, _numbers(sources), _numbers(targets))
 
-    def counters(self, network: int = 0) -> dict[str, int]:
-        """What the switch did so far: forwarded, lost, duplicated, late, corrupted, swapped. Needs `switch=True`."""
-        return self._switch(network).counters()
+    def counters(self, network: int = 0, segment: int = 0) -> dict[str, int]:
+        """What the switch did so far: forwarded, lost, duplicated, late, corrupted, swapped, overflowed."""
+        return self._switch(segment * self.networks + network).counters()
 
-    def _switch(self, network: int) -> SwitchClient:
-        fabric = self._fabrics[network]
+    def _switch(self, at: int) -> SwitchClient:
+        fabric = self._fabrics[at]
         if not isinstance(fabric, SwitchClient):
-            raise RigError("the kernel's bridge cannot do that: Hosts(…, switch=True)")
+            raise RigError(
+                f"segment {at // self.networks} has the kernel's bridge, which cannot do that: Hosts(…, switch=True)"
+            )
         return fabric
 
-    def _networks(self, network: int | None) -> Iterable[int]:
-        return range(len(self._fabrics)) if network is None else (network,)
+    def _chosen(self, network: int | None, segment: int | None) -> Iterator[int]:
+        for at in range(len(self._fabrics)):
+            if segment in (None, at // self.networks) and network in (None, at % self.networks):
+                yield at
 
-    def _apply(self, network: int) -> None:
-        self._fabrics[network].apply(self._faults[network])
+    def _apply(self, at: int) -> None:
+        self._fabrics[at].apply(self._faults[at])
 
 
 def _end(programs: Sequence[subprocess.Popen[Any]]) -> None:

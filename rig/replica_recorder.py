@@ -59,7 +59,7 @@ class Recorder:
     def _begin(self) -> None:
         """The replica has a life now. (Only its core knows in which lineage and term a command is applied.)"""
         replica = self._replica
-        self._core = replica._core
+        self._core = replica._desk.core
         self.life = replica.me.life
         self.user = user_of(self.structure, replica.me)
         path = self._folder / f"{self.kind}-{replica.me.name}-{self.life}.events"

@@ -19,13 +19,13 @@ from typing import Any
 import ordercast
 from ordercast.api.member import Member
 from ordercast.model.errors import UsageError
+from ordercast.replicated.arrival import Patience
 from ordercast.replicated.effects import Changed, Reason, Standing
 from ordercast.replicated.quorum import Majority
 from ordercast.replicated.replica import NotPrimary, Replica, ReplicaEnded
 from ordercast.replicated.structures.counter import ADD
 from ordercast.replicated.structures.dictionary import COMPARE, SET, Dictionary
 from ordercast.replicated.structures.fields import I64, optional_bytes, value_bytes
-from ordercast.replicated.transfer import Patience
 from ordercast.replicated.watching import Watched
 from rig.replica_recorder import Recorder
 from rig.worker import Order, protected, tell

@@ -1,11 +1,11 @@
 """An Ethernet switch in a program: TAP devices joined by one loop, with everything that a bad network does to packets.
 
-Started by `fabric.py` as a program, by the path of this file: it imports the standard library alone. Arguments are a
-seed and numbers of inherited descriptors: the control socket, then a TAP device for each host. It ends when the control
-socket closes.
+Started by `fabric.py` as a program, by the path of this file. Arguments are a seed and numbers of inherited
+descriptors: the control socket, then for each host `NUMBER:TAP`. It ends when the control socket closes.
 
-A link is an ordered pair of hosts. Packets of a link stay in order unless it reorders, whatever the jitter. Chance
-comes from the seed; when packets arrive does not, so runs are alike and not equal.
+A link is an ordered pair of hosts. Packets of a link stay in order unless it reorders, whatever the jitter; its rate
+and its queue are those of simulated links (`sim/channel.py`). Chance comes from the seed; when packets arrive does not,
+so runs are alike and not equal.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from random import Random
 from typing import Any
+
+from ordercast.sim.channel import Channel
 
 ANSWER_SIZE_MAX = 1 << 16
 FRAME_SIZE_MAX = 1 << 16
@@ -44,6 +46,8 @@ class Link:
     held_ms: float = 5.0  # how long
     corrupt: float = 0.0  # a bit flips somewhere behind the Ethernet header: IP or UDP will notice
     swap: float = 0.0  # two words of a UDP payload change places: a checksum that adds words cannot notice
+    rate: int = 0  # bits per second, one packet after the other; 0: no limit
+    queue: int | None = None  # bytes that wait for the rate or are being sent, more are lost; None: no limit
 
 
 PERFECT = Link()
@@ -57,6 +61,7 @@ class Counters:
     late: int = 0  # held back to be overtaken
     corrupted: int = 0
     swapped: int = 0
+    overflowed: int = 0  # lost, for a queue had no room
 
 
 @dataclass(frozen=True)
@@ -112,11 +117,10 @@ def with_swapped_words(frame: bytes, rng: Random) -> bytes:
 
 @dataclass
 class Switch:
-    """Hosts are numbered from 1, as devices are given."""
-
-    taps: list[int]
+    taps: dict[int, int]  # devices by the numbers of their hosts
     rng: Random
     links: dict[tuple[int, int], Link] = field(default_factory=dict)
+    channels: dict[tuple[int, int], Channel] = field(default_factory=dict)  # of links with a rate
     cuts: set[tuple[int, int]] = field(default_factory=set)
     losses: list[tuple[int, int | None, float]] = field(default_factory=list)  # target, UDP port, probability
     counters: Counters = field(default_factory=Counters)
@@ -126,9 +130,9 @@ class Switch:
     numbers: Iterator[int] = field(default_factory=count)
 
     def run(self, control: socket.socket) -> None:
-        sources = {tap: number for number, tap in enumerate(self.taps, 1)}
+        sources = {tap: number for number, tap in self.taps.items()}
         while True:
-            ready = select.select([control.fileno(), *self.taps], [], [], self._patience())[0]
+            ready = select.select([control.fileno(), *sources], [], [], self._patience())[0]
             for descriptor in ready:
                 if descriptor == control.fileno():
                     request = control.recv(ANSWER_SIZE_MAX)
@@ -148,11 +152,13 @@ class Switch:
             self.cuts = {(a, b) for a, b in request["cuts"]}
             self.losses = [(loss["target"], loss["port"], loss["probability"]) for loss in request["losses"]]
         if "link" in request:
-            everybody = range(1, len(self.taps) + 1)
             link = Link(**request["link"])
-            for a in request["sources"] or everybody:
-                for b in request["targets"] or everybody:
+            for a in request["sources"] or self.taps:
+                for b in request["targets"] or self.taps:
                     self.links[a, b] = link
+                    self.channels.pop((a, b), None)
+                    if link.rate:
+                        self.channels[a, b] = Channel(link.rate, link.queue)
 
     def _patience(self) -> float | None:
         return max(0.0, self.waiting[0][0] - time.monotonic()) if self.waiting else None
@@ -165,7 +171,7 @@ class Switch:
                 return
             self.places[frame[6:12]] = source
             known = self.places.get(frame[:6])
-            targets = range(1, len(self.taps) + 1) if known is None else (known,)
+            targets = self.taps if known is None else (known,)
             for target in targets:
                 if target != source:
                     self._forward(frame, source, target)
@@ -210,7 +216,15 @@ class Switch:
         return frame
 
     def _delay(self, frame: bytes, link: Link, source: int, target: int) -> None:
-        due = time.monotonic() + (link.delay_ms + self.rng.random() * link.jitter_ms) / 1000
+        leaves = time.monotonic()
+        channel = self.channels.get((source, target))
+        if channel is not None and not is_neighbour_discovery(frame):
+            departure = channel.departure(len(frame), int(leaves * 1e9))
+            if departure is None:
+                self.counters.overflowed += 1
+                return
+            leaves = departure / 1e9
+        due = leaves + (link.delay_ms + self.rng.random() * link.jitter_ms) / 1000
         if self.rng.random() < link.reorder:
             self.counters.late += 1
             due += link.held_ms / 1000
@@ -227,16 +241,17 @@ class Switch:
 
     def _write(self, target: int, frame: bytes) -> None:
         try:
-            os.write(self.taps[target - 1], frame)
+            os.write(self.taps[target], frame)
             self.counters.forwarded += 1
         except OSError:  # the device is down, or was taken away
             self.counters.lost += 1
 
 
 def main() -> None:
-    seed, control, *taps = (int(argument) for argument in sys.argv[1:])
-    with socket.socket(fileno=control) as connection:
-        Switch(taps, Random(seed)).run(connection)
+    seed, control, *taps = sys.argv[1:]
+    numbered = {int(number): int(tap) for number, tap in (text.split(":") for text in taps)}
+    with socket.socket(fileno=int(control)) as connection:
+        Switch(numbered, Random(int(seed))).run(connection)
 
 
 if __name__ == "__main__":

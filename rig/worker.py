@@ -187,7 +187,7 @@ class Worker:
         lanes = (node.sockets.data, node.sockets.token)
         return {
             "state": node.engine.state_name,
-            "ring": str(node.engine.ring.id),
+            "ring": str(node.engine.configuration.id),
             "members": nodes_of(node.members),
             "sending": len(self._senders),
             "idle": node.engine.is_idle() and not self._has_unread(),

@@ -28,9 +28,9 @@ from ordercast.model.ids import (
 from ordercast.model.inputs import Packet, Stored, Submission
 from ordercast.model.notes import Ignored, Moved, Occurred, Occurrence
 from ordercast.model.service import Service
+from ordercast.order.engine import CONFIGURATION_SEQ_KEY
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
-from ordercast.order.ring.step import RING_SEQ_KEY
 from ordercast.wire.codec import decode, encode
 from ordercast.wire.head import KIND_AT, cluster_id_from
 from ordercast.wire.header import SAFE, Heading, MessageKind, recovered
@@ -75,11 +75,17 @@ def wrapped(packet: bytes, seq: int, ring: ConfigurationId, transmitter: Process
 
 
 class Solo:
-    def __init__(self, me: ProcessId = TWO, config: RingConfig = SMALL, stored: Stored | None = None) -> None:
+    def __init__(
+        self,
+        me: ProcessId = TWO,
+        config: RingConfig = SMALL,
+        stored: Stored | None = None,
+        other_engines: tuple[str, ...] = (),
+    ) -> None:
         self.me = me
         self.config = config
         self.now = Instant(0)
-        self.node = RingNode(node_of(me), config)
+        self.node = RingNode(node_of(me), config, other_engines=other_engines)
         self.join = Join(RING, me, 0, 0, (), (), 0, ChangeReason.STARTED, NOBODY, ())  # its last
         self.forwarded: Token | CommitToken | None = None  # its last
         self.log: list[Effect] = []
@@ -96,7 +102,7 @@ class Solo:
         return self._keep(self.node.receive([Packet(packet, len(packet)) for packet in packets], self.now))
 
     def written(self) -> list[Effect]:
-        return self._keep(self.node.persisted(RING_SEQ_KEY, self.now))
+        return self._keep(self.node.persisted(CONFIGURATION_SEQ_KEY, self.now))
 
     def submit(self, *texts: str, service: Service = Service.AGREED, size: int = 0) -> list[Effect]:
         """With `size`, each message is padded to it."""

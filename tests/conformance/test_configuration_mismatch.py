@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from ordercast.model.effects import AlarmKind
+from ordercast.model.ids import ProcessId
+from ordercast.order.membership.hearing import KNOWN_FACTOR
 from ordercast.order.ring.config import RING_RELEVANT
-from ordercast.order.ring.hearing import KNOWN_FACTOR
+from ordercast.wire.codec import encode
+from ordercast.wire.head import cluster_id_from
 
 from .solo import ONE, SMALL, TRIO, Solo, alarms, process
 
@@ -72,3 +75,23 @@ def test_a_newer_process_with_more_keys_is_understood() -> None:
     """Digests are compared as far as both have them."""
     solo = Solo().to_ring_of_one()
     assert alarms(solo.give(solo.join_of(ONE, TRIO, digests=(*SMALL.digests(), 7)))) == []
+
+
+def _with_engine(solo: Solo, sender: ProcessId, engine: str) -> bytes:
+    """A Join as a node of the same cluster sends it that runs another engine."""
+    return encode(cluster_id_from(SMALL.cluster, engine), solo.join_of(sender, TRIO))
+
+
+def test_who_runs_another_engine_in_the_same_cluster_is_named_once_and_never_a_member() -> None:
+    solo = Solo(other_engines=("star",)).to_ring_of_one()
+    effects = [effect for _ in range(3) for effect in solo.give_packets(_with_engine(solo, ONE, "star"))]
+    (alarm,) = alarms(effects)
+    assert (alarm.kind, alarm.process) == (AlarmKind.CONFIGURATION_MISMATCH, ONE)
+    assert "n1 runs the engine 'star'" in alarm.text and "engine key" in alarm.text
+    assert solo.node.is_ready and solo.node.configuration.members == (solo.me,)
+
+
+def test_another_cluster_is_nobodys_business() -> None:
+    solo = Solo(other_engines=("star",)).to_ring_of_one()
+    assert alarms(solo.give_packets(encode(cluster_id_from("other", "star"), solo.join_of(ONE, TRIO)))) == []
+    assert alarms(solo.give_packets(_with_engine(solo, ONE, "star")[:40])) == []

@@ -9,8 +9,8 @@ import pytest
 from ordercast.model.effects import AlarmKind, Effect, Enlisted, Persist
 from ordercast.model.ids import Incarnation, Instant, NodeId, ProcessId
 from ordercast.model.roster import Entry, Place, Roster
+from ordercast.order.membership.rosters import JUMP_MAX, MATTERS_MAX, ROSTER_KEY
 from ordercast.order.ring.node import RingNode
-from ordercast.order.ring.rosters import JUMP_MAX, MATTERS_MAX, ROSTER_KEY
 from ordercast.wire.messages import Join, Leave, RosterCopy
 
 from .solo import FOUR, ONE, RING, SMALL, THREE, TRIO, Solo, alarms, process, sent

@@ -90,7 +90,7 @@ def test_a_life_begins_on_a_ring_of_one_once_its_seq_is_stored() -> None:
     """Section 4.2 and E7: the ring seq is raised and stored before it is used. Deviation: the node is Operational on
     its ring of one and announces itself; the paper broadcasts a Join and enters Gather."""
     solo = Solo(stored=stored(8))
-    assert solo.log == [Persist("ring_seq", (12).to_bytes(8, "big"))]
+    assert solo.log == [Persist("configuration_seq", (12).to_bytes(8, "big"))]
     effects = solo.written()
     assert [view.id for view in views(effects)] == [ConfigurationId(12, TWO)]
     assert solo.node.state_name == "Operational"
@@ -563,7 +563,7 @@ def test_the_transitional_configuration_is_two_below_the_new_ring() -> None:
 def test_the_ring_seq_is_asked_to_be_stored_on_the_first_rotation() -> None:
     """Figure 4.11 writes on the second. Deviation: the write begins on the first, so that all disks work at once."""
     effects = committed().log
-    assert Persist("ring_seq", (12).to_bytes(8, "big")) in effects
+    assert Persist("configuration_seq", (12).to_bytes(8, "big")) in effects
 
 
 def test_the_second_forwarding_waits_for_the_disk() -> None:

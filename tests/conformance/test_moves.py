@@ -15,24 +15,24 @@ from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Effect
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import NO_SEQ, NOBODY, ConfigurationId, Duration, Instant, ProcessId, Seq, TokenSeq
-from ordercast.order.ring.admission import Admission
-from ordercast.order.ring.bounds import Horizon
-from ordercast.order.ring.consensus import Proposal
-from ordercast.order.ring.delivery import Delivery
-from ordercast.order.ring.hearing import Hearing
-from ordercast.order.ring.outbox import Outbox
-from ordercast.order.ring.ring import Ring, TokenMemory
-from ordercast.order.ring.rosters import Rosters
-from ordercast.order.ring.states.base import State
-from ordercast.order.ring.states.commit import Commit
-from ordercast.order.ring.states.gather import Gather
-from ordercast.order.ring.states.gone import Gone
-from ordercast.order.ring.states.moves import MOVES, STATES
+from ordercast.order.membership.admission import Admission
+from ordercast.order.membership.bounds import Horizon
+from ordercast.order.membership.consensus import Proposal
+from ordercast.order.membership.hearing import Hearing
+from ordercast.order.membership.ring import Ring, TokenMemory
+from ordercast.order.membership.rosters import Rosters
+from ordercast.order.membership.states.base import State
+from ordercast.order.membership.states.commit import Commit
+from ordercast.order.membership.states.gather import Gather
+from ordercast.order.membership.states.gone import Gone
+from ordercast.order.membership.states.moves import MOVES, STATES
+from ordercast.order.membership.states.recovery import Recovery
+from ordercast.order.membership.states.starting import Starting
+from ordercast.order.membership.step import Facts, Step, StoredSeq
+from ordercast.order.membership.timers import Timer
+from ordercast.order.outbox import Outbox
+from ordercast.order.ring.node import parts_of
 from ordercast.order.ring.states.operational import Operational
-from ordercast.order.ring.states.recovery import Recovery
-from ordercast.order.ring.states.starting import Starting
-from ordercast.order.ring.step import Facts, Step, StoredSeq
-from ordercast.order.ring.timers import Timer
 from ordercast.wire.codec import encode
 from ordercast.wire.messages import Announcement, CommitEntry, CommitToken, Join, Leave, Token, Wake, WireMessage
 
@@ -182,6 +182,7 @@ def test_every_other_input_in_every_state(situation: str, me: ProcessId) -> None
 
 def made_state(name: str, me: ProcessId) -> tuple[State, Facts]:
     ring = Ring(RING, TRIO, me, CLUSTER, TokenMemory(TokenSeq(16)))
+    parts = parts_of(SMALL)
     facts = Facts(
         me=me,
         config=SMALL,
@@ -196,7 +197,8 @@ def made_state(name: str, me: ProcessId) -> tuple[State, Facts]:
         digests=SMALL.digests(),
         ring_seq=8,
         installed=ring,
-        delivery=Delivery(ring, ring.id),
+        past=parts.past_of(ring, NO_SEQ),
+        parts=parts,
     )
     step = Step(Instant(0), facts)
     ring.memory.copy = encode(

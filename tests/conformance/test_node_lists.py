@@ -7,7 +7,7 @@ import pytest
 from ordercast.model.effects import AlarmKind, Enlisted, Persist
 from ordercast.model.ids import SECOND, Instant, NodeId
 from ordercast.model.roster import Entry, Place, Roster
-from ordercast.order.ring.rosters import COPIES_MAX, COPIES_RATE
+from ordercast.order.membership.rosters import COPIES_MAX, COPIES_RATE
 from ordercast.wire.codec import CONTROL
 from ordercast.wire.head import HEAD_SIZE
 from ordercast.wire.messages import RosterCopy

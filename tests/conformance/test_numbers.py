@@ -14,14 +14,14 @@ from ordercast.model.effects import AlarmKind, Effect, Persist
 from ordercast.model.ids import SECOND, ConfigurationId, Seq
 from ordercast.model.notes import Occurrence
 from ordercast.model.service import Service
-from ordercast.order.ring.bounds import (
+from ordercast.order.membership.bounds import (
     CLOCK_LEAP,
     CLOCK_MAX,
     JOIN_NUMBER_LEAP,
     RING_SEQ_LEAP,
     RING_SEQ_MAX,
 )
-from ordercast.order.ring.hearing import lifetime_of
+from ordercast.order.membership.hearing import lifetime_of
 from ordercast.wire.codec import NUMBER_MAX
 from ordercast.wire.header import PART_SHIFT, Part
 from ordercast.wire.messages import Announcement, CommitToken, Leave, Token

@@ -16,9 +16,9 @@ from ordercast.model.ids import MILLISECOND, ConfigurationId, ProcessId
 from ordercast.model.notes import Occurrence
 from ordercast.model.promises import RestPromise
 from ordercast.model.service import Service
-from ordercast.order.ring.states.base import State
+from ordercast.order.membership.states.base import State
+from ordercast.order.membership.step import Step
 from ordercast.order.ring.states.operational import Operational
-from ordercast.order.ring.step import Step
 from ordercast.sim.options import SIM_RING
 from ordercast.trace.records import DeliveredBatch
 from ordercast.wire.header import MessageKind, retransmitted

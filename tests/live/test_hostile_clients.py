@@ -16,11 +16,12 @@ import pytest
 
 import ordercast
 from ordercast import Client, Left, Node, Reason, Reconnected, UsageError
-from ordercast.daemon import host
 from ordercast.daemon.clients import connection, server
+from ordercast.groups import turns
 from ordercast.groups.envelope import Head, Kind, encode_head
 from ordercast.groups.layer import data_head
 from ordercast.model.service import Service
+from ordercast.session import desk
 from ordercast.session.addresses import TcpAddress, UnixAddress
 from ordercast.session.batches import FRAME_SIZE_MAX, encode_send
 from ordercast.session.client_half import BYE, PING
@@ -307,7 +308,7 @@ async def test_joins_and_leaves_without_end_are_read_only_as_fast_as_they_are_or
                 await other.say(LIST)
                 while (await other.frame())[0] != FrameKind.LISTING:
                     pass
-            assert here.host.requests_waiting <= connection.CHANGES_MAX
+            assert here.host.requests_waiting <= desk.CHANGES_MAX
         await reads_on(here, stubborn)
 
 
@@ -625,7 +626,7 @@ async def test_lists_of_many_groups_are_told_in_pages_and_the_ring_turns_meanwhi
 
 @live
 async def test_members_of_a_large_group_are_told_in_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "PAGE_MAX", 7)
+    monkeypatch.setattr(desk, "PAGE_MAX", 7)
     async with daemon(tmp_path) as here, AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(ordercast.connect(here.unix)) for _ in range(20)]
         await asyncio.gather(*(client.join("orders", client.name.replace("@", "-")) for client in clients))
@@ -679,7 +680,7 @@ async def test_a_greeting_is_due_sooner_when_there_are_many_strangers(
 async def test_joins_and_leaves_of_many_groups_are_on_their_way_a_few_at_a_time_and_messages_pass_by(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host, "CHANGING_MAX", 250)
+    monkeypatch.setattr(turns, "CHANGING_MAX", 250)
     most = 0
     async with daemon(tmp_path) as here, calm(here) as me, AsyncExitStack() as stack:
         names = [f"g{number}" for number in range(100)]
@@ -691,8 +692,8 @@ async def test_joins_and_leaves_of_many_groups_are_on_their_way_a_few_at_a_time_
                     stranger.writer.write(encode_names(kind, names))
         for number in range(20):
             await me.send("nobody", b"%d" % number, confirm=True)
-            most = max(most, here.host.changing)
+            most = max(most, here.host.desk.changing)
         await eventually(lambda: all(len(here.host.named.table.members_of(name)) == 4 for name in names))
-        assert 0 < most <= 250 and not here.host.changing
+        assert 0 < most <= 250 and not here.host.desk.changing
         await stack.aclose()  # all are gone from a hundred groups
-        await eventually(lambda: len(here.host.named.table) == 1 and not here.host.changing)
+        await eventually(lambda: len(here.host.named.table) == 1 and not here.host.desk.changing)

@@ -49,7 +49,10 @@ def live(
         cluster.settle()
         verdict = cluster.verdict()
         assert verdict.outcome is Outcome.VALID, f"{verdict.sentence}\n" + "\n".join(map(str, verdict.witnesses))
-        assert {each.promise for each in cluster.verdicts if each.outcome is Outcome.VALID} == set(Promise)
+        untested = {each.promise for each in cluster.verdicts if each.outcome is Outcome.NOT_EXERCISED}
+        assert untested <= {Promise.FAIRNESS, Promise.VIRTUAL_SYNCHRONY}, (
+            "nobody is saturated, some tests change no view"
+        )
 
 
 def views_of(cluster: LiveCluster) -> list[int]:

@@ -113,7 +113,8 @@ def test_what_replicas_record_is_valid_and_not_when_it_is_spoilt(tmp_path: Path)
 
     record()
     verdicts = check_replicas(events)
-    assert [verdict.outcome for verdict in verdicts] == [Outcome.VALID] * len(ReplicaPromise), verdicts
+    assert len(verdicts) == len(ReplicaPromise)
+    assert {verdict.outcome for verdict in verdicts} <= {Outcome.VALID, Outcome.NOT_EXERCISED}, verdicts
     for spoil, promise in SPOILT:
         found = {verdict.promise: verdict.outcome for verdict in check_replicas(spoil(events))}
         assert found[promise] is Outcome.INVALID, (promise, found)

@@ -16,7 +16,7 @@ from ordercast import Node, NodeConfig, UsageError
 from ordercast.daemon.config.node import NetworkConfig
 from ordercast.model.ids import MILLISECOND
 from ordercast.order.ring.config import RingConfig
-from ordercast.replicated.effects import Changed, Standing
+from ordercast.replicated.effects import Changed, Progress, Standing
 from ordercast.replicated.quorum import LastMajority, Majority
 from ordercast.replicated.replica import NotPrimary, Replica, ReplicaEnded
 from ordercast.replicated.structures.barrier import Barrier
@@ -26,7 +26,6 @@ from ordercast.replicated.structures.dictionary import Dictionary, DictionaryFro
 from ordercast.replicated.structures.leader import Leader
 from ordercast.replicated.structures.lock import Lock
 from ordercast.replicated.structures.queue import Queue
-from ordercast.replicated.transfer import Progress
 from tests.ports import own_ports
 
 PATIENCE_S = 60.0

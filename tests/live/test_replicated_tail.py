@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from ordercast.replicated import replica as replica_module
-from ordercast.replicated.arrival import Arrival
 from ordercast.replicated.core import Core
+from ordercast.replicated.effects import Dial
 from ordercast.replicated.replica import Replica, ReplicaEnded
 from ordercast.replicated.spill import Spill
 from ordercast.replicated.structures.dictionary import Dictionary, DictionaryFront
 from ordercast.replicated.track import Held
+from ordercast.replicated.transfer import Line
 from tests.live.test_replicated import cluster, live, majority
 
 COMMANDS = 300
@@ -25,23 +26,28 @@ class Gate:
     """Transfers begin when it is opened."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self._is_open = asyncio.Event()
-        right = Arrival.run
+        self._is_open = False
+        self._waiting: dict[Line, Dial] = {}
+        self._right = Line.dial
 
-        async def run(arrival: Arrival) -> None:
-            await self._is_open.wait()
-            await right(arrival)
+        def dial(line: Line, dial: Dial) -> None:
+            if self._is_open:
+                self._right(line, dial)
+            else:
+                self._waiting[line] = dial
 
-        patch.setattr(Arrival, "run", run)
+        patch.setattr(Line, "dial", dial)
 
     def open(self) -> None:
-        self._is_open.set()
+        self._is_open = True
+        for line, dial in self._waiting.items():
+            self._right(line, dial)
 
 
 def core_of(front: DictionaryFront) -> Core:
     caller = front._caller
     assert isinstance(caller, Replica)
-    return caller._core
+    return caller._desk.core
 
 
 class Tails:

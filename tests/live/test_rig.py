@@ -12,6 +12,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -43,21 +44,22 @@ def closing(sockets: Sequence[socket.socket]) -> Iterator[None]:
             each.close()
 
 
-def receiver(host: Host, network: int = 0, port: int = PORT) -> socket.socket:
+def receiver(host: Host, network: int = 0, port: int = PORT, segment: int | None = None) -> socket.socket:
     with host.inside():
         listening = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     listening.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_RCVBUFFORCE", 33), BUFFER_SIZE)
     listening.bind((GROUP, port))
-    member = socket.inet_aton(GROUP) + socket.inet_aton(host.address(network))
+    member = socket.inet_aton(GROUP) + socket.inet_aton(host.address(network, segment))
     listening.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, member)
     listening.settimeout(PATIENCE_S)
     return listening
 
 
-def sender(host: Host, network: int = 0, port: int = PORT) -> socket.socket:
+def sender(host: Host, network: int = 0, port: int = PORT, segment: int | None = None) -> socket.socket:
     with host.inside():
         sending = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    sending.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(host.address(network)))
+    own = socket.inet_aton(host.address(network, segment))
+    sending.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, own)
     sending.connect((GROUP, port))
     return sending
 
@@ -170,6 +172,41 @@ def test_networks_are_apart(switch: bool) -> None:
             hosts.heal()
             sending[0].send(packet(END))
             assert arrivals(listening[0]) == []
+
+
+# Hosts 1 2 on segment 0, 2 3 on segment 1: host 2 has a leg in both.
+TWO_SEGMENTS = ([1, 2], [2, 3])
+
+
+@needs_hosts
+@pytest.mark.parametrize("switch", [[], pytest.param([1], marks=needs_switch), pytest.param(True, marks=needs_switch)])
+def test_a_segment_is_heard_by_its_hosts_and_a_fault_of_one_leaves_the_other_alone(switch: bool | list[int]) -> None:
+    with Hosts(3, segments=TWO_SEGMENTS, switch=switch) as hosts:
+        # A port of its own for each segment: a socket hears a group on every leg of its host.
+        first, second = receiver(hosts[0]), receiver(hosts[2], port=PORT + 1)
+        sending = [sender(hosts[1], port=PORT + segment, segment=segment) for segment in range(2)]
+        outsider = sender(hosts[0], port=PORT + 1)
+        with closing([first, second, outsider, *sending]):
+            outsider.send(packet(1))  # on segment 0, where host 3 has no leg
+            hosts.cut(hosts[1], hosts, segment=0)
+            for each in sending:
+                each.send(packet(2))
+            sending[1].send(packet(END))
+            assert arrivals(second) == [2]
+            hosts.heal(segment=0)
+            sending[0].send(packet(END))
+            assert arrivals(first) == []
+
+
+@needs_hosts
+def test_addresses_follow_the_legs_of_a_host() -> None:
+    with Hosts(3, networks=2, segments=TWO_SEGMENTS) as hosts:
+        assert hosts[1].devices() == [0, 1, 2, 3]
+        assert (hosts[0].address(), hosts[2].address(), hosts[2].address(1)) == ("10.77.0.1", "10.77.2.3", "10.77.3.3")
+        listening = receiver(hosts[1], network=1, segment=1)
+        with closing([listening, sending := sender(hosts[2], network=1)]):
+            sending.send(packet(END))
+            assert listening.recvfrom(SIZE)[1][0] == "10.77.3.3"
 
 
 @needs_hosts
@@ -368,6 +405,45 @@ def test_a_link_loses_on_its_own() -> None:
         struck, spared = counted(hosts, 1000, lambda: hosts.disturb(Link()))
         assert 550 < len(struck) < 850
         assert spared == list(range(1000))
+
+
+@needs_switch
+def test_a_pair_with_a_rate_loses_what_its_queue_cannot_hold_and_keeps_the_rest_in_order() -> None:
+    """The queue holds 20 frames of 1,042 bytes, and a burst of 500 is faster than 8 Mbit/s by far."""
+    with Hosts(3, switch=True) as hosts:
+        hosts.disturb(Link(rate=8_000_000, queue=20 * 1042), hosts[0], hosts[1])
+        narrow, spared = counted(hosts, 500, lambda: hosts.disturb(Link()))
+        assert narrow[:20] == list(range(20)) and narrow == sorted(narrow)
+        assert len(narrow) + hosts.counters()["overflowed"] == 500
+        assert hosts.counters()["overflowed"] > 100
+        assert spared == list(range(500))
+
+
+@needs_switch
+def test_a_pair_with_a_rate_and_no_bound_loses_nothing_and_takes_its_time() -> None:
+    with Hosts(2, switch=True) as hosts:
+        hosts.disturb(Link(rate=8_000_000, delay_ms=1), hosts[0], hosts[1])
+        began = time.monotonic()
+        assert counted(hosts, 200, nothing) == [list(range(200))]
+        assert time.monotonic() - began >= 200 * 1042 * 8 / 8_000_000  # never faster than the rate
+
+
+@needs_switch
+def test_a_wide_area_between_bridges() -> None:
+    with Hosts(4, segments=([1, 2], [3, 4], [1, 2, 3, 4]), switch=[2]) as hosts:
+        hosts.disturb(Link(loss=1.0), hosts[:2], hosts[3], segment=2)
+        with pytest.raises(RigError, match="segment 0 has the kernel's bridge"):
+            hosts.disturb(Link(loss=1.0), segment=0)
+        listening = [receiver(host, segment=2) for host in hosts[2:]]
+        near = receiver(hosts[1], port=PORT + 1)
+        sending, beside = sender(hosts[0], segment=2), sender(hosts[0], port=PORT + 1)
+        with closing([*listening, near, sending, beside]):
+            burst(sending, 20)
+            burst(beside, 20)
+            hosts.disturb(Link(), segment=2)
+            for each in (sending, beside):
+                each.send(packet(END))
+            assert [arrivals(each) for each in (*listening, near)] == [list(range(20)), [], list(range(20))]
 
 
 @needs_switch

@@ -69,7 +69,7 @@ def test_an_archive_is_a_table(spark: SparkSession, grown: Grown) -> None:
         "agreed",
         ["orders"],
     )
-    assert (rows[0].kind, rows[0].group, rows[0].position.seq) == ("message", "orders", 2)
+    assert (rows[0].kind, rows[0].group, rows[0].position.number) == ("message", "orders", 2)
     everything = read(spark, grown, includeViews="true").where("kind = 'view'").collect()
     assert [row.members for row in everything] == [["a@n1", "b@n2"]]
     assert read(spark, grown, startingPlace="900").count() == COUNT + 2 - 900
@@ -84,7 +84,7 @@ def test_a_query_names_the_columns_that_it_needs(spark: SparkSession, grown: Gro
     )
     places = "position STRUCT<ring: BIGINT, process: BIGINT, seq: BIGINT, slot: INT>, groups ARRAY<STRING>"
     row = spark.read.format("ordercast").schema(places).load(str(grown.folder)).first()
-    assert row is not None and (row.position.seq, row.groups) == (2, ["orders"])
+    assert row is not None and (row.position.number, row.groups) == (2, ["orders"])
 
 
 def test_several_groups_at_once(spark: SparkSession, grown: Grown) -> None:

@@ -49,9 +49,9 @@ from ordercast.model.ids import (
 from ordercast.model.inputs import Packet, Submission
 from ordercast.model.notes import Ignored, Moved, Occurred, PacketDropped
 from ordercast.model.service import Service
+from ordercast.order.engine import CONFIGURATION_SEQ_KEY
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
-from ordercast.order.ring.step import RING_SEQ_KEY
 from ordercast.wire.codec import decode, encode
 from ordercast.wire.head import KIND_AT, cluster_id_from, transmitter_of
 from ordercast.wire.header import (
@@ -126,10 +126,10 @@ class Conversation:
                 named = [word for word in words if word.startswith("n")]
                 stored = [int(word.removeprefix("stored=")) for word in words if word.startswith("stored=")]
                 self.node = RingNode(NodeId(int(named[0][1:]) if named else 2), RingConfig())
-                disk = {RING_SEQ_KEY: stored[0].to_bytes(8, "big")} if stored else {}
+                disk = {CONFIGURATION_SEQ_KEY: stored[0].to_bytes(8, "big")} if stored else {}
                 return self.node.start(disk, Incarnation(1), self.now)
             case "written":
-                return node.persisted(RING_SEQ_KEY, self.now)
+                return node.persisted(CONFIGURATION_SEQ_KEY, self.now)
             case "leave":
                 return node.leave(self.now)
             case "wait":

@@ -6,7 +6,7 @@ from .conversation import play
 
 MEETING = """
     > start
-      < persist ring_seq 4
+      < persist configuration_seq 4
     > written
       < view 4.n2 [n2], STARTED
       < * Starting → Operational: the first view of this life
@@ -21,7 +21,7 @@ MEETING = """
     > commit 8.n1 #1 n1:4.n1/0/0 n2:? n3:?
       < * Gather → Commit: ring 8.n1
       < to n3: commit 8.n1 #2 n1:4.n1/0/0 n2:4.n2/0/0 n3:?
-      < persist ring_seq 8
+      < persist configuration_seq 8
     > written
     > commit 8.n1 #4 n1:4.n1/0/0 n2:4.n2/0/0 n3:4.n3/0/0
       < * Commit → Recovery: ring 8.n1
@@ -190,7 +190,7 @@ def test_n3_crashes_and_the_rest_is_exchanged() -> None:
         > commit 12.n1 #1 n1:8.n1/1/1 n2:? reason=TOKEN_LOST
           < * Gather → Commit: ring 12.n1
           < to n1: commit 12.n1 #2 n1:8.n1/1/1 n2:8.n1/2/1
-          < persist ring_seq 12
+          < persist configuration_seq 12
         > commit 12.n1 #3 n1:8.n1/1/1 n2:8.n1/2/1 reason=TOKEN_LOST
         > written
           < * Commit → Recovery: ring 12.n1
@@ -229,7 +229,7 @@ def test_a_promise_is_kept_alone() -> None:
         > commit 12.n1 #1 n1:8.n1/0/0 n2:? reason=TOKEN_LOST
           < * Gather → Commit: ring 12.n1
           < to n1: commit 12.n1 #2 n1:8.n1/0/0 n2:8.n1/0/0
-          < persist ring_seq 12
+          < persist configuration_seq 12
         > written
         > commit 12.n1 #3 n1:8.n1/0/0 n2:8.n1/0/0 reason=TOKEN_LOST
           < * Commit → Recovery: ring 12.n1
@@ -252,7 +252,7 @@ def test_a_promise_is_kept_alone() -> None:
           < * Gather → Gather for NO_CONSENSUS: proposing {n2}
           < broadcast join {n1 n2 n3} failed {n1 n3} ring_seq=12 number=5 forwards=4
           < * Gather → Commit: ring 16.n2
-          < persist ring_seq 16
+          < persist configuration_seq 16
         > written
           < * Commit → Recovery: ring 16.n2
           < * obligation kept after a failed recovery
@@ -322,7 +322,7 @@ def test_alone() -> None:
     play(
         """
         > start stored=6
-          < persist ring_seq 8
+          < persist configuration_seq 8
         > submit early
         > written
           < view 8.n2 [n2], STARTED

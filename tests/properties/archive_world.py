@@ -13,6 +13,7 @@ from ordercast.archive.places import Place, control_group
 from ordercast.archive.statements import statement_bytes, statement_from
 from ordercast.groups.layer import data_head, disconnect_payload, join_payload
 from ordercast.model.events import Batch, Left, Message, Transition, View
+from ordercast.model.ids import Places
 from tests.properties.group_world import Host, Session, Step, World
 
 GROUP = "g"
@@ -20,8 +21,8 @@ CONTROL = control_group(GROUP)
 
 
 def batch_of(message: Message) -> Batch:
-    ring, seq, slot = message.position
-    return Batch(message.groups, message.sender, [message.data], [int(message.service)], (ring, seq, slot + 1, slot))
+    places = Places(*message.position, each=1, first=0)
+    return Batch(message.groups, message.sender, [message.data], [int(message.service)], places)
 
 
 @dataclass

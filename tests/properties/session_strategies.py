@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ordercast.groups.envelope import CONFIRM, SELF_DISCARD, Head, Kind, encode_head
 from ordercast.groups.layer import MessageRun
 from ordercast.model.events import Dropped, Left, Reason, Transition, View, ViewId
-from ordercast.model.ids import ConfigurationId, ProcessId, Seq
+from ordercast.model.ids import POSITION_NUMBER_MAX, ConfigurationId, Places, Position, ProcessId
 from ordercast.model.service import Service
 from ordercast.session.batches import encode_confirm, encode_dropped, encode_messages, encode_send
 from ordercast.session.client_half import BYE, PING, PONG
@@ -36,6 +36,7 @@ u16 = st.integers(0, 0xFFFF)
 u32 = st.one_of(st.integers(0, 9), st.integers(0, 0xFFFFFFFF))
 u64 = st.one_of(st.integers(0, 9), st.integers(0, (1 << 64) - 1))
 rings = st.builds(ConfigurationId, u64, u64.map(ProcessId))
+numbers = st.one_of(st.integers(0, 9), st.integers(0, POSITION_NUMBER_MAX))
 positive = st.one_of(st.integers(1, 9), st.integers(1, 0xFFFFFFFF))
 services = st.sampled_from(Service)
 
@@ -65,16 +66,13 @@ def runs(draw: st.DrawFn) -> MessageRun:
     return MessageRun(
         (1,),
         head,
-        draw(rings),
-        Seq(draw(u64)),
-        draw(positive),
-        draw(u32),
+        Places(draw(rings), draw(numbers), draw(u16), draw(positive), draw(u32)),
         bytes(its_services),
         [head + one for one in data],
     )
 
 
-view_ids = st.builds(ViewId, rings, u64.map(Seq), u16)
+view_ids = st.builds(ViewId, rings, st.builds(Position, rings, numbers, u16))
 views = st.builds(
     View,
     group_names,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import NO_CONFIGURATION, NOBODY, ProcessId
-from ordercast.order.ring.consensus import Proposal, least_forwarder, new_ring_seq, silent
+from ordercast.order.membership.consensus import Proposal, least_forwarder, new_ring_seq, silent
 from ordercast.wire.messages import Join
 
 few = st.integers(1, 7).map(ProcessId)

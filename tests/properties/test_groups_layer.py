@@ -169,10 +169,10 @@ def _parcels(packets: Sequence[Packet], seq: int) -> list[Parcel]:
     for number, packet in enumerate(packets, seq):
         payloads, each = packet.payloads, len(packet.payloads)
         if parcels and parcels[-1][1] == packet.originator and parcels[-1][5] == each:
-            first, _, _, _, before, _ = parcels.pop()
+            first, _, _, _, before, *_ = parcels.pop()
             payloads, number = (*before, *payloads), first
         count = len(payloads)
-        parcels.append((Seq(number), packet.originator, (0,) * count, bytes([AGREED]) * count, payloads, each))
+        parcels.append((number, packet.originator, (0,) * count, bytes([AGREED]) * count, payloads, each, 0))
     return parcels
 
 
@@ -242,7 +242,7 @@ class Reference:
     def _known(
         self, kind: int, daemon: ProcessId, who: str, groups: list[str], body: bytes, place: tuple[Seq, int]
     ) -> list[tuple[int, Heard]]:
-        at = ViewId(RING, *place)
+        at = ViewId(RING, Position(RING, *place))
         if kind == 0:
             members = {name for group in groups for name in self.members.get(group, [group] if "@" in group else [])}
             message = Message(tuple(groups), who, body, Position(RING, *place), Service.AGREED)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ordercast.groups.table import Notice, Table
 from ordercast.model.events import View, ViewId
-from ordercast.model.ids import NO_SEQ, ConfigurationId, ProcessId, Seq
+from ordercast.model.ids import ConfigurationId, Position, ProcessId
 
 from .group_strategies import processes
 
@@ -39,6 +39,11 @@ changes = st.lists(
 )
 
 
+def _at(ring: int, number: int) -> ViewId:
+    configuration = ConfigurationId(ring, EVERYBODY[0])
+    return ViewId(configuration, Position(configuration, number, 0))
+
+
 class Replica:
     """A table and the configuration that it is in."""
 
@@ -50,7 +55,7 @@ class Replica:
         self.ring = 4
 
     def apply(self, change: Change, seq: int) -> list[Notice]:
-        member, at = f"{change.name}@n{change.daemon}", ViewId(ConfigurationId(self.ring, EVERYBODY[0]), Seq(seq), 0)
+        member, at = f"{change.name}@n{change.daemon}", _at(self.ring, seq)
         match change.kind:
             case "join":
                 return self.table.join(member, change.daemon, change.group, at, self.remaining)
@@ -63,7 +68,7 @@ class Replica:
                 return self.table.partition(self.remaining)
             case "settle" if self.remaining is not None:
                 self.remaining, self.ring = None, self.ring + 4
-                return self.table.settle(ViewId(ConfigurationId(self.ring, EVERYBODY[0]), NO_SEQ, 0), "why")
+                return self.table.settle(_at(self.ring, 0), "why")
             case _:
                 return []
 
@@ -99,7 +104,13 @@ def test_what_all_report_is_what_all_have(drawn: list[Change]) -> None:
     reports = {replica.me: replica.table.report() for replica in replicas}
     for replica in replicas:
         assert (
-            replica.table.merge(reports, EVERYBODY, ViewId(ConfigurationId(99, EVERYBODY[0]), NO_SEQ, 0), "why") == []
+            replica.table.merge(
+                reports,
+                EVERYBODY,
+                _at(99, 0),
+                "why",
+            )
+            == []
         )
         assert replica.contents() == before
     groups = {group for report in reports.values() for group in report}

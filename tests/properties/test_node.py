@@ -13,7 +13,7 @@ from ordercast.model.effects import Broadcast, Deliver, Delivered, Effect, Persi
 from ordercast.model.ids import NOBODY, ConfigurationId, Incarnation, Instant, NodeId, Seq
 from ordercast.model.inputs import Packet, Submission
 from ordercast.model.service import Service
-from ordercast.order.ring.bounds import RING_SEQ_LEAP, RING_SEQ_MAX
+from ordercast.order.membership.bounds import RING_SEQ_LEAP, RING_SEQ_MAX
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.wire.codec import CONTROL, NUMBER_MAX, decode, encode
@@ -31,7 +31,7 @@ AFTER = 6  # how many timers may fire after a bad packet
 def _started() -> RingNode:
     node = RingNode(NodeId(1), RingConfig())
     node.start({}, Incarnation(1), Instant(0))
-    node.persisted("ring_seq", Instant(0))
+    node.persisted("configuration_seq", Instant(0))
     return node
 
 
@@ -238,7 +238,7 @@ def test_packets_in_one_read_are_the_same_as_packets_one_by_one(data: st.DataObj
     assert _deliveries(effects) == _deliveries(single)
     assert _held(together) == _held(one_by_one)
     delivered = max((message[0] for message in _deliveries(effects)), default=moment.node.ring.store.aru)
-    assert _waiting(together, delivered) == _waiting(one_by_one, delivered)
+    assert _waiting(together, Seq(delivered)) == _waiting(one_by_one, Seq(delivered))
     assert together.ring.store.aru == one_by_one.ring.store.aru
     assert together.next_deadline() == one_by_one.next_deadline()
 

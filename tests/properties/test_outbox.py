@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from ordercast.model.effects import Broadcast
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.model.service import Service
+from ordercast.order.outbox import Lot, Outbox, cost, lots_from
 from ordercast.order.ring.config import RingConfig
-from ordercast.order.ring.outbox import Lot, Outbox, cost, lots_from
 from ordercast.wire.header import (
     COUNT_MAX,
     DESCRIPTOR_SIZE,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ordercast.model.errors import WireError
 from ordercast.model.events import ViewId
-from ordercast.model.ids import ConfigurationId, ProcessId, Seq
+from ordercast.model.ids import ConfigurationId, Position, ProcessId
 from ordercast.model.lineage import Lineage, Term
 from ordercast.replicated.effects import Point
 from ordercast.replicated.quorum import Electorate, Life
@@ -46,8 +46,9 @@ from .group_strategies import destinations
 u64 = st.integers(0, 2**64 - 1)
 u32 = st.integers(0, 2**32 - 1)
 names = destinations
+configurations = st.builds(ConfigurationId, u64, u64.map(ProcessId))
 views = st.builds(
-    lambda ring, who, seq, slot: ViewId(ConfigurationId(ring, ProcessId(who)), Seq(seq), slot), u64, u64, u64, u32
+    ViewId, configurations, st.builds(Position, configurations, st.integers(0, 2**63 - 1), st.integers(0, 0xFFFF))
 )
 terms = st.builds(Term, u32, views)
 points = st.builds(Point, terms, u32)

@@ -12,11 +12,11 @@ from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Broadcast, Burst, Deliver, Delivered, Effect
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq, TokenSeq
 from ordercast.model.service import Service
+from ordercast.order.membership.recovery_plan import RecoveryPlan
+from ordercast.order.membership.ring import Ring, TokenMemory
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.delivery import Delivery
 from ordercast.order.ring.ordering import visit
-from ordercast.order.ring.recovery_plan import RecoveryPlan
-from ordercast.order.ring.ring import Ring, TokenMemory
 from ordercast.wire.header import (
     DESCRIPTOR_SIZE,
     FLAGS_AT,
@@ -378,7 +378,7 @@ class Holder:
 
     def __init__(self) -> None:
         self.ring = _ring()
-        self.delivery = Delivery(self.ring, self.ring.id)
+        self.delivery = Delivery(self.ring, self.ring.id, reach=64)
         self.log: list[object] = []
 
     def keep(self, run: PacketRun) -> None:
@@ -392,7 +392,7 @@ class Holder:
 
     def advance(self, safe: Seq) -> None:
         effects: list[Effect] = []
-        self.delivery.advance(safe, effects)
+        self.delivery.deliver(safe, effects)
         self._tell(effects)
 
     def finish(self, plan: RecoveryPlan) -> None:
@@ -457,7 +457,7 @@ def test_packets_kept_in_runs_are_delivered_as_if_kept_one_by_one(
         assert in_runs.ring.store.aru == one_by_one.ring.store.aru
     obligation = frozenset(data.draw(st.sets(st.sampled_from((ME, OTHER)), min_size=1)))
     delivered = Seq(data.draw(st.integers(0, in_runs.ring.store.aru)))
-    plan = RecoveryPlan((ME, OTHER), obligation, Seq(0), delivered)
+    plan = RecoveryPlan((ME, OTHER), obligation, Seq(0), delivered, in_runs.ring.store.aru)
     in_runs.finish(plan)
     one_by_one.finish(plan)
     assert in_runs.log == one_by_one.log
@@ -476,7 +476,7 @@ def test_what_is_not_yet_safe_waits_from_the_middle_of_a_run_on(loads: list[Load
     delivered: list[Delivered] = []
     for limit in [*limits, holder.ring.store.aru]:
         effects: list[Effect] = []
-        holder.delivery.advance(Seq(limit), effects)
+        holder.delivery.deliver(Seq(limit), effects)
         delivered += [message for effect in effects if isinstance(effect, Deliver) for message in effect.messages()]
         assert holder.delivery.delivered == limit
         assert delivered == [message for message in expected if message[0] <= limit]

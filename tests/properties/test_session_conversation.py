@@ -15,7 +15,7 @@ from ordercast.groups.table import Notice
 from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.effects import Deliver
 from ordercast.model.events import Batch, Dropped, GroupNews, Left, Message, Transition, View
-from ordercast.model.ids import ConfigurationId, Position, ProcessId, Seq
+from ordercast.model.ids import ConfigurationId, Position, ProcessId
 from ordercast.model.service import Service
 from ordercast.session.batches import Confirm, Send, encode_confirm, encode_messages, send_size
 from ordercast.session.client_half import PING, RECEIVE_CREDIT, ClientHalf, cost_of
@@ -317,6 +317,7 @@ def _data(size: int, number: int) -> bytes:
 def _messages(run: MessageRun) -> list[Heard]:
     """Written out anew, so that the client's own reckoning is checked."""
     start = len(run.head)
+    origin, number, base, each, first = run.places
     flags_and_names = run.head[4:]
     sender_end = 1 + flags_and_names[0]
     sender = str(flags_and_names[1:sender_end], "ascii")
@@ -326,10 +327,10 @@ def _messages(run: MessageRun) -> list[Heard]:
             groups,
             sender,
             payload[start:],
-            Position(run.ring, Seq(run.seq + number // run.each), number % run.each),
+            Position(origin, number + place // each, base + place % each),
             Service(service),
         )
-        for number, (payload, service) in enumerate(zip(run.payloads, run.services, strict=True), run.first)
+        for place, (payload, service) in enumerate(zip(run.payloads, run.services, strict=True), first)
     ]
 
 

@@ -167,11 +167,10 @@ def test_what_is_sent_survives(service: Service, head: bytes, data: list[bytes])
 @given(runs())
 def test_runs_and_confirmations_survive(run: MessageRun) -> None:
     data = [payload[len(run.head) :] for payload in run.payloads]
-    place = run.ring, run.seq, run.each, run.first
-    expected = Messages(*place, bytes(run.services), run.head, data)
+    expected = Messages(run.places, bytes(run.services), run.head, data)
     assert decode_messages(_body(encode_messages(run), FrameKind.MESSAGES)) == expected
     confirm = decode_confirm(_body(encode_confirm(run), FrameKind.CONFIRM))
-    assert confirm == Confirm(*place, len(run.payloads))
+    assert confirm == Confirm(run.places, len(run.payloads))
     batch = _client_half().receive(FrameKind.MESSAGES, _body(encode_messages(run), FrameKind.MESSAGES))
     assert isinstance(batch, Batch)
     assert [message.data for message in batch] == data

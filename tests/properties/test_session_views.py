@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ordercast.groups.table import Notice, Table
 from ordercast.model.events import GroupNews, Message, ViewId
-from ordercast.model.ids import ConfigurationId, ProcessId, Seq
+from ordercast.model.ids import ConfigurationId, Position, ProcessId
 from ordercast.session.client_half import ClientHalf
 from ordercast.session.frames import SlowPolicy, Welcome, encode_welcome
 from ordercast.session.news import NewsEncoder
@@ -90,7 +90,7 @@ class Daemon:
 
     def place(self) -> ViewId:
         ring = ConfigurationId(self.at // PER_CONFIGURATION, ME)
-        return ViewId(ring, Seq(self.at % PER_CONFIGURATION), self.at % 3)
+        return ViewId(ring, Position(ring, self.at % PER_CONFIGURATION, self.at % 3))
 
     def meet(self, together: frozenset[ProcessId], others: set[ProcessId]) -> None:
         """The next regular configuration."""

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from ordercast.model.ids import ProcessId, Seq
-from ordercast.order.ring.store import Store
+from ordercast.order.membership.store import Store
 from ordercast.wire.run import PacketRun
 
 seqs = st.integers(1, 40).map(Seq)

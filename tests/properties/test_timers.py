@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ordercast.model.ids import Instant
-from ordercast.order.ring.timers import Timer, Timers
+from ordercast.order.membership.timers import Timer, Timers
 
 timers = st.sampled_from(Timer)
 orders = st.lists(st.one_of(st.tuples(timers, st.integers(0, 20)), st.tuples(timers, st.none())), max_size=30)

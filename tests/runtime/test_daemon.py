@@ -32,7 +32,7 @@ def test_daemons_form_a_ring_and_tell_a_crash_from_a_leave(cluster: Cluster) -> 
     status = cluster.has_members("alpha", "alpha", "beta")
     assert status["views"][-1]["gone"] == ["gamma"]
     assert status["views"][-1]["reason"].startswith("the token was lost")
-    assert "not in the ring: gamma" in status["warnings"]
+    assert "not in the configuration: gamma" in status["warnings"]
 
     cluster.start("gamma")
     cluster.has_members("beta", *NAMES)

@@ -108,7 +108,7 @@ def test_the_demo_tells_its_story_and_is_valid(folder: Path, tmp_path: Path) -> 
         "every one of", "n4 joined", "kv@n4 has fetched all", "kv@n4 takes part", "n4 left: a member left",
     ):  # fmt: skip
         assert words in told, words
-    assert any(line.startswith(" VALID   47 of 47 promises kept") for line in lines)
+    assert any(re.match(r" VALID   \d+ promises kept, \d+ not exercised ", line) for line in lines)
     assert "  ordercast check kept/traces" in lines
     assert any(line.startswith("No verdict of Spark and no report: ") for line in lines)
     assert not (keep / "report").exists()
@@ -151,7 +151,9 @@ def test_spark_judges_what_is_kept_and_draws_it(
     assert run(["demo", "--keep", str(keep)]) == 0
     out = capsys.readouterr().out
     page = keep / "report" / "report.html"
-    assert re.search("^ VALID   15 of 15 promises of order and views, judged by Spark", out, re.MULTILINE)
+    assert re.search(
+        r"^ VALID   \d+ promises kept, \d+ not exercised, of order and views, judged by Spark", out, re.MULTILINE
+    )
     assert f"Its report, a page for a browser: {page}\n" in out
     assert "Who was in which view" in page.read_text(encoding="utf-8")
     document = json.loads((keep / "result.json").read_text())["spark"]
@@ -189,7 +191,7 @@ def test_what_is_invalid_is_status_1_and_has_witnesses(
     assert re.search(r"groups +20 +INVALID", out)
     assert re.search(r"order and views +15 +VALID", out)
     assert "groups: no duplicates: INVALID" in out
-    assert re.search(r"^ INVALID   4\d of 46 promises kept", out, re.MULTILINE)
+    assert re.search(r"^ INVALID   \d+ promises kept, \d+ invalid", out, re.MULTILINE)
     assert list(folder.iterdir()) == []
 
 

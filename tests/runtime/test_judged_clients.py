@@ -170,4 +170,4 @@ def judge(events: list[ClientEvent], traces: Path) -> None:
 def is_good(verdict: Verdict) -> bool:
     """Who is killed takes its last records along: what it had sent by then may be in nobody's record."""
     is_cut = verdict.outcome is Outcome.UNKNOWN and "the record of its submitter stops before it" in verdict.sentence
-    return verdict.outcome is Outcome.VALID or is_cut
+    return verdict.outcome in (Outcome.VALID, Outcome.NOT_EXERCISED) or is_cut

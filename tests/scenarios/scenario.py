@@ -135,7 +135,7 @@ class Scenario:
             world.network.partition([int(one) for one in group.split()] for group in groups)
         elif verb == "cut":
             links = [word.split(">") for word in words]
-            world.network.blocked.update((int(one), int(other)) for one, other in links)
+            world.network.cuts.update((int(one), int(other)) for one, other in links)
         elif verb == "lose":
             self._lose(*words)
         else:

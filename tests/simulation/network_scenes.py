@@ -9,8 +9,9 @@ from ordercast.model.ids import MICROSECOND, SECOND, node_of
 from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.order.ring.config import RingConfig
 from ordercast.sim.faults import Fault, FaultKind
-from ordercast.sim.options import Line, SimOptions
+from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
+from ordercast.sim.topology import Line
 from ordercast.trace.records import Installed
 
 NODES = 4

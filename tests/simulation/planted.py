@@ -8,7 +8,7 @@ the checkers do not look there.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -16,22 +16,25 @@ import pytest
 from ordercast.model.effects import Effect
 from ordercast.model.ids import NO_CONFIGURATION, NO_SEQ, NOBODY, ProcessId, Seq
 from ordercast.model.promises import AnyPromise, Promise, RestPromise
-from ordercast.order.ring import ordering, recovery_plan
+from ordercast.order.membership import recovery_plan
+from ordercast.order.membership.past import Source
+from ordercast.order.membership.recovery_plan import RecoveryPlan
+from ordercast.order.membership.ring import Ring
+from ordercast.order.membership.states import recovery
+from ordercast.order.membership.states.base import State
+from ordercast.order.membership.states.changing import Changing
+from ordercast.order.membership.states.commit import Commit
+from ordercast.order.membership.states.recovery import Recovery
+from ordercast.order.membership.step import Facts, Step
+from ordercast.order.membership.store import Store
+from ordercast.order.membership.timers import Timer
+from ordercast.order.outbox import Outbox
+from ordercast.order.ring import ordering
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.delivery import Delivery
-from ordercast.order.ring.ordering import Source, Visit
-from ordercast.order.ring.outbox import Outbox
-from ordercast.order.ring.recovery_plan import RecoveryPlan
-from ordercast.order.ring.ring import Ring
-from ordercast.order.ring.states import recovery, token_visit
-from ordercast.order.ring.states.base import State
-from ordercast.order.ring.states.commit import Commit
-from ordercast.order.ring.states.gather import Gather
+from ordercast.order.ring.ordering import Visit
+from ordercast.order.ring.states import operational, token_visit
 from ordercast.order.ring.states.operational import Operational
-from ordercast.order.ring.states.recovery import Recovery
-from ordercast.order.ring.step import Facts, Step
-from ordercast.order.ring.store import Store
-from ordercast.order.ring.timers import Timer
 from ordercast.wire.messages import CommitEntry, CommitToken, Token
 from ordercast.wire.run import PacketRun
 
@@ -137,36 +140,33 @@ def _duplicate_commit_token(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(Commit, "on_commit", wrong)
     patch.setattr(Recovery, "on_commit", converts_any)
-    patch.setattr(recovery, "accepted", accepts_later)
+    patch.setattr(token_visit.TokenExchange, "accepts", staticmethod(accepts_later))
 
 
 def _duplicate_token(patch: pytest.MonkeyPatch) -> None:
     def wrong(ring: Ring, token: Token, step: Step) -> bool:
         return token.ring == ring.id
 
-    for module in (recovery, __import__("ordercast.order.ring.states.operational", fromlist=["accepted"])):
-        patch.setattr(module, "accepted", wrong)
+    patch.setattr(token_visit.TokenExchange, "accepts", staticmethod(wrong))
+    patch.setattr(operational, "accepted", wrong)
 
 
 def _safe_as_agreed(patch: pytest.MonkeyPatch) -> None:
-    right = Delivery.advance
+    right = Delivery.deliver
 
     def wrong(self: Delivery, safe: Seq, effects: list[Effect]) -> None:
         right(self, Seq(1 << 62), effects)
 
-    patch.setattr(Delivery, "advance", wrong)
+    patch.setattr(Delivery, "deliver", wrong)
 
 
 def _never_frozen(patch: pytest.MonkeyPatch) -> None:
     """After the promise, late packets of the old ring are still taken."""
-    right = Gather.accepting
 
     def wrong(self: State, facts: Facts) -> Ring | None:
         return facts.installed
 
-    assert right is not None
-    patch.setattr(Gather, "accepting", wrong)
-    patch.setattr(Commit, "accepting", wrong)
+    patch.setattr(Changing, "accepting", wrong)
 
 
 def _promise_forgotten(patch: pytest.MonkeyPatch) -> None:
@@ -242,8 +242,7 @@ def _high_delivered_ignored(patch: pytest.MonkeyPatch) -> None:
     right = recovery_plan.plan_from
 
     def wrong(members: Any, me: ProcessId) -> RecoveryPlan:
-        plan = right(members, me)
-        return RecoveryPlan(plan.transitional, plan.obligation, plan.low_aru, NO_SEQ)
+        return replace(right(members, me), high_delivered=NO_SEQ)
 
     patch.setattr(recovery, "plan_from", wrong)
 
@@ -278,9 +277,11 @@ def rest_one_visit_early(patch: pytest.MonkeyPatch) -> None:
     right = Operational._may_rest
 
     def wrong(self: Operational, token: Token, facts: Facts) -> bool:
-        delivered, facts.delivery.delivered = facts.delivery.delivered, token.seq
+        past = facts.past
+        assert isinstance(past, Delivery)
+        delivered, past.delivered = past.delivered, token.seq
         may_rest = right(self, token, facts)
-        facts.delivery.delivered = delivered
+        past.delivered = delivered
         return may_rest
 
     patch.setattr(Operational, "_may_rest", wrong)

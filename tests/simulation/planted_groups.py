@@ -7,21 +7,29 @@ the judges have to see it from what clients were told.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from ordercast.groups.desk import GroupDesk
 from ordercast.groups.envelope import Head
 from ordercast.groups.layer import Groups, MessageRun, Output
 from ordercast.groups.snapshot import decode_snapshot
 from ordercast.groups.table import DaemonReport, Group, Notice, Table
+from ordercast.groups.turns import Turn, Turns
 from ordercast.model.configuration import Configuration
-from ordercast.model.events import Transition, ViewId
+from ordercast.model.events import Dropped, Transition, ViewId
 from ordercast.model.events import View as GroupView
 from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.model.promises import AnyPromise, SessionPromise
 from ordercast.model.promises import GroupPromise as Promise
+from ordercast.session.client_half import ClientHalf
+from ordercast.session.daemon_half import DaemonHalf
+from ordercast.session.frames import SlowPolicy
+from ordercast.session.outbound import UNLIMITED, Outbound
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -30,9 +38,10 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 class PlantedFault:
     name: str
     plant: Plant
-    broken: frozenset[Promise]  # any of these must be found INVALID
+    broken: frozenset[AnyPromise]  # any of these must be found INVALID
     first: int = 0  # the seed to begin with
     runs: int = 20  # caught within this many
+    is_stuck: bool = False  # it is caught, too, when a run does not settle
 
 
 def _partitioned_stay(patch: pytest.MonkeyPatch) -> None:
@@ -207,9 +216,9 @@ def _lost_joiner_is_here(patch: pytest.MonkeyPatch) -> None:
 def _once_for_each_group(patch: pytest.MonkeyPatch) -> None:
     right = Groups._take
 
-    def wrong(self: Groups, configuration: Any, ring: Any, columns: Any, place: int, outputs: list[Output]) -> int:
+    def wrong(self: Groups, stretch: Any, index: int, outputs: list[Output]) -> int:
         before = len(outputs)
-        end = right(self, configuration, ring, columns, place, outputs)
+        end = right(self, stretch, index, outputs)
         outputs += [o for o in outputs[before:] if isinstance(o, MessageRun) and o.head.count(b"\x02g") > 1]
         return end
 
@@ -284,6 +293,130 @@ def _first_piece_is_all(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("ordercast.groups.layer.decode_snapshot", wrong)
 
 
+def _credit_twice(patch: pytest.MonkeyPatch) -> None:
+    right = DaemonHalf.accepted
+
+    def wrong(self: DaemonHalf, size: int) -> None:
+        right(self, size)
+        self._owed += size
+
+    patch.setattr(DaemonHalf, "accepted", wrong)
+
+
+def _credit_kept(patch: pytest.MonkeyPatch) -> None:
+    """A daemon forgets the credit that it owes when it sends a client what it had asked for."""
+
+    def wrong(self: DaemonHalf, size: int) -> None:
+        self._under_way -= size
+
+    patch.setattr(DaemonHalf, "accepted", wrong)
+
+
+def _room_told_twice(patch: pytest.MonkeyPatch) -> None:
+    """A client gives its daemon twice the credit for what was read."""
+    right = ClientHalf.took
+
+    def wrong(self: ClientHalf, size: int) -> bytes | None:
+        return right(self, 2 * size)
+
+    patch.setattr(ClientHalf, "took", wrong)
+
+
+def _credit_ignored(patch: pytest.MonkeyPatch) -> None:
+    """A daemon writes to a client whatever it has for it."""
+    right = Outbound.take
+
+    def wrong(self: Outbound, size_max: int = UNLIMITED) -> list[bytes]:
+        self._credit = max(self._credit, 1)
+        return right(self, size_max)
+
+    patch.setattr(Outbound, "take", wrong)
+
+
+def _dropped_instead(patch: pytest.MonkeyPatch) -> None:
+    """Who has chosen to be disconnected loses messages, and is told."""
+    right = Outbound.__init__
+
+    def wrong(self: Outbound, policy: SlowPolicy, *rest: Any) -> None:
+        right(self, SlowPolicy.DROP if policy is SlowPolicy.DISCONNECT else policy, *rest)
+
+    patch.setattr(Outbound, "__init__", wrong)
+
+
+def _dropped_silently(patch: pytest.MonkeyPatch) -> None:
+    right = Outbound._drop
+
+    def wrong(self: Outbound) -> None:
+        right(self)
+        self._waiting = deque(waiting for waiting in self._waiting if not isinstance(waiting, Dropped))
+
+    patch.setattr(Outbound, "_drop", wrong)
+
+
+def _views_dropped(patch: pytest.MonkeyPatch) -> None:
+    """What is dropped is dropped whatever it is."""
+    right = Outbound.put
+
+    def wrong(self: Outbound, frame: bytes, messages: int = 0) -> str | None:
+        return right(self, frame, messages or 1)
+
+    patch.setattr(Outbound, "put", wrong)
+
+
+def _held_for_ever(patch: pytest.MonkeyPatch) -> None:
+    """All go on waiting for a client that has caught up."""
+    right = Outbound.take
+
+    def wrong(self: Outbound, size_max: int = UNLIMITED) -> list[bytes]:
+        was_holding = self.is_holding
+        frames = right(self, size_max)
+        self.is_holding = self.is_holding or was_holding
+        return frames
+
+    patch.setattr(Outbound, "take", wrong)
+    patch.setattr(Outbound, "look", lambda self, now: None)
+
+
+def _not_steady(patch: pytest.MonkeyPatch) -> None:
+    """What clients ask for is submitted while snapshots are awaited."""
+
+    def wrong(self: GroupDesk, room: Callable[[int], bool]) -> Turn | None:
+        with pytest.MonkeyPatch.context() as steady:
+            steady.setattr(Groups, "is_steady", True)
+            return _next_turn(self, room)
+
+    patch.setattr(GroupDesk, "next_turn", wrong)
+
+
+def _announced_last(patch: pytest.MonkeyPatch) -> None:
+    """What the groups have to say waits until clients have nothing to say."""
+
+    def wrong(self: GroupDesk, room: Callable[[int], bool]) -> Turn | None:
+        turn = self._turns.first()
+        if turn is not None:
+            return self._turns.take() if room(turn.size) else None
+        return _next_turn(self, room)
+
+    patch.setattr(GroupDesk, "next_turn", wrong)
+
+
+def _turn_lost(patch: pytest.MonkeyPatch) -> None:
+    """A session that was held up, as too many groups were changing, has no turn again."""
+    right = Turns.came_back
+
+    def wrong(self: Turns, changes: int) -> None:
+        held_up = list(self._held_up)
+        right(self, changes)
+        for session in held_up:
+            self._ready.remove(session)
+
+    patch.setattr("ordercast.groups.turns.CHANGING_MAX", 2)
+    patch.setattr(Turns, "came_back", wrong)
+
+
+_next_turn = GroupDesk.next_turn
+
+
 SETS, AGREEMENT, SIGNALS = Promise.TRANSITIONAL_SETS, Promise.VIEW_AGREEMENT, Promise.SIGNALS
 REACH, PRECISION, SELF = Promise.REACH, Promise.PRECISION, Promise.SELF_DELIVERY
 
@@ -310,4 +443,15 @@ PLANTED = (
     PlantedFault("self-discard is ignored", _discard_ignored, frozenset({Promise.INTEGRITY})),
     PlantedFault("nobody gathers", _merge_taken_for_settled, frozenset({PRECISION})),
     PlantedFault("a leave is shown in a view that was signalled", _leave_shown_while_signalled, frozenset({SIGNALS})),
+    PlantedFault("credit is given back twice", _credit_twice, frozenset({SessionPromise.WINDOW})),
+    PlantedFault("credit is never given back", _credit_kept, frozenset(), is_stuck=True),
+    PlantedFault("a client tells twice what it has read", _room_told_twice, frozenset({SessionPromise.WINDOW})),
+    PlantedFault("a client's credit is ignored", _credit_ignored, frozenset({SessionPromise.WINDOW})),
+    PlantedFault("dropped instead of disconnected", _dropped_instead, frozenset({SessionPromise.STREAM})),
+    PlantedFault("dropped without a word", _dropped_silently, frozenset({SELF, Promise.TERMINATION})),
+    PlantedFault("views are dropped too", _views_dropped, frozenset({SessionPromise.STREAM})),
+    PlantedFault("all wait for one that has caught up", _held_for_ever, frozenset(), is_stuck=True),
+    PlantedFault("clients send while snapshots are awaited", _not_steady, frozenset({SessionPromise.GATE})),
+    PlantedFault("announcements go last", _announced_last, frozenset({SessionPromise.GATE})),
+    PlantedFault("who was held up has no turn again", _turn_lost, frozenset(), is_stuck=True),
 )

@@ -26,7 +26,7 @@ from ordercast.networks.marks import Marks
 from ordercast.networks.monitors import ArrivalCounts, Problems
 from ordercast.networks.passive import Passive
 from ordercast.networks.styles import Lacking
-from ordercast.order.ring.step import Step
+from ordercast.order.membership.step import Step
 from ordercast.order.traffic import TokenName
 
 Plant = Callable[[pytest.MonkeyPatch], None]

@@ -25,27 +25,40 @@ from ordercast.replicated.component import Component
 from ordercast.replicated.copy import Arriving, Copy
 from ordercast.replicated.core import Core
 from ordercast.replicated.decision import Decision, Knowledge, decide, life_of
-from ordercast.replicated.effects import Confirm, Effect, Refuse, Why
+from ordercast.replicated.desk import Desk
+from ordercast.replicated.effects import Confirm, Effect, Reason, Refuse, Why
+from ordercast.replicated.exchange import Pictures
 from ordercast.replicated.machine import Frozen
-from ordercast.replicated.pictures import Pictures
 from ordercast.replicated.quorum import Electorate, LastMajority, Life, Majority, Rule
 from ordercast.replicated.requests import Requests
 from ordercast.replicated.sessions import Sessions
 from ordercast.replicated.structures import claims
-from ordercast.replicated.structures.base import Owned, Owner
+from ordercast.replicated.structures.base import Owner
 from ordercast.replicated.structures.claims import Exclusive, Grant
 from ordercast.replicated.told import Counted, Told
 from ordercast.replicated.track import Held
 from ordercast.replicated.wire import State, decode_command, decode_preface, is_command
 from ordercast.sim import transfers
+from ordercast.sim.client import Client
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.machine import Chained, Picture
 from ordercast.sim.options import SimOptions
-from ordercast.sim.replica import Replica
 from ordercast.sim.run import Result, simulate
-from ordercast.sim.station import Client, Station
+from ordercast.sim.station import Station
 from ordercast.sim.swarm import hostile_replica_options
 
+from .planted_desk import (
+    back_unsaid,
+    batch_forgotten,
+    batch_resubmitted,
+    damage_taken,
+    departure_forgotten,
+    gap_taken,
+    given_up_sent,
+    never_submitted_again,
+    pictures_mixed,
+    wrong_point,
+)
 from .planted_silence import excluded_alone, excluded_believes, excluded_counts
 from .replica_scenes import (
     AbandonedByItsCaller,
@@ -174,7 +187,7 @@ def _live_picture(patch: pytest.MonkeyPatch) -> None:
 
 
 class _Live(Picture):
-    def __init__(self, machine: Chained, freeze: Callable[[Chained], Picture]) -> None:
+    def __init__(self, machine: Chained, freeze: Callable[[Chained], Frozen]) -> None:
         self._machine, self._freeze = machine, freeze
 
     def pieces(self, start: int = 0) -> Any:
@@ -227,9 +240,9 @@ def _attempts_have_no_term(patch: pytest.MonkeyPatch) -> None:
 def _vote_kept_over_a_gap(patch: pytest.MonkeyPatch) -> None:
     right = Core.cut_off
 
-    def wrong(self: Core, name: str) -> list[Effect]:
+    def wrong(self: Core, name: str, *reason: Reason) -> list[Effect]:
         before, was_voter = self.me, self._copy.is_voter
-        effects = right(self, name)
+        effects = right(self, name, *reason)
         self.me, self._copy.is_voter = before, was_voter
         return effects
 
@@ -256,16 +269,16 @@ def _beginning_forgotten_too_soon(patch: pytest.MonkeyPatch) -> None:
 
 def _gone_is_not_told(patch: pytest.MonkeyPatch) -> None:
     """Every copy lets go of what its owner had, when it sees it leave, instead of all at one place in the order."""
-    right = Replica._tell_gone
+    right = Desk._departed
 
-    def wrong(self: Replica) -> None:
-        status, structure = self.status, self.machine.structure
-        if isinstance(structure, Owned) and status is not None:
+    def wrong(self: Desk) -> bytes | None:
+        status = self.status
+        if self._owned is not None and status is not None:
             members = status.members
-            structure.drop(lambda owner: owner.name not in members, self.machine.count)
-        right(self)
+            self._owned.drop(lambda owner: owner.name not in members, self._machine.count)
+        return right(self)
 
-    patch.setattr(Replica, "_tell_gone", wrong)
+    patch.setattr(Desk, "_departed", wrong)
 
 
 def _batch_backwards(patch: pytest.MonkeyPatch) -> None:
@@ -307,9 +320,9 @@ def _loss_is_noticed_late(patch: pytest.MonkeyPatch) -> None:
     """A replica whose connection broke goes on with what it knew, until it has another one."""
     right = Core.cut_off
 
-    def wrong(self: Core, name: str) -> list[Effect]:
+    def wrong(self: Core, name: str, *reason: Reason) -> list[Effect]:
         before = self._component
-        effects = right(self, name)
+        effects = right(self, name, *reason)
         self._component = before
         return effects
 
@@ -330,6 +343,11 @@ def silences(seed: int) -> SimOptions:
 def locks(seed: int) -> SimOptions:
     """Hostile runs with a lock."""
     return replace(talkative(seed), structure="lock")
+
+
+def troubled(seed: int) -> SimOptions:
+    """Hostile runs in which many pieces of states are lost or damaged, or end their connection."""
+    return replace(talkative(seed), transfer_trouble=0.2, structure="dictionary")
 
 
 def queues(seed: int) -> SimOptions:
@@ -447,4 +465,14 @@ PLANTED = (
     PlantedFault("a lock is held by one who was cut off", _held_until_told, BELIEF, locks),
     PlantedFault("pictures are kept for ever", _never_released, LIVE),
     PlantedFault("nothing is sent again", _never_sent_again, LIVE),
+    PlantedFault("a batch is lost with the connection", batch_forgotten, LIVE),
+    PlantedFault("a batch is submitted again as another one", batch_resubmitted, frozenset({Promise.ONCE})),
+    PlantedFault("a command is sent though its caller gave up", given_up_sent, REFUSED),
+    PlantedFault("a departure is forgotten", departure_forgotten, LIVE, locks),
+    PlantedFault("who is back does not say so", back_unsaid, LIVE, locks),
+    PlantedFault("what nobody waits for is not submitted again", never_submitted_again, LIVE, locks),
+    PlantedFault("a state with a piece missing", gap_taken, SAME | READ, troubled),
+    PlantedFault("a state with a damaged piece", damage_taken, SAME | READ, troubled),
+    PlantedFault("a state of pieces of two pictures", pictures_mixed, SAME | READ, troubled),
+    PlantedFault("a state of another point", wrong_point, SAME | READ | LOST, troubled),
 )

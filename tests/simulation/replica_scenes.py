@@ -62,8 +62,7 @@ class ReplicaScene(Scene):
         """A command that nobody else sends."""
         replica = self.replica(node)
         replica.submit(replica.user.operation(replica.replicas.rng))
-        assert self.world is not None
-        self.world.hosts[node].submit_for_clients()
+        replica.hurry()
 
     def submit_all(self) -> None:
         for node in range(3):

@@ -18,7 +18,7 @@ from random import Random
 
 from ordercast.model.events import Reason as WhyView
 from ordercast.model.events import Transition, View, ViewId
-from ordercast.model.ids import ConfigurationId, ProcessId, Seq
+from ordercast.model.ids import ConfigurationId, Position, ProcessId
 from ordercast.model.lineage import Lineage, Term
 from ordercast.replicated.core import Core
 from ordercast.replicated.effects import (
@@ -178,7 +178,8 @@ class Schedule:
             return
         ring = max(self._rings[name] for name in members) + 1
         self._rings.update(dict.fromkeys(members, ring))
-        room = Room(ViewId(ConfigurationId(ring, ProcessId(next(self._views))), Seq(0), 0), members)
+        configuration = ConfigurationId(ring, ProcessId(next(self._views)))
+        room = Room(ViewId(configuration, Position(configuration, 0, 0)), members)
         self.rooms = [*self.rooms[-20:], room]
         room.order = [(name, payload) for name in members for payload in waiting.get(name, ())]
         self.rng.shuffle(room.order)

@@ -29,7 +29,8 @@ def test_the_checkers_catch(fault: PlantedFault, monkeypatch: pytest.MonkeyPatch
 def _is_caught(fault: PlantedFault, seed: int) -> bool:
     """By a checker; or the groups themselves find that somebody speaks for another's clients, and cannot go on."""
     try:
-        return bool(_broken(simulate(hostile_group_options(seed), seed)) & fault.broken)
+        result = simulate(hostile_group_options(seed), seed)
+        return bool(_broken(result) & fault.broken) or (fault.is_stuck and not result.settled)
     except (AssertionError, KeyError, WireError):
         return True
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from ordercast.model.ids import ProcessId
-from ordercast.order.ring.admission import Admission, Around
-from ordercast.order.ring.rosters import Rosters
-from ordercast.order.ring.step import Step
+from ordercast.order.membership.admission import Admission, Around
+from ordercast.order.membership.rosters import Rosters
+from ordercast.order.membership.step import Step
 from ordercast.sim.rosters import with_rosters
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import hostile_options

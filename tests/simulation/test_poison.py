@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from ordercast.model.ids import SECOND, Instant
+from ordercast.order.membership.bounds import Horizon, Numbering
+from ordercast.order.membership.past import Source
+from ordercast.order.membership.ring import Ring
+from ordercast.order.membership.states import commit
 from ordercast.order.ring import ordering
-from ordercast.order.ring.bounds import Horizon, Numbering
-from ordercast.order.ring.ordering import Source, Visit
-from ordercast.order.ring.ring import Ring
-from ordercast.order.ring.states import commit, operational, token_visit
+from ordercast.order.ring.ordering import Visit
+from ordercast.order.ring.states import operational, token_visit
 from ordercast.sim import poison
 from ordercast.sim.options import SimOptions
 from ordercast.sim.poison import ON_ANNOUNCEMENT, ON_COMMIT, ON_JOIN, ON_TOKEN, Poison

@@ -14,9 +14,9 @@ import pytest
 
 from ordercast.cli.main import run
 from ordercast.model.ids import MICROSECOND, MILLISECOND
+from ordercast.order.membership.states.base import State
+from ordercast.order.membership.states.moves import MOVES, STATES
 from ordercast.order.ring.config import RING_RELEVANT, RingConfig
-from ordercast.order.ring.states.base import State
-from ordercast.order.ring.states.moves import MOVES, STATES
 from ordercast.sim.options import SIM_RING, SimOptions
 from ordercast.wire.header import MessageKind
 

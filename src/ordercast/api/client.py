@@ -19,6 +19,7 @@ from ordercast.api.member import Member
 from ordercast.api.pieces import events_of, rest_of
 from ordercast.api.waiters import Waiters
 from ordercast.groups.names import GROUPS_MAX, checked_group
+from ordercast.groups.turns import portions
 from ordercast.model.errors import ConnectionLost, Unreachable, UsageError
 from ordercast.model.events import Batch, Dropped, Left, Reconnected, Transition, View
 from ordercast.model.ids import Position
@@ -27,7 +28,6 @@ from ordercast.session.addresses import Address, UnixAddress
 from ordercast.session.batches import Confirm, send_size
 from ordercast.session.client_half import BATCH_SIZE_MAX, RECEIVE_CREDIT, ClientHalf, Closing, Managed, News
 from ordercast.session.frames import Listing, Members, Refused, SlowPolicy, Welcome, encode_document
-from ordercast.session.payloads import portions
 from ordercast.session.pieces import FrameKind
 
 GREETING_S = 10.0  # in which the daemon must have answered
@@ -248,7 +248,7 @@ class Client(Member):
                     self._give_advance(size)
                 self._waiters.saw(news, link.half.name)
             case Confirm():
-                self._waiters.confirmed(news.messages, news.ring, news.seq, news.each, news.first)
+                self._waiters.confirmed(news.messages, news.places)
             case Managed():
                 self._answered(news.document)
             case Listing() | Members():

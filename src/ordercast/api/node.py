@@ -20,7 +20,7 @@ from ordercast.api.member import Member
 from ordercast.api.pieces import batch_from, events_of, rest_of, size_of
 from ordercast.api.waiters import Waiters
 from ordercast.daemon.config.node import NodeConfig
-from ordercast.daemon.host import GroupHost, Handout
+from ordercast.daemon.host import GroupHost
 from ordercast.daemon.participant import NodeFailed
 from ordercast.groups.envelope import Head, decode_head
 from ordercast.groups.layer import MessageRun, data_head, join_payload, leave_payload
@@ -31,6 +31,7 @@ from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch
 from ordercast.model.ids import Position
 from ordercast.model.service import Service
+from ordercast.session.handouts import Handout
 
 HEADS_MAX = 1000  # that are remembered
 DEFAULT_NAME = "app"
@@ -147,7 +148,7 @@ class Node(Member):
         return batch_from(run, head)
 
     def on_confirmed(self, run: MessageRun) -> None:
-        self._waiters.confirmed(len(run.payloads), run.ring, run.seq, run.each, run.first)
+        self._waiters.confirmed(len(run.payloads), run.places)
 
     def on_ended(self, why: str) -> None:
         self._tell_loss(why)

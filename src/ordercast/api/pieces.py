@@ -31,4 +31,4 @@ def size_of(piece: Piece) -> int:
 def batch_from(run: MessageRun, head: Head) -> Batch:
     size = len(run.head)
     data = [payload[size:] for payload in run.payloads]
-    return Batch(head.groups, head.sender, data, run.services, (run.ring, run.seq, run.each, run.first))
+    return Batch(head.groups, head.sender, data, run.services, run.places)

@@ -14,13 +14,13 @@ from typing import NamedTuple
 from ordercast.api.inbox import Events, Inbox, Pieces
 from ordercast.daemon.config.node import NodeConfig
 from ordercast.daemon.participant import Participant
+from ordercast.groups.turns import portions
 from ordercast.model.configuration import Configuration
 from ordercast.model.effects import Deliver
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import Position, ProcessId, Seq
+from ordercast.model.ids import Places, Position, ProcessId
 from ordercast.model.service import Service
-from ordercast.order.ring.node import SERVICES
-from ordercast.session.payloads import MESSAGE_OVERHEAD, checked_payloads, checked_service, portions
+from ordercast.session.payloads import MESSAGE_OVERHEAD, checked_payloads, checked_service
 
 _SERVICES = tuple(Service)
 
@@ -56,7 +56,7 @@ class RawNode(Participant):
         """Send several at once, which costs far less than one by one. What cannot be sent is refused before anything
         is."""
         self._running()
-        checked_service(service, SERVICES)
+        checked_service(service, self.engine.promises.services)
         checked = checked_payloads(payloads)
         largest = max(map(len, checked), default=0)
         if largest > self._message_size_max:
@@ -97,8 +97,7 @@ def raw_events_of(piece: RawPiece) -> Iterator[RawEvent]:
     if isinstance(piece, Configuration):
         yield piece
         return
-    ring = piece.origin
-    for seq, originator, _, asked, payloads, each in piece.parcels:
-        for place, data in enumerate(payloads):
-            position = Position(ring, Seq(seq + place // each), place % each)
-            yield RawMessage(originator, data, _SERVICES[asked[place]], position)
+    for number, originator, _, asked, payloads, each, base in piece.parcels:
+        at = Places(piece.origin, number, base, each, 0).at
+        for index, data in enumerate(payloads):
+            yield RawMessage(originator, data, _SERVICES[asked[index]], at(index))

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from ordercast.model.events import Left, Piece, Reason, View
-from ordercast.model.ids import ConfigurationId, Position, Seq, position_from
+from ordercast.model.ids import Places, Position
 
 _Queues = dict[str, deque[asyncio.Future[None]]]  # by group
 
@@ -33,7 +33,7 @@ class Waiters:
         return bool(self._joins or self._leaves)
 
     def confirmation(self, messages: int) -> asyncio.Future[Position]:
-        """Of so many messages; the position of the last of them. Asked for in the order in which they are sent."""
+        """Return a future of the last position of so many messages. Asked for in the order in which they are sent."""
         future: asyncio.Future[Position] = asyncio.get_running_loop().create_future()
         self._confirmations.append((messages, future))
         return future
@@ -61,17 +61,17 @@ class Waiters:
     def await_join(self, group: str) -> bool:
         return group in self._joins
 
-    def confirmed(self, messages: int, ring: ConfigurationId, seq: Seq, each: int, first: int) -> None:
-        """The next so many messages have their places; those as in `groups.layer.Run`."""
-        end = first + messages
-        while first < end and self._confirmations:
+    def confirmed(self, messages: int, places: Places) -> None:
+        """Tell those who wait that the next so many messages have these places."""
+        told = 0
+        while told < messages and self._confirmations:
             wanted, future = self._confirmations.popleft()
-            if wanted > end - first:
-                self._confirmations.appendleft((wanted - (end - first), future))
+            if wanted > messages - told:
+                self._confirmations.appendleft((wanted - (messages - told), future))
                 return
-            first += wanted
+            told += wanted
             if not future.done():
-                future.set_result(position_from(ring, seq, each, first - 1))
+                future.set_result(places.last(told))
 
     def begin_again(self, joined: Collection[str]) -> None:
         """In a new session, in which these groups are joined, each once, and all others are left."""

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from ordercast.archive.places import Place, checked_branch, position_text, view_id_of_text
+from ordercast.archive.places import Place, checked_branch, view_id_of_text, view_text
 from ordercast.model.events import ViewId
 
 
@@ -52,9 +52,9 @@ class Branch:
 def branch_of(group: str, cause: Cause, view: ViewId, who: Sequence[str], parents: Sequence[Place]) -> Branch:
     """The places are sorted: their order means nothing."""
     places, names = tuple(sorted(set(parents))), tuple(sorted(who))
-    told = json.dumps([group, cause.value, position_text(view), names, [str(place) for place in places]])
+    told = json.dumps([group, cause.value, view_text(view), names, [str(place) for place in places]])
     name = hashlib.sha256(told.encode()).hexdigest()[:16]
-    return Branch(name, cause, places, position_text(view), names)
+    return Branch(name, cause, places, view_text(view), names)
 
 
 def branch_bytes(branch: Branch) -> bytes:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from ordercast.archive.places import NO_VIEW, Place, place_from, position_text, view_id_of_text
+from ordercast.archive.places import NO_VIEW, Place, place_from, position_text, view_id_of_text, view_text
 from ordercast.model.events import Batch, Message, Reason, Transition, View, ViewId
 
 
@@ -53,7 +53,7 @@ def _document(news: News) -> dict[str, Any]:
     match news:
         case View():
             return {
-                "view": position_text(news.id),
+                "view": view_text(news.id),
                 "group": news.group,
                 "members": news.members,
                 "reason": news.reason.value,
@@ -61,7 +61,7 @@ def _document(news: News) -> dict[str, Any]:
                 "why": news.why,
             }
         case Transition():
-            return {"transition": position_text(news.view), "group": news.group, "remaining": news.remaining}
+            return {"transition": view_text(news.view), "group": news.group, "remaining": news.remaining}
         case Gap():
             return {"gap": [str(place) for place in news.after]}
 

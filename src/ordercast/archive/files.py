@@ -190,7 +190,7 @@ class GroupFiles:
 
     def retain(self, size_max: int | None, older_than: float | None) -> list[Path]:
         """Remove segments that were last written before `older_than`, and the oldest until the rest has at most
-        `size_max` bytes; never the last of a branch, which says how far it reaches. Those that were removed."""
+        `size_max` bytes; never the last of a branch, which says how far it reaches. Returns what was removed."""
         found = []
         for files in self._branches.values():
             found += [(path.stat().st_mtime, path) for _, path in segments_of(files.path)[:-1]]

@@ -22,7 +22,7 @@ Address = tuple[str, int]
 
 
 class Filling:
-    """Of one group."""
+    """Brings the branches of one group."""
 
     def __init__(self, group: str, files: GroupFiles, journal: Journal, tell: Callable[[str], None]) -> None:
         self._group = group

@@ -1,14 +1,21 @@
 """Frames: what one write puts into a segment file, with a checksum. A segment is a sequence of frames.
 
     frame    magic (4) | size (4) | checksum (4) | first number (8) | entries (4) | time, ns (8)
-             | view in which its messages were delivered (26) | position of its first entry (26) | runs
+             | view in which its messages were delivered (42) | position of its first entry (26) | runs
     run      kind (1) | size of the rest (4) | rest
-    rest     of messages: entries (4), ring seq (8), representative (8), seq (8), each (4), first (4), head size (2),
-             extra size (4), shape (1), head, extra, services, lengths, data; of anything else: JSON
+    rest     of messages: entries (4), places (34), head size (2), extra size (4), shape (1), head, extra, services,
+             lengths, data; of anything else: JSON
+    view     configuration (16), position (26)
+    position origin (16), number (8), slot (2)
+    places   origin (16), number (8), base (2), each (4), first (4)
 
 Messages of a run have one sender and the same groups, as in a `Batch`; they stand in columns, so that neither writing
 nor reading does anything for each of them. One service, or one length, stands once. A frame has one view: it ends where
-a view comes. The checksum covers everything behind it; whatever a crash left behind the last whole frame is cut off.
+a view comes. The checksum covers the magic and everything behind the checksum; whatever a crash left behind the last
+whole frame is cut off.
+
+The magic says the format. Frames of format 1 are read, and no longer written: a view there has no origin, which is its
+configuration then, places have no base, which is 0 then, and the checksum does not cover the magic.
 """
 
 from __future__ import annotations
@@ -24,17 +31,21 @@ from struct import error as StructError
 from typing import Final, NamedTuple
 
 from ordercast.archive.entries import Commit, Item, News, commit_bytes, commit_from, count_of, news_bytes, news_from
-from ordercast.archive.places import NO_POSITION
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Batch, View, ViewId
-from ordercast.model.ids import ConfigurationId, Position, ProcessId, Seq, position_from
+from ordercast.model.ids import NO_POSITION, ConfigurationId, Places, Position, ProcessId
 
-MAGIC: Final = b"OCA1"
+MAGIC: Final = b"OCA2"
 OPENING: Final = Struct("!4sII")  # magic, size of what follows, its checksum
-HEADER: Final = Struct("!QIq QQQH QQQH")  # first number, entries, time; view; position
+HEADER: Final = Struct("!QIq QQQQQH QQQH")  # first number, entries, time; view; position
 RUN: Final = Struct("!BI")
-COLUMNS: Final = Struct("!IQQQIIHIB")
-assert (OPENING.size, HEADER.size, RUN.size, COLUMNS.size) == (12, 72, 5, 43)
+COLUMNS: Final = Struct("!I QQQHII HIB")  # entries; places; sizes of head and extra, shape
+assert (OPENING.size, HEADER.size, RUN.size, COLUMNS.size) == (12, 88, 5, 45)
+FORMER_MAGIC: Final = b"OCA1"
+FORMER_HEADER: Final = Struct("!QIq QQQH QQQH")
+FORMER_COLUMNS: Final = Struct("!I QQQII HIB")
+assert (FORMER_HEADER.size, FORMER_COLUMNS.size) == (72, 43)
+_SALT: Final = zlib.crc32(MAGIC)  # a frame whose magic was damaged is no whole frame of the other format
 FIXED_SIZE: Final = OPENING.size + HEADER.size
 FRAME_SIZE_MAX: Final = 1 << 30
 
@@ -55,6 +66,7 @@ class Header(NamedTuple):
     time_ns: int
     view: ViewId
     position: Position
+    is_former: bool = False  # the frame has format 1
 
     @property
     def last(self) -> int:
@@ -81,7 +93,7 @@ class Columns:
     groups: tuple[str, ...]
     sender: str
     count: int
-    place: tuple[ConfigurationId, Seq, int, int]
+    places: Places
     services: bytes  # one, or one each
     lengths: int | array[int]  # all of this length, or one each
     data: memoryview
@@ -92,7 +104,7 @@ class Columns:
         starts = [0, *ends[:-1]]
         payloads = [whole[start:end] for start, end in zip(starts, ends, strict=True)]
         services = self.services * self.count if len(self.services) == 1 else self.services
-        return Batch(self.groups, self.sender, payloads, services, self.place)
+        return Batch(self.groups, self.sender, payloads, services, self.places)
 
     def ends(self) -> Sequence[int]:
         if isinstance(self.lengths, int):
@@ -100,11 +112,6 @@ class Columns:
                 range(self.lengths, self.lengths * self.count + 1, self.lengths) if self.lengths else [0] * self.count
             )
         return list(accumulate(self.lengths))
-
-    @property
-    def position(self) -> Position:
-        ring, seq, each, first = self.place
-        return position_from(ring, seq, each, first)
 
 
 # Writing
@@ -125,7 +132,7 @@ def run_parts(item: Item, commit: Commit | None = None) -> list[bytes]:
     total = sum(lengths)
     if lengths.count(lengths[0]) == count:
         lengths, shape = lengths[:1], shape | ONE_LENGTH
-    columns = COLUMNS.pack(count, *item.ring, item.seq, item.each, item.first, len(head), len(extra), shape)
+    columns = COLUMNS.pack(count, *item.places.origin, *item.places[1:], len(head), len(extra), shape)
     columns += head + extra + services + lengths_bytes(lengths)
     return [RUN.pack(MESSAGES if commit is None else COMMIT, len(columns) + total), columns, *item.data]
 
@@ -134,9 +141,14 @@ def sealed(first: int, count: int, time_ns: int, view: ViewId, position: Positio
     body = b"".join(runs)
     if len(body) > FRAME_SIZE_MAX:
         raise UsageError(f"a frame of {len(body):,} bytes is too large")
-    header = HEADER.pack(first, count, time_ns, *view[0], *view[1:], *position[0], *position[1:])
-    checksum = zlib.crc32(body, zlib.crc32(header))
+    header = HEADER.pack(first, count, time_ns, *view.configuration, *_flat(view.position), *_flat(position))
+    checksum = zlib.crc32(body, zlib.crc32(header, _SALT))
     return OPENING.pack(MAGIC, len(header) + len(body), checksum) + header + body
+
+
+def _flat(position: Position) -> tuple[int, int, int, int]:
+    (seq, representative), number, slot = position
+    return seq, representative, number, slot
 
 
 def frame_of(first: int, items: Sequence[tuple[Item, Commit | None]], time_ns: int, view: ViewId) -> bytes:
@@ -147,12 +159,12 @@ def frame_of(first: int, items: Sequence[tuple[Item, Commit | None]], time_ns: i
 
 
 def position_at(item: Item) -> Position:
-    """Of its first entry: that of a view is its id."""
+    """Return the position of its first entry."""
     match item:
         case Batch():
-            return position_from(item.ring, item.seq, item.each, item.first)
+            return item.places.at(0)
         case View():
-            return Position(*item.id)
+            return item.id.position
         case _:
             return NO_POSITION
 
@@ -179,21 +191,28 @@ def header_from(data: bytes | memoryview, at: int = 0) -> Header:
     """WireError when no frame begins here."""
     try:
         magic, size, checksum = OPENING.unpack_from(data, at)
-        fields = HEADER.unpack_from(data, at + OPENING.size)
+        layout = FORMER_HEADER if magic == FORMER_MAGIC else HEADER
+        first, count, time_ns, seq, representative, *rest = layout.unpack_from(data, at + OPENING.size)
     except StructError:
         raise WireError("a frame's header is cut off") from None
-    if magic != MAGIC or not HEADER.size <= size <= FRAME_SIZE_MAX + HEADER.size:
+    if magic not in (MAGIC, FORMER_MAGIC) or not layout.size <= size <= FRAME_SIZE_MAX + layout.size:
         raise WireError("no frame begins here")
-    first, count, time_ns = fields[:3]
-    view = ViewId(ConfigurationId(fields[3], ProcessId(fields[4])), Seq(fields[5]), fields[6])
-    position = Position(ConfigurationId(fields[7], ProcessId(fields[8])), Seq(fields[9]), fields[10])
-    return Header(OPENING.size + size, checksum, first, count, time_ns, view, position)
+    if layout is FORMER_HEADER:
+        rest = [seq, representative, *rest]
+    view = ViewId(ConfigurationId(seq, ProcessId(representative)), _position(*rest[:4]))
+    position = _position(*rest[4:])
+    return Header(OPENING.size + size, checksum, first, count, time_ns, view, position, layout is FORMER_HEADER)
+
+
+def _position(seq: int, representative: int, number: int, slot: int) -> Position:
+    return Position(ConfigurationId(seq, ProcessId(representative)), number, slot)
 
 
 def is_whole(data: bytes | memoryview, at: int, header: Header) -> bool:
     """Whether all of the frame is there, and its checksum is right."""
     body = memoryview(data)[at + OPENING.size : at + header.size]
-    return len(body) == header.size - OPENING.size and zlib.crc32(body) == header.checksum
+    checksum = zlib.crc32(body, 0 if header.is_former else _SALT)
+    return len(body) == header.size - OPENING.size and checksum == header.checksum
 
 
 def whole_frames(data: bytes | memoryview, at: int = 0) -> Iterator[tuple[int, Header]]:
@@ -212,9 +231,10 @@ def whole_frames(data: bytes | memoryview, at: int = 0) -> Iterator[tuple[int, H
 
 
 def runs_of(frame: bytes | memoryview, header: Header) -> Iterator[Run]:
-    """Of a whole frame. WireError when it was written by somebody else."""
+    """Cut a whole frame into its runs. WireError when it was written by somebody else."""
     view = memoryview(frame)
-    at, number = FIXED_SIZE, header.first
+    at = OPENING.size + (FORMER_HEADER if header.is_former else HEADER).size
+    number = header.first
     try:
         while at < header.size:
             kind, size = RUN.unpack_from(view, at)
@@ -222,7 +242,7 @@ def runs_of(frame: bytes | memoryview, header: Header) -> Iterator[Run]:
             rest = view[at : at + size]
             if len(rest) != size:
                 raise WireError("a run is longer than its frame")
-            run = _news_run(number, rest) if kind == NEWS else _columns_run(number, kind, rest)
+            run = _news_run(number, rest) if kind == NEWS else _columns_run(number, kind, rest, header.is_former)
             yield run
             number += run.count
             at += size
@@ -236,12 +256,15 @@ def _news_run(number: int, rest: memoryview) -> Run:
     return Run(number, news_from(bytes(rest)))
 
 
-def _columns_run(number: int, kind: int, rest: memoryview) -> Run:
-    count, ring_seq, rep, seq, each, first, head_size, extra_size, shape = COLUMNS.unpack_from(rest)
+def _columns_run(number: int, kind: int, rest: memoryview, is_former: bool) -> Run:
+    layout = FORMER_COLUMNS if is_former else COLUMNS
+    count, seq, representative, *where, each, first, head_size, extra_size, shape = layout.unpack_from(rest)
     if kind not in (MESSAGES, COMMIT) or not count or not each:
         raise WireError("no such run")
-    at = COLUMNS.size + head_size
-    sender, *groups = json.loads(bytes(rest[COLUMNS.size : at]))
+    base = 0 if is_former else where[1]
+    places = Places(ConfigurationId(seq, ProcessId(representative)), where[0], base, each, first)
+    at = layout.size + head_size
+    sender, *groups = json.loads(bytes(rest[layout.size : at]))
     commit = commit_from(bytes(rest[at : at + extra_size])) if kind == COMMIT else None
     at += extra_size
     services_size = 1 if shape & ONE_SERVICE else count
@@ -253,9 +276,8 @@ def _columns_run(number: int, kind: int, rest: memoryview) -> Run:
     total = lengths[0] * count if shape & ONE_LENGTH else sum(lengths)
     if len(rest) - at != total:
         raise WireError("the lengths of messages are not those of their bytes")
-    place = ConfigurationId(ring_seq, ProcessId(rep)), Seq(seq), each, first
     one_or_each = lengths[0] if shape & ONE_LENGTH else lengths
-    return Run(number, Columns(tuple(groups), sender, count, place, services, one_or_each, rest[at:]), commit)
+    return Run(number, Columns(tuple(groups), sender, count, places, services, one_or_each, rest[at:]), commit)
 
 
 def cut(frame: bytes | memoryview, header: Header, first: int, last: int) -> bytes:
@@ -268,13 +290,5 @@ def cut(frame: bytes | memoryview, header: Header, first: int, last: int) -> byt
         if not isinstance(run.item, Columns):
             items.append((run.item, None))
             continue
-        batch = run.item.batch().after(low - run.first)
-        wanted = high - low + 1
-        items.append(
-            (Batch(batch.groups, batch.sender, batch.data[:wanted], batch.services[:wanted], _place(batch)), run.commit)
-        )
+        items.append((run.item.batch().part(low - run.first, high + 1 - run.first), run.commit))
     return frame_of(max(first, header.first), items, header.time_ns, header.view)
-
-
-def _place(batch: Batch) -> tuple[ConfigurationId, Seq, int, int]:
-    return batch.ring, batch.seq, batch.each, batch.first

@@ -109,7 +109,7 @@ class Keeper:
         self._obey()
 
     def _complain(self, sender: str, why: str) -> None:
-        """Of each once: who says something wrong may say it without end."""
+        """Log each complaint once: who says something wrong may say it without end."""
         if sender not in self._complained and len(self._complained) < COMPLAINED_MAX:
             self._complained.add(sender)
             self._tell(f"{sender} says something to the archivers of {self.group}, and is not heard: {why}")

@@ -26,10 +26,10 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote
 
 from ordercast.archive.branches import Branch, branch_from
-from ordercast.archive.places import NO_VIEW, UNREADABLE, Place, place_from, position_text, view_id_of_text
+from ordercast.archive.places import NO_VIEW, UNREADABLE, Place, place_from, view_id_of_text, view_text
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import ViewId
-from ordercast.model.ids import ConfigurationId, Position, ProcessId, Seq
+from ordercast.model.ids import ConfigurationId, Position, ProcessId
 
 SEGMENT, INDEX, DESCRIPTION, TIP, OWN, LOCK = ".segment", ".index", "branch.json", "tip", "own", "lock"
 MAGIC: Final = b"OCS1"
@@ -80,13 +80,13 @@ def segments_of(branch: Path) -> list[tuple[int, Path]]:
 
 
 def start_bytes(start: Start) -> bytes:
-    document = {"first": start.first, "view": position_text(start.view), "sinks": start.sinks}
+    document = {"first": start.first, "view": view_text(start.view), "sinks": start.sinks}
     body = json.dumps(document, separators=(",", ":")).encode()
     return OPENING.pack(MAGIC, len(body), zlib.crc32(body)) + body
 
 
 def start_from(data: bytes | memoryview) -> tuple[Start, int]:
-    """And where the first frame begins. WireError when the opening is not whole."""
+    """Read a segment's opening, and where its first frame begins. WireError when the opening is not whole."""
     try:
         magic, size, checksum = OPENING.unpack_from(data)
         body = bytes(memoryview(data)[OPENING.size : OPENING.size + size])
@@ -120,8 +120,9 @@ def marks_from(data: bytes) -> list[Mark]:
         body = data[at : at + ENTRY.size]
         if CHECKED.unpack_from(data, at + ENTRY.size)[0] != zlib.crc32(body):
             break
-        number, offset, time_ns, ring, process, seq, slot = ENTRY.unpack(body)
-        marks.append(Mark(number, offset, time_ns, Position(ConfigurationId(ring, ProcessId(process)), Seq(seq), slot)))
+        number, offset, time_ns, seq, representative, place, slot = ENTRY.unpack(body)
+        position = Position(ConfigurationId(seq, ProcessId(representative)), place, slot)
+        marks.append(Mark(number, offset, time_ns, position))
     return marks
 
 

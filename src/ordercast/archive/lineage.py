@@ -1,8 +1,8 @@
 """Lineage: which branch an archiver writes to, and with which number. Pure: a function of the ordered stream.
 
 Archivers of a group are in its control group too, and hear of every change of it before the group's own news, at the
-same place in the order. An archiver is *settled* when it knows its place. Those who are settled and have come along
-together are at the same place, because they have read the same stream:
+same place in the order. An archiver is *settled* when it knows its place. Archivers that are settled and have come
+along together are at the same place, because they have read the same stream:
 
 - A view of the control group that brings nobody with another history changes nothing. Settled archivers say where they
   are (SETTLED), for those who came.
@@ -12,10 +12,10 @@ together are at the same place, because they have read the same stream:
   branch, the merge. Until then what comes waits.
 - Who joins is not settled. It takes the place that a settled one says, fetches what it lacks up to there beside the
   group, while what comes waits, and bids to be settled (COMPLETE). When everybody who was there before it has gone, it
-  bids to begin a branch of its own (CLAIM), behind the last place that it has, with a gap. Of bids that cross each
+  bids to begin a branch of its own (CLAIM), behind the last place that it has, with a gap. Among bids that cross each
   other the first in the order holds.
 
-That no place ever has two contents rests on the names of branches alone (`branches.py`); the statements only make
+The names of branches alone (`branches.py`) keep a place from having two contents; the statements only make
 archivers share them.
 """
 
@@ -218,7 +218,7 @@ class Lineage:
         self.actions.append(Fetch(statement.place, sender))
 
     def _index_of(self, view: ViewId) -> int | None:
-        """Of the news of this view, in what waits."""
+        """Return where the news of this view stands in what waits."""
         for index, event in enumerate(self._queue):
             if isinstance(event, Control) and isinstance(event.news, View) and event.news.id == view:
                 return index

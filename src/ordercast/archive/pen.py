@@ -12,10 +12,10 @@ from typing import Any
 from ordercast.archive.entries import Commit, Item, count_of
 from ordercast.archive.frames import position_at, run_parts, sealed
 from ordercast.archive.layout import EMPTY, Start
-from ordercast.archive.places import NO_POSITION, Place, sink_of
+from ordercast.archive.places import Place, sink_of
 from ordercast.archive.rows import Sinks, united
 from ordercast.model.events import Batch, View, ViewId
-from ordercast.model.ids import Position
+from ordercast.model.ids import NO_POSITION, Position
 
 FRAME_SIZE = 256 << 10  # a frame is sealed when it has so much
 SEGMENT_SIZE = 64 << 20
@@ -71,7 +71,7 @@ class Pen:
         sink = sink_of(item.groups) if isinstance(item, Batch) else None
         if sink is not None and isinstance(item, Batch):
             for number in range(len(item.data)):
-                self._write_of_sink(sink, _one(item, number))
+                self._write_of_sink(sink, item.part(number, number + 1))
         else:
             self._add(item, None)
 
@@ -110,9 +110,3 @@ class Pen:
         self.drafts.append(draft)
         self._written += self._size
         self._parts, self._size, self._start = [], 0, None
-
-
-def _one(batch: Batch, number: int) -> Batch:
-    rest = batch.after(number)
-    place = rest.ring, rest.seq, rest.each, rest.first
-    return Batch(rest.groups, rest.sender, rest.data[:1], rest.services[:1], place)

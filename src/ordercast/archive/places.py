@@ -13,11 +13,11 @@ from typing import NamedTuple
 from ordercast.groups.names import GROUP_SIZE_MAX, checked_group
 from ordercast.model.errors import UsageError
 from ordercast.model.events import ViewId
-from ordercast.model.ids import NO_CONFIGURATION, NO_SEQ, ConfigurationId, Position, ProcessId, Seq
+from ordercast.model.ids import NO_CONFIGURATION, NO_POSITION, ConfigurationId, Position, ProcessId
 
 CONTROL = "$archive/"  # `$` comes before every other character of a name, so a control group is told of changes first
 SINK = "$sink/"  # a message that is sent to such a group too carries rows, or commits them
-NO_VIEW = ViewId(NO_CONFIGURATION, NO_SEQ, 0)
+NO_VIEW = ViewId(NO_CONFIGURATION, NO_POSITION)
 # What reading a document that somebody else wrote may raise.
 UNREADABLE = (
     ValueError,
@@ -29,11 +29,11 @@ UNREADABLE = (
     RecursionError,
     UsageError,
 )
-NO_POSITION = Position(NO_CONFIGURATION, NO_SEQ, 0)
 
 _BRANCH = re.compile(r"[0-9a-f]{16}")
 _PLACE = re.compile(rf"({_BRANCH.pattern}):([0-9]{{1,20}})")
 _POSITION = re.compile(r"(\d+)\.(\d+):(\d+)\.(\d+)")
+_VIEW = re.compile(rf"(?:(\d+)\.(\d+)/)?({_POSITION.pattern})")
 
 
 class Place(NamedTuple):
@@ -62,22 +62,37 @@ def place_from(text: str) -> Place:
     return Place(found[1], int(found[2]))
 
 
-def position_text(position: Position | ViewId) -> str:
-    """A message's position, or a view's id, as one word."""
-    (ring_seq, representative), seq, slot = position
-    return f"{ring_seq}.{representative}:{seq}.{slot}"
+def position_text(position: Position) -> str:
+    """Return a position as one word."""
+    (seq, representative), number, slot = position
+    return f"{seq}.{representative}:{number}.{slot}"
 
 
 def position_of_text(text: str) -> Position:
     found = _POSITION.fullmatch(text)
     if found is None:
-        raise UsageError(f"{text!r} is no position: write RING.PROCESS:SEQ.SLOT, as the archive shows it")
-    ring_seq, representative, seq, slot = map(int, found.groups())
-    return Position(ConfigurationId(ring_seq, ProcessId(representative)), Seq(seq), slot)
+        raise UsageError(f"{text!r} is no position: write SEQ.PROCESS:NUMBER.SLOT, as the archive shows it")
+    seq, representative, number, slot = map(int, found.groups())
+    return Position(ConfigurationId(seq, ProcessId(representative)), number, slot)
+
+
+def view_text(view: ViewId) -> str:
+    """Return a view's id as one word: its position, and before it the configuration where that is another than the
+    origin of the position. Branches have their names from this word, so it never changes."""
+    configuration, position = view
+    if configuration == position.origin:
+        return position_text(position)
+    return f"{configuration.seq}.{configuration.representative}/{position_text(position)}"
 
 
 def view_id_of_text(text: str) -> ViewId:
-    return ViewId(*position_of_text(text))
+    found = _VIEW.fullmatch(text)
+    if found is None:
+        raise UsageError(f"{text!r} is no id of a view: write it as the archive shows it")
+    position = position_of_text(found[3])
+    if found[1] is None:
+        return ViewId(position.origin, position)
+    return ViewId(ConfigurationId(int(found[1]), ProcessId(int(found[2]))), position)
 
 
 def checked_archived(group: str) -> str:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ordercast.archive.branches import Branch, Stretch, between, history
 from ordercast.archive.entries import Commit, News
 from ordercast.archive.files import rebuilt_index
-from ordercast.archive.frames import Columns, Header, Run, cut, header_from, is_whole, runs_of
+from ordercast.archive.frames import FIXED_SIZE, Columns, Header, Run, cut, header_from, is_whole, runs_of
 from ordercast.archive.layout import (
     INDEX,
     TIP,
@@ -30,10 +30,10 @@ from ordercast.archive.layout import (
     tip_from,
     tree_of,
 )
-from ordercast.archive.places import NO_POSITION, Place, position_text
+from ordercast.archive.places import Place, view_text
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Message, View
-from ordercast.model.ids import Position
+from ordercast.model.ids import NO_POSITION, Position
 
 CHUNK_SIZE = 1 << 20
 _Known = Header | Mark  # both have a time and a position
@@ -165,7 +165,7 @@ class GroupReader:
                 raise Lost(f"{stretch.branch}:{number} of {self.group} is not in the archive")
 
     def _frames_from(self, branch: str, first: int, last: int) -> Iterator[Frame]:
-        """Of one segment."""
+        """Yield the frames of one segment."""
         segments = segments_of(self.path / branch)
         place = bisect_right([start for start, _ in segments], first) - 1
         if place < 0:
@@ -237,11 +237,11 @@ def _positions(frame: Frame) -> Iterator[tuple[int, Position | None]]:
             for number, message in enumerate(run.item.batch(), run.first):
                 yield number, message.position
         else:
-            yield run.first, Position(*run.item.id) if isinstance(run.item, View) else None
+            yield run.first, run.item.id.position if isinstance(run.item, View) else None
 
 
 def marks_of(path: Path) -> list[Mark]:
-    """Those of the index, if it fits its segment; else made anew."""
+    """Return the marks of the index if it fits its segment, else marks made anew."""
     try:
         marks = marks_from(path.with_suffix(INDEX).read_bytes())
     except FileNotFoundError:
@@ -258,7 +258,7 @@ def marks_of(path: Path) -> list[Mark]:
 
 
 def entries_of(frame: Frame) -> Iterator[Entry]:
-    view, time_ns = position_text(frame.header.view), frame.header.time_ns
+    view, time_ns = view_text(frame.header.view), frame.header.time_ns
     for run in frame.runs():
         entries = run.item.batch() if isinstance(run.item, Columns) else (run.item,)
         for number, entry in enumerate(entries, run.first):
@@ -279,7 +279,7 @@ def _scan(file: int, at: int) -> Iterator[tuple[Header, memoryview]]:
             if not more:
                 return
             data = memoryview(bytes(data) + more)
-            if len(data) < 84:
+            if len(data) < FIXED_SIZE:
                 continue
             header_from(data)  # WireError: this is no frame, and none will come
             continue

@@ -21,7 +21,7 @@ class Spooled(Batch):
     __slots__ = ("at", "count", "size")
 
     def __init__(self, batch: Batch, at: int, size: int) -> None:
-        super().__init__(batch.groups, batch.sender, (), (), (batch.ring, batch.seq, batch.each, batch.first))
+        super().__init__(batch.groups, batch.sender, (), (), batch.places)
         self.at, self.size, self.count = at, size, len(batch)
 
     def __len__(self) -> int:
@@ -79,7 +79,7 @@ class Spool:
         assert self._file is not None
         self._file.seek(item.at)
         data, services = pickle.loads(self._file.read(item.size))
-        return Batch(item.groups, item.sender, data, services, (item.ring, item.seq, item.each, item.first))
+        return Batch(item.groups, item.sender, data, services, item.places)
 
     def clear(self) -> None:
         """Nothing waits any more."""

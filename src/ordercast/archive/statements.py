@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from ordercast.archive.branches import Branch, branch_bytes, branch_from
-from ordercast.archive.places import UNREADABLE, Place, place_from, position_text, view_id_of_text
+from ordercast.archive.places import UNREADABLE, Place, place_from, view_id_of_text, view_text
 from ordercast.archive.rows import Sinks
 from ordercast.model.errors import WireError
 from ordercast.model.events import ViewId
@@ -38,7 +38,7 @@ class Statement:
 def statement_bytes(statement: Statement) -> bytes:
     document = {
         "kind": statement.kind.value,
-        "view": position_text(statement.view),
+        "view": view_text(statement.view),
         "place": str(statement.place),
         "number": statement.number,
         "side": statement.side,
@@ -50,7 +50,7 @@ def statement_bytes(statement: Statement) -> bytes:
 
 
 def statement_from(data: bytes, group: str) -> Statement:
-    """Of an archiver of this group. WireError when it is none: anybody may send to any group."""
+    """Read the statement of an archiver of this group. WireError when it is none: anybody may send to any group."""
     try:
         found = json.loads(data)
         branch = None if found["branch"] is None else branch_from(json.dumps(found["branch"]).encode(), group)

@@ -1,17 +1,20 @@
 """Agreed delivery: in a configuration all deliver prefixes of one sequence (Theorems 4.9, 4.13, 4.14).
 
 What members deliver in a regular configuration are prefixes of its delivery order; what processes deliver in one
-transitional configuration likewise. And a message is delivered only in the regular configuration of the ring on which
-it was originated, or in the transitional configuration that follows directly on it at this process.
+transitional configuration likewise. And all who deliver a message do so in the same regular configuration, or in the
+transitional configuration that follows directly on that one.
 Judged are messages that asked for agreed or better.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import repeat
+from operator import is_
 
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Life, Stay
+from ordercast.checker.matters import Matter
 from ordercast.checker.sequences import common_length, stays_of_views
 from ordercast.checker.verdict import Witness, message_text
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, process_text
@@ -21,7 +24,8 @@ from ordercast.model.service import Service
 
 class AgreedDelivery(Checker):
     promise = Promise.AGREED_DELIVERY
-    rule = "in each configuration all delivered prefixes of one sequence, of the ring that it belongs to"
+    rule = "in each configuration all delivered prefixes of one sequence, and each message in one"
+    matter = Matter.AGREED
 
     def violations(self) -> Iterator[Witness]:
         for life in self.history.lives():
@@ -30,16 +34,19 @@ class AgreedDelivery(Checker):
             yield from self._disagreements(view, stays)
 
     def _strangers(self, life: Life) -> Iterator[Witness]:
-        """Messages of a ring that this configuration does not deliver."""
-        before: Stay | None = None
-        for stay in life.stays:
-            ring = _ring_of(stay, before)
-            for run in stay.runs:
-                numbers = self.history.at_least(Service.AGREED, run.numbers) if run.ring != ring else []
-                for number in numbers:
-                    what = f"originated on {run.ring}, delivered in a configuration of {ring or 'no ring'}"
+        """Messages that were delivered in no configuration, or elsewhere in another."""
+        homes = self.history.placements().homes
+        for stay, run in life.runs():
+            home = stay.home
+            is_one = all(map(is_, map(homes.__getitem__, run.numbers), repeat(home)))
+            if is_one and home is not NO_CONFIGURATION:
+                continue
+            for number in self.history.at_least(Service.AGREED, run.numbers):
+                if home is NO_CONFIGURATION:
+                    yield self.witness("delivered in no configuration", life.process, number, stay.id)
+                elif homes[number] is not home:
+                    what = f"of configuration {home} here, of {homes[number]} elsewhere"
                     yield self.witness(what, life.process, number, stay.id)
-            before = stay
 
     def _disagreements(self, view: ConfigurationId, stays: list[tuple[Life, Stay]]) -> Iterator[Witness]:
         sequences = [(life, self.history.at_least(Service.AGREED, stay.numbers)) for life, stay in stays]
@@ -50,12 +57,3 @@ class AgreedDelivery(Checker):
                 other = message_text(self.history.identity(reference[shared]))
                 what = f"delivered where {process_text(owner.process)} delivered {other}"
                 yield self.witness(what, life.process, sequence[shared], view)
-
-
-def _ring_of(stay: Stay, before: Stay | None) -> ConfigurationId | None:
-    """The ring whose messages may be delivered here; None when there is none."""
-    if stay.view is None:
-        return None
-    if stay.is_regular:
-        return stay.view.id
-    return None if before is None or before.id == NO_CONFIGURATION or not before.is_regular else before.id

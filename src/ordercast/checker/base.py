@@ -2,7 +2,8 @@
 
 A violation is something in the history that the promise excludes. A doubt is a conclusion that would rest on absence in
 a record that was cut short or never healed. One violation makes INVALID, else one doubt makes UNKNOWN. A fault of the
-history itself, or an exception in the checker, makes UNKNOWN too.
+history itself, or an exception in the checker, makes UNKNOWN too. With neither, the verdict is VALID if the history
+contains what the promise is about (`matters.py`), and NOT EXERCISED if it does not.
 
 Live nodes may record no messages, or send some without a stamp. In the first case nothing is said of messages at all;
 in the second the others are judged, and can be INVALID, but never VALID.
@@ -16,6 +17,7 @@ from itertools import islice
 from typing import ClassVar
 
 from ordercast.checker.history import History
+from ordercast.checker.matters import Matter, has_matter
 from ordercast.checker.verdict import Outcome, Verdict, Witness
 from ordercast.model.ids import ConfigurationId, ProcessId, process_text
 from ordercast.model.promises import Promise
@@ -29,6 +31,7 @@ class Checker(ABC):
 
     promise: ClassVar[Promise]
     rule: ClassVar[str]  # what held, when it did
+    matter: ClassVar[Matter]  # what there must be before there is anything to judge
     needs_messages: ClassVar[bool] = True  # it says nothing when some process recorded none
 
     def __init__(self, history: History | None = None) -> None:
@@ -44,9 +47,9 @@ class Checker(ABC):
     def doubts(self) -> Iterator[Witness]:
         return iter(())
 
-    def held(self) -> str:
-        """The sentence of a VALID verdict, when no violation was found."""
-        return self.rule
+    def is_exercised(self) -> bool:
+        """Whether the history contains anything to judge. Asked when nothing is wrong."""
+        return has_matter(self.history, self.matter)
 
     def verdict(self) -> Verdict:
         """May be asked at any time, and again after further events."""
@@ -67,7 +70,9 @@ class Checker(ABC):
             doubts += self.unstamped()
         if doubts:
             return self._verdict_on(Outcome.UNKNOWN, doubts)
-        return Verdict(self.promise, Outcome.VALID, self.held())
+        if not self.is_exercised():
+            return Verdict(self.promise, Outcome.NOT_EXERCISED, self.matter.value)
+        return Verdict(self.promise, Outcome.VALID, self.rule)
 
     def _is_promised(self) -> bool:
         started = self.history.lives()[0].started

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from ordercast.checker.base import Checker
 from ordercast.checker.history import Window
 from ordercast.checker.life import Life, Stay
+from ordercast.checker.matters import Matter
 from ordercast.checker.verdict import Witness
 from ordercast.model.ids import process_text
 from ordercast.model.promises import Promise
@@ -24,6 +25,7 @@ SHARE_MIN = 0.5  # of an equal share
 class Fairness(Checker):
     promise = Promise.FAIRNESS
     rule = "under saturation each sender had at least half of an equal share"
+    matter = Matter.SATURATION
 
     _judged_count: int = 0  # views with enough messages to judge
 
@@ -34,8 +36,8 @@ class Fairness(Checker):
                 for stay, numbers in _delivered_during(window, life):
                     yield from self._unfair(window, life, stay, numbers)
 
-    def held(self) -> str:
-        return self.rule if self._judged_count else "not exercised: no view was saturated long enough to judge"
+    def is_exercised(self) -> bool:
+        return bool(self._judged_count) or super().is_exercised()
 
     def _unfair(self, window: Window, life: Life, stay: Stay, numbers: list[int]) -> Iterator[Witness]:
         members = () if stay.view is None else stay.view.members

@@ -1,13 +1,13 @@
 """FIFO: what one sender submitted is delivered in that order, and without a gap where none is allowed.
 
 Order: at each process, the messages of one sender rise. Gap: a process delivers m3 but not m2, which the same sender
-submitted just before m3. That is a violation when
+submitted just before m3. Such a gap is a violation when
 
-- m2 and m3 were originated on the same ring (Theorem 4.12: m2 precedes m3 in the causal order of that configuration),
+- m2 and m3 were ordered in the same configuration (Theorem 4.12: m2 precedes m3 in its causal order),
 - or the process had delivered an earlier message of that sender, and the sender has been in its transitional set at
-  each new ring since: then both passed through the same rings together, and m2 was originated on one of them.
+  each new configuration since: then both passed through the same ones together, and m2 was ordered in one of them.
 
-Else they were apart in between, and m2 may have been originated where this process was not, or dropped beyond a gap.
+Else they were apart in between, and m2 may have been ordered where this process was not, or dropped beyond a gap.
 Judged are messages that asked for fifo or better.
 """
 
@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from ordercast.checker.base import Checker
 from ordercast.checker.history import NONE
 from ordercast.checker.life import Life, Stay
+from ordercast.checker.matters import Matter
 from ordercast.checker.verdict import Witness, message_text
 from ordercast.model.ids import ProcessId
 from ordercast.model.promises import Promise
@@ -27,6 +28,7 @@ from ordercast.model.service import Service
 class Fifo(Checker):
     promise = Promise.FIFO
     rule = "the messages of each sender were delivered in its order, without a forbidden gap"
+    matter = Matter.FIFO
 
     def violations(self) -> Iterator[Witness]:
         for life in self.history.lives():
@@ -61,9 +63,9 @@ class Fifo(Checker):
         missing = self.history.columns.previous[number]
         if missing == NONE:
             return None
-        rings = self.history.placements().rings
-        same_ring = missing in rings and rings[missing] == rings[number]
-        if same_ring or (before != NONE and _are_together(life.stays[stay_before + 1 : stay_now + 1], message.process)):
+        homes = self.history.placements().homes
+        is_near = missing in homes and homes[missing] == homes[number]
+        if is_near or (before != NONE and _are_together(life.stays[stay_before + 1 : stay_now + 1], message.process)):
             return (
                 f"delivered without {message_text(self.history.identity(missing))}, which its sender submitted before"
             )

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ordercast.checker.life import SLOT_BITS, Life, Run, Stay, place_from
+from ordercast.checker.matters import Matter
+from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, ProcessId, process_text
 from ordercast.model.promises import Promises
 from ordercast.model.service import Service
@@ -69,24 +71,25 @@ class Window:
 
 @dataclass(slots=True)
 class Columns:
-    """Of each message, by number."""
+    """What is known of each message, by number."""
 
     submissions: list[SubmittedMessage] = field(default_factory=list)
     services: list[int] = field(default_factory=list)
     streams: list[int] = field(default_factory=list)  # which sender of which process, as a small number
     previous: list[int] = field(default_factory=list)  # the message of that sender before it, among fifo and better
-    seen_rings: list[ConfigurationId] = field(
-        default_factory=list
-    )  # what the submitter had delivered by then: up to which ring
-    seen_counts: list[int] = field(default_factory=list)  # and how many of that ring
+    seen_homes: list[ConfigurationId] = field(default_factory=list)  # where the submitter had delivered last by then
+    seen_counts: list[int] = field(default_factory=list)  # and how many there
 
 
 @dataclass(frozen=True, slots=True)
 class Placements:
-    """Where each delivered message stands in the global order, by its first delivery."""
+    """Where each delivered message stands, by its first delivery. Origin and place are its position in the order; its
+    home is the regular configuration in which, or behind which, it was delivered. What the one says of the other the
+    engine alone knows."""
 
-    rings: Mapping[int, ConfigurationId]
+    origins: Mapping[int, ConfigurationId]
     places: Mapping[int, int]
+    homes: Mapping[int, ConfigurationId]
 
 
 class History:
@@ -99,11 +102,12 @@ class History:
         self.gaps: list[Unrecorded] = []
         self.unstamped: dict[ProcessId, DeliveredMessage] = {}  # of each that sends without a stamp, what came first
         self.service_min: int = max(Service)
+        self.matters: set[Matter] = set()  # what others counted in messages that are not here (`matters.py`)
         self._lives: dict[ProcessId, Life] = {}
         self._exact: dict[tuple[MessageId | None, int, int, int], int] = {}  # submissions, field by field
         self._numbers: dict[MessageId, int] = {}
         self._streams: dict[tuple[ProcessId, int], int] = {}
-        self._rings: dict[ConfigurationId, ConfigurationId] = {}  # one object per ring, so that `is` compares them
+        self._ids: dict[ConfigurationId, ConfigurationId] = {}  # one object for equal ones, so that `is` compares them
         self._last_of_stream: dict[int, int] = {}
         self._fault: str | None = None
         self._placements: Placements | None = None
@@ -154,7 +158,7 @@ class History:
         return self.columns.submissions[number] in self._exact
 
     def at_least(self, service: Service, numbers: list[int]) -> list[int]:
-        """Those that asked for this service or a stronger one; the same list when all did."""
+        """Return the messages that asked for this service or a stronger one; the same list when all did."""
         if self.service_min >= service:
             return numbers
         services = self.columns.services
@@ -163,13 +167,15 @@ class History:
     def placements(self) -> Placements:
         """Computed when asked for, and kept until the next delivery."""
         if self._placements is None:
-            rings: dict[int, ConfigurationId] = {}
+            origins: dict[int, ConfigurationId] = {}
             places: dict[int, int] = {}
+            homes: dict[int, ConfigurationId] = {}
             for life in reversed(self.lives()):  # so that the first to appear has the last word
-                for _, run in life.runs():
-                    rings.update(dict.fromkeys(run.numbers, run.ring))
+                for stay, run in life.runs():
+                    origins.update(dict.fromkeys(run.numbers, run.origin))
                     places.update(zip(run.numbers, run.places, strict=True))
-            self._placements = Placements(rings, places)
+                    homes.update(dict.fromkeys(run.numbers, stay.home))
+            self._placements = Placements(origins, places, homes)
         return self._placements
 
     # What makes a history unfit to be judged.
@@ -229,8 +235,8 @@ class History:
         columns.submissions[number] = submission
         columns.services[number] = submission.service
         self.service_min = min(self.service_min, submission.service)
-        columns.seen_rings[number] = life.ring
-        columns.seen_counts[number] = life.ring_count
+        columns.seen_homes[number] = life.home
+        columns.seen_counts[number] = life.home_count
         if submission.service >= Service.FIFO:
             stream = columns.streams[number]
             columns.previous[number] = self._last_of_stream.get(stream, NONE)
@@ -245,12 +251,12 @@ class History:
         columns.services.append(submission.service)
         columns.streams.append(self._streams.setdefault((message.process, message.sender), len(self._streams)))
         columns.previous.append(NONE)
-        columns.seen_rings.append(NO_CONFIGURATION)
+        columns.seen_homes.append(NO_CONFIGURATION)
         columns.seen_counts.append(0)
         return number
 
     def _on_delivered(self, event: DeliveredBatch) -> None:
-        process, view, ring, messages = event.process, event.configuration, event.origin, event.messages
+        process, view, origin, messages = event.process, event.configuration, event.origin, event.messages
         life = self._lives.get(process)
         if life is None or life.crashed or life.departed:
             life = self._life(process)
@@ -263,20 +269,21 @@ class History:
         if life.view != view:
             life.stays[-1].misnamed.append(view)
         run = life.run
-        if run is None or run.ring != ring:
-            run = self._run_of(life, ring)
+        if run is None or run.origin != origin:
+            run = self._run_of(life, origin)
         run.numbers += numbers
         run.places += places
-        life.ring_count += len(numbers)
+        life.home_count += len(numbers)
         life.delivered.update(numbers)
         life.delivered_count += len(numbers)
         self._placements = None
 
-    def _run_of(self, life: Life, ring: ConfigurationId) -> Run:
-        if life.ring != ring:
-            life.ring, life.ring_count = self._rings.setdefault(ring, ring), 0
-        life.run = Run(life.ring)
-        life.stays[-1].runs.append(life.run)
+    def _run_of(self, life: Life, origin: ConfigurationId) -> Run:
+        stay = life.stays[-1]
+        if life.home != stay.home:
+            life.home, life.home_count = stay.home, 0
+        life.run = Run(self._ids.setdefault(origin, origin))
+        stay.runs.append(life.run)
         return life.run
 
     def _numbers_of_odd(self, event: DeliveredBatch) -> tuple[list[int], list[int]]:
@@ -309,8 +316,13 @@ class History:
         return number
 
     def _on_installed(self, event: Installed) -> None:
-        life = self._life(event.process)
-        life.stays.append(Stay(event.configuration, is_stored=life.has_storage))
+        life, view = self._life(event.process), event.configuration
+        before = life.stays[-1]
+        if view.kind is ConfigurationKind.REGULAR:
+            home = self._ids.setdefault(view.id, view.id)
+        else:
+            home = before.home if before.is_regular else NO_CONFIGURATION
+        life.stays.append(Stay(view, home, is_stored=life.has_storage))
         life.view, life.run = event.configuration.id, None
         life.submitted_before_view = len(life.submitted)
 

@@ -3,7 +3,7 @@
 The identity is read from the delivered bytes, so bytes that carry none were made up or torn. "Before" is meant in the
 order of the history: whoever merges the records of several hosts must put a submission before its deliveries.
 
-Of a process whose record stops too soon, as that of a killed live node does, the last submissions may be missing. What
+For a process whose record stops too soon, as that of a killed live node does, the last submissions may be missing. What
 it sent after those that are there is in doubt; but all who deliver it must deliver the same.
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.base import Checker
 from ordercast.checker.history import NONE, Oddity
+from ordercast.checker.matters import Matter
 from ordercast.checker.verdict import Witness
 from ordercast.model.ids import ProcessId, process_text
 from ordercast.model.promises import Promise
@@ -22,6 +23,7 @@ from ordercast.trace.records import DeliveredMessage, Gap, SubmittedMessage
 class Integrity(Checker):
     promise = Promise.INTEGRITY
     rule = "every delivered message had been submitted, with the same bytes, size and service"
+    matter = Matter.DELIVERED
 
     def violations(self) -> Iterator[Witness]:
         yield from self._missing_stamps()
@@ -43,14 +45,14 @@ class Integrity(Checker):
                 yield Witness(what, oddity.process, oddity.delivered.message, oddity.view)
 
     def _missing_stamps(self) -> Iterator[Witness]:
-        """Of processes that stamp all they send."""
+        """Yield unstamped deliveries of processes that stamp all they send."""
         for process, delivered in self.history.unstamped.items():
             is_unknown = self.history.life(process) is None and self.history.lacks(process, Gap.END)
             if not is_unknown and not self.history.lacks(process, Gap.MESSAGES):
                 yield Witness(f"{delivered.size} bytes of {process_text(process)} were delivered without its stamp")
 
     def _last_submitted(self) -> dict[tuple[ProcessId, int], int]:
-        """Of each sender of a process whose record stops too soon, the last counter that is there."""
+        """Return the last counter of each sender of a process whose record stops too soon."""
         last: dict[tuple[ProcessId, int], int] = {}
         for gap in self.history.gaps:
             life = self.history.life(gap.process)

@@ -17,9 +17,9 @@ from ordercast.trace.records import Started
 SLOT_BITS = 32
 
 
-def place_from(seq: int, slot: int) -> int:
-    """Seq and slot in one number that sorts as the pair does."""
-    return (seq << SLOT_BITS) + slot
+def place_from(number: int, slot: int) -> int:
+    """Return number and slot of a position in one number that sorts as the pair does."""
+    return (number << SLOT_BITS) + slot
 
 
 def place_text(place: int) -> str:
@@ -28,9 +28,9 @@ def place_text(place: int) -> str:
 
 @dataclass(slots=True)
 class Run:
-    """Consecutive deliveries that name the same ring of origin; `places` runs parallel to `numbers`."""
+    """Consecutive deliveries whose positions have one origin; `places` runs parallel to `numbers`."""
 
-    ring: ConfigurationId
+    origin: ConfigurationId
     numbers: list[int] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
 
@@ -40,7 +40,8 @@ class Stay:
     """The time between the installation of one configuration and the next. The first stay of a life has no view."""
 
     view: Configuration | None
-    runs: list[Run] = field(default_factory=list)  # one, unless the engine mixes rings
+    home: ConfigurationId = NO_CONFIGURATION  # the regular one whose messages belong here: itself, or the one it ends
+    runs: list[Run] = field(default_factory=list)  # one, unless the engine mixes origins
     misnamed: list[ConfigurationId] = field(
         default_factory=list
     )  # other views that deliveries made here claimed to be in
@@ -79,8 +80,8 @@ class Life:
     delivered_count: int = 0
     view: ConfigurationId | None = None  # the current configuration
     run: Run | None = None  # the last of the current stay
-    ring: ConfigurationId = NO_CONFIGURATION  # ring of origin of the last delivery
-    ring_count: int = 0  # how many of that ring were delivered
+    home: ConfigurationId = NO_CONFIGURATION  # that of the stay of the last delivery
+    home_count: int = 0  # how many were delivered in stays of that home
     has_storage: bool = True  # it has not said that it goes on without
     crashed: bool = False
     departed: bool = False
@@ -95,9 +96,9 @@ class Life:
     def regular_views(self) -> list[Configuration]:
         return [view for view in self.views() if view.kind is ConfigurationKind.REGULAR]
 
-    def regular_after(self, ring: ConfigurationId) -> ConfigurationId | None:
-        """The regular configuration that the process installed after this ring, or past it."""
-        return next((view.id for view in self.regular_views() if view.id > ring), None)
+    def regular_after(self, configuration: ConfigurationId) -> ConfigurationId | None:
+        """Return the regular configuration that the process installed after this one, or past it."""
+        return next((view.id for view in self.regular_views() if view.id > configuration), None)
 
     def runs(self) -> Iterator[tuple[Stay, Run]]:
         for stay in self.stays:
@@ -108,9 +109,9 @@ class Life:
         """Each configuration that was left, with the one that came directly after it."""
         return pairwise(self.stays[1:])
 
-    def numbers_of_rings(self) -> dict[ConfigurationId, list[int]]:
-        """What was delivered of each ring of origin, in order: in its regular configuration and the transitional."""
+    def numbers_of_homes(self) -> dict[ConfigurationId, list[int]]:
+        """Return what was delivered in each regular configuration and the transitional one that ends it, in order."""
         parts: dict[ConfigurationId, list[list[int]]] = {}
-        for _, run in self.runs():
-            parts.setdefault(run.ring, []).append(run.numbers)
-        return {ring: lists[0] if len(lists) == 1 else list(chain(*lists)) for ring, lists in parts.items()}
+        for stay, run in self.runs():
+            parts.setdefault(stay.home, []).append(run.numbers)
+        return {home: lists[0] if len(lists) == 1 else list(chain(*lists)) for home, lists in parts.items()}

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Life
+from ordercast.checker.matters import Matter
 from ordercast.checker.verdict import Witness, view_text
 from ordercast.model.ids import ProcessId, process_text
 from ordercast.model.promises import Promise
@@ -21,6 +22,7 @@ from ordercast.trace.records import Gap
 class Liveness(Checker):
     promise = Promise.LIVENESS
     rule = "after the network healed all who ran came together in one view, and delivered everything in it"
+    matter = Matter.SURVIVOR
     needs_messages = False  # of the views it can speak in any case
 
     def violations(self) -> Iterator[Witness]:

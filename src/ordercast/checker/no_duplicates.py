@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Life
+from ordercast.checker.matters import Matter
 from ordercast.checker.verdict import Witness
 from ordercast.model.promises import Promise
 
@@ -13,6 +14,7 @@ from ordercast.model.promises import Promise
 class NoDuplicates(Checker):
     promise = Promise.NO_DUPLICATES
     rule = "no process delivered a message twice"
+    matter = Matter.DELIVERED
 
     def violations(self) -> Iterator[Witness]:
         for life in self.history.lives():

@@ -12,6 +12,7 @@ from ordercast.checker.fifo import Fifo
 from ordercast.checker.history import History
 from ordercast.checker.integrity import Integrity
 from ordercast.checker.liveness import Liveness
+from ordercast.checker.matters import Matter
 from ordercast.checker.no_duplicates import NoDuplicates
 from ordercast.checker.safe_delivery import SafeDelivery
 from ordercast.checker.self_delivery import SelfDelivery
@@ -51,9 +52,14 @@ class Checkers:
     """The panel. Feed it the events of one history in order, then ask; it never raises on account of a history."""
 
     def __init__(
-        self, promises: Iterable[Promise] | None = None, catalogue: Mapping[Promise, type[Checker]] = CHECKERS
+        self,
+        promises: Iterable[Promise] | None = None,
+        catalogue: Mapping[Promise, type[Checker]] = CHECKERS,
+        matters: Iterable[Matter] = (),
     ) -> None:
+        """`matters`: what others counted in messages that are not among the events."""
         self._history = History()
+        self._history.matters.update(matters)
         wanted = set(catalogue if promises is None else promises)
         self._checkers = [checker(self._history) for promise, checker in catalogue.items() if promise in wanted]
 

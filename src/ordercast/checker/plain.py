@@ -1,13 +1,14 @@
 """The shape that checkers of groups and of replicas share: violations make INVALID, and a panel asks them all.
 
-As in `checker/base.py`, without promises that an engine may not make and without records that lack something. Liveness
-is judged when the record is complete and the network healed; else nothing can be said of it.
+As in `checker/base.py`, without records that lack something. Whoever makes a panel says what the engine's groups and
+replicas promise. Liveness is judged when the record is complete and the network healed; else nothing can be said of it.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from enum import Enum
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from ordercast.checker.base import WITNESSES_MAX, collected, sentence_of
@@ -24,6 +25,7 @@ class PlainHistory(Protocol[EventT_contra]):
 
     faults: list[str]  # why it cannot be judged
     healed: Healed | None
+    promised: frozenset[GroupPromise | ReplicaPromise] | None  # None: everything
 
     @property
     def is_complete(self) -> bool: ...
@@ -34,6 +36,7 @@ class PlainHistory(Protocol[EventT_contra]):
 class PlainChecker(ABC, Generic[EventT]):
     promise: ClassVar[GroupPromise | ReplicaPromise]
     rule: ClassVar[str]  # what held, when it did
+    matter: ClassVar[Enum]  # what there must be before there is anything to judge
     is_liveness: ClassVar[bool] = False  # it concludes from absence
 
     def __init__(self, history: PlainHistory[EventT]) -> None:
@@ -46,11 +49,17 @@ class PlainChecker(ABC, Generic[EventT]):
     @abstractmethod
     def violations(self) -> Iterator[Witness]: ...
 
+    @abstractmethod
+    def is_exercised(self) -> bool:
+        """Whether the history contains anything to judge. Asked when nothing is wrong."""
+
     def verdict(self) -> Verdict:
         """May be asked at any time, and again after further events."""
         if self._facts.faults:
             fault = self._facts.faults[0]
             return Verdict(self.promise, Outcome.UNKNOWN, f"the history cannot be judged: {fault}", (Witness(fault),))
+        if self._facts.promised is not None and self.promise not in self._facts.promised:
+            return Verdict(self.promise, Outcome.NOT_PROMISED, "the engine does not promise this")
         if self.is_liveness and not (self._facts.is_complete and self._facts.healed):
             why = Witness("the record was cut short, or the network never healed: nothing follows from absence")
             return self._verdict_on(Outcome.UNKNOWN, [why])
@@ -59,6 +68,8 @@ class PlainChecker(ABC, Generic[EventT]):
             return self._verdict_on(Outcome.INVALID, violations)
         if failure is not None:
             return self._verdict_on(Outcome.UNKNOWN, [Witness(failure)])
+        if not self.is_exercised():
+            return Verdict(self.promise, Outcome.NOT_EXERCISED, str(self.matter.value))
         return Verdict(self.promise, Outcome.VALID, self.rule)
 
     def _verdict_on(self, outcome: Outcome, witnesses: list[Witness]) -> Verdict:

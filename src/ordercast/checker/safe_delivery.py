@@ -1,7 +1,7 @@
 """Safe delivery: what one delivers as safe in a configuration, all its members deliver, or they fail (Theorem 4.15).
 
-When p delivers a safe message of ring R in configuration C (R itself, or a transitional configuration after it), every
-member q of C must deliver it before its next regular configuration after R, wherever that is: a member that never
+When p delivers a safe message in configuration C (a regular one R, or the transitional one that ends R), every member q
+of C must deliver it before its next regular configuration after R, wherever that is: a member that never
 installed C is bound as well, since its acknowledgement is what p relied on. So q, having not delivered it, violates the
 promise if it installed a later regular configuration, or if it still runs at the end of a complete record whose network
 had healed. If q crashed or left before, it owes nothing.
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Stay
+from ordercast.checker.matters import Matter
 from ordercast.checker.sequences import common_length, longest, stays_of_views
 from ordercast.checker.verdict import Witness
 from ordercast.model.ids import ConfigurationId, ProcessId, process_text
@@ -24,6 +25,7 @@ from ordercast.trace.records import Gap
 class SafeDelivery(Checker):
     promise = Promise.SAFE_DELIVERY
     rule = "what was delivered as safe was delivered by every member that did not fail"
+    matter = Matter.SAFE
 
     def violations(self) -> Iterator[Witness]:
         for view, member, number in self._undelivered():
@@ -66,8 +68,7 @@ class SafeDelivery(Checker):
         life = self.history.life(member)
         if life is None:
             return None if self.history.lacks(member, Gap.END) else "never started"
-        ring = self.history.placements().rings[number]
-        passed = life.regular_after(ring)
+        passed = life.regular_after(self.history.placements().homes[number])
         if passed is not None:
             return f"installed view {passed} without having delivered it"
         if life.is_running and self.history.is_complete and self.history.healed is not None:

@@ -2,7 +2,8 @@
 
 A crashed process owes nothing, nor is waiting a fault while the network is not whole. But one that left in order must
 have delivered all its own before; one that still runs at the end of a complete record with a healed network owes all;
-and one that installs a later ring than that on which its message was originated can never deliver it any more.
+and one that installs a later configuration than that in which others delivered its message can never deliver it any
+more.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Life
+from ordercast.checker.matters import Matter
 from ordercast.checker.verdict import Witness
 from ordercast.model.promises import Promise
 from ordercast.model.service import Service
@@ -19,6 +21,7 @@ from ordercast.model.service import Service
 class SelfDelivery(Checker):
     promise = Promise.SELF_DELIVERY
     rule = "every process that did not crash delivered its own messages"
+    matter = Matter.SENT
 
     def violations(self) -> Iterator[Witness]:
         for life in self.history.lives():
@@ -29,10 +32,10 @@ class SelfDelivery(Checker):
 
     def _broken(self, life: Life, number: int) -> str | None:
         """Why this process should have delivered it, if it should."""
-        ring = self.history.placements().rings.get(number)
-        passed = None if ring is None else life.regular_after(ring)
+        home = self.history.placements().homes.get(number)
+        passed = None if home is None else life.regular_after(home)
         if passed is not None:
-            return f"originated on {ring}, but its submitter went on to view {passed} without delivering it"
+            return f"delivered in {home}, but its submitter went on to view {passed} without delivering it"
         if life.departed:
             return "its submitter left without delivering it"
         if life.is_running and self.history.is_complete and self.history.healed is not None:

@@ -14,7 +14,7 @@ from ordercast.model.ids import ConfigurationId
 
 
 def stays_of_views(history: History) -> dict[ConfigurationId, list[tuple[Life, Stay]]]:
-    """Of each configuration, who stayed in it and what it did there."""
+    """Return for each configuration who stayed in it and what it did there."""
     result: dict[ConfigurationId, list[tuple[Life, Stay]]] = {}
     for life in history.lives():
         for stay in life.stays[1:]:

@@ -19,6 +19,7 @@ from operator import is_, lt
 
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Life, Run, Stay, place_from, place_text
+from ordercast.checker.matters import Matter
 from ordercast.checker.verdict import Witness, message_text
 from ordercast.model.ids import ConfigurationId
 from ordercast.model.promises import Promise
@@ -28,6 +29,7 @@ from ordercast.model.service import Service
 class TotalOrder(Checker):
     promise = Promise.TOTAL_ORDER
     rule = "all processes delivered along one order of all messages and views"
+    matter = Matter.AGREED
 
     def violations(self) -> Iterator[Witness]:
         for life in self.history.lives():
@@ -39,18 +41,17 @@ class TotalOrder(Checker):
     def _differing(self, life: Life) -> Iterator[Witness]:
         """Messages to which this process gives another position than the first who delivered them."""
         placements = self.history.placements()
-        rings, places = placements.rings, placements.places
+        origins, places = placements.origins, placements.places
         for stay, run in life.runs():
-            ring = run.ring
+            origin = run.origin
             if list(map(places.__getitem__, run.numbers)) == run.places and all(
-                map(is_, map(rings.__getitem__, run.numbers), repeat(ring))
+                map(is_, map(origins.__getitem__, run.numbers), repeat(origin))
             ):
                 continue
             for number, place in zip(*self._ordered(run), strict=True):
-                if (places[number], rings[number]) != (place, ring):
-                    what = (
-                        f"at {ring} {place_text(place)} here, at {rings[number]} {place_text(places[number])} elsewhere"
-                    )
+                if (places[number], origins[number]) != (place, origin):
+                    there = f"{origins[number]} {place_text(places[number])}"
+                    what = f"at {origin} {place_text(place)} here, at {there} elsewhere"
                     yield self.witness(what, life.process, number, stay.id)
 
     def _shared(self) -> Iterator[Witness]:
@@ -61,7 +62,7 @@ class TotalOrder(Checker):
         for number, place in sorted(placements.places.items()):
             if services[number] < Service.AGREED:
                 continue
-            other = named.setdefault((placements.rings[number], place), number)
+            other = named.setdefault((placements.origins[number], place), number)
             if other != number:
                 text = message_text(self.history.identity(other))
                 yield self.witness(f"has the position of {text}: {place_text(place)}", number=number)
@@ -79,20 +80,20 @@ class TotalOrder(Checker):
             for run in stay.runs:
                 numbers, places = self._ordered(run)
                 if places:
-                    if (last is not None and (run.ring, places[0]) <= last) or not _rises(places):
-                        yield from self._places(life, stay, run.ring, (numbers, places, last))
-                    last = (run.ring, places[-1])
+                    if (last is not None and (run.origin, places[0]) <= last) or not _rises(places):
+                        yield from self._places(life, stay, run.origin, (numbers, places, last))
+                    last = (run.origin, places[-1])
 
     def _places(
         self,
         life: Life,
         stay: Stay,
-        ring: ConfigurationId,
+        origin: ConfigurationId,
         sequence: tuple[list[int], list[int], tuple[ConfigurationId, int] | None],
     ) -> Iterator[Witness]:
         numbers, places, last = sequence
         for number, place in zip(numbers, places, strict=True):
-            here = (ring, place)
+            here = (origin, place)
             if last is not None and here <= last:
                 yield self.witness(f"delivered at {_text(here)}, after {_text(last)}", life.process, number, stay.id)
             last = here

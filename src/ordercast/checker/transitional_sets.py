@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Life
+from ordercast.checker.matters import Matter
 from ordercast.checker.verdict import Witness, view_text
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, ProcessId, process_text
@@ -22,6 +23,7 @@ from ordercast.model.promises import Promise
 class TransitionalSets(Checker):
     promise = Promise.TRANSITIONAL_SETS
     rule = "every view told each process exactly who came along from its old ring"
+    matter = Matter.CHANGE
     needs_messages = False
 
     def violations(self) -> Iterator[Witness]:

@@ -1,11 +1,12 @@
-"""What a checker says: one of four outcomes, a sentence for people, and the witnesses that prove it.
+"""What a checker says: one of five outcomes, a sentence for people, and the witnesses that prove it.
 
 Verdicts combine: the worst wins. UNKNOWN is worse than VALID, because a history that cannot be judged must not pass for
-one that was.
+one that was. NOT EXERCISED is a promise that the history gave nobody a chance to break: it is not counted as kept.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -19,6 +20,7 @@ class Outcome(Enum):
     VALID = "VALID"
     INVALID = "INVALID"
     UNKNOWN = "UNKNOWN"
+    NOT_EXERCISED = "NOT EXERCISED"
     NOT_PROMISED = "NOT PROMISED"
 
     @property
@@ -26,7 +28,14 @@ class Outcome(Enum):
         return _SEVERITY[self]
 
 
-_SEVERITY = {Outcome.NOT_PROMISED: 0, Outcome.VALID: 1, Outcome.UNKNOWN: 2, Outcome.INVALID: 3}
+_SEVERITY = {
+    Outcome.NOT_PROMISED: 0,
+    Outcome.NOT_EXERCISED: 1,
+    Outcome.VALID: 2,
+    Outcome.UNKNOWN: 3,
+    Outcome.INVALID: 4,
+}
+NOT_BROKEN = (Outcome.VALID, Outcome.NOT_EXERCISED, Outcome.NOT_PROMISED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +71,24 @@ class Verdict:
 
 
 def combined(verdicts: Sequence[Verdict]) -> Verdict:
-    """The worst outcome, with the sentence of each that has it."""
+    """The worst outcome, with the sentence of each that has it. VALID when nothing is broken, exercised or not."""
     if not verdicts:
         return Verdict(None, Outcome.UNKNOWN, "nothing was checked")
     worst = max((verdict.outcome for verdict in verdicts), key=lambda outcome: outcome.severity)
     having = [verdict for verdict in verdicts if verdict.outcome is worst]
-    if worst in (Outcome.VALID, Outcome.NOT_PROMISED):
-        sentence = f"{len(having)} of {len(verdicts)} promises {worst.value}"
+    if worst in NOT_BROKEN:
+        worst, sentence = Outcome.VALID if worst is Outcome.NOT_EXERCISED else worst, sum_of(verdicts)
     else:
         sentence = "; ".join(f"{_name(verdict)}: {verdict.sentence}" for verdict in having)
     return Verdict(None, worst, sentence, tuple(witness for verdict in having for witness in verdict.witnesses))
+
+
+def sum_of(verdicts: Sequence[Verdict]) -> str:
+    """`14 promises kept, 1 not exercised`: a line that counts every outcome by itself."""
+    counts = Counter(verdict.outcome for verdict in verdicts)
+    kept = counts.pop(Outcome.VALID, 0)
+    rest = [f"{counts[outcome]} {outcome.value.lower()}" for outcome in Outcome if counts[outcome]]
+    return ", ".join([f"{kept} {'promise' if kept == 1 else 'promises'} kept", *rest])
 
 
 def _name(verdict: Verdict) -> str:

@@ -12,6 +12,7 @@ from dataclasses import fields
 
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Life
+from ordercast.checker.matters import Matter
 from ordercast.checker.verdict import Witness, view_text
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, ProcessId, process_text
@@ -21,6 +22,7 @@ from ordercast.model.promises import Promise
 class ViewAgreement(Checker):
     promise = Promise.VIEW_AGREEMENT
     rule = "all who installed a configuration saw the same one, each in an unbroken chain"
+    matter = Matter.SHARED
     needs_messages = False
 
     def violations(self) -> Iterator[Witness]:

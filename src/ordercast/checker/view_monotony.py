@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Life
+from ordercast.checker.matters import Matter
 from ordercast.checker.verdict import Witness
 from ordercast.model.ids import NodeId, node_of
 from ordercast.model.promises import Promise
@@ -20,6 +21,7 @@ from ordercast.model.promises import Promise
 class ViewMonotony(Checker):
     promise = Promise.VIEW_MONOTONY
     rule = "the ids and positions of views rose at every process, and over restarts that kept their storage"
+    matter = Matter.RISE
     needs_messages = False
 
     def violations(self) -> Iterator[Witness]:

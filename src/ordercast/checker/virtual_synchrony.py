@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Life
+from ordercast.checker.matters import Matter
 from ordercast.checker.verdict import Witness
 from ordercast.model.configuration import Configuration
 from ordercast.model.ids import ConfigurationId, process_text
@@ -18,6 +19,7 @@ from ordercast.model.service import Service
 class VirtualSynchrony(Checker):
     promise = Promise.VIRTUAL_SYNCHRONY
     rule = "all who went together from one configuration to the next had delivered the same messages in the first"
+    matter = Matter.COMPANY
 
     def violations(self) -> Iterator[Witness]:
         references: dict[tuple[ConfigurationId, ConfigurationId], tuple[Life, list[int]]] = {}

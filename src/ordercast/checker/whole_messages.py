@@ -1,6 +1,6 @@
 """Whole messages: all of a message or nothing, however many packets it took.
 
-Of every delivered message the size and the bytes are those submitted. And a message too large for one packet, cut by a
+Size and bytes of every delivered message are those submitted. And a message too large for one packet, cut by a
 change of view, is delivered by all or none of those who go together from the old ring to the new: counted over the old
 regular and the transitional configuration, since the last packet decides where it is delivered. (Virtual synchrony asks
 this of each configuration alone; here a message counts once, wherever its end came.)
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.base import Checker
 from ordercast.checker.life import Life
+from ordercast.checker.matters import Matter
 from ordercast.checker.verdict import Witness
 from ordercast.model.ids import ConfigurationId, process_text
 from ordercast.model.promises import Promise
@@ -23,6 +24,7 @@ LARGE_SIZE = 1_200  # bytes; more may need a second packet
 class WholeMessages(Checker):
     promise = Promise.WHOLE_MESSAGES
     rule = "every delivered message was whole, and large ones reached all or none of those who moved together"
+    matter = Matter.DELIVERED
 
     def violations(self) -> Iterator[Witness]:
         yield from self._torn()

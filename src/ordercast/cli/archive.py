@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 from ordercast.archive.archiver import Archiver, Options
 from ordercast.archive.entries import News, record_bytes
 from ordercast.archive.layout import segments_of
-from ordercast.archive.places import checked_archived, place_from, position_text
+from ordercast.archive.places import checked_archived, place_from, position_text, view_text
 from ordercast.archive.reader import EARLIEST, LATEST, Archive
 from ordercast.archive.reading import Entry, Lost
 from ordercast.cli.client_options import At, Name, first_and_others
@@ -220,10 +220,10 @@ def _document(entry: Entry) -> dict[str, Any]:
             if entry.commit is not None:
                 document["commit"] = {"sink": entry.commit.sink, "batch": entry.commit.batch}
         case View():
-            document |= {"kind": "view", "view": position_text(found.id), "members": found.members}
+            document |= {"kind": "view", "view": view_text(found.id), "members": found.members}
             document |= {"reason": found.reason.value, "who": found.who, "why": found.why}
         case Transition():
-            document |= {"kind": "transition", "view": position_text(found.view), "remaining": found.remaining}
+            document |= {"kind": "transition", "view": view_text(found.view), "remaining": found.remaining}
         case _:
             document |= {"kind": "gap", "after": [str(place) for place in found.after]}
     return document

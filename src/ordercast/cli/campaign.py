@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from ordercast.cli.engine_option import OtherEngine
 from ordercast.cli.quantities import seeds_from
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import Meter, output, write_json
@@ -29,6 +30,7 @@ def campaign(
         Path | None, typer.Option("--out", metavar="DIR", help="Where results go (default: campaign-NAME).")
     ] = None,
     seeds: Annotated[str | None, typer.Option(metavar="A..B", help="These seeds instead of the file's.")] = None,
+    engine: OtherEngine = None,
     rerun_failed: Annotated[
         bool, typer.Option("--rerun-failed", help="Run again what is there and not VALID.")
     ] = False,
@@ -42,7 +44,7 @@ def campaign(
     Writes a row per run as Parquet, and one HTML page. Failing seeds are listed with the command that replays each.
     Exit status 1 when any run is not VALID.
     """
-    plan = campaign_from(file)
+    plan = campaign_from(file, engine)
     if seeds is not None:
         plan = replace(plan, seeds=seeds_from(seeds))
     outcome, seconds = _run(plan, out or Path(f"campaign-{plan.name}"), master, rerun_failed)
@@ -54,7 +56,7 @@ def campaign(
 
 
 def _run(plan: Campaign, folder: Path, master: str | None, rerun_failed: bool) -> tuple[Outcome, float]:
-    """And how long the simulations took, Spark's start not counted."""
+    """Run it, and return how long the simulations took, Spark's start not counted."""
     wanted = plan.runs
     meter = Meter("campaign", wanted, shown_after_s=0)
     with meter:

@@ -100,7 +100,7 @@ class ChatText:
         return self._shortened((name,), Counter())[0]
 
     def _shortened(self, names: Iterable[str], before: Counter[str]) -> list[str]:
-        """Without the daemon, unless two of that name are here or were just now."""
+        """Return the name without its daemon, unless two of that name are here or were just now."""
         now = Counter(map(_client, self.members))
         return [_client(name) if max(now[_client(name)], before[_client(name)]) <= 1 else name for name in names]
 

@@ -138,7 +138,7 @@ def draw_judged(console: Console, judged: list[Judged]) -> None:
 
 
 def _draw_runs(console: Console, judged: list[Judged]) -> None:
-    """Of very many the valid ones are counted, not listed."""
+    """Draw a line for each run; of very many the valid ones are counted, not listed."""
     shown = judged if len(judged) <= LISTED_MAX else [run for run in judged if not run.is_valid]
     if shown:
         console.print(_run_table(shown[:LISTED_MAX]))

@@ -54,7 +54,7 @@ def first_and_others(at: str | None, wait: float | None = None) -> str | None:
 
 
 def _is_daemon(at: str) -> bool:
-    """Not an address, nor several."""
+    """Tell whether the words name one daemon: not an address, nor several."""
     return bool(at) and at != ANY and not any(mark in at for mark in "/: ")
 
 

@@ -93,7 +93,7 @@ def _draw(document: dict[str, Any]) -> None:
         return
     table = new_table("node", "id", "address", "ports", "", right=("id",))
     for node in document["nodes"]:
-        state = "here" if node["is_me"] else "in the ring" if node["is_member"] else "not in the ring"
+        state = "here" if node["is_me"] else "a member" if node["is_member"] else "not a member"
         ports = f"{node['token_port']}, {node['data_port']}"
         table.add_row(Text(node["name"]), str(node["id"]), ", ".join(node["addresses"]), ports, state)
     console.print(table)

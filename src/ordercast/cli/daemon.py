@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 
+from ordercast.cli.engine_option import OtherEngine
 from ordercast.daemon.config.file import STATUS_PORT, load_config
 from ordercast.daemon.config.node import (
     LOCAL_NODES_MAX,
@@ -30,6 +31,7 @@ from ordercast.daemon.participant import NodeFailed
 from ordercast.daemon.run import run_daemon
 from ordercast.daemon.systemd import Notifier
 from ordercast.model.errors import UsageError
+from ordercast.order.catalogue import live_entry_of
 
 EXAMPLE = "Example: ordercast daemon --config /etc/ordercast/cluster.toml"
 PORT_MAX = 65535 - 2 * LOCAL_NODES_MAX - 1  # so that all nodes of a machine find room above it
@@ -61,6 +63,7 @@ def daemon(
         int | None,
         typer.Option(min=1, max=PORT_MAX, help=f"Without a file: of the machine's nodes, {PORT} by default."),
     ] = None,
+    engine: OtherEngine = None,
     log: Annotated[LogStyle, typer.Option(help="Lines for people, or JSON lines, on stderr.")] = LogStyle.TEXT,
     trace: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write a trace into this folder, instead of the file's.")
@@ -75,11 +78,13 @@ def daemon(
         bool, typer.Option("--until-eof", help="Leave also when stdin ends: for programs that start a daemon.")
     ] = False,
 ) -> int:
-    """Run a node until SIGTERM or SIGINT, then leave the ring in order. It serves clients meanwhile.
+    """Run a node until SIGTERM or SIGINT, then leave in order. It serves clients meanwhile.
 
     Without --config it finds the other nodes on this machine by itself.
     """
     settings = _settings(config, name, port)
+    if engine is not None:
+        settings = replace(settings, engine=live_entry_of(engine).name)
     if status_port is not None:
         settings = replace(settings, status=replace(settings.status, port=status_port or None))
     if clients_port is not None:

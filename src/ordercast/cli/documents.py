@@ -36,7 +36,7 @@ def _witness_document(witness: Witness) -> dict[str, Any]:
 
 
 def recording_document(recording: Recording, trace: str | None = None) -> dict[str, Any]:
-    """Of `ordercast sim`."""
+    """Return the document of `ordercast sim`."""
     return {
         "seed": recording.seed,
         "valid": recording.is_valid,

@@ -17,6 +17,7 @@ OUTCOME_STYLES = {
     Outcome.VALID: "green",
     Outcome.INVALID: "bold red",
     Outcome.UNKNOWN: "bold yellow",
+    Outcome.NOT_EXERCISED: "dim yellow",
     Outcome.NOT_PROMISED: "dim",
 }
 ENTRY_STYLES = {
@@ -90,7 +91,7 @@ def verdict_table(verdicts: Iterable[Verdict]) -> Table:
 
 
 def draw_witnesses(console: Console, verdicts: Iterable[Verdict]) -> None:
-    """Of everything that is neither valid nor simply not promised."""
+    """Draw the witnesses of everything that is neither valid nor simply not promised."""
     for verdict in verdicts:
         if verdict.outcome in (Outcome.INVALID, Outcome.UNKNOWN) and verdict.witnesses:
             name = "all promises" if verdict.promise is None else verdict.promise.value

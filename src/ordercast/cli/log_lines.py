@@ -25,7 +25,7 @@ class LogLine(NamedTuple):
 
     @property
     def is_news(self) -> bool:
-        """Not only what every daemon says when it starts."""
+        """Tell whether the line says more than every daemon says when it starts."""
         return self.level != "info" or "view" in self.fields
 
     @property
@@ -63,7 +63,7 @@ class LogStream:
             self._console.print(Text(error, "dim"), soft_wrap=True)
 
     def say(self, text: str, level: str = "info") -> None:
-        """Of the command itself."""
+        """Log a sentence of the command itself."""
         self.write("up", LogLine(datetime.now().astimezone(), level, text, {}))
 
     def _style(self, who: str) -> str:

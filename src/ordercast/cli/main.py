@@ -30,6 +30,7 @@ COMMANDS = {
     "reload": ("reload", CLUSTER),
     "config": ("app", CLUSTER),
     "networks": ("app", CLUSTER),
+    "engines": ("engines", CLUSTER),
     "chat": ("chat", CLIENT),
     "send": ("send", CLIENT),
     "listen": ("listen", CLIENT),

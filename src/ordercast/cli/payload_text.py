@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from ordercast.model.ids import Position, node_of
+from ordercast.model.ids import Position
 from ordercast.model.printable import safe
 from ordercast.model.quantities import size_text
 
@@ -42,13 +42,6 @@ def payload_document(data: bytes) -> dict[str, Any]:
     return {"text": text} if text is not None else {"base64": base64.b64encode(data).decode("ascii")}
 
 
-def place_text(position: Position) -> str:
-    """For people: where in the order."""
-    ring = f"{position.origin.seq}.n{node_of(position.origin.representative)}"
-    slot = f", message {position.slot + 1} in it" if position.slot else ""
-    return f"packet {position.number} of ring {ring}{slot}"
-
-
 def place_document(position: Position) -> list[int]:
-    """For machines: a list that is the same everywhere, and sorts as the messages of one ring are ordered."""
+    """Return a position for machines: a list that is the same everywhere, and compares as the position does."""
     return [position.origin.seq, position.origin.representative, position.number, position.slot]

@@ -14,9 +14,10 @@ from rich.text import Text
 
 from ordercast.api.blocking import BlockingClient
 from ordercast.api.connect import connect
+from ordercast.archive.places import position_text
 from ordercast.cli.client_options import At, Name, Wait, checked_at, service_from
 from ordercast.cli.event_text import counted, listed
-from ordercast.cli.payload_text import place_document, place_text
+from ordercast.cli.payload_text import place_document
 from ordercast.cli.terminal import Meter, note, output, write_json
 from ordercast.groups.names import AT, checked_destinations
 from ordercast.model.errors import ConnectionLost, UsageError
@@ -112,7 +113,8 @@ class Sending:
 def _say(work: Sending) -> None:
     line = f"{counted(work.sent, 'message')} sent to {listed(work.destinations)}"
     if work.last is not None:
-        line += f"; {'its' if work.sent == 1 else 'of the last one the'} place in the order is {place_text(work.last)}"
+        whose = "its" if work.sent == 1 else "of the last one the"
+        line += f"; {whose} place in the order is {position_text(work.last)}"
     if work.seconds > 1 and work.sent > 1:
         line += f" ({work.sent / work.seconds:,.0f} a second)"
     output().print(Text(line), soft_wrap=True)
@@ -134,7 +136,7 @@ def _copies(payload: bytes, count: int) -> Iterator[list[bytes]]:
 
 
 def _lines() -> Iterator[list[bytes]]:
-    """Of stdin, as they come: all that one read brings are sent together."""
+    """Yield the lines of stdin as they come: all that one read brings are sent together."""
     if sys.stdin.isatty():
         note("each line is a message; Ctrl-D ends")
     rest = b""

@@ -13,6 +13,7 @@ from rich.text import Text
 from ordercast.checker import Outcome
 from ordercast.cli.documents import recording_document
 from ordercast.cli.drawing import closing_line, draw_timeline, draw_witnesses, process_table, verdict_table
+from ordercast.cli.engine_option import EngineName
 from ordercast.cli.quantities import chance_from, delays_from, duration_from, range_from, size_from
 from ordercast.cli.recording import Recording, record, run_info
 from ordercast.cli.terminal import Meter, output, write_json
@@ -20,11 +21,14 @@ from ordercast.model.errors import UsageError
 from ordercast.model.ids import SECOND
 from ordercast.model.service import Service
 from ordercast.networks.config import Replication
+from ordercast.order.catalogue import DEFAULT
+from ordercast.sim.calm_swarm import usual_options
 from ordercast.sim.fault_text import fault_from
 from ordercast.sim.network_swarm import SIM_NETWORKS
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run_options import replay_command
 from ordercast.sim.swarm import options_of
+from ordercast.sim.topology_text import attachments_from, links_from_text, rate_from_text
 from ordercast.trace.parquet import RUN_MAX, prepare_folder
 from ordercast.trace.records import Event
 
@@ -33,8 +37,8 @@ EXAMPLE = "Example: ordercast sim --nodes 5 --loss 5% --fault '0.3s crash n1' --
 
 def sim(
     context: typer.Context,
-    engine: Annotated[str, typer.Option(help="Ordering engine: ring.")] = "ring",
-    nodes: Annotated[int, typer.Option(help="Hosts, 1 to 64.")] = 5,
+    engine: EngineName = DEFAULT,
+    nodes: Annotated[int, typer.Option(help="Hosts; a ring has 1 to 64.")] = 5,
     messages: Annotated[int, typer.Option(help="Messages that the applications submit.")] = 200,
     clients: Annotated[
         int, typer.Option(help="Clients per host; if any, messages are their deeds: join, leave, send, crash …")
@@ -54,6 +58,26 @@ def sim(
     duration: Annotated[
         str, typer.Option(metavar="TIME", help="Virtual time in which messages are sent and random faults strike.")
     ] = "1s",
+    attach: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="'HOSTS SEGMENTS'",
+            help="Segments of some hosts, such as 'n2 seg0 seg1'; repeat. Hosts not named are on seg0.",
+        ),
+    ] = None,
+    link: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="'LINK …'",
+            help="A link unlike the others, such as 'n0<>n1 delay 50ms..60ms loss 1% rate 10mbit queue 64K'; repeat.",
+        ),
+    ] = None,
+    rate: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="'HOST N/s'", help="More messages of a host, such as 'n0 20/s' or 'n0 20/s poisson'; repeat."
+        ),
+    ] = None,
     accelerated: Annotated[bool, typer.Option("--accelerated/--plain", help="Pass the token on early.")] = False,
     faults: Annotated[int, typer.Option(help="How many random faults.")] = 0,
     fault: Annotated[
@@ -92,12 +116,14 @@ def sim(
     command = None
     if campaign is not None:
         _refuse_overridden(context, "--campaign takes every option from its file", _WITH_CAMPAIGN)
-        options, command = _from_campaign(campaign, cell, seed)
+        chosen = context.get_parameter_source("engine")
+        other = engine if chosen is not None and chosen.name == "COMMANDLINE" else None
+        options, command = _from_campaign(campaign, cell, seed, other)
     elif cell is not None:
         raise UsageError("--cell goes with --campaign: name the file that has the cell")
     elif hostile:
         _refuse_overridden(context, "--hostile draws every option from the seed", _WITH_HOSTILE)
-        options = options_of(seed, groups=groups, replicated=replicated, networks=networks)
+        options = options_of(seed, groups=groups, replicated=replicated, networks=networks, engine=engine)
     elif replicated or networks:
         raise UsageError(f"--{'replicated' if replicated else 'networks'} goes with --hostile")
     elif groups:
@@ -110,7 +136,10 @@ def sim(
             nodes=nodes,
             messages=messages,
             clients=clients,
-            services=_services(service),
+            services=_services(service, engine),
+            attachments=attachments_from(attach or (), nodes),
+            links=tuple(one for text in link or () for one in links_from_text(text)),
+            rates=tuple(rate_from_text(text) for text in rate or ()),
             random_faults=faults,
             faults=tuple(fault_from(text) for text in fault or ()),
             fault_time_ns=duration_from(duration),
@@ -137,8 +166,8 @@ def check_seed(seed: int) -> None:
         raise UsageError(f"seed {seed} cannot be used: write a whole number of at least 0 and below 2^63")
 
 
-_WITH_HOSTILE = ("seed", "hostile", "groups", "replicated", "networks", "trace", "as_json")
-_WITH_CAMPAIGN = ("seed", "campaign", "cell", "trace", "as_json")
+_WITH_HOSTILE = ("seed", "hostile", "groups", "replicated", "networks", "engine", "trace", "as_json")
+_WITH_CAMPAIGN = ("seed", "campaign", "cell", "engine", "trace", "as_json")
 
 
 def _refuse_overridden(context: typer.Context, why: str, allowed: tuple[str, ...]) -> None:
@@ -149,12 +178,12 @@ def _refuse_overridden(context: typer.Context, why: str, allowed: tuple[str, ...
             raise UsageError(f"{why}: leave out --{name}, or leave out {why.split()[0]}")
 
 
-def _from_campaign(file: Path, name: str | None, seed: int) -> tuple[SimOptions, str]:
+def _from_campaign(file: Path, name: str | None, seed: int, engine: str | None) -> tuple[SimOptions, str]:
     """The options of a cell, and the command that replays it."""
     from ordercast.pipeline.campaign.plan import campaign_from
     from ordercast.pipeline.campaign.replay import replay_of
 
-    campaign = campaign_from(file)
+    campaign = campaign_from(file, engine)
     if name is None and len(campaign.cells) > 1:
         raise UsageError(
             f"{file} has {len(campaign.cells)} cells: choose one with --cell, such as {campaign.cells[0].name!r}"
@@ -181,12 +210,13 @@ def _replication(name: str) -> Replication:
     return styles[name]
 
 
-def _services(names: list[str] | None) -> tuple[Service, ...]:
-    known = {service.name.lower(): service for service in SimOptions().services}
+def _services(names: list[str] | None, engine: str) -> tuple[Service, ...]:
+    """Those that are named; without names, all that the engine serves."""
+    known = {service.name.lower(): service for service in usual_options(engine).services}
     for name in names or ():
         if name.lower() not in known:
             raise UsageError(f"there is no service {name!r} to simulate: choose among {', '.join(known)}")
-    return tuple(known[name.lower()] for name in names) if names else SimOptions().services
+    return tuple(known[name.lower()] for name in names) if names else tuple(known.values())
 
 
 def _run(options: SimOptions, seed: int, hostile: bool, trace: Path | None, command: str | None) -> Recording:

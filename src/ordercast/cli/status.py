@@ -35,9 +35,9 @@ def status(
         bool, typer.Option("--json", help="Print the JSON document; one per line with --watch.")
     ] = False,
 ) -> int:
-    """Show a running node: its ring, rates, token, buffers, view changes with their reasons, and what is not well.
+    """Show a running node: who is together, rates, buffers, view changes with their reasons, and what is not well.
 
-    Exit status 1 when the node is not on a ring.
+    Exit status 1 when the node is in no configuration in which messages flow.
     """
     host, port = _place(address)
     first = fetch(host, port)
@@ -49,7 +49,7 @@ def status(
     else:
         console = output()
         console.print(status_page(first))
-    return 0 if first["ring"]["state"] == "Operational" else 1
+    return 0 if first["configuration"]["is_ready"] else 1
 
 
 def _documents(host: str, port: int) -> Iterator[dict[str, Any] | UsageError]:
@@ -120,7 +120,7 @@ def fetch(host: str, port: int) -> dict[str, Any]:
         connection.close()
     try:
         document = json.loads(text)
-        if answer.status != 200 or "ring" not in document:
+        if answer.status != 200 or "configuration" not in document:
             raise ValueError
     except (ValueError, TypeError):
         raise UsageError(f"what listens at {place} is not an Ordercast node") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -33,25 +33,26 @@ def status_page(status: Document) -> RenderableType:
 
 def status_line(status: Document) -> str:
     """For a log or a pipe."""
-    ring, rates, token = status["ring"], status["rates"], status["token"]
-    members = " ".join(member["name"] for member in ring["members"])
+    here, rates, engine = status["configuration"], status["rates"], status["engine"]
+    members = " ".join(member["name"] for member in here["members"])
+    own = "".join(f", {text}" for text in LINE_PARTS[engine](status[engine]))
     warnings = f"; {len(status['warnings'])} warnings" if status["warnings"] else ""
     return (
-        f"{status['at']} {status['me']['name']} {ring['state'].lower()} ring {ring['id']} of {members}; "
+        f"{status['at']} {status['me']['name']} {here['state'].lower()} {engine} {here['id']} of {members}; "
         f"{_rate(rates['messages_submitted'])} submitted/s, {_rate(rates['messages_delivered'])} delivered/s, "
-        f"{_rate(rates['packets_retransmitted'])} retransmitted/s, rotation {_time(token['rotation_ns'])}, "
+        f"{_rate(rates['packets_retransmitted'])} retransmitted/s{own}, "
         f"queue {size_text(status['flow']['queue_size'])}{warnings}"
     )
 
 
 def _headline(status: Document) -> Text:
-    me, ring = status["me"], status["ring"]
-    state = ring["state"]
-    style = "green" if state == "Operational" else "bold yellow"
+    me, here = status["me"], status["configuration"]
+    state = here["state"]
+    style = "green" if here["is_ready"] else "bold yellow"
     return Text.assemble(
         (f" {state.upper()} ", f"reverse {style}"),
         (f"  {me['name']}", "bold"),
-        f" of cluster {me['cluster']} · ring {ring['id']} · up {_uptime(status['uptime_ns'])} · ",
+        f" of cluster {me['cluster']} · {status['engine']} {here['id']} · up {_uptime(status['uptime_ns'])} · ",
         (f"Ordercast {me['version']}", "dim"),
     )
 
@@ -81,8 +82,8 @@ def _facts(status: Document) -> Table:
 
 
 def _lines(status: Document) -> Iterator[tuple[str, str | Text]]:
-    rates, totals, token, flow, pauses = (status[key] for key in ("rates", "totals", "token", "flow", "pauses"))
-    yield "members", _members(status["ring"])
+    rates, totals, flow, pauses = (status[key] for key in ("rates", "totals", "flow", "pauses"))
+    yield "members", _members(status["configuration"])
     yield "listens", "; ".join(f"{lane['name']} at {lane['address']}" for lane in status["sockets"]["lanes"])
     for what in ("submitted", "delivered"):
         messages, size = rates[f"messages_{what}"], size_text(int(rates[f"bytes_{what}"]))
@@ -95,11 +96,10 @@ def _lines(status: Document) -> Iterator[tuple[str, str | Text]]:
     if status["networks"]:
         yield "networks", _networks(status["networks"])
     yield "clients", _clients(status["clients"])
-    yield "token", f"{token['visits']:,} visits, rotation {_rotation(token)}"
+    yield from SECTION_LINES[status["engine"]](status[status["engine"]])
     yield (
-        "flow control",
-        f"window {flow['window']}, {flow['visit_max']} per visit; {flow['limited_visits']:,} visits limited; "
-        f"queue {size_text(flow['queue_size'])}, room for {size_text(flow['queue_room'])}; "
+        "queue",
+        f"{size_text(flow['queue_size'])}, room for {size_text(flow['queue_room'])}; "
         f"the application has {size_text(flow['inbox_size'])} to take"
         + (", ALL WAIT FOR IT" if flow["is_behind"] else ""),
     )
@@ -126,15 +126,15 @@ def _storage(storage: Document) -> Text:
     return text
 
 
-def _members(ring: Document) -> Text:
+def _members(here: Document) -> Text:
     text = Text()
-    for member in ring["members"]:
+    for member in here["members"]:
         text.append(member["name"], style="bold" if member["is_me"] else "")
         titles = {"this node": member["is_me"], "representative": member["is_representative"]}
         marks = [title for title, is_so in titles.items() if is_so]
         text.append(f" ({', '.join(marks)})  " if marks else "  ", style="dim")
-    if ring["missing"]:
-        text.append(f"missing: {' '.join(ring['missing'])}", style="bold red")
+    if here["missing"]:
+        text.append(f"missing: {' '.join(here['missing'])}", style="bold red")
     return text
 
 
@@ -201,10 +201,6 @@ def _ratio(packets: int, calls: int) -> str:
     return f"{packets / calls:.1f}" if calls else "–"
 
 
-def _rotation(token: Document) -> str:
-    return _time(token["rotation_ns"]) if token["rotation_ns"] else "not measured: the token rests"
-
-
 def _time(duration_ns: int) -> str:
     return f"{duration_ns / SECOND:.2f} s" if duration_ns >= SECOND else f"{duration_ns / MILLISECOND:.3g} ms"
 
@@ -219,3 +215,21 @@ def _uptime(duration_ns: int) -> str:
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)
     return f"{days} d {hours} h" if days else f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
+
+
+# What engines have of their own, by their names: lines of the page, and parts of the one line
+
+
+def _ring_lines(ring: Document) -> Iterator[tuple[str, str]]:
+    rotation = _time(ring["rotation_ns"]) if ring["rotation_ns"] else "not measured: the token rests"
+    yield "token", f"{ring['visits']:,} visits, rotation {rotation}"
+    limited = f"{ring['limited_visits']:,} visits limited"
+    yield "flow control", f"window {ring['window']}, {ring['visit_max']} per visit; {limited}"
+
+
+def _ring_part(ring: Document) -> Iterator[str]:
+    yield f"rotation {_time(ring['rotation_ns'])}"
+
+
+SECTION_LINES: Mapping[str, Callable[[Document], Iterator[tuple[str, str]]]] = {"ring": _ring_lines}
+LINE_PARTS: Mapping[str, Callable[[Document], Iterator[str]]] = {"ring": _ring_part}

@@ -7,17 +7,19 @@ import signal
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from ordercast.cli.drawing import coverage_table
+from ordercast.cli.engine_option import EngineName
 from ordercast.cli.quantities import seeds_from
 from ordercast.cli.recording import record, run_info
 from ordercast.cli.terminal import INTERRUPTED, Meter, complain, output, write_json
 from ordercast.model.errors import UsageError
+from ordercast.order.catalogue import DEFAULT
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run_options import replay_command
 from ordercast.sim.swarm import Outline, expected_rows, options_of, swarm
@@ -28,10 +30,18 @@ EXAMPLE = "Example: ordercast swarm --seeds 1..500 --trace failures"
 PROCESSES_MAX = 1024
 
 
+class SwarmKind(TypedDict):
+    groups: bool
+    replicated: bool
+    networks: bool
+    engine: str
+
+
 @dataclass(slots=True)
 class Harvest:
     """The sum of all runs so far."""
 
+    engine: str = DEFAULT
     groups: bool = False  # the runs have clients
     replicated: bool = False  # or replicas
     networks: bool = False  # or several networks
@@ -44,6 +54,16 @@ class Harvest:
     processes: int = 1
     is_interrupted: bool = False
     traces: dict[int, str] = field(default_factory=dict)  # of failing seeds
+
+    @property
+    def kind(self) -> SwarmKind:
+        """What the runs have in common."""
+        return {
+            "groups": self.groups,
+            "replicated": self.replicated,
+            "networks": self.networks,
+            "engine": self.engine,
+        }
 
     def add(self, outline: Outline) -> None:
         self.runs += 1
@@ -59,7 +79,7 @@ class Harvest:
         return self.inputs / self.seconds / self.processes if self.seconds else 0.0
 
     def expected(self) -> list[str]:
-        return expected_rows(groups=self.groups, replicated=self.replicated, networks=self.networks)
+        return expected_rows(**self.kind)
 
     def never(self) -> list[str]:
         return [name for name in self.expected() if not self.counts[name]]
@@ -67,6 +87,7 @@ class Harvest:
 
 def swarm_command(
     seeds: Annotated[str, typer.Option(metavar="A..B", help="Seeds to run, both ends included.")],
+    engine: EngineName = DEFAULT,
     groups: Annotated[
         bool, typer.Option("--groups", help="With clients that join, leave, send and crash; partitions in cascades.")
     ] = False,
@@ -93,7 +114,10 @@ def swarm_command(
         raise UsageError(f"--processes {processes} cannot be used: write a number of 1 to {PROCESSES_MAX}")
     if groups + replicated + networks > 1:
         raise UsageError("--groups, --replicated and --networks are different swarms: choose one of them")
-    harvest = Harvest(groups, replicated, networks, processes=min(processes or os.cpu_count() or 1, len(wanted)))
+    harvest = Harvest(
+        engine, groups, replicated, networks, processes=min(processes or os.cpu_count() or 1, len(wanted))
+    )
+    _options(wanted[0], harvest).validate()  # what cannot be run is told before anything is
     if trace is not None:
         _prepare(trace, wanted[0], harvest)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: what has been run is told
@@ -110,7 +134,7 @@ def swarm_command(
 
 
 def _options(seed: int, harvest: Harvest) -> SimOptions:
-    return options_of(seed, groups=harvest.groups, replicated=harvest.replicated, networks=harvest.networks)
+    return options_of(seed, **harvest.kind)
 
 
 def _prepare(folder: Path, seed: int, harvest: Harvest) -> None:
@@ -120,9 +144,8 @@ def _prepare(folder: Path, seed: int, harvest: Harvest) -> None:
 def _gather(harvest: Harvest, seeds: range, processes: int | None) -> None:
     with Meter("swarm", len(seeds), shown_after_s=0) as meter:
         meter.show(0, "the first results come in batches")
-        kind = {"groups": harvest.groups, "replicated": harvest.replicated, "networks": harvest.networks}
         try:
-            for outline in swarm(seeds, processes, **kind):
+            for outline in swarm(seeds, processes, **harvest.kind):
                 harvest.add(outline)
                 harvest.seconds = meter.seconds
                 meter.show(harvest.runs, _progress_note(harvest, len(seeds)))
@@ -156,6 +179,7 @@ def _replay(seed: int, harvest: Harvest) -> str:
 
 def _document(harvest: Harvest, seeds: range) -> dict[str, Any]:
     return {
+        "engine": harvest.engine,
         "seeds": [seeds[0], seeds[-1]],
         "interrupted": harvest.is_interrupted,
         "runs": harvest.runs,

@@ -13,11 +13,13 @@ from rich.text import Text
 
 from ordercast.cli.daemon import PORT_MAX
 from ordercast.cli.daemons import Cluster, Daemon
+from ordercast.cli.engine_option import EngineName
 from ordercast.cli.event_text import counted, listed, verb
 from ordercast.cli.log_lines import LogStream
 from ordercast.cli.terminal import note, output, write_json
 from ordercast.daemon.config.node import LOCAL_NODES_MAX, PORT
 from ordercast.model.errors import UsageError
+from ordercast.order.catalogue import DEFAULT, live_entry_of
 
 EXAMPLE = "Example: ordercast up -n 5"
 
@@ -32,6 +34,7 @@ def up(
             min=1, max=65535 - LOCAL_NODES_MAX, metavar="PORT", help="Serve clients over TCP, too, from this port on."
         ),
     ] = None,
+    engine: EngineName = DEFAULT,
     trace: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write traces of everything, for `ordercast check`.")
     ] = None,
@@ -52,8 +55,9 @@ def up(
     """
     if trace is not None and trace.exists() and any(trace.iterdir()):
         raise UsageError(f"{trace} is not empty: give --trace a new folder, so that it holds one run")
+    live_entry_of(engine)
     note(f"starting {counted(count, 'daemon')} …")
-    commands = [_command(number, tcp, trace, port) for number in range(count)]
+    commands = [_command(number, tcp, trace, port, engine) for number in range(count)]
     banner = _print_json if as_json else lambda daemons: _print_banner(output(), daemons)
     log = LogStream(Console(stderr=True, highlight=False, emoji=False))
     cluster = Cluster(log, banner)
@@ -74,10 +78,12 @@ def _run_traced(cluster: Cluster, commands: list[list[str]], one_by_one: bool, f
     return status
 
 
-def _command(number: int, tcp: int | None, trace: Path | None, port: int) -> list[str]:
+def _command(number: int, tcp: int | None, trace: Path | None, port: int, engine: str) -> list[str]:
     command = [sys.executable, "-m", "ordercast.cli.main", "daemon", "--log", "json", "--until-eof"]
     if port != PORT:
         command += ["--port", str(port)]
+    if engine != DEFAULT:
+        command += ["--engine", engine]
     if tcp is not None:
         command += ["--clients-port", str(tcp + number)]
     if trace is not None:

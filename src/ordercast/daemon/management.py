@@ -14,7 +14,8 @@ from typing import Any
 from ordercast.daemon.config.file import load_config
 from ordercast.daemon.config.keys import PORT_MAX, read_host, read_port
 from ordercast.daemon.config.node import NodeConfig
-from ordercast.daemon.host import OWN, GroupHost
+from ordercast.daemon.host import GroupHost
+from ordercast.groups.desk import OWN
 from ordercast.groups.layer import roster_payload
 from ordercast.groups.names import checked_daemon
 from ordercast.model.errors import UsageError

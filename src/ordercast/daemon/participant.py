@@ -25,15 +25,16 @@ from ordercast.groups.names import checked_daemon
 from ordercast.model.configuration import Configuration
 from ordercast.model.effects import Alarm, AlarmKind, Deliver, Enlisted, Install
 from ordercast.model.errors import Error, UsageError
-from ordercast.model.ids import Instant, ProcessId, node_of, process_id_from, process_text
+from ordercast.model.ids import Instant, NodeId, ProcessId, node_of, process_id_from, process_text
 from ordercast.model.inputs import Submissions
 from ordercast.model.notes import Note
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
+from ordercast.networks.assembly import Assembly, assembled
 from ordercast.networks.layer import Networks
-from ordercast.order.ring.config import RingConfig
-from ordercast.order.ring.node import RingNode
-from ordercast.order.ring.outbox import OVERHEAD
+from ordercast.order.catalogue import live_entry_of
+from ordercast.order.engine import ObservedEngine
+from ordercast.order.outbox import OVERHEAD
 from ordercast.session.payloads import MESSAGE_OVERHEAD
 from ordercast.trace.records import STAMP_SIZE, STAMPED, Crashed, Departed, Installed, Noted, Started, StorageTurned
 from ordercast.trace.records import Event as TraceEvent
@@ -89,11 +90,12 @@ class Participant(ABC):
         self.config = (config or NodeConfig()).with_packet_size()
         if self.config.name:
             checked_daemon(self.config.name)
+        live_entry_of(self.config.engine)
         self.config.ring.validate()
         self.config.layer.validate(self.config.ring, self.config.nodes_expected)
         self.counters = Counters()
         self.started_at = Instant(0)
-        self.engine: RingNode
+        self.engine: ObservedEngine
         self.networks: list[Sockets] = []  # one, or several that are redundant
         self.layer: Networks | None = None  # between the engine and several networks
         self.process: ProcessId
@@ -139,11 +141,9 @@ class Participant(ABC):
             self._recording = self._open_recording()
             if self._recording is not None:
                 undo.callback(self._recording.close)
-            ring, layer, is_full = self._ring_config(), self.config.layer, self._is_stamping
-            self.engine = RingNode(self.config.node, ring, verbose=is_full, beneath=layer.in_words)
-            if len(self.networks) > 1:
-                self.layer = Networks(self.engine, self.config.node, layer, ring, verbose=is_full)
-            self._driver = Driver(self.layer or self.engine, self.networks, self._storage, self, self.counters)
+            assembly = self._assembled(self.config.node)
+            self.engine, self.layer = assembly.engine, assembly.layer
+            self._driver = Driver(assembly.driven, self.networks, self._storage, self, self.counters)
             undo.callback(self._forget, self._driver)
             self._opened()
             self.started_at = self.now()
@@ -221,13 +221,13 @@ class Participant(ABC):
         driver.stop()
         self._driver = None
 
-    def _ring_config(self) -> RingConfig:
-        """With room for the stamps that a full recording adds."""
-        ring = self.config.ring
-        if not self._is_stamping:
-            return ring
-        size = ring.message_size_max + STAMP_SIZE
-        return replace(ring, message_size_max=size, queue_size_max=max(ring.queue_size_max, size + OVERHEAD))
+    def _assembled(self, node: NodeId) -> Assembly:
+        """The engine, with room for the stamps that a full recording adds."""
+        config, ring, is_full = self.config, self.config.ring, self._is_stamping
+        if is_full:
+            size = ring.message_size_max + STAMP_SIZE
+            ring = replace(ring, message_size_max=size, queue_size_max=max(ring.queue_size_max, size + OVERHEAD))
+        return assembled(config.engine, node, replace(config, ring=ring), config.layer, verbose=is_full)
 
     def _within_buffers(self, config: NodeConfig) -> NodeConfig:
         """A rotation must fit in the receive buffer that the kernel granted, or a busy moment loses packets."""
@@ -385,7 +385,7 @@ class Participant(ABC):
 
     @property
     def members(self) -> tuple[ProcessId, ...]:
-        return self.engine.ring.members
+        return self.engine.configuration.members
 
     def clients_status(self) -> ClientsStatus:
         return ClientsStatus()
@@ -416,7 +416,7 @@ class Participant(ABC):
         if self._recording is not None and self._recording.is_full:
             self._recording.delivered(deliver, at)
         stamps = size = count = 0
-        for _, _, senders, _, payloads, _ in deliver.parcels:
+        for _, _, senders, _, payloads, *_ in deliver.parcels:
             stamps |= senders[0] & STAMPED
             size += sum(map(len, payloads))
             count += len(payloads)

@@ -75,8 +75,8 @@ def without_stamps(deliver: Deliver) -> Deliver:
 
 
 def _without_stamp(parcel: Parcel) -> Parcel:
-    seq, originator, senders, services, payloads, each = parcel
+    number, originator, senders, services, payloads, each, base = parcel
     if not senders[0] & STAMPED:
         return parcel
     cut = [data[STAMP_SIZE:] for data in payloads]
-    return seq, originator, [sender & ~STAMPED for sender in senders], services, cut, each
+    return number, originator, [sender & ~STAMPED for sender in senders], services, cut, each, base

@@ -212,9 +212,10 @@ class Reporter:
     def line(self) -> str:
         """Everything in one line."""
         status = status_of(self.node, self._meter)
-        names = " ".join(member.name for member in status.ring.members)
+        names = " ".join(member.name for member in status.configuration.members)
         rate = status.rates.messages_delivered
-        return f"{status.ring.state.lower()}, ring {status.ring.id} of {names}; {rate:,.0f} messages/s"
+        here = f"{status.engine} {status.configuration.id} of {names}"
+        return f"{status.configuration.state.lower()}, {here}; {rate:,.0f} messages/s"
 
     def _matters(self) -> Iterator[tuple[str, int, str, str]]:
         refused = refusals(self.node.counters)

@@ -94,10 +94,10 @@ class Slots:
         self._newest, self._generation, self.value, self.is_damaged = target, self._generation + 1, value, False
 
     def clear(self) -> None:
-        """What cannot be read is given up, so that it is told once."""
+        """Give up what is there, so that what cannot be read is told once."""
         _write_at(self._file, bytes(2 * self.size), 0)
         os.fdatasync(self._file)
-        self.is_damaged = False
+        self.value, self.is_damaged = None, False
 
     def is_in_place(self) -> bool:
         """The file that is open is the one that the next life will find."""

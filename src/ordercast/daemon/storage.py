@@ -26,12 +26,12 @@ from ordercast.daemon.slots import HEAD, SUFFIX, Slots
 from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import INCARNATION_MAX, MILLISECOND, Incarnation
-from ordercast.order.ring.rosters import ROSTER_KEY
-from ordercast.order.ring.step import RING_SEQ_KEY
+from ordercast.order.engine import CONFIGURATION_SEQ_KEY, OLD_CONFIGURATION_SEQ_KEY, stored_configuration_seq
+from ordercast.order.membership.rosters import ROSTER_KEY
 
 SMALL, LARGE = 4 << 10, 64 << 10  # sizes of slots
 KEYS: Mapping[str, int] = {
-    RING_SEQ_KEY: SMALL,
+    CONFIGURATION_SEQ_KEY: SMALL,
     ROSTER_KEY: LARGE,
 }  # room for these is set aside at the start; other keys have LARGE slots
 RETRY_S, RETRY_MAX_S = 0.1, 5.0
@@ -50,7 +50,7 @@ Done = Callable[[OSError | None], None]
 class Storage(Protocol):
     stored: dict[str, bytes]
     incarnation: Incarnation
-    kept: bool  # an earlier life left a ring seq for the engine
+    kept: bool  # an earlier life left the number of a configuration for the engine
     alarms: list[Alarm]  # on what was found at the start
     folder: Path | None
     error: OSError | None  # of the last write, if it failed
@@ -120,10 +120,12 @@ class FolderStorage:
             text = f"{', '.join(damaged)} in {folder} cannot be read: this node starts as one that lost its storage"
             self.alarms.append(Alarm(AlarmKind.STORAGE_DAMAGED, f"{text}; look at the disk"))
             last = max(last, *(one.changed_ns() // MILLISECOND for one in slots.values()))
+            if CONFIGURATION_SEQ_KEY in damaged and OLD_CONFIGURATION_SEQ_KEY in slots:
+                damaged.append(OLD_CONFIGURATION_SEQ_KEY)  # what stands under the old name may be lower by far
             for key in damaged:
                 slots[key].clear()
         self.stored = {key: one.value for key, one in slots.items() if one.value is not None and key != _INCARNATION}
-        self.kept = RING_SEQ_KEY in self.stored  # a life that was killed before it stored one is as good as none
+        self.kept = bool(stored_configuration_seq(self.stored))  # who was killed before it stored one left nothing
         self.incarnation = _incarnation_after(last)
         slots[_INCARNATION].write(self.incarnation.to_bytes(8, "big"))
 

@@ -20,12 +20,11 @@ from ordercast.demo.rates import Tally
 from ordercast.model.errors import ConnectionLost
 from ordercast.model.events import Event, Message, View
 from ordercast.model.service import Service
-from ordercast.replicated.effects import Changed
+from ordercast.replicated.effects import Changed, Progress
 from ordercast.replicated.quorum import Majority
 from ordercast.replicated.recorder import RecordedFront, ReplicaRecorder
 from ordercast.replicated.replica import NotPrimary, ReplicaEnded
 from ordercast.replicated.structures.fields import Value
-from ordercast.replicated.transfer import Progress
 from ordercast.trace.records import STAMP_SIZE
 
 CHAT, ORDERS, ACCOUNTS = "chat", "orders", "accounts"
@@ -264,5 +263,5 @@ class Crew:
 
 
 def count_of(stock: Value | None) -> int:
-    """Of a value such as `3.17 42 apples`: before the count is whose command it was."""
+    """Return the count in a value such as `3.17 42 apples`: before the count is whose command it was."""
     return 0 if stock is None else int(str(stock).split()[1])

@@ -15,7 +15,7 @@ Entries = Mapping[Value, Value]
 
 
 def digest_of(entries: Entries) -> str:
-    """Of all keys and values, in the order in which the keys came."""
+    """Return a digest of all keys and values, in the order in which the keys came."""
     digest = hashlib.blake2b(digest_size=8)
     for key, value in entries.items():
         digest.update(value_bytes(key))

@@ -115,7 +115,7 @@ class Hosts:
 
     @property
     def views(self) -> list[ViewSeen | None]:
-        """Of those that run."""
+        """The last views of the hosts that run."""
         return [host.view for host in self.running]
 
     def process_of(self, name: str) -> ProcessId:
@@ -214,7 +214,7 @@ class Hosts:
             self._on_warning(host, line.text)
 
     async def kill(self, host: Host) -> float:
-        """With SIGKILL. When it was, by the wall clock."""
+        """Kill it with SIGKILL, and return when, by the wall clock."""
         assert host.process is not None
         host.may_end = host.was_killed = True
         at = time.time()

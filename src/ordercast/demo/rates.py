@@ -14,7 +14,7 @@ SAMPLES_MAX = 400  # of latency, for a median of now
 
 @dataclass(slots=True)
 class Tally:
-    """Of all clients together."""
+    """Counts what all clients together sent and got."""
 
     sent: int = 0  # messages
     delivered: int = 0  # messages, each as often as it came to a client

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ordercast.checker import Outcome, combined
+from ordercast.checker.verdict import sum_of
 from ordercast.cli.documents import verdict_document, verdict_documents
 from ordercast.cli.drawing import closing_line, draw_witnesses, outcome_text
 from ordercast.cli.tables import new_table
@@ -79,9 +80,7 @@ def draw_result(console: Console, result: Result) -> None:
         draw_witnesses(console, panel.verdicts)
     verdicts = [verdict for panel in result.panels for verdict in panel.verdicts]
     overall = combined(verdicts)
-    valid = sum(verdict.outcome is Outcome.VALID for verdict in verdicts)
-    sentence = f"{valid} of {len(verdicts)} promises kept"
-    console.print(closing_line(overall.outcome, sentence, _facts(result)), soft_wrap=True)
+    console.print(closing_line(overall.outcome, sum_of(verdicts), _facts(result)), soft_wrap=True)
 
 
 def _facts(result: Result) -> list[str]:
@@ -98,8 +97,7 @@ def draw_on_spark(console: Console, on_spark: OnSpark | str | None) -> None:
         console.print(Text(f"No verdict of Spark and no report: {on_spark}."), soft_wrap=True)
     elif on_spark is not None:
         draw_witnesses(console, on_spark.verdicts)
-        valid = sum(verdict.outcome is Outcome.VALID for verdict in on_spark.verdicts)
-        sentence = f"{valid} of {len(on_spark.verdicts)} promises of order and views, judged by Spark"
+        sentence = f"{sum_of(on_spark.verdicts)}, of order and views, judged by Spark"
         facts = [f"{on_spark.events:,} events", f"{on_spark.seconds:.0f} s"]
         console.print(closing_line(on_spark.outcome, sentence, facts), soft_wrap=True)
         console.print(Text(f"Its report, a page for a browser: {on_spark.page}"), soft_wrap=True)

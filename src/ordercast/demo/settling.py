@@ -31,7 +31,7 @@ async def settle(stage: Stage) -> Evidence:
 
 async def _say_last_words(stage: Stage) -> None:
     """Everybody hears everybody, and says who is where, in one view. A view that comes in between is nobody's fault on
-    a busy machine: then it is done again. That it was calm is known, and recorded, only afterwards."""
+    a busy machine: then it is done again. The calm is known, and recorded, only afterwards."""
     recorder, attempt = stage.records.clients, 0
     while True:
         attempt += 1
@@ -49,7 +49,7 @@ async def _say_last_words(stage: Stage) -> None:
 
 
 async def _hear_everybody(stage: Stage, words: bytes, views: list[ViewSeen | None]) -> None:
-    """Or the views are others than these: then not everybody need hear everything."""
+    """Wait until everybody has heard everybody, unless the views change: then not everybody need hear everything."""
     members = [(crew, member) for crew in stage.crews.values() for member in crew.members]
     for _, member in members:
         async with stage.news.bounded("the last words are sent"):

@@ -17,10 +17,9 @@ from ordercast.demo.rates import Tally
 from ordercast.demo.waiting import News
 from ordercast.model.events import View
 from ordercast.model.quantities import size_text
-from ordercast.replicated.effects import Changed, Reason
+from ordercast.replicated.effects import Changed, Progress, Reason
 from ordercast.replicated.quorum import Majority
 from ordercast.replicated.recorder import ReplicaRecorder
-from ordercast.replicated.transfer import Progress
 
 FIRST = ("n1", "n2", "n3")
 HOSTS = 4
@@ -71,7 +70,7 @@ class Stage:
                 await crew.come()
 
     async def crew_goes(self, host: Host) -> None:
-        """With its daemon."""
+        """The crew goes with its daemon."""
         async with self.news.bounded(f"the clients of {host.name} see that it is dead"):
             await self.crews.pop(host.name).gone()
 

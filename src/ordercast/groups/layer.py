@@ -40,7 +40,7 @@ from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import Deliver
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import ViewId
-from ordercast.model.ids import NO_SEQ, ConfigurationId, Position, ProcessId, Seq, position_from, process_text
+from ordercast.model.ids import ConfigurationId, Places, Position, ProcessId, process_text
 from ordercast.model.roster import Roster
 from ordercast.wire.roster import decode_roster, encode_roster
 
@@ -48,21 +48,17 @@ ROUTES_MAX = 10_000  # heads whose receivers are remembered
 
 
 class MessageRun(NamedTuple):
-    """Messages in a row with one head, for these local sessions: columns, as in `Deliver`. The message at `place` of
-    `payloads` is number `first + place` of packets with `each` messages, the first of which has `seq`."""
+    """Messages in a row with one head, for these local sessions: columns, as in `Deliver`."""
 
     sessions: tuple[int, ...]
     head: bytes  # with which every payload begins
-    ring: ConfigurationId
-    seq: Seq
-    each: int
-    first: int
+    places: Places
     services: Sequence[int]
     payloads: Sequence[bytes]
 
     @property
     def last(self) -> Position:
-        return position_from(self.ring, self.seq, self.each, self.first + len(self.payloads) - 1)
+        return self.places.last(len(self.payloads))
 
 
 class Announce(NamedTuple):
@@ -101,17 +97,14 @@ class PassedOver(NamedTuple):
 Output = MessageRun | Notice | Announce | Confirmed | Warned | PassedOver | Relisted
 
 
-# Messages in columns, as in `model.effects.Parcel`: (seq, each, which of them is the first here, originator, services,
-# payloads).
-_Columns = tuple[Seq, int, int, ProcessId, Sequence[int], Sequence[bytes]]
-
-
 class _Stretch(NamedTuple):
-    """Messages in a row, as the stream brought them."""
+    """Messages in a row, as the stream brought them: in columns, as in `model.effects.Parcel`."""
 
     configuration: ConfigurationId
-    ring: ConfigurationId
-    columns: _Columns
+    places: Places
+    originator: ProcessId
+    services: Sequence[int]
+    payloads: Sequence[bytes]
 
 
 @dataclass(slots=True)
@@ -181,15 +174,15 @@ class Groups:
 
     def deliver(self, deliver: Deliver) -> list[Output]:
         outputs: list[Output] = []
-        for seq, originator, _, services, payloads, each in deliver.parcels:
-            columns = seq, each, 0, originator, services, payloads
-            place = 0
-            while place < len(payloads):
+        for number, originator, _, services, payloads, each, base in deliver.parcels:
+            places = Places(deliver.origin, number, base, each, 0)
+            stretch = _Stretch(deliver.configuration, places, originator, services, payloads)
+            index = 0
+            while index < len(payloads):
                 if self._gathering is not None and deliver.ordered:
-                    stretch = _Stretch(deliver.configuration, deliver.origin, columns)
-                    place = self._keep(self._gathering, stretch, place, outputs)
+                    index = self._keep(self._gathering, stretch, index, outputs)
                 else:
-                    place = self._take(deliver.configuration, deliver.origin, columns, place, outputs)
+                    index = self._take(stretch, index, outputs)
         return outputs
 
     def install(self, view: Configuration) -> list[Output]:
@@ -200,33 +193,28 @@ class Groups:
             self._begin_configuration(view, outputs)
         return outputs
 
-    def _take(
-        self,
-        configuration: ConfigurationId,
-        ring: ConfigurationId,
-        columns: _Columns,
-        place: int,
-        outputs: list[Output],
-    ) -> int:
-        """The message at this place, with those behind it that have the same head; where the next one is."""
-        seq, each, first, originator, services, payloads = columns
+    def _take(self, stretch: _Stretch, index: int, outputs: list[Output]) -> int:
+        """Take the message at this index, with those behind it that have the same head; return where the next one
+        is."""
+        configuration, places, originator, services, payloads = stretch
         try:
-            head = head_bytes_of(payloads[place])
+            head = head_bytes_of(payloads[index])
             route = self._routes.get((originator, head)) or self._find_route(originator, head)
         except WireError:
             self._refuse(originator, "a group message whose head is wrong", outputs)
-            return place + 1
+            return index + 1
         if isinstance(route, Head):
-            number = first + place
-            at = ViewId(configuration, Seq(seq + number // each), number % each)
-            self._control(route, originator, payloads[place][len(head) :], at, outputs)
-            return place + 1
-        end = place + 1
+            at = ViewId(configuration, places.at(index))
+            self._control(route, originator, payloads[index][len(head) :], at, outputs)
+            return index + 1
+        end = index + 1
         while end < len(payloads) and payloads[end].startswith(head):
             end += 1
         wants_confirmation = originator == self._me and head[FLAGS_AT] & CONFIRM
         if route != _NOBODY or wants_confirmation:
-            run = MessageRun(route, head, ring, seq, each, first + place, services[place:end], payloads[place:end])
+            run = MessageRun(
+                route, head, places.after(index) if index else places, services[index:end], payloads[index:end]
+            )
             if route != _NOBODY:
                 outputs.append(run)
             if wants_confirmation and (session := self._sessions.get(sender_of(head))) is not None:
@@ -294,7 +282,7 @@ class Groups:
         outputs += self.table.partition(view.members)
 
     def _begin_configuration(self, view: Configuration, outputs: list[Output]) -> None:
-        at = ViewId(view.id, NO_SEQ, 0)
+        at = ViewId(view.id, view.position)
         self._routes.clear()
         has_merged = self._gathering is None
         if self._gathering is not None:
@@ -310,23 +298,22 @@ class Groups:
         head = encode_head(Head(Kind.GROUPS, self._daemon, ()))
         outputs.append(Announce([head + piece for piece in encode_snapshot(view.id, self.table.report())]))
 
-    def _keep(self, gathering: _Gathering, stretch: _Stretch, place: int, outputs: list[Output]) -> int:
-        """While snapshots are awaited: take the one at this place, or keep what comes before the next one. Where to go
-        on."""
-        seq, each, first, originator, services, payloads = stretch.columns
-        places = range(place, len(payloads))
-        end = next((at for at in places if payloads[at][KIND_AT:FLAGS_AT] == _SNAPSHOT), len(payloads))
-        if end > place:
-            columns = seq, each, first + place, originator, services[place:end], payloads[place:end]
-            gathering.kept.append(stretch._replace(columns=columns))
+    def _keep(self, gathering: _Gathering, stretch: _Stretch, index: int, outputs: list[Output]) -> int:
+        """Take the snapshot at this index, or keep what comes before the next snapshot; return where to go on."""
+        configuration, places, originator, services, payloads = stretch
+        rest = range(index, len(payloads))
+        end = next((at for at in rest if payloads[at][KIND_AT:FLAGS_AT] == _SNAPSHOT), len(payloads))
+        if end > index:
+            kept = _Stretch(configuration, places.after(index), originator, services[index:end], payloads[index:end])
+            gathering.kept.append(kept)
             return end
         try:
-            self._take_snapshot(gathering, originator, payloads[place])
+            self._take_snapshot(gathering, originator, payloads[index])
         except WireError:
             self._refuse(originator, "a snapshot of groups that is wrong", outputs)
         if gathering.is_complete:
             self._merge(gathering, outputs)
-        return place + 1
+        return index + 1
 
     def _take_snapshot(self, gathering: _Gathering, originator: ProcessId, payload: bytes) -> None:
         head = head_bytes_of(payload)
@@ -340,7 +327,7 @@ class Groups:
         view, self._gathering = gathering.view, None
         self._routes.clear()
         self._look_for_twins(gathering.names, outputs)
-        outputs += self.table.merge(gathering.reports, self._together, ViewId(view.id, NO_SEQ, 0), view.reason.text)
+        outputs += self.table.merge(gathering.reports, self._together, ViewId(view.id, view.position), view.reason.text)
         self._together, self._names = frozenset(view.members), gathering.names
         for kept in gathering.kept:
             if isinstance(kept, Configuration):
@@ -369,17 +356,16 @@ class Groups:
         outputs += self.table.partition(self._together)
         for kept in gathering.kept:
             if not isinstance(kept, Configuration):
-                is_known = kept.columns[3] in known
+                is_known = kept.originator in known
                 self._replay(kept._replace(configuration=interruption.id), outputs, with_control=is_known)
 
     def _replay(self, kept: _Stretch, outputs: list[Output], *, with_control: bool = True) -> None:
-        payloads = kept.columns[-1]
-        place = 0
-        while place < len(payloads):
-            if with_control or _kind_of(payloads[place]) in (Kind.DATA, None):
-                place = self._take(kept.configuration, kept.ring, kept.columns, place, outputs)
+        index = 0
+        while index < len(kept.payloads):
+            if with_control or _kind_of(kept.payloads[index]) in (Kind.DATA, None):
+                index = self._take(kept, index, outputs)
             else:
-                place += 1
+                index += 1
 
     def check_invariants(self) -> None:
         self.table.check_invariants()

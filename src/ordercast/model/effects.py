@@ -13,14 +13,15 @@ from enum import Enum
 from itertools import count
 
 from ordercast.model.configuration import Configuration
-from ordercast.model.ids import MAIN, Attachment, ConfigurationId, Duration, Position, ProcessId, Seq
+from ordercast.model.ids import MAIN, Attachment, ConfigurationId, Duration, Position, ProcessId
 from ordercast.model.notes import Evidence, Note
 from ordercast.model.roster import Entry, Roster
 
-# The messages of one packet, or of several in a row with equally many: (seq of the first, originator, senders,
-# services, payloads, messages in each packet). The process that sent them; for each message the client within that
-# process, the service asked for (a `Service` number) and the bytes. Its place within its packet is its `slot`.
-Parcel = tuple[Seq, ProcessId, Sequence[int], Sequence[int], Sequence[bytes], int]
+# The messages of one packet, or of several in a row with equally many: (number of the first, originator, senders,
+# services, payloads, messages in each packet, base slot). The process that sent them; for each message the client
+# within that process, the service asked for (a `Service` number) and the bytes. With `Deliver.origin` this gives the
+# `Places` of the messages.
+Parcel = tuple[int, ProcessId, Sequence[int], Sequence[int], Sequence[bytes], int, int]
 
 # Packets in a row: their bytes, and the size of each; the last one may be shorter.
 Burst = tuple[bytes, int]
@@ -28,8 +29,8 @@ Burst = tuple[bytes, int]
 # Which of several redundant networks a packet goes out on. Engines know one; the layer below (`networks/`) chooses.
 ONE_NETWORK = (0,)
 
-# One message: (seq, slot, originator, sender, service, data).
-Delivered = tuple[Seq, int, ProcessId, int, int, bytes]
+# One message: (number, slot, originator, sender, service, data).
+Delivered = tuple[int, int, ProcessId, int, int, bytes]
 
 
 @dataclass(slots=True)
@@ -59,8 +60,8 @@ class SendTo:
 
 @dataclass(slots=True)
 class Deliver:
-    """Messages of `ring`, in order, delivered in the configuration `view`. `ordered` tells agreed or safe delivery from
-    early delivery of a weaker service."""
+    """Messages whose positions have this origin, in order, delivered in this configuration. `ordered` tells agreed or
+    safe delivery from early delivery of a weaker service."""
 
     configuration: ConfigurationId
     origin: ConfigurationId
@@ -69,9 +70,9 @@ class Deliver:
 
     def messages(self) -> Iterator[Delivered]:
         """One by one, in order."""
-        for seq, originator, senders, services, payloads, each in self.parcels:
+        for number, originator, senders, services, payloads, each, base in self.parcels:
             for place, sender, service, data in zip(count(), senders, services, payloads, strict=False):
-                yield Seq(seq + place // each), place % each, originator, sender, service, data
+                yield number + place // each, base + place % each, originator, sender, service, data
 
     def __len__(self) -> int:
         """How many messages."""

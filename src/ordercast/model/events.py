@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from ordercast.model.ids import ConfigurationId, Position, Seq, position_from
+from ordercast.model.ids import ConfigurationId, Places, Position
 from ordercast.model.service import Service
 
 
@@ -26,13 +26,12 @@ class Reason(Enum):
 
 
 class ViewId(NamedTuple):
-    """The configuration of daemons in which the view was installed, and its place in the order there. The same at
-    everybody who installs the view, and never again that of another. A later view of a group is greater, at everybody
-    whose daemon remembers its rings (for others, `lineage.py`)."""
+    """The configuration of daemons in which the view was installed, and its place in the order. The same at everybody
+    who installs the view, and never again that of another. A later view of a group is greater, at everybody whose
+    daemon remembers its configurations (for others, `lineage.py`)."""
 
     configuration: ConfigurationId
-    seq: Seq
-    slot: int
+    position: Position
 
 
 class Message(NamedTuple):
@@ -101,7 +100,7 @@ class Batch:
     """Messages in a row from one sender to the same groups, in columns: for those who count microseconds. Iterating
     gives them one by one."""
 
-    __slots__ = ("data", "each", "first", "groups", "ring", "sender", "seq", "services")
+    __slots__ = ("data", "groups", "places", "sender", "services")
 
     def __init__(
         self,
@@ -109,32 +108,34 @@ class Batch:
         sender: str,
         data: Sequence[bytes],
         services: Sequence[int],
-        place: tuple[ConfigurationId, Seq, int, int],
+        places: Places,
     ) -> None:
-        """`place`: the ring; then, the messages being numbers `first` and on of packets with `each` messages: the seq
-        of the first of these packets, `each`, `first`."""
         self.groups = groups
         self.sender = sender
         self.data = data
         self.services = services
-        self.ring, self.seq, self.each, self.first = place
+        self.places = places
 
     def __len__(self) -> int:
         return len(self.data)
 
     def __iter__(self) -> Iterator[Message]:
-        for number, (data, service) in enumerate(zip(self.data, self.services, strict=True), self.first):
-            position = position_from(self.ring, self.seq, self.each, number)
-            yield Message(self.groups, self.sender, data, position, _SERVICES[service])
+        at = self.places.at
+        for index, (data, service) in enumerate(zip(self.data, self.services, strict=True)):
+            yield Message(self.groups, self.sender, data, at(index), _SERVICES[service])
 
     @property
     def last(self) -> Position:
-        return position_from(self.ring, self.seq, self.each, self.first + len(self.data) - 1)
+        return self.places.last(len(self.data))
 
     def after(self, count: int) -> Batch:
-        """Without so many at the beginning."""
-        place = self.ring, self.seq, self.each, self.first + count
-        return Batch(self.groups, self.sender, self.data[count:], self.services[count:], place)
+        """Return the batch without so many messages at its beginning."""
+        return self.part(count, len(self.data))
+
+    def part(self, start: int, end: int) -> Batch:
+        """Return a batch of some of the messages, numbered from 0."""
+        places = self.places.after(start)
+        return Batch(self.groups, self.sender, self.data[start:end], self.services[start:end], places)
 
 
 _SERVICES = tuple(Service)

@@ -67,20 +67,45 @@ MAIN = Attachment(0)  # the only attachment of an engine that has one
 
 
 class Position(NamedTuple):
-    """Place of a message in the global order: the same at every process that delivers it, unique across partitions.
+    """Names the place of a message in the order: the same at every process that delivers it, unique across partitions.
 
-    `seq` is that of the packet which completes the message, `slot` the message's place in it. A view has a position
-    too: a regular one (ring, 0, 0), a transitional one (ring that ends, last seq delivered in it, VIEW_SLOT).
+    Each engine fills the four numbers in its own way; numbers may leave gaps. Above the engine a position is compared,
+    stored and shown, never computed with, and says nothing of the configuration in which the message is delivered. A
+    configuration has a position too. Whether a later message has a greater position is a promise of the engine.
+
+    A ring: its own id, the seq of the packet that completes the message, the message's place in that packet. A regular
+    configuration is at (ring, 0, 0), a transitional one at (ring that ends, last seq delivered in it, SLOT_MAX).
     """
 
     origin: ConfigurationId
-    number: Seq
-    slot: int
+    number: int  # 0 to POSITION_NUMBER_MAX
+    slot: int  # 0 to SLOT_MAX
 
 
-VIEW_SLOT = 0xFFFF
+POSITION_NUMBER_MAX = (1 << 63) - 1  # what a signed column holds
+SLOT_MAX = 0xFFFF
+NO_POSITION = Position(NO_CONFIGURATION, 0, 0)
 
 
-def position_from(ring: ConfigurationId, seq: Seq, each: int, number: int) -> Position:
-    """Of the message with this number, from 0, in packets of `each` messages from `seq` on."""
-    return Position(ring, Seq(seq + number // each), number % each)
+class Places(NamedTuple):
+    """The positions of messages in a row that fill packets of `each` messages: the packets are numbered from `number`
+    on, the slots in each from `base` on, and the first message of the row is number `first` of these packets."""
+
+    origin: ConfigurationId
+    number: int
+    base: int
+    each: int
+    first: int
+
+    def at(self, index: int) -> Position:
+        """Return the position of the message at this index of the row, from 0."""
+        packets, slot = divmod(self.first + index, self.each)
+        return Position(self.origin, self.number + packets, self.base + slot)
+
+    def after(self, count: int) -> Places:
+        """Return the places of the same row without so many messages at its beginning."""
+        return Places(self.origin, self.number, self.base, self.each, self.first + count)
+
+    def last(self, count: int) -> Position:
+        """Return the position of the last message of a row of so many."""
+        return self.at(count - 1)

@@ -92,7 +92,16 @@ class RestPromise(Enum):
     COMPLETE = "rest: all have delivered everything first"
 
 
-AnyPromise = Promise | GroupPromise | ReplicaPromise | NetworkPromise | RosterPromise | RestPromise
+class SessionPromise(Enum):
+    """What a daemon guarantees its clients; judged in the simulator, which sees both ends of each connection, and named
+    only when it is broken."""
+
+    STREAM = "sessions: a client reads what was handed out to it, or is told how much is missing"
+    WINDOW = "sessions: nobody has more under way than it has credit for"
+    GATE = "sessions: nothing of clients is submitted while snapshots are awaited"
+
+
+AnyPromise = Promise | GroupPromise | ReplicaPromise | NetworkPromise | RosterPromise | RestPromise | SessionPromise
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Durations, sizes and chances as people write them, on the command line and in configuration files. Pure.
+"""Durations, sizes, rates and chances as people write them, on the command line and in configuration files. Pure.
 
 Each function takes the text and returns the number, or raises a UsageError that says what was written, why it cannot be
 read and what to write instead.
@@ -18,6 +18,8 @@ _SIZE_UNITS = {"": 1, "b": 1} | {
     unit + end: 1 << shift for unit, shift in (("k", 10), ("m", 20), ("g", 30)) for end in ("", "b", "ib")
 }
 
+_RATE_UNITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
+
 
 def duration_from(text: str, default_unit: str = "") -> int:
     """`80ms`, `0.3s`, `50us` as nanoseconds."""
@@ -35,6 +37,23 @@ def size_from(text: str) -> int:
     if not number or factor is None:
         raise UsageError(f"{text!r} is not a size: write bytes, such as 400, 4K or 1M")
     return int(Decimal(number) * factor)
+
+
+def bit_rate_from(text: str) -> int:
+    """`10mbit`, `1.5mbit`, `9600bit` as bits per second."""
+    number, unit = number_and_unit(text) or ("", "")
+    factor = _RATE_UNITS.get(unit.lower())
+    if not number or factor is None:
+        raise UsageError(f"{text!r} is not a rate: write bits per second, such as 500kbit, 10mbit or 1gbit")
+    return int(Decimal(number) * factor)
+
+
+def bit_rate_text(rate: int) -> str:
+    """The shortest exact form that `bit_rate_from` reads."""
+    for unit, factor in (("gbit", 10**9), ("mbit", 10**6), ("kbit", 10**3)):
+        if rate >= factor and rate % (factor // 1000) == 0:
+            return f"{(Decimal(rate) / factor).normalize():f}{unit}"
+    return f"{rate}bit"
 
 
 def chance_from(text: str) -> float:

@@ -80,7 +80,7 @@ class Networks:
         self._node = node
         self._config = config
         self._verbose = verbose
-        self._cluster = cluster_id_from(ring.cluster)
+        self._cluster = cluster_id_from(ring.cluster, engine.promises.engine)
         self.marks = Marks(config)
         self._style = style_of(config, self.marks)
         self._gate = Gate()

@@ -1,7 +1,8 @@
 """Two ways to find a network that does not bring what others bring. Both look at what is received and at nothing else.
 
 `Problems` belongs to the active style: tokens that a network failed to bring before the timer. `ArrivalCounts` is the
-module of Figure 5: how many packets of one kind from one member each network brought. Sporadic losses are forgiven in both.
+module of Figure 5: how many packets of one kind from one member each network brought. Sporadic losses are forgiven in
+both.
 """
 
 from __future__ import annotations

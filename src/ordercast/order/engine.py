@@ -8,17 +8,51 @@ in order. The driver calls `wake` at `next_deadline()` or as soon after it as it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 from ordercast.model.effects import Effect
-from ordercast.model.ids import ConfigurationId, Incarnation, Instant, Seq
+from ordercast.model.ids import ConfigurationId, Incarnation, Instant, ProcessId, Seq
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.order.traffic import Traffic
 
+# The number of the newest configuration in stable storage: one for all engines, so that ids go on rising when a cluster
+# is restarted with another engine. It had the other name when the ring was the only one, and is still read there.
+CONFIGURATION_SEQ_KEY = "configuration_seq"
+OLD_CONFIGURATION_SEQ_KEY = "ring_seq"
+
+
+def stored_configuration_seq(stored: Stored) -> bytes:
+    """The stored number, or nothing."""
+    values = (stored.get(key, b"") for key in (CONFIGURATION_SEQ_KEY, OLD_CONFIGURATION_SEQ_KEY))
+    return max(values, key=lambda value: int.from_bytes(value, "big"))
+
+
+class Membership(NamedTuple):
+    """A regular configuration as status displays show it."""
+
+    id: ConfigurationId
+    members: tuple[ProcessId, ...]  # the representative first
+
+    @property
+    def representative(self) -> ProcessId:
+        return self.members[0]
+
+
+@dataclass(slots=True)
+class EngineStats:
+    """What every engine counts of its own work, over all configurations."""
+
+    packets_sent: int = 0  # new ones of this process
+    packets_retransmitted: int = 0  # sent again by this process on request
+    packets_requested: int = 0  # asked for, by anybody, as far as this process saw
+
 
 class Engine(Protocol):
+    """What a driver drives."""
+
     @property
     def promises(self) -> Promises:
         """What it guarantees and which services it serves; written to every trace."""
@@ -77,3 +111,41 @@ class Engine(Protocol):
     def check_invariants(self, *, thorough: bool = True) -> None:
         """Raise AssertionError when the engine's own state is impossible; cheap enough for every input when not
         thorough. For simulators and tests."""
+
+
+class ObservedEngine(Engine, Protocol):
+    """An engine with what status displays ask of it. A layer between engine and driver need not have that."""
+
+    @property
+    def configuration(self) -> Membership:
+        """The regular configuration that is installed."""
+
+    @property
+    def state_name(self) -> str:
+        """The state of the engine, a word of its own."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Messages flow: no change of membership is under way."""
+
+    @property
+    def is_gone(self) -> bool:
+        """The orderly leave is complete."""
+
+    @property
+    def stats(self) -> EngineStats:
+        """What was done so far."""
+
+    @property
+    def roster(self) -> Roster | None:
+        """The node list; None where everybody may be a member."""
+
+    def roster_differences(self, now: Instant) -> list[str]:
+        """How the node lists of those who are heard differ from the one here, a sentence each."""
+
+    def stalled(self, now: Instant) -> str | None:
+        """Why nothing may be sent although something waits, once that has lasted; None as long as all is well."""
+
+    @property
+    def is_without_storage(self) -> bool:
+        """A configuration is in use whose number is not stored."""

@@ -1,9 +1,10 @@
 """Replicated state: the same commands, in the same order, on every replica of a group.
 
-Two halves. The pure one decides: `core`, what it stands on (`decision`, `exchange`, `uniting`, `requests`, `copy`),
-what may be asked of it (`facts`), and the `structures`. It has no clock, no I/O, no randomness; the simulator drives it
-as it is. The other one carries out: `replica`, with what it sends and fetches (`outbox`, `arrival`, `transfer`). This
-file imports neither before a name is used, so that who wants the first does not load the second.
+Two halves. The pure one decides: `desk`, all that a replica decides (`batching`, `arrival`); `core` below it, what is
+applied and confirmed, with what it stands on (`decision`, `exchange`, `uniting`, `requests`, `copy`) and what may be
+asked of it (`facts`); and the `structures`. It has no clock, no I/O, no randomness; the simulator drives it as it is.
+The other one carries out: `replica`, with what it hears (`dispatcher`), serves and fetches (`transfer`). This file
+imports neither before a name is used, so that who wants the first does not load the second.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ordercast.replicated.effects import Changed, Standing
+    from ordercast.replicated.arrival import Patience
+    from ordercast.replicated.effects import Changed, Progress, Standing
     from ordercast.replicated.machine import Frozen, Origin
     from ordercast.replicated.quorum import EverySide, LastMajority, Majority, Side
     from ordercast.replicated.replica import NotPrimary, Replica, ReplicaEnded, TimedOut
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from ordercast.replicated.structures.leader import Leader, Leadership
     from ordercast.replicated.structures.lock import Lock
     from ordercast.replicated.structures.queue import Job, Queue, QueueFront
-    from ordercast.replicated.transfer import Patience, Progress
 
 _HOMES = {
     "Age": "structures.base",
@@ -50,8 +51,8 @@ _HOMES = {
     "Majority": "quorum",
     "NotPrimary": "replica",
     "Origin": "machine",
-    "Patience": "transfer",
-    "Progress": "transfer",
+    "Patience": "arrival",
+    "Progress": "effects",
     "Queue": "structures.queue",
     "QueueFront": "structures.queue",
     "Reader": "structures.fields",

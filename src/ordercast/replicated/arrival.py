@@ -1,148 +1,160 @@
-"""Arrival: a state that is being fetched for the core, from one donor after the other, until it is here or unwanted.
+"""Arrival: a state that is being fetched, from one donor after the other, until it is here. Pure.
 
+    Dial       connect to a donor and ask it for the pieces that are missing; answered by `on_connected`, a frame after
+               the other by `on_frame`, and `on_broken` when the connection ends
+    HangUp     give the connection up
+
+A donor that refuses, breaks off, sends a damaged piece or nothing for too long is given up, and the next one asked to
+go on from there; after all of them there is a pause. What has come is dropped when it turns out not to be one picture.
 Its pieces fill a structure beside the one in use as they come, so that nothing is kept twice and taking it over at the
-end is a moment's work. `Arrivals` is the task that fetches: the latest Fetch of the core counts.
+end is a moment's work.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator, Sequence
+import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic, Protocol, TypeVar
 
 from ordercast.model.errors import WireError
-from ordercast.replicated import effects
-from ordercast.replicated.effects import Donor, Effect, Point
-from ordercast.replicated.machine import Frozen
-from ordercast.replicated.structures.base import Structure
+from ordercast.model.ids import SECOND, Instant
+from ordercast.replicated.effects import DeskEffect, Dial, Donor, HangUp, Progress
+from ordercast.replicated.frames import END, REFUSED, Frame, encode_request, place_from
 from ordercast.replicated.told import Filling
-from ordercast.replicated.transfer import RETRY_S, Fetch, Patience, Place, Progress, TransferFailed
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
-    """A picture as it is served: what the core adds, then the structure's own pieces."""
+class Patience:
+    """How long replicas wait for each other, in seconds."""
 
-    preface: bytes
-    frozen: Frozen
+    connect_s: float = 5.0
+    stall_s: float = 20.0  # without a piece: then the next donor is asked
+    picture_s: float = 10.0  # a donor waits for its own decision
+    rounds_max: int = 20  # through all donors, then what has come is dropped
+    silence_s: float = 5.0  # a member that does not say what it has: then the others go on without it
+    retry_s: float = 0.2  # between two rounds through all donors, longer each time
 
-    def pieces(self) -> Iterator[bytes]:
-        yield self.preface
-        yield from self.frozen.pieces()
+
+class Taker(Protocol):
+    def take(self, piece: bytes, /) -> None:
+        """Take the next piece. WireError for one that makes no sense."""
 
 
-class Arrival:
-    def __init__(
-        self,
-        group: str,
-        point: Point,
-        structure: Structure[Any],
-        on_progress: Callable[[Progress], None],
-        patience: Patience,
-    ) -> None:
-        self.point = point
+TakerT = TypeVar("TakerT", bound=Taker)
+
+
+class Incoming:
+    """What has come of a picture: what the core adds to it, then the structure, as far as it is filled."""
+
+    def __init__(self, filling: Filling) -> None:
         self.preface: bytes | None = None
-        self.filling: Filling
-        self.is_done = False
-        self._structure = structure
-        self._on_progress = on_progress
-        self._names = (group.encode(), key_of(point))
-        self._patience = patience
-        self._fetch: Fetch = self._begin(())
+        self.filling = filling
 
-    def _begin(self, donors: Sequence[tuple[str, Place]]) -> Fetch:
-        self.preface, self.filling, self.is_done = None, Filling(self._structure.blank()), False
-        return Fetch(*self._names, donors, self._take, self._on_progress, self._patience)
-
-    def _take(self, piece: bytes) -> None:
+    def take(self, piece: bytes) -> None:
         if self.preface is None:
             self.preface = piece
         else:
             self.filling.take(piece)
 
-    def ask(self, donors: Sequence[Donor]) -> None:
+
+class Arrival(Generic[TakerT]):
+    def __init__(self, name: bytes, key: bytes, blank: Callable[[], TakerT], patience: Patience) -> None:
+        """`blank` makes what the pieces go into."""
+        self.key = key
+        self.is_done = False
+        self.deadline: Instant | None = None
+        self.pieces = 0
+        self.taken = blank()
+        self._name = name
+        self._blank = blank
+        self._patience = patience
+        self._size = self._chain = 0
+        self._donors: tuple[Donor, ...] = ()
+        self._at = 0  # which of them
+        self._round = 0  # through all of them
+        self._is_pausing = False  # until the deadline: nobody is asked
+        self._problems: dict[str, str] = {}  # by donor
+        self._trouble = ""  # why the donor before was given up
+
+    def ask(self, now: Instant, donors: tuple[Donor, ...]) -> list[DeskEffect]:
         """These have it: go on with them."""
-        self._fetch.donors = [(donor.name, place_from(donor.address)) for donor in donors]
+        self._donors, self._at, self._round, self._problems = donors, 0, 0, {}
+        return self._next(now)
 
-    def again(self, trouble: str) -> None:
-        """What came is of no use."""
-        self._on_progress(Progress("", 0, 0, trouble=trouble))
-        self._fetch = self._begin(self._fetch.donors)
+    def _next(self, now: Instant) -> list[DeskEffect]:
+        if self._at < len(self._donors):
+            self._wait(now, self._patience.connect_s)
+            request = encode_request(self._name, self.key, self.pieces)
+            return [Dial(self._donors[self._at], request)]
+        self._at, self._round = 0, self._round + 1
+        if self._round == self._patience.rounds_max:
+            told = "; ".join(self._problems.values()) or "there is no donor"
+            return self.again(now, f"the state could not be fetched from anybody: {told}")
+        pause_s = min(self._patience.retry_s * self._round, self._patience.connect_s)
+        self._wait(now, pause_s, is_pausing=True)
+        return [HangUp()]
 
-    async def run(self) -> None:
-        """Returns when it is here."""
-        while not self.is_done:
-            try:
-                await self._fetch.run()
-                self.is_done = True
-            except TransferFailed as error:
-                self.again(str(error))
-                await asyncio.sleep(RETRY_S)
+    def _wait(self, now: Instant, seconds: float, *, is_pausing: bool = False) -> None:
+        self.deadline, self._is_pausing = Instant(now + int(seconds * SECOND)), is_pausing
 
+    def again(self, now: Instant, trouble: str) -> list[DeskEffect]:
+        """What has come is of no use: begin anew after a pause, with the donor after the last one."""
+        self.is_done, self.pieces, self.taken = False, 0, self._blank()
+        self._size = self._chain = 0
+        after = self._at + 1
+        self._donors = self._donors[after:] + self._donors[:after]
+        self._at, self._round, self._problems, self._trouble = 0, 0, {}, ""
+        self._wait(now, self._patience.retry_s, is_pausing=True)
+        return [Progress("", 0, 0, trouble=trouble), HangUp()]
 
-class Arrivals:
-    """Of one replica, one at a time."""
+    def wake(self, now: Instant) -> list[DeskEffect]:
+        if self.deadline is None or now < self.deadline:
+            return []
+        return self._next(now) if self._is_pausing else self._give_up(now, " sent nothing for too long")
 
-    def __init__(
-        self,
-        begin: Callable[[Point], Arrival],
-        load: Callable[[Arrival], list[Effect]],
-        on_loaded: Callable[[list[Effect]], None],
-    ) -> None:
-        """`load`: the core's answer to one that is here, WireError when it is not the one that was wanted."""
-        self._begin = begin
-        self._load = load
-        self._on_loaded = on_loaded
-        self._arrival: Arrival | None = None
-        self._fetching: asyncio.Task[None] | None = None
-        self._ending: set[asyncio.Task[None]] = set()  # cancelled, and not over yet
+    def _give_up(self, now: Instant, what: str) -> list[DeskEffect]:
+        """Ask the next one. `what` the donor did."""
+        donor = self._donors[self._at]
+        self._trouble = self._problems[donor.name] = f"{donor.name} at {place_from(donor.address)}{what}"
+        self._at += 1
+        return self._next(now)
 
-    def fetch(self, wanted: effects.Fetch) -> None:
-        """Of the same point: go on with what has come so far."""
-        arrival = self._arrival
-        self.stop_fetching()
-        if arrival is None or arrival.point != wanted.point:
-            arrival = self._begin(wanted.point)
-        arrival.ask(wanted.donors)
-        self._arrival = arrival
-        self._fetching = asyncio.get_running_loop().create_task(self._arrive(arrival))
+    # The connection
 
-    def stop_fetching(self) -> None:
-        self._arrival = None
-        if self._fetching is not None:
-            self._fetching.cancel()
-            self._ending.add(self._fetching)
-            self._fetching.add_done_callback(self._ending.discard)
-            self._fetching = None
+    def on_connected(self, now: Instant) -> list[DeskEffect]:
+        self._wait(now, self._patience.stall_s)
+        trouble, self._trouble = self._trouble, ""
+        return [Progress(self._donors[self._at].name, self.pieces, self._size, trouble=trouble)]
 
-    async def stop(self) -> None:
-        self.stop_fetching()
-        await asyncio.gather(*self._ending, return_exceptions=True)
+    def on_broken(self, now: Instant, why: str) -> list[DeskEffect]:
+        """The connection ended, or never was. `why`: in words, or empty when the donor closed it."""
+        return self._give_up(now, f": {why}" if why else f" closed the connection after {self.pieces} pieces")
 
-    async def _arrive(self, arrival: Arrival) -> None:
-        while True:
-            await arrival.run()
-            try:
-                found = self._load(arrival)
-            except WireError as error:
-                arrival.again(f"the state that came is not the one wanted: {error}")
-                continue
-            self._fetching = None  # before what the core wants next, which may be another
-            self._on_loaded(found)
-            return
+    def on_frame(self, now: Instant, frame: Frame) -> list[DeskEffect]:
+        if frame.kind == END:
+            return self._end(now, frame)
+        if zlib.crc32(frame.body) != frame.checksum:
+            return self.on_broken(now, f"the checksum of piece {frame.number} is wrong")
+        if frame.kind == REFUSED:
+            return self.on_broken(now, frame.body.decode(errors="replace"))
+        if frame.number != self.pieces:
+            return self.on_broken(now, f"piece {frame.number} came where piece {self.pieces} was wanted")
+        return self._take(now, frame.body)
 
+    def _take(self, now: Instant, piece: bytes) -> list[DeskEffect]:
+        try:
+            self.taken.take(piece)
+        except WireError as error:
+            return self.again(now, f"piece {self.pieces} makes no sense: {error}")
+        self._chain = zlib.crc32(piece, self._chain)
+        self.pieces += 1
+        self._size += len(piece)
+        self._wait(now, self._patience.stall_s)
+        return [Progress(self._donors[self._at].name, self.pieces, self._size)]
 
-def key_of(point: Point) -> bytes:
-    (era, (ring, seq, slot)), step = point
-    return f"{era}.{ring.seq}.{ring.representative}.{seq}.{slot}.{step}".encode()
-
-
-def address_of(place: Place) -> bytes:
-    return f"{place.host} {place.port}".encode()
-
-
-def place_from(address: bytes) -> Place:
-    """Port 0, where nobody serves, for what is no address."""
-    host, _, port = address.decode(errors="replace").rpartition(" ")
-    return Place(host or "127.0.0.1", int(port) if port.isdigit() and int(port) < 65536 else 0)
+    def _end(self, now: Instant, end: Frame) -> list[DeskEffect]:
+        if (end.number, end.checksum) != (self.pieces, self._chain):
+            return self.again(now, "the pieces that came are not of one picture: the transfer has to begin again")
+        self.is_done, self.deadline = True, None
+        return [Progress(self._donors[self._at].name, self.pieces, self._size, is_done=True), HangUp()]

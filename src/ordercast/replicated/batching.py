@@ -1,7 +1,7 @@
-"""Commands that are submitted in one turn of the event loop travel together, as one command of the core.
+"""Commands that are submitted in one turn of a replica's driver travel together, as one command of the core. Pure.
 
 This is the path of every command of the application, so it makes few objects: a batch is a list of commands and a list
-of futures beside it.
+of tickets beside it.
 
 A batch is how many there are (4 bytes), the size of each (4 bytes), and then their bytes; the results of a batch look
 the same, after the position of the first (8 bytes). Positions count the commands of the application one by one.
@@ -9,13 +9,13 @@ the same, after the position of the first (8 bytes). Positions count the command
 
 from __future__ import annotations
 
-import asyncio
 import struct
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ordercast.model.errors import WireError
+from ordercast.replicated.effects import Ticket
 
 COUNT: Final = struct.Struct("!I")
 FIRST: Final = struct.Struct("!Q")
@@ -69,24 +69,20 @@ class Answer(NamedTuple):
     result: bytes
 
 
-Waiting = asyncio.Future[Answer] | None  # None: nobody waits for the answer
-
-
 class Batch(NamedTuple):
-    """Commands, and who waits for the answer of each."""
+    """Commands, and who waits for the answer of each; None: nobody."""
 
     commands: list[bytes]
-    waiting: list[Waiting]
+    tickets: list[Ticket | None]
 
     @property
     def posted(self) -> list[bytes]:
-        """Those of which nobody waits for the answer."""
-        return [command for command, future in zip(self.commands, self.waiting, strict=True) if future is None]
+        """The commands of which nobody waits for the answer."""
+        return [command for command, ticket in zip(self.commands, self.tickets, strict=True) if ticket is None]
 
-    def fail(self, error: BaseException) -> None:
-        for future in self.waiting:
-            if future is not None and not future.done():
-                future.set_exception(error)
+    @property
+    def callers(self) -> list[Ticket]:
+        return [ticket for ticket in self.tickets if ticket is not None]
 
 
 class Batches:
@@ -98,23 +94,23 @@ class Batches:
         self.underway: dict[int, Batch] = {}  # by the number of the core's request
         self.count = 0  # of commands in both
         self._count_max = count_max
-        self._queue: deque[tuple[bytes, asyncio.Future[Answer]]] = deque()  # where there was no room
+        self._queue: deque[tuple[bytes, Ticket]] = deque()  # where there was no room
 
-    def add(self, command: bytes, future: Waiting) -> bool:
+    def add(self, command: bytes, ticket: Ticket | None) -> bool:
         """Whether it is the first of those that are to be submitted. What somebody waits for may have to wait for
         room itself."""
-        if future is not None and self.count >= self._count_max:
-            self._queue.append((command, future))
+        if ticket is not None and self.count >= self._count_max:
+            self._queue.append((command, ticket))
             return False
-        commands, waiting = self.next
+        commands, tickets = self.next
         commands.append(command)
-        waiting.append(future)
+        tickets.append(ticket)
         self.size += len(command)
         self.count += 1
         return len(commands) == 1
 
     def take(self) -> Iterator[Batch]:
-        """What is to be submitted."""
+        """Give the batches that are to be submitted."""
         batch, size = self.next, self.size
         self.next, self.size = Batch([], []), 0
         if len(batch.commands) <= COMMANDS_MAX and size <= SIZE_MAX:
@@ -124,57 +120,37 @@ class Batches:
         start = size = 0
         for at, command in enumerate(batch.commands):
             if at > start and (at - start == COMMANDS_MAX or size + len(command) > SIZE_MAX):
-                yield Batch(batch.commands[start:at], batch.waiting[start:at])
+                yield Batch(batch.commands[start:at], batch.tickets[start:at])
                 start, size = at, 0
             size += len(command)
-        yield Batch(batch.commands[start:], batch.waiting[start:])
+        yield Batch(batch.commands[start:], batch.tickets[start:])
 
     def has_posted(self, command: bytes) -> bool:
         """Is it waiting or underway, with nobody waiting for the answer?"""
         return any(command in batch.posted for batch in (self.next, *self.underway.values()))
 
-    def confirm(self, number: int, results: bytes) -> bool:
-        """Whether there is something to be submitted that there was no room for."""
+    def settle(self, number: int) -> tuple[Batch | None, bool]:
+        """The batch with this number has its answer. Return it, and whether commands that there was no room for are to
+        be submitted now."""
         batch = self.underway.pop(number, None)
         if batch is None:
-            return False
-        first, answers = decode_results(results)
-        make = tuple.__new__  # half the price of the name
-        for position, (future, result) in enumerate(zip(batch.waiting, answers, strict=True), first):
-            if future is not None and not future.done():
-                future.set_result(make(Answer, (position, result)))
-        return self._settled(batch)
-
-    def refuse(self, number: int, error: Exception) -> tuple[list[bytes], bool]:
-        """Those that nobody waits for: they are to be submitted again. And whether there is something to be flushed."""
-        batch = self.underway.pop(number, None)
-        if batch is None:
-            return [], False
-        batch.fail(error)
-        return batch.posted, self._settled(batch)
-
-    def _settled(self, batch: Batch) -> bool:
-        """There is room for others."""
+            return None, False
         self.count -= len(batch.commands)
         is_new = False
         while self._queue and self.count < self._count_max:
-            command, future = self._queue.popleft()
-            if not future.done():  # whoever gave up has sent nothing
-                is_new = self.add(command, future) or is_new
-        return is_new
+            command, ticket = self._queue.popleft()
+            if not ticket.done():  # whoever gave up has sent nothing
+                is_new = self.add(command, ticket) or is_new
+        return batch, is_new
 
-    def is_queued(self, future: object) -> bool:
-        """There was no room for it so far: nothing of it was sent."""
-        return any(each is future for _, each in self._queue)
+    def is_queued(self, ticket: object) -> bool:
+        """Was there no room for it so far? Then nothing of it was sent."""
+        return any(each is ticket for _, each in self._queue)
 
-    def fail(self, error: BaseException, unsent: BaseException) -> None:
-        """`unsent`: for those who have sent nothing."""
-        queued = Batch([], [future for _, future in self._queue])
-        failures = [(batch, error) for batch in self.underway.values()] + [(self.next, unsent), (queued, unsent)]
-        for batch, failure in failures:
-            batch.fail(failure)
-            for future in batch.waiting:
-                if future is not None and future.done() and not future.cancelled():
-                    future.exception()  # seen: who waits for it gets it anyway
+    def clear(self) -> tuple[list[Ticket], list[Ticket]]:
+        """Forget everything. Return those who wait for what was submitted, and those who wait for the rest."""
+        sent = [ticket for batch in self.underway.values() for ticket in batch.callers]
+        unsent = [*self.next.callers, *(ticket for _, ticket in self._queue)]
         self._queue.clear()
         self.next, self.underway, self.size, self.count = Batch([], []), {}, 0, 0
+        return sent, unsent

@@ -4,9 +4,9 @@ Inputs: the events of one group in order (`on_view`, `on_transition`, `on_messag
 (`submit`, `synchronise`), and the transfer (`loaded`). Every method gives effects, to be carried out in order. What may
 be asked about it is in `facts.py`; what goes between replicas to load one is in `exchange.py`.
 
-At every view all members say what they have (once more if views were numbered anew, `eras.py`). When all have been
-heard but those who are silent for long, and are excluded at a place in the order (`component.py`), everybody decides
-alike (`decision.py`):
+At every view all members say what they have (once more if views were numbered anew). When all have been heard but
+those who are silent for long, and are excluded at a place in the order (`component.py`), everybody decides alike
+(`decision.py`):
 
     primary, before the signal    what is held is applied, then what came in this view; commands are applied and
                                   confirmed as they come. Safe delivery: all members get them, or end
@@ -31,10 +31,9 @@ from collections.abc import Iterable
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Transition, View
 from ordercast.model.lineage import Lineage
-from ordercast.replicated.component import Component
+from ordercast.replicated.component import Component, era_to_take_up
 from ordercast.replicated.decision import Decision, Knowledge, decide
 from ordercast.replicated.effects import Effect, GoOn, Point, Reason, Refuse, Send, Spoilt, Why
-from ordercast.replicated.eras import era_to_take_up
 from ordercast.replicated.exchange import Arrived
 from ordercast.replicated.facts import Facts
 from ordercast.replicated.machine import StateMachine, Unites

@@ -1,14 +1,16 @@
-"""What the core asks its driver to do, in order, and the values in it.
+"""What the core asks its desk to do, what the desk asks its driver to do, in order, and the values in it.
 
-Every effect is about one group. The driver carries them out in the order of the list; none needs an answer, but
-`Fetch`, which is answered by `Core.loaded` when the whole picture is here.
+Every effect is about one group, and is carried out in the order of the list. The core (`Effect`) needs no answer but to
+`Fetch`, which is answered by `Core.loaded` when the whole picture is here, and `GoOn`. The desk (`DeskEffect`) hands
+some of them on to its driver, live or simulated, and has others of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ordercast.model.lineage import Lineage, Term
 from ordercast.replicated.machine import Frozen
@@ -58,6 +60,13 @@ class Reason(Enum):
     SIGNAL = "the view is ending: nothing is applied before the next one is decided"
     CUT_OFF = "this replica is not in the group"
     LOST = "the connection to the group is lost: the copy here may be old, and nothing is confirmed until it is back"
+
+
+class Ticket(Protocol):
+    """Whoever waits for the answer to a call."""
+
+    def done(self) -> bool:
+        """Does nobody wait for it any more?"""
 
 
 class Donor(NamedTuple):
@@ -113,6 +122,10 @@ class Freeze:
     preface: bytes  # the core's own part: who sent what last, commands that are held
     frozen: Frozen
 
+    def pieces(self) -> Iterator[bytes]:
+        yield self.preface
+        yield from self.frozen.pieces()
+
 
 @dataclass(frozen=True, slots=True)
 class Release:
@@ -165,7 +178,8 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class GoOn:
-    """Call `Core.go_on` when others have had their turn: there is more to apply than should be applied at once."""
+    """Call `go_on` when others have had their turn: there is more to apply than should be applied at once, or (of the
+    desk) there are commands to submit, with those that come in the same turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,3 +191,76 @@ class Spoilt:
 
 
 Effect = Send | Confirm | Refuse | Fetch | StopFetching | Freeze | Release | Changed | GoOn | Spoilt
+
+
+# What the desk asks its driver for, besides
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The commands of a batch are confirmed."""
+
+    tickets: Sequence[Ticket | None]  # who waits for each; None: nobody
+    first: int  # position of the first of them
+    results: Sequence[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Synchronised:
+    """Everything that was confirmed anywhere before this call is in the copy here."""
+
+    ticket: Ticket
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    tickets: Sequence[Ticket]
+    why: Why
+
+
+@dataclass(frozen=True, slots=True)
+class Abandoned:
+    """The replica has ended, and these calls will have no answer."""
+
+    sent: Sequence[Ticket]  # of commands that may have been applied, or may be yet
+    others: Sequence[Ticket]
+
+
+@dataclass(frozen=True, slots=True)
+class Dial:
+    """Connect to this donor, instead of any other, and send it the request (`arrival.py`)."""
+
+    donor: Donor
+    request: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class HangUp:
+    """Give up the connection to a donor, if there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a transfer has come."""
+
+    donor: str
+    pieces: int
+    size: int  # bytes so far
+    is_done: bool = False
+    trouble: str = ""  # why the donor before was given up
+
+
+DeskEffect = (
+    Answered
+    | Synchronised
+    | Refusal
+    | Abandoned
+    | Dial
+    | HangUp
+    | Progress
+    | Freeze
+    | Release
+    | Changed
+    | GoOn
+    | Spoilt
+)

@@ -1,20 +1,20 @@
 """Exchange: the states that go between replicas. Pure.
 
 For this replica: the state that it lacks and fetches, and what has its place behind it meanwhile. For others: the
-pictures that are kept here until nobody needs them (`pictures.py`), and one that is due when so much is applied. The
-core (`core.py`) says what was decided, and who was loaded; it is the driver that moves the bytes (`transfer.py`).
+pictures that are kept here until nobody needs them, and one that is due when so much is applied. The core (`core.py`)
+says what was decided, and who was loaded; it is the desk and its driver that move the bytes (`arrival.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ordercast.replicated.component import Component
 from ordercast.replicated.copy import Arriving, Copy, Due
 from ordercast.replicated.decision import Decision, donors_of
 from ordercast.replicated.effects import Effect, Fetch, Freeze, Point, Release, StopFetching
-from ordercast.replicated.pictures import Pictures
 from ordercast.replicated.quorum import Life
 from ordercast.replicated.track import Tails, Track
 from ordercast.replicated.wire import Loading
@@ -26,6 +26,33 @@ class Arrived(NamedTuple):
     point: Point
     preface: bytes
     pieces: Iterable[bytes]
+
+
+@dataclass(slots=True)
+class Pictures:
+    """The pictures of the state that are kept here for others, and for whom: each is served until nobody needs it."""
+
+    readers: dict[Point, set[Life]] = field(default_factory=dict)
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        return tuple(sorted(self.readers))
+
+    def keep(self, point: Point, lives: Iterable[Life]) -> None:
+        self.readers[point] = set(lives)
+
+    def retain(self, wanted: Collection[Point]) -> list[Point]:
+        """Those that are not kept any more."""
+        released = [point for point in self.points if point not in wanted]
+        for point in released:
+            del self.readers[point]
+        return released
+
+    def loaded(self, life: Life) -> list[Point]:
+        """It needs none any more. Those that are not kept any more."""
+        for lives in self.readers.values():
+            lives.discard(life)
+        return self.retain([point for point, lives in self.readers.items() if lives])
 
 
 class Exchange:

@@ -10,11 +10,10 @@ from collections.abc import Iterator
 
 from ordercast.model.events import ViewId
 from ordercast.model.lineage import Lineage, Term
-from ordercast.replicated.component import Component
+from ordercast.replicated.component import Calendar, Component
 from ordercast.replicated.copy import Copy
 from ordercast.replicated.decision import Knowledge
 from ordercast.replicated.effects import Changed, Reason, Standing
-from ordercast.replicated.eras import Calendar
 from ordercast.replicated.exchange import Exchange
 from ordercast.replicated.machine import StateMachine
 from ordercast.replicated.quorum import Life, Rule

@@ -23,7 +23,7 @@ from ordercast.api.member import Member
 from ordercast.model.ids import Instant
 from ordercast.model.lineage import Lineage
 from ordercast.replicated.batching import count_of
-from ordercast.replicated.effects import Changed, Effect, Freeze, Release, Standing
+from ordercast.replicated.effects import Changed, DeskEffect, Freeze, Release, Standing
 from ordercast.replicated.machine import Frozen, Origin
 from ordercast.replicated.quorum import Majority
 from ordercast.replicated.replica import NotPrimary, Replica, ReplicaEnded
@@ -142,14 +142,14 @@ class RecordedReplica(Replica[DictionaryFront]):
         if not self._is_started:
             self._is_started = True
             founders = tuple(name for name, weight in self._weights if weight)
-            name, kind = self._core.me.name, "dictionary"
+            name, kind = self._desk.core.me.name, "dictionary"
             started = records.ReplicaStarted(now(), self._life, name, self._weights, founders, kind)
             self.recorder.tell(started)
         return self._life
 
     @property
     def lineage(self) -> Lineage | None:
-        return self._core.lineage
+        return self._desk.core.lineage
 
     def say_belief(self) -> None:
         """What the application would be told now."""
@@ -161,7 +161,7 @@ class RecordedReplica(Replica[DictionaryFront]):
             asyncio.get_running_loop().call_soon(self.say_belief)
 
     def known(self) -> records.ReplicaKnown:
-        core, held = self._core, self.dictionary
+        core, held = self._desk.core, self.dictionary
         is_holder = core.standing is Standing.HOLDER
         chain = int.from_bytes(held.chain, "big")
         return records.ReplicaKnown(
@@ -173,7 +173,7 @@ class RecordedReplica(Replica[DictionaryFront]):
     def _on_applied(self, operation: bytes, position: int, result: bytes, chain: bytes) -> None:
         self._settle_picture()
         caller, request = identity_of(operation)
-        core = self._core
+        core = self._desk.core
         self.recorder.tell(
             records.Applied(
                 now(), self.life, core.lineage, core.term, position, caller, request, operation, result,
@@ -188,9 +188,9 @@ class RecordedReplica(Replica[DictionaryFront]):
         if self._picture is not None:
             (position, chain), self._picture = self._picture, None
             number = int.from_bytes(chain, "big")
-            self.recorder.tell(records.GotPicture(now(), self.life, self._core.lineage, position, number))
+            self.recorder.tell(records.GotPicture(now(), self.life, self._desk.core.lineage, position, number))
 
-    def _carry_out(self, effects: list[Effect]) -> None:
+    def _carry_out(self, effects: list[DeskEffect]) -> None:
         _ = self.life
         self._settle_picture()
         for effect in effects:
@@ -200,8 +200,8 @@ class RecordedReplica(Replica[DictionaryFront]):
         super()._carry_out(effects)
 
     def _tell_changed(self, changed: Changed) -> None:
-        count = self.dictionary.last + sum(map(count_of, self._core.unapplied()))
-        self.recorder.tell(self._voice.record(now(), self.life, None, self._core.era, changed, count))
+        count = self.dictionary.last + sum(map(count_of, self._desk.core.unapplied()))
+        self.recorder.tell(self._voice.record(now(), self.life, None, self._desk.core.era, changed, count))
         if self._on_changed is not None:
             self._on_changed(changed)
 

@@ -4,7 +4,7 @@
         await accounts.ready()
         await accounts.set("alice", b"100")    # returns when it is confirmed
 
-It carries out what the core (`core.py`) decides: sends, serves and fetches states, and answers those who wait. `me` is
+It carries out what the desk (`desk.py`) decides: sends, serves and fetches states, and answers those who wait. `me` is
 any `Member`, a client or an embedded node; it may carry replicas of several groups. When it was out of the group for a
 while, what waits is sent again, and applied once.
 """
@@ -13,53 +13,51 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, assert_never, cast
 
 from ordercast.api.member import Member
 from ordercast.groups.names import meeting_of
-from ordercast.model.errors import Error, UsageError, WireError
+from ordercast.model.errors import ConnectionLost, Error, UsageError
 from ordercast.model.events import Batch, Transition, View
-from ordercast.replicated.arrival import Arrival, Arrivals, Served, address_of, key_of
-from ordercast.replicated.batching import Answer, Batches, Waiting, encode_batch
+from ordercast.model.ids import SECOND, Instant
+from ordercast.model.service import Service
+from ordercast.replicated.arrival import Patience
+from ordercast.replicated.batching import Answer
 from ordercast.replicated.core import Core
-from ordercast.replicated.departures import Departures
+from ordercast.replicated.desk import OUTSTANDING_MAX, Desk
 from ordercast.replicated.dispatcher import Dispatcher
 from ordercast.replicated.effects import (
+    Abandoned,
+    Answered,
     Changed,
-    Confirm,
-    Effect,
-    Fetch,
+    DeskEffect,
+    Dial,
     Freeze,
     GoOn,
-    Point,
-    Reason,
-    Refuse,
+    HangUp,
+    Progress,
+    Refusal,
     Release,
-    Send,
     Spoilt,
-    StopFetching,
+    Synchronised,
+    Ticket,
     Why,
 )
-from ordercast.replicated.facts import Round
-from ordercast.replicated.outbox import Outbox
+from ordercast.replicated.frames import Frame, address_of, key_of
 from ordercast.replicated.quorum import EverySide, Rule
-from ordercast.replicated.silence import Silence
 from ordercast.replicated.spill import Spill
 from ordercast.replicated.structures.base import Age, Applied, Owner, Reloaded, Structure
 from ordercast.replicated.told import Told
-from ordercast.replicated.transfer import Donor, Patience, Progress
+from ordercast.replicated.transfer import Donor, Line
 from ordercast.replicated.watching import Watch, Watchers
 
 FrontT = TypeVar("FrontT")
 T = TypeVar("T")
-SUBMITTED_MAX = 4096  # by the application and not answered; more wait
-OUTSTANDING_MAX = 2 * SUBMITTED_MAX  # batches, with those that nobody waits for any more
 COMMAND_SIZE_MAX = 15 << 20
 LEAVE_S = 5.0
 _OUTCOMES = {
@@ -114,25 +112,22 @@ class Replica(Generic[FrontT]):
         they must be able to reach it. `folder`: for commands that come while a state is on its way; the system's folder
         for temporary files unless told."""
         self.group = group
-        self.status: Changed | None = None  # what is known of the component
         self._member = member
         self._structure = structure
         self._watchers = Watchers()
         self._machine = Told(structure, self._watchers, quorum.on_merge if isinstance(quorum, EverySide) else None)
         self._patience = patience or Patience()
         self._donor = Donor(host, port, self._patience)
+        self._line = Line(self._connected, self._framed, self._broken)
         self._settings = (quorum, founding, folder)
-        self._core: Core
-        self._has_begun = False  # there is a core
+        self._desk: Desk
+        self._has_begun = False  # there is a desk
         self._meeting = meeting_of(group)
-        self._outbox = Outbox(member, self._meeting, self._cannot_send)
-        self._silence = Silence(self._patience.silence_s, self._round, self._lose_patience)
-        self._arrivals = Arrivals(self._arrival, self._load, self._loaded)
-        self._departures = Departures(structure)
+        self._has_outgoing = asyncio.Event()
+        self._sending: asyncio.Task[None] | None = None
         self._left = asyncio.Event()
-        self._batches = Batches(SUBMITTED_MAX)
-        self._syncs: dict[int, asyncio.Future[None]] = {}
-        self._again: list[bytes] = []  # that nobody waits for and that were refused
+        self._timer: asyncio.TimerHandle | None = None
+        self._seen: object = None  # the desk's mark when waiters were told last
         self._ended: BaseException | None = None
         self._leaving: asyncio.Task[None] | None = None  # after a failure
 
@@ -149,7 +144,7 @@ class Replica(Generic[FrontT]):
 
     async def _begin(self) -> None:
         rule, founding, folder = self._settings
-        self._core = Core(
+        core = Core(
             self._member.name,
             secrets.randbits(64),
             self._machine,
@@ -159,10 +154,11 @@ class Replica(Generic[FrontT]):
             outstanding_max=OUTSTANDING_MAX,
             tails=partial(Spill, folder),
         )
+        self._desk = Desk(self.group, core, self._machine, self._patience)
         self._has_begun = True
-        self._say_back()
+        self._carry_out(self._desk.begin())
         Dispatcher.of(self._member).add(self._meeting, self)
-        self._outbox.start()
+        self._sending = asyncio.get_running_loop().create_task(self._send_all())
         await self._member.meet(self._meeting)
 
     async def __aexit__(
@@ -183,52 +179,49 @@ class Replica(Generic[FrontT]):
     async def _stop(self, error: BaseException) -> None:
         self._end(error)
         await Dispatcher.of(self._member).remove(self._meeting, self)
-        await self._arrivals.stop()
-        await self._outbox.stop()
+        await self._line.stop()
+        if self._sending is not None:
+            self._sending.cancel()
+            await asyncio.gather(self._sending, return_exceptions=True)
         await self._donor.__aexit__(None, None, None)
 
     def _end(self, error: BaseException) -> None:
         if self._ended is not None:
             return
         self._ended = error
-        self._silence.stop()
-        self._let_go(str(error))
-        sentence = f"{error}; the command had no answer yet, and may have been applied"
-        self._batches.fail(ReplicaEnded(sentence, is_uncertain=True), error)
-        for future in self._syncs.values():
-            if not future.done():
-                future.set_exception(error)
-        self._watchers.end(error)
-
-    def _let_go(self, why: str) -> None:
-        """What is here is of no membership any more: it is neither current nor held, and whoever waits for that to end
-        is told first."""
-        if self._has_begun and self._core.is_in_group:
-            for effect in self._core.cut_off(self._core.me.name, Reason.LOST):
-                self._carry_out([replace(effect, note=why) if isinstance(effect, Changed) else effect])
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._has_begun:
+            self._carry_out(self._desk.end(self._now(), str(error)))
         self._watchers.look()
+        self._watchers.end(error)
 
     # What a front asks for (see `structures/base.py`)
 
     @property
+    def status(self) -> Changed | None:
+        """What is known of the component; None: nothing yet."""
+        return self._desk.status if self._has_begun else None
+
+    @property
     def me(self) -> Owner:
-        return Owner(self._core.me.name, self._core.me.life)
+        return Owner(self._desk.core.me.name, self._desk.core.me.life)
 
     @property
     def stint(self) -> int:
-        return self._core.me.stint
+        return self._desk.core.me.stint
 
     @property
     def is_in_group(self) -> bool:
-        return self._core.is_in_group
+        return self._desk.core.is_in_group
 
     @property
     def age(self) -> Age:
         term = self.status.term if self.status is not None else None
-        return Age(term, self._machine.count, self._core.is_current)
+        return Age(term, self._machine.count, self._desk.core.is_current)
 
     async def ready(self) -> None:
-        await self.until(lambda: self._core.is_current or None)
+        await self.until(lambda: self._desk.core.is_current or None)
 
     async def within(self, waiting: Awaitable[T], timeout: float | None, *, is_command: bool = False) -> T:
         try:
@@ -237,10 +230,15 @@ class Replica(Generic[FrontT]):
         except TimeoutError:
             if not limit.expired():
                 raise
-            known = "nothing is known of the others yet" if self.status is None else self.status.sentence
-            is_uncertain = is_command and not self._batches.is_queued(waiting)
+            is_uncertain = is_command and not self._desk.is_queued(waiting)
             outcome = _OUTCOMES[is_command, is_uncertain]
-            raise TimedOut(f"{self.group}: no answer within {timeout:g} s{outcome} ({known})", is_uncertain) from None
+            raise TimedOut(
+                f"{self.group}: no answer within {timeout:g} s{outcome} ({self._known})", is_uncertain
+            ) from None
+
+    @property
+    def _known(self) -> str:
+        return "nothing is known of the others yet" if self.status is None else self.status.sentence
 
     def submit(self, command: bytes) -> Awaitable[Answer]:
         """A future and no coroutine: this is the hot path."""
@@ -249,34 +247,19 @@ class Replica(Generic[FrontT]):
         if self._ended is not None:
             self._check_running()
         future: asyncio.Future[Answer] = asyncio.Future()
-        self._add(command, future)
+        if self._desk.add(command, future):
+            asyncio.get_running_loop().call_soon(self._go_on)
         return future
 
     def post(self, command: bytes) -> None:
-        if self._ended is None:
-            self._add(command, None)
-
-    def _add(self, command: bytes, future: Waiting) -> None:
-        if self._batches.add(command, future):
-            asyncio.get_running_loop().call_soon(self._flush)
-
-    def _flush(self) -> None:
-        """Submit what this turn of the event loop has brought."""
-        for batch in self._batches.take():
-            number, effects = self._core.submit(encode_batch(batch.commands))
-            self._batches.underway[number] = batch
-            self._carry_out(effects)
+        if self._ended is None and self._desk.add(command, None):
+            asyncio.get_running_loop().call_soon(self._go_on)
 
     async def synced(self) -> int:
         self._check_running()
-        self._flush()
-        number, effects = self._core.synchronise()
-        future = self._syncs[number] = asyncio.get_running_loop().create_future()
-        try:
-            self._carry_out(effects)
-            await future
-        finally:
-            self._syncs.pop(number, None)
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._do(self._desk.synchronise, future)
+        await future
         return self._machine.count
 
     async def until(self, ready: Callable[[], T | None]) -> T:
@@ -288,8 +271,8 @@ class Replica(Generic[FrontT]):
         empty one if nobody has any, though they are no quorum. What only others had is given up: use it when those will
         never come back. Returns when there is a primary component."""
         self._check_running()
-        self._carry_out(self._core.force())
-        await self.within(self.until(lambda: self._core.is_primary or None), timeout)
+        self._do(self._desk.force)
+        await self.within(self.until(lambda: self._desk.core.is_primary or None), timeout)
 
     def watch(self, *kinds: type) -> Watch[Any]:
         return self._watchers.watch(*(kinds or (Applied, Reloaded, Changed, Progress)))
@@ -301,38 +284,20 @@ class Replica(Generic[FrontT]):
     # What the dispatcher hands over
 
     def on_view(self, view: View) -> None:
-        if self._ended is None:
-            self._carry_out(self._core.on_view(view))
-            self._look()
+        self._do(self._desk.on_view, view)
 
     def on_transition(self, transition: Transition) -> None:
-        if self._ended is None:
-            self._carry_out(self._core.on_transition(transition))
-            self._look()
+        self._do(self._desk.on_transition, transition)
 
     def on_messages(self, batch: Batch) -> None:
-        if self._ended is not None:
-            return
-        before = (self._machine.count, self._machine.loads, self.status)
-        self._carry_out(self._core.on_messages(batch.sender, batch.data))
-        if before != (self._machine.count, self._machine.loads, self.status):
-            self._look()
+        self._do(self._desk.on_messages, batch.sender, batch.data)
 
     def on_lost(self, why: str) -> None:
-        if self._ended is None:
-            self._outbox.clear()
-            self._let_go(why)
+        self._do(self._desk.lost, why)
 
     def on_cut_off(self, name: str | None) -> None:
-        """Left or reconnected, perhaps under another name: nothing that was not sent yet is of use."""
         self._left.set()
-        if self._ended is not None:
-            return
-        self._outbox.clear()
-        self._carry_out(self._core.cut_off(name or self._core.me.name))
-        if name is not None:
-            self._say_back()
-        self._look()
+        self._do(self._desk.cut_off, name)
 
     def on_ended(self, error: BaseException) -> None:
         self._end(ReplicaEnded(f"the replica of {self.group} has ended: {error}"))
@@ -344,116 +309,132 @@ class Replica(Generic[FrontT]):
             self._end(ReplicaEnded(f"the replica of {self.group} has failed: {error!r}"))
             self._leaving = asyncio.get_running_loop().create_task(self._leave())
 
-    def _cannot_send(self, error: Exception) -> None:
-        self._end(ReplicaEnded(f"the replica of {self.group} cannot send: {error}"))
+    # What comes beside it
 
-    def _look(self) -> None:
-        """After everything that may have changed the copy, or what is known of the component."""
-        self._watchers.look()
-        if self._core.is_primary:
-            again, self._again = self._again, []
-            for command in again:
-                self.post(command)
-            self._tell_gone()
+    def _connected(self) -> None:
+        self._do(self._desk.on_connected)
 
-    # Departures
+    def _framed(self, frame: Frame) -> None:
+        self._do(self._desk.on_frame, frame)
 
-    def _say_back(self) -> None:
-        command = self._departures.back()
-        if command is not None:
-            self.post(command)
+    def _broken(self, why: str) -> None:
+        self._do(self._desk.on_broken, why)
 
-    def _tell_gone(self) -> None:
-        command = self._departures.gone(self._core.me.name, self.status)
-        if command is not None and not self._batches.has_posted(command):
-            self.post(command)
+    def _go_on(self) -> None:
+        self._do(self._desk.go_on)
 
-    # What the core decides
+    def _wake(self) -> None:
+        self._timer = None
+        self._do(self._desk.wake)
 
-    def _carry_out(self, effects: list[Effect]) -> None:
+    def _now(self) -> Instant:
+        return Instant(int(asyncio.get_running_loop().time() * SECOND))
+
+    # What the desk decides
+
+    def _do(self, happens: Callable[..., list[DeskEffect]], *arguments: Any) -> None:
+        """Tell the desk, unless all is over, and carry out what it makes of it."""
+        if self._ended is not None:
+            return
+        try:
+            self._carry_out(happens(self._now(), *arguments))
+        except Exception as error:
+            self.on_failed(error)
+            return
+        if self._desk.outgoing:
+            self._has_outgoing.set()
+        mark = self._desk.mark
+        if mark != self._seen:
+            self._seen = mark
+            self._watchers.look()
+        self._arm()
+
+    def _arm(self) -> None:
+        """One timer: it may come too early, and never too late."""
+        deadline = self._desk.next_deadline
+        if deadline is None:
+            return
+        at = deadline / SECOND
+        if self._timer is None or at < self._timer.when():
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = asyncio.get_running_loop().call_at(at, self._wake)
+
+    async def _send_all(self) -> None:
+        """What waits goes out together: the busier, the fewer calls."""
+        while True:
+            await self._has_outgoing.wait()
+            self._has_outgoing.clear()
+            payloads, self._desk.outgoing = self._desk.outgoing, []
+            try:
+                if payloads:
+                    await self._member.send_many(self._meeting, payloads, Service.SAFE)
+            except ConnectionLost:
+                pass  # the stream says so too, and then all that matters is sent again
+            except Exception as error:
+                self._end(ReplicaEnded(f"the replica of {self.group} cannot send: {error}"))
+                return
+
+    def _carry_out(self, effects: list[DeskEffect]) -> None:
         for effect in effects:
             match effect:
-                case Send():
-                    self._outbox.put(effect.payloads)
-                case Confirm():
-                    self._confirmed(effect)
-                case Refuse():
-                    self._refused(effect)
-                case Fetch():
-                    self._arrivals.fetch(effect)
-                case StopFetching():
-                    self._arrivals.stop_fetching()
+                case Answered():
+                    _answer(effect)
+                case Synchronised():
+                    _set_result(effect.ticket, None)
+                case Refusal():
+                    _fail(effect.tickets, self._refusal(effect.why))
+                case Abandoned():
+                    self._abandon(effect)
+                case Dial():
+                    self._line.dial(effect)
+                case HangUp():
+                    self._line.hang_up()
                 case Freeze():
-                    picture = Served(effect.preface, effect.frozen)
-                    self._donor.offer(self.group.encode(), key_of(effect.point), picture)
+                    self._donor.offer(self.group.encode(), key_of(effect.point), effect)
                 case Release():
                     self._donor.withdraw(self.group.encode(), key_of(effect.point))
-                case Changed():
-                    self.status = effect
-                    self._silence.look()
+                case Changed() | Progress():
                     self._watchers.tell(effect)
                 case GoOn():
                     asyncio.get_running_loop().call_soon(self._go_on)
                 case Spoilt():
                     self.on_failed(effect.error)
-
-    def _round(self) -> Round | None:
-        return None if self._ended is not None else self._core.round
-
-    def _lose_patience(self) -> None:
-        self._carry_out(self._core.lose_patience())
-
-    def _go_on(self) -> None:
-        """The network has had its turn."""
-        if self._ended is None:
-            try:
-                self._carry_out(self._core.go_on())
-                self._look()
-            except Exception as error:
-                self.on_failed(error)
-
-    def _confirmed(self, confirm: Confirm) -> None:
-        future = self._syncs.get(confirm.request)
-        if future is None:
-            if self._batches.confirm(confirm.request, confirm.result):
-                asyncio.get_running_loop().call_soon(self._flush)
-        elif not future.done():
-            future.set_result(None)
-
-    def _refused(self, refuse: Refuse) -> None:
-        error = self._refusal(refuse.why)
-        posted, has_more = self._batches.refuse(refuse.request, error)
-        self._again += posted
-        if has_more:
-            asyncio.get_running_loop().call_soon(self._flush)
-        future = self._syncs.get(refuse.request)
-        if future is not None and not future.done():
-            future.set_exception(error)
+                case _:
+                    assert_never(effect)
 
     def _refusal(self, why: Why) -> Exception:
         if why is Why.BUSY:
             return UsageError(f"{OUTSTANDING_MAX:,} batches of commands have no answer yet: this one was not sent")
-        known = self.status.sentence if self.status is not None else "nothing is known of the others yet"
-        return NotPrimary(f"{self.group} has no primary component here: {known}", why is Why.UNCERTAIN)
+        return NotPrimary(f"{self.group} has no primary component here: {self._known}", why is Why.UNCERTAIN)
 
-    # The state that is fetched
+    def _abandon(self, abandoned: Abandoned) -> None:
+        assert self._ended is not None
+        sentence = f"{self._ended}; the command had no answer yet, and may have been applied"
+        _fail(abandoned.sent, ReplicaEnded(sentence, is_uncertain=True), is_seen=True)
+        _fail(abandoned.others, self._ended, is_seen=True)
 
-    def _arrival(self, point: Point) -> Arrival:
-        return Arrival(self.group, point, self._structure, self._watchers.tell, self._patience)
 
-    def _load(self, arrival: Arrival) -> list[Effect]:
-        assert arrival.preface is not None
-        try:
-            return self._core.loaded(arrival.point, arrival.preface, arrival.filling)
-        except WireError:
-            raise  # another picture: it is fetched again
-        except Exception as error:
-            self.on_failed(error)
-            return []
+# The tickets of live replicas are futures
 
-    def _loaded(self, effects: list[Effect]) -> None:
-        try:
-            self._carry_out(effects)
-            self._look()
-        except Exception as error:
-            self.on_failed(error)
+
+def _answer(answered: Answered) -> None:
+    make = tuple.__new__  # half the price of the name
+    for position, (ticket, result) in enumerate(zip(answered.tickets, answered.results, strict=True), answered.first):
+        if ticket is not None and not ticket.done():
+            cast("asyncio.Future[Answer]", ticket).set_result(make(Answer, (position, result)))
+
+
+def _set_result(ticket: Ticket, result: object) -> None:
+    if not ticket.done():
+        cast("asyncio.Future[object]", ticket).set_result(result)
+
+
+def _fail(tickets: Iterable[Ticket], error: BaseException, *, is_seen: bool = False) -> None:
+    """`is_seen`: a caller that has gone away is not to be complained of."""
+    for ticket in tickets:
+        future = cast("asyncio.Future[object]", ticket)
+        if not future.done():
+            future.set_exception(error)
+        if is_seen and not future.cancelled():
+            future.exception()

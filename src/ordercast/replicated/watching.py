@@ -12,9 +12,8 @@ from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar
 from weakref import ref
 
-from ordercast.replicated.effects import Changed
+from ordercast.replicated.effects import Changed, Progress
 from ordercast.replicated.structures.base import Applied, Reloaded
-from ordercast.replicated.transfer import Progress
 
 EVENTS_MAX = 10_000  # that wait for a watcher
 

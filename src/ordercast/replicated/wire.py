@@ -22,7 +22,7 @@ from typing import Final, NamedTuple, TypeVar
 from ordercast.groups.names import checked_destination
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import ViewId
-from ordercast.model.ids import ConfigurationId, ProcessId, Seq
+from ordercast.model.ids import ConfigurationId, Position, ProcessId
 from ordercast.model.lineage import Lineage, Term
 from ordercast.replicated.effects import Point
 from ordercast.replicated.quorum import Electorate, Life
@@ -49,13 +49,13 @@ NOOP: Final = 1  # of COMMAND: no change is wanted, only a place in the order
 VOTER, FOUNDING, HAS_RANK, HAS_FORMED, HAS_LOADING, KEPT, BEHIND = 1, 2, 4, 8, 16, 32, 64  # of STATE
 
 COMMAND: Final = struct.Struct("!BBQQQ")
-VIEW: Final = struct.Struct("!QQQI")
+VIEW: Final = struct.Struct("!QQ QQQH")  # configuration; origin, number and slot of its position
 STEP: Final = struct.Struct("!I")
 U16: Final = struct.Struct("!H")
 U32: Final = struct.Struct("!I")
 U64: Final = struct.Struct("!Q")
 LIFE: Final = struct.Struct("!QI")
-assert (COMMAND.size, VIEW.size) == (26, 28)
+assert (COMMAND.size, VIEW.size) == (26, 42)
 
 
 class Command(NamedTuple):
@@ -182,30 +182,30 @@ def encode_state(state: State) -> bytes:
 
 
 def encode_loaded(loaded: Loaded) -> bytes:
-    return bytes((Kind.LOADED,)) + VIEW.pack(*_flat(loaded.view)) + LIFE.pack(loaded.life, loaded.stint)
+    return bytes((Kind.LOADED,)) + _view_bytes(loaded.view) + LIFE.pack(loaded.life, loaded.stint)
 
 
 def encode_united(united: United) -> bytes:
-    head = bytes((Kind.UNITED,)) + VIEW.pack(*_flat(united.view)) + LIFE.pack(united.life, united.stint)
+    head = bytes((Kind.UNITED,)) + _view_bytes(united.view) + LIFE.pack(united.life, united.stint)
     return head + U16.pack(len(united.numbers)) + b"".join(map(U32.pack, united.numbers))
 
 
 def encode_force(force: Force) -> bytes:
-    return bytes((Kind.FORCE,)) + VIEW.pack(*_flat(force.view))
+    return bytes((Kind.FORCE,)) + _view_bytes(force.view)
 
 
 def encode_exclude(exclude: Exclude) -> bytes:
-    head = bytes((Kind.EXCLUDE,)) + VIEW.pack(*_flat(exclude.view)) + U32.pack(exclude.round)
+    head = bytes((Kind.EXCLUDE,)) + _view_bytes(exclude.view) + U32.pack(exclude.round)
     names = [name.encode() for name in exclude.names]
     return head + U16.pack(len(names)) + b"".join(U16.pack(len(name)) + name for name in names)
 
 
 def encode_ask(ask: Ask) -> bytes:
-    return bytes((Kind.ASK,)) + VIEW.pack(*_flat(ask.view)) + U32.pack(ask.round)
+    return bytes((Kind.ASK,)) + _view_bytes(ask.view) + U32.pack(ask.round)
 
 
 def encode_here(here: Here) -> bytes:
-    return bytes((Kind.HERE,)) + VIEW.pack(*_flat(here.view)) + U32.pack(here.round)
+    return bytes((Kind.HERE,)) + _view_bytes(here.view) + U32.pack(here.round)
 
 
 Message = State | Loaded | United | Force | Exclude | Ask | Here
@@ -334,8 +334,9 @@ class _Reader:
             raise WireError(f"a name that is none: {error}") from None
 
     def view(self) -> ViewId:
-        ring, representative, seq, slot = self.take(VIEW)
-        return ViewId(ConfigurationId(ring, ProcessId(representative)), Seq(seq), slot)
+        seq, representative, origin_seq, origin_representative, number, slot = self.take(VIEW)
+        position = Position(ConfigurationId(origin_seq, ProcessId(origin_representative)), number, slot)
+        return ViewId(ConfigurationId(seq, ProcessId(representative)), position)
 
     def term(self) -> Term:
         return Term(self.u32(), self.view())
@@ -367,12 +368,13 @@ class _Reader:
             raise WireError(f"{len(self._data) - self._at} bytes too many")
 
 
-def _flat(view: ViewId) -> tuple[int, int, int, int]:
-    return view.configuration.seq, view.configuration.representative, view.seq, view.slot
+def _view_bytes(view: ViewId) -> bytes:
+    origin, number, slot = view.position
+    return VIEW.pack(*view.configuration, *origin, number, slot)
 
 
 def _term_bytes(term: Term) -> bytes:
-    return U32.pack(term.era) + VIEW.pack(*_flat(term.view))
+    return U32.pack(term.era) + _view_bytes(term.view)
 
 
 def _point_bytes(point: Point) -> bytes:

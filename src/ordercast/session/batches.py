@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ordercast.groups.layer import MessageRun
 from ordercast.model.errors import WireError
 from ordercast.model.events import Dropped
-from ordercast.model.ids import ConfigurationId, Position, ProcessId, Seq, position_from
+from ordercast.model.ids import POSITION_NUMBER_MAX, ConfigurationId, Places, Position, ProcessId
 from ordercast.model.service import SERVICE_MAX, Service
 from ordercast.session.pieces import HEADER, FrameKind, expect_end, frame, reading
 
@@ -34,34 +34,29 @@ class Send(NamedTuple):
 
 
 class Messages(NamedTuple):
-    """A run of messages, as in `groups.layer.Run`."""
+    """A run of messages, as in `groups.layer.MessageRun`."""
 
-    ring: ConfigurationId
-    seq: Seq
-    each: int
-    first: int
+    places: Places
     services: bytes
     head: bytes
     data: list[bytes]  # without heads
 
 
 class Confirm(NamedTuple):
-    """Messages of this client have their places in the order. Position as in `MessageRun`."""
+    """So many messages of this client have their places in the order."""
 
-    ring: ConfigurationId
-    seq: Seq
-    each: int
-    first: int
+    places: Places
     messages: int
 
     @property
     def last(self) -> Position:
-        return position_from(self.ring, self.seq, self.each, self.first + self.messages - 1)
+        return self.places.last(self.messages)
 
 
 _SEND = Struct(">BHI")
-_MESSAGES = Struct(">QQQIIHI")
-_CONFIRM = Struct(">QQQIII")
+_PLACES = ">QQQHII"  # origin, number, base, each, first
+_MESSAGES = Struct(_PLACES + "HI")
+_CONFIRM = Struct(_PLACES + "I")
 _DROPPED = Struct(">QQ")
 
 
@@ -102,28 +97,31 @@ def encode_messages(run: MessageRun) -> bytes:
     if len(payloads) > 1 and OVERHEAD + sum(map(len, payloads)) + 5 * len(payloads) > FRAME_SIZE_MAX:
         middle = len(payloads) // 2
         begin = run._replace(services=run.services[:middle], payloads=payloads[:middle])
-        rest = run._replace(first=run.first + middle, services=run.services[middle:], payloads=payloads[middle:])
+        rest = run._replace(places=run.places.after(middle), services=run.services[middle:], payloads=payloads[middle:])
         return encode_messages(begin) + encode_messages(rest)
-    fixed = _MESSAGES.pack(
-        run.ring.seq, run.ring.representative, run.seq, run.each, run.first, len(run.head), len(payloads)
-    )
+    fixed = _MESSAGES.pack(*run.places.origin, *run.places[1:], len(run.head), len(payloads))
     lengths = pack(f">{len(payloads)}I", *map(len, payloads))
     return frame(FrameKind.MESSAGES, fixed, bytes(run.services), lengths, *payloads)
 
 
 def decode_messages(body: bytes) -> Messages:
     with reading("messages"):
-        ring_seq, representative, seq, each, first, size, count = _MESSAGES.unpack_from(body)
+        *numbers, size, count = _MESSAGES.unpack_from(body)
+        places = _places(*numbers)
         at = _MESSAGES.size + count
         services = body[_MESSAGES.size : at]
         starts, ends = _spans(body, at, count)
         head = body[starts[0] : starts[0] + size]
-        if not each or max(services) > SERVICE_MAX or any(end - start < size for start, end in zip(starts, ends)):  # noqa: B905
+        if max(services) > SERVICE_MAX or any(end - start < size for start, end in zip(starts, ends)):  # noqa: B905
             raise WireError("messages shorter than their heads")
         data = [body[start + size : end] for start, end in zip(starts, ends, strict=True)]
-        return Messages(
-            ConfigurationId(ring_seq, ProcessId(representative)), Seq(seq), each, first, services, head, data
-        )
+        return Messages(places, services, head, data)
+
+
+def _places(seq: int, representative: int, number: int, base: int, each: int, first: int) -> Places:
+    if not each or number > POSITION_NUMBER_MAX:
+        raise WireError("messages at places that there are not")
+    return Places(ConfigurationId(seq, ProcessId(representative)), number, base, each, first)
 
 
 def _spans(body: bytes, at: int, count: int) -> tuple[list[int], list[int]]:
@@ -137,17 +135,15 @@ def _spans(body: bytes, at: int, count: int) -> tuple[list[int], list[int]]:
 
 
 def encode_confirm(run: MessageRun) -> bytes:
-    ring = run.ring
-    fixed = _CONFIRM.pack(ring.seq, ring.representative, run.seq, run.each, run.first, len(run.payloads))
-    return frame(FrameKind.CONFIRM, fixed)
+    return frame(FrameKind.CONFIRM, _CONFIRM.pack(*run.places.origin, *run.places[1:], len(run.payloads)))
 
 
 def decode_confirm(body: bytes) -> Confirm:
     with reading("a confirmation"):
-        ring_seq, representative, seq, each, first, count = _CONFIRM.unpack(body)
-        if not each or not count:
+        *numbers, count = _CONFIRM.unpack(body)
+        if not count:
             raise WireError("a confirmation of nothing")
-        return Confirm(ConfigurationId(ring_seq, ProcessId(representative)), Seq(seq), each, first, count)
+        return Confirm(_places(*numbers), count)
 
 
 def encode_dropped(dropped: Dropped) -> bytes:

@@ -64,12 +64,13 @@ News = Welcome | Closing | Confirm | Listing | Members | Refused | Managed | Pie
 
 
 class ClientHalf:
-    def __init__(self, name: str, policy: SlowPolicy) -> None:
+    def __init__(self, name: str, policy: SlowPolicy, receive_credit: int | None = None) -> None:
         self.name = ""  # in full, once we are welcome
         self.credit = 0  # bytes that may be sent
         self.message_size_max = 0  # with its head
         self._window = 0  # credit at first
-        self._hello = Hello(name, policy, RECEIVE_CREDIT)
+        self._room = RECEIVE_CREDIT if receive_credit is None else receive_credit
+        self._hello = Hello(name, policy, self._room)
         self._members: dict[str, list[str]] = {}  # of our groups, sorted
         self._heads: dict[bytes, Head] = {}  # of messages that came
         self._own_heads: dict[tuple[tuple[str, ...], bool, bool], bytes] = {}
@@ -130,8 +131,7 @@ class ClientHalf:
             if len(self._heads) >= HEADS_MAX:
                 self._heads.clear()
             head = self._heads[messages.head] = decode_head(messages.head)
-        place = messages.ring, messages.seq, messages.each, messages.first
-        return Batch(head.groups, head.sender, messages.data, messages.services, place)
+        return Batch(head.groups, head.sender, messages.data, messages.services, messages.places)
 
     def _viewed(self, view: View) -> View:
         self._members[view.group] = list(view.members)
@@ -209,7 +209,7 @@ class ClientHalf:
     def took(self, size: int) -> bytes | None:
         """The application took so many bytes of the stream; perhaps it is time to tell the daemon."""
         self._taken += size
-        if self._taken < RECEIVE_CREDIT // 4:
+        if self._taken < self._room // 4:
             return None
         taken, self._taken = self._taken, 0
         return encode_number(FrameKind.CREDIT, taken)

@@ -44,7 +44,8 @@ from ordercast.session.pieces import HEADER, NUMBER, FrameKind, frame
 from ordercast.session.quota import Quota
 
 SEND_CREDIT = 5 << 18  # bytes of messages that a client may have under way to its daemon
-CREDIT_PORTION = SEND_CREDIT // 10  # that is given back at a time, at least
+CREDIT_PORTIONS = 10  # of a window: less than one of them is not given back yet
+CREDIT_PORTION = SEND_CREDIT // CREDIT_PORTIONS  # of the usual window
 URGENT_SIZE_MAX = 4 << 20  # bytes of answers that may wait: more than a window of small messages has confirmations
 HEADS_SIZE_MAX = 1 << 16  # bytes of heads that are remembered as checked
 CHANGES_MAX = 100  # groups that are joined or left at a time
@@ -89,7 +90,7 @@ Request = Hello | Send | JoinGroups | LeaveGroups | Bye | ListGroups | ListMembe
 
 
 class DaemonHalf:
-    def __init__(self, message_size_max: int, quota: Quota | None = None) -> None:
+    def __init__(self, message_size_max: int, quota: Quota | None = None, send_credit: int | None = None) -> None:
         self.name = ""  # in full, once it is welcome
         self.joined: set[str] = set()  # groups that it has asked for
         self._quota = quota or Quota()
@@ -99,7 +100,8 @@ class DaemonHalf:
         self._heads_size = 0
         self._urgent: list[bytes] = []  # frames that need no credit
         self._urgent_size = 0
-        self._credit = SEND_CREDIT  # that the client has, or is about to hear of
+        self._window = SEND_CREDIT if send_credit is None else send_credit
+        self._credit = self._window  # that the client has, or is about to hear of
         self._owed = 0  # credit to be given back; less than nothing when it has more than a window
         self._under_way = 0  # bytes of messages that were not accepted yet
         self._wanted = 0  # the size of a frame that the client wants credit for, and has not got
@@ -259,11 +261,16 @@ class DaemonHalf:
         return self._outbound
 
     def welcome(
-        self, name: str, hello: Hello, queue_size_max: int | None = None, hold_max_ns: int = HOLD_MAX_NS
+        self,
+        name: str,
+        hello: Hello,
+        queue_size_max: int | None = None,
+        hold_max_ns: int = HOLD_MAX_NS,
+        still_max_ns: int | None = None,
     ) -> None:
         self.name = name
-        self._outbound = Outbound(hello.policy, hello.credit, queue_size_max, hold_max_ns)
-        self.urge(encode_welcome(Welcome(name, self._message_size_max, SEND_CREDIT)))
+        self._outbound = Outbound(hello.policy, hello.credit, queue_size_max, hold_max_ns, still_max_ns)
+        self.urge(encode_welcome(Welcome(name, self._message_size_max, self._window)))
 
     def accepted(self, size: int) -> None:
         """A frame with messages was submitted, of so many bytes with its header: the client may send more."""
@@ -290,7 +297,7 @@ class DaemonHalf:
 
     def take(self, size_max: int = UNLIMITED) -> list[bytes]:
         """What may be written now: answers, and of the stream not much more than so many bytes."""
-        if self._owed >= CREDIT_PORTION:
+        if self._owed >= self._window // CREDIT_PORTIONS:
             self._give_credit(self._owed)
             self._owed = 0
         frames, self._urgent, self._urgent_size = self._urgent, [], 0

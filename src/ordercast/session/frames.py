@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ordercast.model.errors import WireError
 from ordercast.session.pieces import NUMBER, FrameKind, expect_end, frame, read_names, reading, write_names
 
-VERSION = 2
+VERSION = 3
 MAGIC = b"OCST"
 DOCUMENT_SIZE_MAX = 1 << 20  # of an operator's question, or its answer
 PAGE_MAX = 1000  # names in one answer: a daemon that answers everybody must not keep its event loop for long

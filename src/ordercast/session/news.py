@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ordercast.model.errors import WireError
 from ordercast.model.events import Left, Reason, Transition, View, ViewId
-from ordercast.model.ids import ConfigurationId, ProcessId, Seq
+from ordercast.model.ids import ConfigurationId, Position, ProcessId
 from ordercast.session.pieces import FrameKind, expect_end, frame, read_names, reading, write_names
 
 
@@ -21,7 +21,7 @@ class Change(NamedTuple):
     who: str
 
 
-_VIEW = Struct(">QQQHB")
+_VIEW = Struct(">QQ QQQH B")  # configuration, position, reason
 _REASONS = tuple(Reason)
 _REASON_NUMBERS = {reason: number for number, reason in enumerate(_REASONS)}
 
@@ -103,12 +103,13 @@ def decode_left(body: bytes) -> Left:
 
 
 def _view_id(view: ViewId, reason: Reason = Reason.NETWORK) -> bytes:
-    ring = view.configuration
-    return _VIEW.pack(ring.seq, ring.representative, view.seq, view.slot, _REASON_NUMBERS[reason])
+    origin, number, slot = view.position
+    return _VIEW.pack(*view.configuration, *origin, number, slot, _REASON_NUMBERS[reason])
 
 
 def _read_view_id(body: bytes) -> tuple[ViewId, Reason]:
-    ring_seq, representative, seq, slot, reason = _VIEW.unpack_from(body)
+    seq, representative, origin_seq, origin_representative, number, slot, reason = _VIEW.unpack_from(body)
     if reason >= len(_REASONS):
         raise WireError(f"there is no reason {reason}")
-    return ViewId(ConfigurationId(ring_seq, ProcessId(representative)), Seq(seq), slot), _REASONS[reason]
+    position = Position(ConfigurationId(origin_seq, ProcessId(origin_representative)), number, slot)
+    return ViewId(ConfigurationId(seq, ProcessId(representative)), position), _REASONS[reason]

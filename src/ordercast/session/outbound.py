@@ -44,7 +44,12 @@ class Hold:
 
 class Outbound:
     def __init__(
-        self, policy: SlowPolicy, credit: int, size_max: int | None = None, hold_max_ns: int = HOLD_MAX_NS
+        self,
+        policy: SlowPolicy,
+        credit: int,
+        size_max: int | None = None,
+        hold_max_ns: int = HOLD_MAX_NS,
+        still_max_ns: int | None = None,
     ) -> None:
         self.policy = policy
         self.size_max = QUEUE_SIZE_MAX[policy] if size_max is None else size_max
@@ -55,6 +60,7 @@ class Outbound:
         self._may_hold = policy is SlowPolicy.HOLD
         self.hold: Hold | None = None  # since it was first looked at
         self._hold_max_ns = hold_max_ns
+        self._still_max_ns = STILL_MAX_NS if still_max_ns is None else still_max_ns
         self._taken = 0  # frames, since the last look
         self._credit = credit
         self._waiting: deque[_Waiting] = deque()
@@ -106,7 +112,7 @@ class Outbound:
             return None
         if taken:
             hold.moved_at = now
-        elif now - hold.moved_at >= STILL_MAX_NS:
+        elif now - hold.moved_at >= self._still_max_ns:
             self.is_holding, self._may_hold, self.hold = False, False, None
             return None
         if self.size <= hold.size // 2:

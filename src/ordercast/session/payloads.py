@@ -1,8 +1,8 @@
-"""What an application wants to send, checked before anything is sent, and cut into portions."""
+"""What an application wants to send, checked before anything is sent."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 from ordercast.model.errors import UsageError
 from ordercast.model.service import SERVED, Service
@@ -32,20 +32,3 @@ def _bytes_from(data: object) -> bytes:
     if isinstance(data, bytearray | memoryview):
         return bytes(data)
     raise UsageError(f"a payload is bytes, not {type(data).__name__}: encode it first")
-
-
-def portions(payloads: Sequence[bytes], overhead: int, size_max: int) -> Iterator[tuple[int, int]]:
-    """Where to cut, and the size of each portion, so that each fits into `size_max`; one alone may be larger."""
-    total = sum(map(len, payloads)) + overhead * len(payloads)
-    if total <= size_max:
-        if payloads:
-            yield len(payloads), total
-        return
-    size = 0
-    for at, data in enumerate(payloads):
-        cost = len(data) + overhead
-        if size and size + cost > size_max // 2:
-            yield at, size
-            size = 0
-        size += cost
-    yield len(payloads), size

@@ -12,10 +12,13 @@
     0.5s lossy 20% net1
     0.6s slow 3ms net1
     0.7s mend net1
+    0.5s lossy 20% n0<>n1
+    0.6s slow 30ms n0>n1 seg2
+    0.3s detach n2 seg1
     0.3s reload n1 2 n0 n1 n2 ordered
 
 First when, counted from the start; then what; then to whom, and for how long where that makes sense. Where there are
-several networks, `net1` names the second of them.
+several networks, `net1` names the second of them; where there are several segments, `seg1` names the second.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from dataclasses import replace
 
 from ordercast.model.errors import UsageError
 from ordercast.model.quantities import chance_from, duration_from, duration_text
-from ordercast.sim.faults import Fault, FaultKind
+from ordercast.sim.faults import OF_NETWORKS, Fault, FaultKind
 
 KINDS = {kind.value.replace(" ", "-"): kind for kind in FaultKind}
 _TIMED = (FaultKind.PAUSE, FaultKind.FLOOD)
@@ -40,9 +43,10 @@ _EXAMPLES = {
     FaultKind.LOSSY: "0.5s lossy 20% net1",
     FaultKind.SLOW: "0.6s slow 3ms net1",
     FaultKind.MEND: "0.7s mend net1",
+    FaultKind.DETACH: "0.3s detach n2 seg1",
+    FaultKind.ATTACH: "0.4s attach n2 seg1",
     FaultKind.RELOAD: "0.3s reload n1 2 n0 n1 n2 (version 2 of the node list; may end with ordered, or other)",
 }
-_OF_NETWORKS = (FaultKind.DOWN, FaultKind.LOSSY, FaultKind.SLOW, FaultKind.MEND)
 
 
 def fault_from(text: str) -> Fault:
@@ -57,10 +61,11 @@ def fault_from(text: str) -> Fault:
     if kind is None:
         raise UsageError(f"fault {text!r}: there is no fault {name!r}; there are {', '.join(KINDS)}")
     try:
-        network = _network_from(arguments)
-        if kind in _OF_NETWORKS and network is None:
-            raise ValueError("names no network")
-        return replace(_fault_of(kind, duration_from(at_text), arguments), network=network)
+        network, segment = _numbered(arguments, "net", "network"), _numbered(arguments, "seg", "segment")
+        fault = replace(_fault_of(kind, duration_from(at_text), arguments), network=network, segment=segment)
+        if kind in OF_NETWORKS and network is None and segment is None and not fault.links:
+            raise ValueError("names no network, segment or link")
+        return fault
     except UsageError as error:
         raise UsageError(f"fault {text!r}: {error}") from None
     except ValueError as error:
@@ -77,8 +82,6 @@ def fault_text(fault: Fault) -> str:
     match fault.kind:
         case FaultKind.PARTITION:
             words.append(" | ".join(" ".join(f"n{node}" for node in group) for group in fault.groups))
-        case FaultKind.CUT:
-            words.extend(f"n{one}>n{other}" for one, other in fault.links)
         case FaultKind.LOSE_TOKEN:
             words.append(duration_text(fault.duration_ns))
         case FaultKind.PAUSE | FaultKind.FLOOD:
@@ -87,14 +90,17 @@ def fault_text(fault: Fault) -> str:
             words.append(f"{fault.chance * 100:g}%")
         case FaultKind.SLOW:
             words.append(duration_text(fault.duration_ns))
-        case FaultKind.HEAL | FaultKind.DOWN | FaultKind.MEND:
+        case FaultKind.HEAL | FaultKind.DOWN | FaultKind.MEND | FaultKind.CUT:
             pass
         case FaultKind.RELOAD:
             words += [f"n{fault.node}", f"{fault.version}", *(f"n{node}" for node in fault.listed)]
             words += [fault.variant] if fault.variant else []
         case _:
             words.append(f"n{fault.node}")
-    return " ".join(words if fault.network is None else [*words, f"net{fault.network}"])
+    words += [f"n{one}>n{other}" for one, other in fault.links]
+    words += [f"net{fault.network}"] if fault.network is not None else []
+    words += [f"seg{fault.segment}"] if fault.segment is not None else []
+    return " ".join(words)
 
 
 def _name_of(kind: FaultKind) -> str:
@@ -106,32 +112,37 @@ def _fault_of(kind: FaultKind, at: int, arguments: list[str]) -> Fault:
         case FaultKind.PARTITION:
             return Fault(at, kind, groups=_groups_from(arguments))
         case FaultKind.CUT:
-            return Fault(at, kind, links=_links_from(arguments))
-        case FaultKind.HEAL | FaultKind.DOWN | FaultKind.MEND:
+            return Fault(at, kind, links=links_from(arguments))
+        case FaultKind.HEAL | FaultKind.DOWN:
             _expect(arguments, 0, "takes nothing more")
             return Fault(at, kind)
+        case FaultKind.MEND:
+            return Fault(at, kind, links=links_from(arguments) if arguments else ())
         case FaultKind.LOSSY:
-            _expect(arguments, 1, "needs one chance")
-            return Fault(at, kind, chance=chance_from(arguments[0]))
-        case FaultKind.LOSE_TOKEN | FaultKind.SLOW:
+            amount, links = _amount_and_links(arguments, "needs one chance")
+            return Fault(at, kind, chance=chance_from(amount), links=links)
+        case FaultKind.SLOW:
+            amount, links = _amount_and_links(arguments, "needs one duration")
+            return Fault(at, kind, duration_ns=_positive(amount), links=links)
+        case FaultKind.LOSE_TOKEN:
             _expect(arguments, 1, "needs one duration")
             return Fault(at, kind, duration_ns=_positive(arguments[0]))
         case FaultKind.PAUSE | FaultKind.FLOOD:
             _expect(arguments, 2, "needs one node and one duration")
-            return Fault(at, kind, node=_node_from(arguments[0]), duration_ns=_positive(arguments[1]))
+            return Fault(at, kind, node=node_from(arguments[0]), duration_ns=_positive(arguments[1]))
         case FaultKind.RELOAD:
             return _reload_from(at, arguments)
         case _:
             _expect(arguments, 1, "needs one node")
-            return Fault(at, kind, node=_node_from(arguments[0]))
+            return Fault(at, kind, node=node_from(arguments[0]))
 
 
 def _reload_from(at: int, arguments: list[str]) -> Fault:
     variant = arguments.pop() if arguments[-1:] and arguments[-1] in ("ordered", "other") else ""
     if len(arguments) < 3 or not arguments[1].isdigit():
         raise ValueError("needs one node, a version and the nodes of the list")
-    node, version = _node_from(arguments[0]), int(arguments[1])
-    listed = tuple(_node_from(name) for name in arguments[2:])
+    node, version = node_from(arguments[0]), int(arguments[1])
+    listed = tuple(node_from(name) for name in arguments[2:])
     return Fault(at, FaultKind.RELOAD, node=node, version=version, listed=listed, variant=variant)
 
 
@@ -147,18 +158,27 @@ def _positive(text: str) -> int:
     return duration
 
 
-def _network_from(arguments: list[str]) -> int | None:
-    """Takes the network that a fault is confined to out of its arguments."""
-    named = [word for word in arguments if re.fullmatch(r"net\d+", word)]
+def _amount_and_links(arguments: list[str], words: str) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """A chance or a duration, and the links that a fault is confined to."""
+    amounts = [word for word in arguments if ">" not in word and "→" not in word]
+    _expect(amounts, 1, words)
+    links = [word for word in arguments if word is not amounts[0]]
+    return amounts[0], links_from(links) if links else ()
+
+
+def _numbered(arguments: list[str], prefix: str, what: str) -> int | None:
+    """Takes the network or the segment that a fault is confined to out of its arguments."""
+    named = [word for word in arguments if re.fullmatch(rf"{prefix}\d+", word)]
     if len(named) > 1:
-        raise ValueError("names more than one network")
+        raise ValueError(f"names more than one {what}")
     if not named:
         return None
     arguments.remove(named[0])
-    return int(named[0].removeprefix("net"))
+    return int(named[0].removeprefix(prefix))
 
 
-def _node_from(text: str) -> int:
+def node_from(text: str) -> int:
+    """`n3` or `3` as 3."""
     match = re.fullmatch(r"n?(\d+)", text)
     if not match:
         raise ValueError(f"{text!r} is not a node")
@@ -167,7 +187,7 @@ def _node_from(text: str) -> int:
 
 def _groups_from(arguments: list[str]) -> tuple[tuple[int, ...], ...]:
     sides = " ".join(arguments).replace(",", " ").split("|")
-    groups = tuple(tuple(_node_from(name) for name in side.split()) for side in sides)
+    groups = tuple(tuple(node_from(name) for name in side.split()) for side in sides)
     named = [node for group in groups for node in group]
     if not all(groups):
         raise ValueError("a side of the partition is empty")
@@ -176,13 +196,14 @@ def _groups_from(arguments: list[str]) -> tuple[tuple[int, ...], ...]:
     return groups
 
 
-def _links_from(arguments: list[str]) -> tuple[tuple[int, int], ...]:
+def links_from(arguments: list[str]) -> tuple[tuple[int, int], ...]:
+    """`n0>n1` or `n0<>n1` as ordered pairs of hosts."""
     links: dict[tuple[int, int], None] = {}
     for word in " ".join(arguments).replace(",", " ").replace("→", ">").split():
         ends = re.fullmatch(r"(\w+)(<?>)(\w+)", word)
         if not ends:
             raise ValueError(f"{word!r} is not a link")
-        one, other = _node_from(ends[1]), _node_from(ends[3])
+        one, other = node_from(ends[1]), node_from(ends[3])
         if one == other:
             raise ValueError(f"{word!r} leads from a node to itself")
         links[one, other] = None

@@ -61,6 +61,23 @@ class GroupOccurrence(Enum):
     PRIVATE = "groups: private message"
     DISCARDED = "groups: message with self-discard"
     CONFIRM = "groups: message to be confirmed"
+    SENT_AWAY = "sessions: client sent away by its daemon"
+    WRONG = "sessions: client said something wrong"
+    GROUPS_REFUSED = "sessions: join of too many groups refused"
+    SLOWLY = "sessions: client begins to read slowly"
+    STOPPED = "sessions: client stops reading"
+    READS_AGAIN = "sessions: client reads again"
+    NO_ROOM = "sessions: messages wait, for the client gives no credit"
+    TOO_SLOW = "sessions: client dropped for slowness"
+    DROPPED = "sessions: messages dropped by policy"
+    HOLD_BEGAN = "sessions: all begin to wait for a client"
+    HOLD_ENDED = "sessions: all waited for a client, which has caught up"
+    HOLD_GIVEN_UP = "sessions: all waited for a client, which took nothing"
+    HELD_TOO_LONG = "sessions: all waited for a client, which took too little"
+    CREDIT_EXHAUSTED = "sessions: client has no credit for what it sends"
+    CREDIT_WANTED = "sessions: client wants credit for a large frame"
+    CREDIT_BACK = "sessions: credit came back"
+    RECONNECTED = "sessions: client connected again"
 
 
 _ENDS = {
@@ -68,6 +85,7 @@ _ENDS = {
     End.CRASHED: GroupOccurrence.CRASHED,
     End.DAEMON_CRASHED: GroupOccurrence.DAEMON_CRASHED,
     End.DAEMON_LEFT: GroupOccurrence.DAEMON_LEFT,
+    End.SENT_AWAY: GroupOccurrence.SENT_AWAY,
 }
 
 

@@ -6,12 +6,12 @@ It carries out effects as a driver would, and writes the history that the checke
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
 
-from ordercast.groups.layer import Groups
+from ordercast.groups.turns import Turn
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import (
     Alarm,
@@ -28,18 +28,27 @@ from ordercast.model.effects import (
     SendTo,
 )
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import Incarnation, Instant, NodeId, ProcessId, node_of, process_id_from
+from ordercast.model.ids import (
+    MAIN,
+    Attachment,
+    Incarnation,
+    Instant,
+    NodeId,
+    ProcessId,
+    node_of,
+    process_id_from,
+)
 from ordercast.model.inputs import Lane, Packet, Submission
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
 from ordercast.order.engine import Engine
+from ordercast.order.outbox import OVERHEAD
 from ordercast.sim.faults import FaultKind
-from ordercast.sim.group_tally import GroupTally
 from ordercast.sim.processor import Processor
-from ordercast.sim.station import Station, station_name
+from ordercast.sim.segment import Segment
+from ordercast.sim.station import Station
 from ordercast.trace.client_records import End
 from ordercast.trace.records import (
-    STAMP_SIZE,
     Crashed,
     DeliveredBatch,
     DeliveredMessage,
@@ -69,18 +78,19 @@ class Life:
 
     engine: Engine
     process: ProcessId
-    inbox: dict[Lane, list[deque[bytes]]]  # what came, by lane and network
+    inbox: list[dict[Lane, list[deque[bytes]]]]  # what came, by attachment, lane and network
     processor: Processor
     counters: dict[int, int] = field(default_factory=dict)  # messages submitted, by sender
     view: Configuration | None = None  # the last regular view
     wake_at: int | None = None  # the earliest scheduled wake
     busy_until: int = 0
     disk_free_at: int = 0
+    waiting: int = 0  # packets in all of the inbox
     is_reading: bool = False  # a look at the network is scheduled
     crash_at_write: FaultKind | None = None
     unwritten: list[Persist] = field(default_factory=list)  # for want of a disk
     station: Station | None = None  # the groups and their clients
-    is_submitting: bool = False  # what the station wants
+    will_pump: bool = False  # what waits at the station is about to be submitted
 
 
 @dataclass(slots=True)
@@ -88,6 +98,7 @@ class Host:
     world: World
     node: int
     make_engine: Callable[[NodeId], Engine]
+    segments: list[Segment]  # by attachment
     drift: float = 0.0
     slowness: float = 1.0  # how many times longer everything takes here
     disk: dict[str, bytes] = field(default_factory=dict)
@@ -95,10 +106,13 @@ class Host:
     lives: int = 0
     life: Life | None = None
     paused_until: int = 0
-    narrow_until: int = 0  # the receive buffer is nearly full until then
+    narrow_until: list[int] = field(default_factory=list)  # the receive buffer is nearly full, by attachment
     has_left: bool = False
     roster: Roster | None = None  # what its file says
     reached: set[int] | None = None  # nodes that packets are sent to; None: everybody
+
+    def __post_init__(self) -> None:
+        self.narrow_until = [0] * len(self.segments)
 
     # Beginnings and ends
 
@@ -111,7 +125,9 @@ class Host:
         process = process_id_from(NodeId(self.node), Incarnation(self.lives))
         options = self.world.options
         count = options.networks.count
-        inbox: dict[Lane, list[deque[bytes]]] = {lane: [deque() for _ in range(count)] for lane in Lane}
+        inbox: list[dict[Lane, list[deque[bytes]]]] = [
+            {lane: [deque() for _ in range(count)] for lane in Lane} for _ in self.segments
+        ]
         processor = Processor(options, engine.traffic, self.slowness)
         self.life = Life(engine, process, inbox, processor, station=self._station(process))
         self.world.record(Started(self._at(), process, engine.promises, kept_storage))
@@ -142,11 +158,7 @@ class Host:
         self.life = None
 
     def _station(self, process: ProcessId) -> Station | None:
-        world = self.world
-        if not world.options.has_clients:
-            return None
-        tally = GroupTally(world.group_counts, world.names)
-        return Station(process, Groups(process, station_name(process)), tally, world.tell, self._at)
+        return Station(self, process) if self.world.options.has_clients else None
 
     @property
     def is_paused(self) -> bool:
@@ -168,57 +180,85 @@ class Host:
         life = self.life
         if life is None or not self._can_submit(life, size):
             return False
-        self._submit(life, sender, service, filler)
+        self._submit(life, sender, service, (filler,))
         return True
 
     def _can_submit(self, life: Life, size: int) -> bool:
-        return not self.has_left and not self.is_paused and life.engine.room() >= size + 64
+        return not self.has_left and not self.is_paused and life.engine.room() >= size + OVERHEAD
 
-    def _submit(self, life: Life, sender: int, service: Service, filler: bytes) -> None:
-        counter = life.counters.get(sender, 0) + 1
-        message = MessageId(life.process, sender, counter)
-        data = stamped(message, filler)
-        life.counters[sender] = counter
-        submitted = SubmittedMessage(message, digest_of(data), int(service), len(data))
-        self.world.record(Submitted(self._at(), life.process, (submitted,)))
-        submission = Submission(data, service, sender)
-        self._input(life, life.engine.submit([submission], self.local_now()))
+    def _submit(self, life: Life, sender: int, service: Service, fillers: Sequence[bytes]) -> None:
+        submissions, submitted = [], []
+        for filler in fillers:
+            counter = life.counters[sender] = life.counters.get(sender, 0) + 1
+            message = MessageId(life.process, sender, counter)
+            data = stamped(message, filler)
+            submitted.append(SubmittedMessage(message, digest_of(data), int(service), len(data)))
+            submissions.append(Submission(data, service, sender))
+        self.world.record(Submitted(self._at(), life.process, tuple(submitted)))
+        self._input(life, life.engine.submit(submissions, self.local_now()))
 
     def submit_for_clients(self) -> None:
-        """What waits at the station, as much as there is room for."""
+        """Have what waits at the station submitted, once the effects at hand are carried out."""
         life = self.life
-        if life is None or life.station is None or life.is_submitting:
+        if life is not None and life.station is not None and not life.will_pump:
+            life.will_pump = True
+            self.world.schedule(max(self.world.now, self.paused_until), self._pump, life)
+
+    def _pump(self, life: Life) -> None:
+        """Submit as much as there is room for."""
+        life.will_pump = False
+        if self.is_paused:
+            self.submit_for_clients()
             return
-        life.is_submitting = True
-        while life is self.life and (queue := life.station.queue()) is not None:
-            request = queue[0]
-            if not self._can_submit(life, len(request.payload) + STAMP_SIZE):
-                break
-            queue.popleft()
-            self._submit(life, request.session, request.service, request.payload)
-        life.is_submitting = False
+        while life is self.life and not self.has_left and (turn := self._next_turn(life)) is not None:
+            assert life.station is not None
+            life.station.submitting(turn)
+            self._submit(life, turn.session, turn.service, turn.payloads)
+            life.station.submitted(turn)
+
+    def _next_turn(self, life: Life) -> Turn | None:
+        def has_room(size: int) -> bool:
+            if life.engine.room() >= size:
+                return True
+            life.engine.want_room(size)
+            return False
+
+        assert life.station is not None
+        return life.station.desk.next_turn(has_room)
+
+    def fall_behind(self, is_behind: bool) -> None:
+        """Some client here is so far behind that all are to wait for it, or none is any more."""
+        self.world.schedule(max(self.world.now, self.paused_until), self._tell_behind, self.life, is_behind)
+
+    def _tell_behind(self, life: Life | None, is_behind: bool) -> None:
+        if life is not None and life is self.life and not self.has_left:
+            self._input(life, life.engine.behind(is_behind, self.local_now()))
 
     def leave(self) -> None:
         if self.is_paused:
             self.world.schedule(self.paused_until, self.leave)
         elif self.life is not None and not self.has_left:
+            if self.life.station is not None and self.life.station.is_behind:
+                self._tell_behind(self.life, False)  # who leaves takes what it is given
             self.has_left = True
             self._input(self.life, self.life.engine.leave(self.local_now()))
 
-    def arrive(self, lane: Lane, packets: list[bytes], network: int = 0) -> None:
+    def arrive(self, lane: Lane, packets: list[bytes], network: int = 0, attachment: Attachment = MAIN) -> None:
         life = self.life
         if life is None:
             return
-        inbox = life.inbox[lane][network]
-        room = 4 if self.world.now < self.narrow_until else self.world.options.receive_buffer
+        inbox = life.inbox[attachment][lane][network]
+        room = 4 if self.world.now < self.narrow_until[attachment] else self.world.options.receive_buffer
         free = max(0, room - len(inbox))
-        inbox.extend(packets[:free])
+        taken = packets[:free]
+        inbox.extend(taken)
+        life.waiting += len(taken)
         if self.world.witness is not None and len(packets) > free:
             self.world.witness.overflowed(self.node, packets[free:])
         self._read_soon(life)
 
     def _read_soon(self, life: Life) -> None:
-        if not life.is_reading and (any(life.inbox[Lane.DATA]) or any(life.inbox[Lane.TOKEN])):
+        if life.waiting and not life.is_reading:
             life.is_reading = True
             at = max(self.world.now, life.busy_until, self.paused_until)
             self.world.schedule(at, self._read, life)
@@ -232,25 +272,17 @@ class Host:
             self._read_soon(life)
             return
         first = life.engine.first_lane()
-        second = Lane.TOKEN if first is Lane.DATA else Lane.DATA
-        packets = [packet for lane in (first, second) for packet in self._drain(life, lane)]
+        packets: list[Packet] = []
+        for attachment, inbox in enumerate(life.inbox):
+            for lane in (first, *(lane for lane in Lane if lane is not first)):
+                packets += _drained(inbox[lane], lane, Attachment(attachment))
+        life.waiting -= len(packets)
         cost = life.processor.receiving_ns(packets)
         life.busy_until = self.world.now + cost
         if self.world.witness is not None:
             self.world.witness.received(life.process, packets, self.world.now)
         self._input(life, life.engine.receive(packets, self.local_now()), delay=cost)
         self._read_soon(life)
-
-    def _drain(self, life: Life, lane: Lane) -> list[Packet]:
-        packets: list[Packet] = []
-        for network, inbox in enumerate(life.inbox[lane]):
-            if len(inbox) <= READ_MAX:
-                taken = list(inbox)
-                inbox.clear()
-            else:
-                taken = [inbox.popleft() for _ in range(READ_MAX)]
-            packets += [Packet(data, len(data), lane, network=network) for data in taken]
-        return packets
 
     def wake(self, life: Life, at: int) -> None:
         if life is not self.life or life.wake_at != at:
@@ -266,7 +298,6 @@ class Host:
         if life is self.life:
             life.engine.check_invariants(thorough=self.world.inputs % SWEEP_EVERY == 0)
             self._carry_out(effects, delay)
-            self.submit_for_clients()
 
     # Effects
 
@@ -294,10 +325,12 @@ class Host:
         world, send_ns = self.world, life.processor.sending_ns()
         if world.witness is not None:
             world.witness.effect(life.process, effect, world.now)
+        networks = self.segments[effect.attachment].networks
         for packet in effect.packets:
             for number in effect.networks:
                 departure += send_ns
-                world.networks[number].broadcast(self.node, world.others(self.node), [packet], departure)
+                others = world.others(self.node, effect.attachment)
+                networks[number].broadcast(self.node, others, [packet], departure)
         return departure
 
     def _carry_out_one(self, life: Life, effect: Effect, departure: int) -> None:
@@ -308,14 +341,14 @@ class Host:
             case Record():
                 world.record(Noted(self._at(), life.process, effect.note))
             case Broadcast():
-                packets, others = effect.packets, world.others(self.node)
+                packets, others = effect.packets, world.others(self.node, effect.attachment)
                 for number in effect.networks:
-                    world.networks[number].broadcast(self.node, others, packets, departure)
+                    self.segments[effect.attachment].networks[number].broadcast(self.node, others, packets, departure)
             case SendTo():
-                target = node_of(effect.process)
-                if target < len(world.hosts) and (self.reached is None or target in self.reached):
+                target, segment = node_of(effect.process), self.segments[effect.attachment]
+                if target in segment.attachments and (self.reached is None or target in self.reached):
                     for number in effect.networks:
-                        world.networks[number].unicast(self.node, target, effect.packet, departure)
+                        segment.networks[number].unicast(self.node, target, effect.packet, departure)
             case Deliver():
                 self._deliver(life, effect)
             case Install():
@@ -334,8 +367,9 @@ class Host:
             case LeaveDone():
                 world.record(Departed(self._at(), life.process))
                 self._close(life, End.DAEMON_LEFT)
+                world.departed(self)
             case Room():
-                pass
+                self.submit_for_clients()
             case Enlisted():
                 self.reached = {entry.node for entry in (*effect.roster.entries, *effect.tolerated)}
                 if world.roster_witness is not None:
@@ -394,3 +428,16 @@ class Host:
         if life.wake_at is None or at < life.wake_at:
             life.wake_at = at
             self.world.schedule(at, self.wake, life, at)
+
+
+def _drained(inboxes: list[deque[bytes]], lane: Lane, attachment: Attachment) -> list[Packet]:
+    """What one look at a lane of an attachment brings, from one network after the other."""
+    packets: list[Packet] = []
+    for network, inbox in enumerate(inboxes):
+        if len(inbox) <= READ_MAX:
+            taken = list(inbox)
+            inbox.clear()
+        else:
+            taken = [inbox.popleft() for _ in range(READ_MAX)]
+        packets += [Packet(data, len(data), lane, attachment, network) for data in taken]
+    return packets

@@ -1,89 +1,108 @@
-"""The replicated state of a simulated replica: a real structure as the core sees it, and a chained digest of its past.
+"""The replicated state of a simulated replica: a real structure that also knows who called for what, and its own past.
 
-Pictures are cut into small pieces, so that transfers take their time.
+Every command of a caller has a stamp in front: whose call it is. It is taken off here, so the judges know what was
+called for by whom however commands are put together on their way. The chained digest of the past travels with pictures,
+which are cut into small pieces, so that transfers take their time.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
-from typing import Any
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, Self
 
 from ordercast.replicated.machine import Frozen, Origin
-from ordercast.replicated.structures.base import Applied, Reloaded, Structure
-from ordercast.replicated.told import Told
+from ordercast.replicated.structures.base import Applied, Cut, Reloaded, Structure
+from ordercast.replicated.structures.fields import U64, Reader
+from ordercast.sim.users import kind_of
 
 PIECE_SIZE = 60
-_GOES_ON, _LAST = b"\0", b"\1"  # before a piece: whether the structure's own piece ends with it
+NOBODY = 0  # the number of a call that nobody waits for
+_MARK = 0xEE  # no command of a structure begins with it
+_STAMP = struct.Struct("!BQI")  # mark, life, number of the call
+
+
+class Command(NamedTuple):
+    """A command as it was applied."""
+
+    life: int  # of the caller
+    number: int  # of the call
+    bare: bytes
+    origin: Origin
+    result: bytes
+
+
+def stamped(life: int, number: int, command: bytes) -> bytes:
+    return _STAMP.pack(_MARK, life, number) + command
 
 
 class Picture:
-    def __init__(self, chain: bytes, frozen: Frozen) -> None:
-        self.chain, self.frozen = chain, frozen
+    def __init__(self, chain: int, frozen: Frozen) -> None:
+        assert isinstance(frozen, Cut)
+        self._chain, self._frozen = chain, frozen
 
     def pieces(self, start: int = 0) -> Iterator[bytes]:
-        return islice(self._pieces(), start, None)
-
-    def _pieces(self) -> Iterator[bytes]:
-        yield self.chain
-        for whole in self.frozen.pieces():
-            cuts = range(0, len(whole), PIECE_SIZE)
-            for at in cuts:
-                yield (_LAST if at == cuts[-1] else _GOES_ON) + whole[at : at + PIECE_SIZE]
+        assert start == 0
+        yield U64.pack(self._chain)
+        yield from self._frozen.pieces(size=PIECE_SIZE)
 
 
-class Chained:
-    """Reports every command of the application with its place in its batch, and every state that is loaded."""
+def chained(kind: str) -> Chained:
+    """Make a structure of this kind that is `Chained`, too."""
+    plain, arguments = kind_of(kind)
+    made: Chained = type(f"Chained{plain.__name__}", (Chained, plain), {})(*arguments)
+    return made
 
-    def __init__(
-        self,
-        structure: Structure[Any],
-        on_applied: Callable[[Applied, int], None],
-        on_loaded: Callable[[], None],
-    ) -> None:
-        self.structure = structure
-        self.chain = bytes(8)
-        self._told = Told(structure, self)
-        self._on_applied = on_applied
+
+class Ear:
+    """The machine's audience: of what is applied the structure tells itself."""
+
+    def __init__(self, on_loaded: Callable[[], None]) -> None:
         self._on_loaded = on_loaded
-        self._index = 0  # in the batch that is being applied
-
-    @property
-    def count(self) -> int:
-        """Commands of the application so far."""
-        return self._told.count
-
-    def apply(self, command: bytes, origin: Origin) -> bytes:
-        self._index = 0
-        return self._told.apply(command, origin)
 
     def want(self, kind: type, /) -> bool:
-        return kind is Applied
+        return False
 
     def tell(self, event: Applied | Reloaded, /) -> None:
-        if isinstance(event, Reloaded):
-            return
-        _, life, request, position = event.origin
-        text = b"%d %d %d %d %s" % (position, life, request, self._index, event.command)
-        self.chain = hashlib.blake2b(text, key=self.chain, digest_size=8).digest()
-        self._on_applied(event, self._index)
-        self._index += 1
-
-    def freeze(self) -> Picture:
-        return Picture(self.chain, self._told.freeze())
-
-    def load(self, pieces: Iterable[bytes]) -> None:
-        chain, *rest = pieces
-        self._told.load(_joined(rest))
-        self.chain = chain
         self._on_loaded()
 
 
-def _joined(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    whole = b""
-    for piece in pieces:
-        whole += piece[1:]
-        if piece[:1] == _LAST:
-            yield whole
-            whole = b""
+class Chained(Structure[Any]):
+    """What is mixed into a structure."""
+
+    chain: int = 0
+    on_applied: Callable[[Command], None]
+    _has_chain = False  # it is being filled, and its head has come
+
+    def apply_all(self, commands: Sequence[bytes], origin: Origin) -> list[bytes]:
+        calls = [_call_from(command, origin) for command in commands]
+        results = super().apply_all([bare for _, _, bare in calls], origin)
+        for at, ((life, number, bare), result) in enumerate(zip(calls, results, strict=True), origin.position):
+            text = b"%d %d %d %s" % (at, life, number, bare)
+            digest = hashlib.blake2b(text, key=U64.pack(self.chain), digest_size=U64.size).digest()
+            self.chain = int.from_bytes(digest, "big")
+            self.on_applied(Command(life, number, bare, origin._replace(position=at), result))
+        return results
+
+    def freeze(self) -> Frozen:
+        return Picture(self.chain, super().freeze())  # type: ignore[safe-super]
+
+    def fill(self, fields: Reader) -> None:
+        if self._has_chain:
+            super().fill(fields)  # type: ignore[safe-super]
+            return
+        self.chain, self._has_chain = fields.number(U64), True
+        fields.end()
+
+    def adopt(self, other: Self) -> None:
+        super().adopt(other)  # type: ignore[safe-super]
+        self.chain = other.chain
+
+
+def _call_from(command: bytes, origin: Origin) -> tuple[int, int, bytes]:
+    """Return life and number of the call, and the command without its stamp: replicas say some things of their own."""
+    if command[:1] != bytes([_MARK]):
+        return origin.life, NOBODY, command
+    _, life, number = _STAMP.unpack_from(command)
+    return life, number, command[_STAMP.size :]

@@ -14,7 +14,8 @@ from ordercast.model.notes import Evidence, NetworkState, Release
 from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.order.ring.config import RingConfig
 from ordercast.sim.faults import Fault, FaultKind
-from ordercast.sim.options import Line, SimOptions
+from ordercast.sim.options import SimOptions
+from ordercast.sim.topology import Line
 
 STRIKES = (
     FaultKind.DOWN,

@@ -17,7 +17,7 @@ from ordercast.model.inputs import Packet
 from ordercast.model.notes import Moved, NetworkState, NetworkTurned, Occurred, Occurrence, Release, TokenReleased
 from ordercast.model.promises import NetworkPromise
 from ordercast.networks.config import Replication
-from ordercast.order.ring.states.moves import GATHER, OPERATIONAL
+from ordercast.order.membership.states.moves import GATHER, OPERATIONAL
 from ordercast.order.ring.traffic import RING_TRAFFIC
 from ordercast.sim.options import SimOptions
 from ordercast.trace.records import DeliveredBatch, Event, Submitted

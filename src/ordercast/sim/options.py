@@ -6,11 +6,23 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import MICROSECOND, MILLISECOND, NODE_MAX, SECOND
+from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig
+from ordercast.order.catalogue import EngineEntry, entry_of
 from ordercast.order.ring.config import RingConfig
 from ordercast.sim.faults import Fault, FaultKind
+from ordercast.sim.topology import (
+    Attachments,
+    Line,
+    Link,
+    Rate,
+    attachment_problems,
+    link_problems,
+    rate_problems,
+    segment_count,
+    segments_of,
+)
 from ordercast.sim.users import STRUCTURES
 from ordercast.trace.records import STAMP_SIZE
 
@@ -34,34 +46,28 @@ SIM_RING = RingConfig(
 )
 
 
+# What engines cannot bear whose members never change.
+HARMFUL = (
+    "faults",
+    "random_faults",
+    "ambushes",
+    "poison",
+    "rosters",
+    "loss",
+    "duplication",
+    "straggler",
+    "ghost",
+    "links",
+    "is_fifo",
+    "all_at_once",
+)
+
+
 class Delays(Enum):
     UNIFORM = "uniform"  # between the smallest and the largest
     EXPONENTIAL = (
         "exponential"  # above the smallest, with the mean of the uniform one, cut off at ten times the largest
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """One directed link that is unlike the others. What is None is as everywhere."""
-
-    source: int
-    target: int
-    loss: float | None = None
-    duplication: float | None = None
-    straggler: float | None = None
-    delay_min_ns: int | None = None
-    delay_max_ns: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One of several networks that is unlike the others. What is None is as everywhere."""
-
-    loss: float | None = None
-    delay_min_ns: int | None = None
-    delay_max_ns: int | None = None
-    bandwidth: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,7 @@ class SimOptions:
 
     # What the applications do
     messages: int = 200  # submissions, spread over the time before the network heals, and some after
+    rates: tuple[Rate, ...] = ()  # beside these, of the hosts named: so many per second, before the network heals
     senders: int = 2  # clients per process
     size_min: int = STAMP_SIZE  # bytes of a message, uniform between
     size_max: int = 400
@@ -83,10 +90,18 @@ class SimOptions:
     clients: int = 0  # names of clients per host; if any, `messages` are their deeds: join, leave, send, crash …
     groups: int = 3  # that clients join and send to
     rush: int = 0  # more deeds of clients around every fault, and as many after every new configuration
+    pace_changes: float = 0.0  # chance that a deed of a client is to read faster, more slowly, or not at all
+    rudeness: float = 0.0  # chance that it is to say something wrong
+    send_credit: int = 0  # bytes that a client may have under way to its daemon; 0: as many as usual
+    receive_credit: int = 0  # and a daemon to its client
+    client_queue: int = 0  # bytes that may wait for a client before its policy decides; 0: as many as usual
+    hold_ns: int = 100 * MILLISECOND  # in which a client for which all wait must have read half of what waits
+    memberships_max: int = 0  # groups that all clients of a daemon may be in together; 0: as many as usual
     replicas: int = 0  # names of replicas of one state per host; if any, `messages` are their deeds
     structure: str = "dictionary"  # what they replicate: a ready structure, and the number that it is made with
     replica_kills: int = 0  # replicas killed at chosen moments: in a round, during a transfer, when confirmed …
     replica_weights: tuple[int, ...] = ()  # voices of the first replica of each host; none: who held the state last
+    transfer_trouble: float = 0.0  # chance that a piece of a state is lost, damaged, or ends its connection
     double_send: float = 0.0  # chance that a replica, not sure whether a command was sent, sends it again at once
     round_ambushes: int = 0  # cuts that strike when replicas have just got a view
     replica_hangs: int = 0  # replicas that say nothing for a while, from a view on or at any time
@@ -107,9 +122,10 @@ class SimOptions:
     bandwidth: int = 0  # bits per second that a host can send; 0: no limit
     receive_buffer: int = 512  # packets that wait to be read; more are lost
     is_fifo: bool = True  # packets of one link keep their order unless they straggle
+    attachments: Attachments = ()  # segments of each host, in the order of its attachments; none: all on segment 0
     links: tuple[Link, ...] = ()  # the exceptions
-    networks: NetworksConfig = field(default_factory=NetworksConfig)  # how many of it there are, and how they are used
-    lines: tuple[Line, ...] = ()  # the first of them, where they are unlike each other
+    networks: NetworksConfig = field(default_factory=NetworksConfig)  # how many each segment has, and how they are used
+    lines: tuple[Line, ...] = ()  # the first of them, segment by segment, where they are unlike each other
     is_one_whole: bool = False  # faults leave one network whole: the view must not change, nor delivery wait for long
 
     # The hosts
@@ -139,16 +155,37 @@ class SimOptions:
     def has_clients(self) -> bool:
         return bool(self.clients or self.replicas)
 
+    @property
+    def submissions(self) -> int:
+        """How many messages applications are to submit; those with a Poisson rate on average."""
+        at_rates = sum(rate.per_second for rate in self.rates) * self.fault_time_ns / SECOND
+        return self.messages + self.large_messages + round(at_rates)
+
+    @property
+    def segments(self) -> int:
+        """How many broadcast domains there are."""
+        return segment_count(self.attachments)
+
+    def segments_of(self, node: int) -> tuple[int, ...]:
+        """The segments of one host, by attachment."""
+        return segments_of(self.attachments, node)
+
     def validate(self) -> None:
+        entry = entry_of(self.engine)
         rules = [
-            (1 <= self.nodes <= min(64, NODE_MAX), "nodes must be within 1..64"),
-            (self.engine == "ring", f"engine {self.engine!r} does not exist; there is: ring"),
+            (1 <= self.nodes <= entry.nodes_max, f"nodes must be within 1..{entry.nodes_max}"),
+            *self._engine_rules(entry),
             (0 <= self.messages <= 10_000_000, "messages must be within 0..10000000"),
             (1 <= self.senders <= 1000, "senders must be within 1..1000"),
             (0 <= self.clients <= 1000, "clients must be within 0..1000"),
             (1 <= self.groups <= 100, "groups must be within 1..100"),
             (0 <= self.rush <= 1000, "rush must be within 0..1000"),
             (not (self.has_clients and self.saturation), "clients do not saturate: leave out one of the two"),
+            (
+                min(self.send_credit, self.receive_credit, self.client_queue, self.memberships_max) >= 0,
+                "what clients may have must be at least 0",
+            ),
+            (self.hold_ns > 0, "hold_ns must be positive"),
             (0 <= self.replicas <= 10, "replicas must be within 0..10"),
             (not (self.clients and self.replicas), "clients and replicas do not mix: leave out one of the two"),
             (self.structure in STRUCTURES, f"there is no {self.structure!r}, there are: {', '.join(STRUCTURES)}"),
@@ -172,27 +209,12 @@ class SimOptions:
                 f"saturation_size must be 0, or {STAMP_SIZE} bytes up to message_size_max",
             ),
             (bool(self.services), "at least one service is needed"),
-            (Service.UNRELIABLE not in self.services, "the ring does not serve unreliable messages"),
             (0 < self.delay_min_ns <= self.delay_max_ns, "delays must be positive and rise"),
             *(
-                (0 <= node < self.nodes, f"a link or slow host names node {node}, there are 0..{self.nodes - 1}")
-                for node in [n for link in self.links for n in (link.source, link.target)]
-                + [node for node, _ in self.slow_hosts]
+                (0 <= node < self.nodes, f"a slow host is node {node}, there are 0..{self.nodes - 1}")
+                for node, _ in self.slow_hosts
             ),
-            *(
-                (0 <= (chance or 0) < 1, "a link's loss, duplication and straggler are chances: 0 up to below 1")
-                for link in self.links
-                for chance in (link.loss, link.duplication, link.straggler)
-            ),
-            *(
-                (
-                    0
-                    < (self.delay_min_ns if link.delay_min_ns is None else link.delay_min_ns)
-                    <= (self.delay_max_ns if link.delay_max_ns is None else link.delay_max_ns),
-                    "a link's delays must be positive and rise",
-                )
-                for link in self.links
-            ),
+            (not (self.has_clients and self.rates), "rates are of plain messages: leave out clients and replicas"),
             (
                 not self.rosters or len(self.rosters) == self.nodes,
                 "rosters must be given for every host, or for none",
@@ -205,10 +227,13 @@ class SimOptions:
             *(
                 (0 <= value < 1, f"{name} is a chance: at least 0 and below 1")
                 for name, value in (
+                    ("pace_changes", self.pace_changes),
+                    ("rudeness", self.rudeness),
                     ("straggler", self.straggler),
                     ("ghost", self.ghost),
                     ("loss", self.loss),
                     ("double_send", self.double_send),
+                    ("transfer_trouble", self.transfer_trouble),
                     ("poison", self.poison),
                     ("duplication", self.duplication),
                     ("clock_drift", self.clock_drift),
@@ -221,8 +246,38 @@ class SimOptions:
             (self.fault_time_ns > 0 and self.settle_ns > 0, "times must be positive"),
         ]
         problems = [text for holds, text in rules if not holds]
-        problems += [text for fault in self.faults if (text := fault.problem(self.nodes, self.networks.count))]
+        problems += self._topology_problems(entry)
         problems += self.networks.problems(self.ring, self.nodes)
         if problems:
             raise UsageError("; ".join(problems))
         self.ring.validate()
+
+    def _engine_rules(self, entry: EngineEntry) -> list[tuple[bool, str]]:
+        """What the engine can do, and which faults make sense for it."""
+        unserved = [service.name.lower() for service in self.services if service not in entry.services]
+        usual = SimOptions()
+        harmful = [name for name in HARMFUL if getattr(self, name) != getattr(usual, name)]
+        harmful += ["networks"] if self.networks.count > 1 else []
+        return [
+            (not unserved, f"the engine {entry.name!r} does not serve {' or '.join(unserved)} messages"),
+            (bool(entry.groups) or not self.clients, f"the engine {entry.name!r} has no groups: leave out clients"),
+            (bool(entry.replicas) or not self.replicas, f"the engine {entry.name!r} carries no replicated state"),
+            (
+                not (entry.is_static and harmful),
+                f"the members of the engine {entry.name!r} never change and nothing is repaired: leave out "
+                f"{', '.join(harmful)}",
+            ),
+        ]
+
+    def _topology_problems(self, entry: EngineEntry) -> list[str]:
+        """What is wrong with segments, links, rates, and with the faults that name them."""
+        problems = list(attachment_problems(self.attachments, self.nodes, entry.attachments_max, entry.name))
+        if problems:
+            return problems
+        delays = self.delay_min_ns, self.delay_max_ns
+        packet_size = self.ring.packet_size_max
+        problems += link_problems(self.links, delays, self.attachments, self.nodes, packet_size)
+        problems += rate_problems(self.rates, self.nodes)
+        networks = self.networks.count
+        problems += [text for fault in self.faults if (text := fault.problem(self.nodes, networks, self.attachments))]
+        return problems

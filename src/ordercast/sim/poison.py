@@ -18,7 +18,7 @@ from typing import Any
 
 from ordercast.model.errors import WireError
 from ordercast.model.ids import NOBODY, ConfigurationId, Incarnation, NodeId, Seq, TokenSeq, process_id_from
-from ordercast.order.ring.ring import Ring
+from ordercast.order.membership.ring import Ring
 from ordercast.wire.codec import NUMBER_MAX, decode, encode
 from ordercast.wire.head import KIND_AT, LAYER_KIND, cluster_id_from
 from ordercast.wire.header import MessageKind

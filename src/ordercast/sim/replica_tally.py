@@ -50,6 +50,9 @@ class ReplicaOccurrence(Enum):
     HELD_TRANSFERRED = "replicas: picture with commands that are held"
     KEPT = "replicas: command kept by a replica that is being loaded"
     BATCH = "replicas: commands that travel together"
+    QUEUED = "replicas: command waits for room"
+    GAVE_UP = "replicas: caller gave up before its command was sent"
+    UNSENT = "replicas: connection lost before all was sent"
     READ = "replicas: linearised read"
     BACK = "replicas: owner says that it is back"
     GONE = "replicas: owner said to be gone"
@@ -65,7 +68,8 @@ class ReplicaOccurrence(Enum):
     FETCHED_IN_ROUND = "replicas: transfer complete while a round was open"
     CONTINUED = "replicas: transfer continued in another view"
     RESUMED = "replicas: transfer resumed with another donor"
-    MIXED_PICTURE = "replicas: transfer begun again, the donors had cut their pictures differently"
+    TROUBLED = "replicas: piece lost or damaged, or the connection to its donor broke"
+    BEGUN_AGAIN = "replicas: transfer begun again from the first piece"
     STOPPED = "replicas: transfer abandoned"
     FROZEN = "replicas: picture kept for others"
     STALE_LOADED = "replicas: stale replica loaded"
@@ -112,14 +116,14 @@ def row_of_decision(changed: Changed) -> ReplicaOccurrence | None:
 
 def rows_of_death(replica: Replica) -> list[ReplicaOccurrence]:
     """What a replica that is killed was doing."""
-    core, row = replica.core, ReplicaOccurrence
+    core, row = replica.desk.core, ReplicaOccurrence
     rows = {
         row.KILLED: True,
         row.KILLED_PRIMARY: core.is_primary,
         row.KILLED_ROUND: core.is_deciding,
-        row.KILLED_JOINING: replica.transfer is not None,
+        row.KILLED_JOINING: replica.desk.is_fetching,
         row.KILLED_DONATING: replica.replicas.is_donating(replica),
-        row.KILLED_ATTEMPTED: replica.voice.is_attempt,
+        row.KILLED_ATTEMPTED: replica.witness.voice.is_attempt,
         row.KILLED_HOLDING: core.held > 0,
         row.KILLED_WAITING: core.outstanding > 0,
     }

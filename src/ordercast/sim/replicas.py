@@ -7,24 +7,28 @@ weights are configured.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
 
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import MILLISECOND, Instant
+from ordercast.model.ids import MILLISECOND, SECOND, Instant
+from ordercast.replicated.arrival import Patience
 from ordercast.replicated.core import Core
-from ordercast.replicated.departures import Departures
+from ordercast.replicated.desk import Desk
 from ordercast.replicated.effects import Donor
 from ordercast.replicated.quorum import LastMajority, Majority
 from ordercast.replicated.spill import Spill
 from ordercast.replicated.structures.base import Owner
+from ordercast.replicated.told import Told
 from ordercast.sim.faults import Fault, FaultKind, halves, muted
-from ordercast.sim.machine import Chained
+from ordercast.sim.machine import Ear, chained
 from ordercast.sim.options import SimOptions
-from ordercast.sim.replica import GROUP, Replica
+from ordercast.sim.replica import Replica
 from ordercast.sim.replica_tally import Moment, ReplicaOccurrence
+from ordercast.sim.replica_witness import GROUP, GROUP_NAME
 from ordercast.sim.station import Station
-from ordercast.sim.users import structure_of, user_of
+from ordercast.sim.users import user_of
 from ordercast.trace.client_records import Calm
 from ordercast.trace.records import Ended, Healed
 from ordercast.trace.replica_records import ReplicaEvent, ReplicaStarted
@@ -36,6 +40,9 @@ _DEEDS = ("submit", "read", "look", "leave", "break", "crash")
 _WEIGHTS = (280, 30, 20, 1, 1, 1)
 _BATCHES = (1, 1, 1, 2, 5)  # commands of one turn
 _DIES_WITH_DAEMON = 0.6
+_GIVES_UP = 0.2
+_SUBMITTED_MAX = 6  # by one replica, and not answered
+PATIENCE = Patience(connect_s=0.01, stall_s=0.03, rounds_max=6, retry_s=0.005)  # with donors
 _BLOCK_SIZE = 400  # of a tail that spills: two or three commands
 _SLICE_SIZE = 1000  # of held commands: two of them at once
 _AMBUSH_PROBABILITY = 0.1
@@ -72,8 +79,7 @@ class Replicas:
         self._kills = world.options.replica_kills
         self._hangs = world.options.replica_hangs
         self._silent = world.options.silent_members
-        self.patience_ns = world.options.replica_patience_ns
-        self.callers: dict[tuple[int, int], tuple[int, ...]] = {}  # the calls in a batch, by life and request
+        self._patience = replace(PATIENCE, silence_s=world.options.replica_patience_ns / SECOND)
 
     # Services for replicas
 
@@ -95,16 +101,17 @@ class Replicas:
                 return replica
         return None
 
+    def is_connected(self, life: int) -> bool:
+        return any(each.life == life and each.client is not None for each in self._running.values())
+
     def can_talk(self, one: int, other: int) -> bool:
-        blocked = self._world.network.blocked
-        return one == other or not ((one, other) in blocked or (other, one) in blocked)
+        return self._world.can_talk(one, other)
 
     def at(self, node: int, name: str = "r0") -> Replica | None:
         return self._running.get((node, name))
 
     def is_donating(self, donor: Replica) -> bool:
-        transfers = [replica.transfer for replica in self._running.values() if replica.transfer is not None]
-        return any(transfer.pieces and transfer.last == donor.name for transfer in transfers)
+        return any(replica.desk.pieces and replica.line.donor is donor for replica in self._running.values())
 
     def forget(self, replica: Replica) -> None:
         self._running = {key: other for key, other in self._running.items() if other is not replica}
@@ -112,6 +119,17 @@ class Replicas:
     def sends_twice(self) -> bool:
         chance = self._world.options.double_send
         return chance > 0 and self.rng.random() < chance
+
+    def gives_up(self) -> bool:
+        return self.rng.random() < _GIVES_UP
+
+    def troubles_transfer(self) -> bool:
+        chance = 0.0 if self._is_healed else self._world.options.transfer_trouble
+        return chance > 0 and self.rng.random() < chance
+
+    def submit_at(self, node: int) -> None:
+        """The daemon there has something of its clients."""
+        self._world.hosts[node].submit_for_clients()
 
     def dies_with_daemon(self) -> bool:
         return self.rng.random() < _DIES_WITH_DAEMON
@@ -122,7 +140,7 @@ class Replicas:
         """A round is open: the worst moment for a cut."""
         if self._is_healed or self._world.options.nodes == 1:
             return
-        is_early = self._is_early_due and replica.core.lineage is None and self._has_all(replica)
+        is_early = self._is_early_due and replica.desk.core.lineage is None and self._has_all(replica)
         probability = _AMBUSH_PROBABILITY if self._world.now > _OPENING_NS else _AMBUSH_PROBABILITY / 20
         if is_early or (self._ambushes and self.rng.random() < probability):
             self._is_early_due = self._is_early_due and not is_early
@@ -130,7 +148,8 @@ class Replicas:
             self._cut_round(replica.node, is_muted=is_early or self.rng.random() < _MUTE_PROBABILITY)
 
     def _has_all(self, replica: Replica) -> bool:
-        return replica.status is not None and len(replica.status.members) >= self._world.options.nodes
+        status = replica.desk.status
+        return status is not None and len(status.members) >= self._world.options.nodes
 
     def _cut_round(self, node: int, *, is_muted: bool) -> None:
         """In two; or one is first heard by nobody, so that it alone knows what it said."""
@@ -160,7 +179,7 @@ class Replicas:
 
     def _can_spare(self, replica: Replica) -> bool:
         """The others who have a state are most of those who could have one."""
-        others = [each for each in self._running.values() if each is not replica and each.core.lineage is not None]
+        others = [each for each in self._running.values() if each is not replica and each.desk.core.lineage is not None]
         if isinstance(self._rule, Majority):
             return 2 * sum(self._rule.weight(each.name) for each in others) > sum(self._rule.weights.values())
         return 2 * len(others) > len(self._running)
@@ -206,26 +225,25 @@ class Replicas:
 
     def _start(self, node: int, name: str, full: str) -> Replica:
         self._lives += 1
-        replica = Replica(self, node, full, self._lives)
+        structure = chained(self._world.options.structure)
+        replica = Replica(self, node, full, self._lives, structure, user_of(structure, Owner(full, self._lives)))
+        machine = Told(structure, Ear(replica.witness.was_loaded))
         is_first = (node, name) not in self._known
         if not is_first:
             self.count(ReplicaOccurrence.NEW_LIFE)
         self._known.add((node, name))
         self._running[node, name] = replica
-        structure = structure_of(self._world.options.structure)
-        replica.machine = Chained(structure, replica.applied, replica.was_loaded)
-        replica.user = user_of(structure, Owner(full, replica.life))
-        replica.departures = Departures(structure)
-        replica.core = Core(
+        core = Core(
             full,
             replica.life,
-            replica.machine,
+            machine,
             self._rule,
             founding=is_first,
             outstanding_max=20,
             tails=lambda: Spill(block_size=_BLOCK_SIZE),
             slice_size=_SLICE_SIZE,
         )
+        replica.desk = Desk(GROUP_NAME, core, machine, self._patience, submitted_max=_SUBMITTED_MAX)
         voices = _voices(self._rule)
         self.tell(ReplicaStarted(self.now(), replica.life, full, *voices, self._world.options.structure))
         return replica
@@ -241,7 +259,7 @@ class Replicas:
         replica = self._running.get((node, name))
         if replica is None or replica.client is None:
             if replica is not None:
-                replica.say_belief()
+                replica.witness.say_belief()
             self._appear(node, name)
             return
         if replica.is_hung:
@@ -255,10 +273,9 @@ class Replicas:
             case "read":
                 replica.read(replica.user.question(rng))
             case "look":
-                replica.look(replica.user.question(rng))
+                replica.witness.look(replica.user.question(rng))
             case "leave":
                 replica.leave()
-                replica.join_again()
             case "break":
                 station.crash(replica.client)
                 self._again(node, name)
@@ -294,17 +311,18 @@ class Replicas:
     def is_quiet(self) -> bool:
         """Nobody is being loaded, has something to apply, or waits for others to say what they have."""
         connected = [replica for replica in self._running.values() if replica.client is not None]
-        cores = [replica.core for replica in connected]
+        cores = [replica.desk.core for replica in connected]
         are_busy = any(core.is_behind or core.is_deciding for core in cores)
-        return not are_busy and all(replica.transfer is None for replica in connected)
+        return not are_busy and all(replica.desk.is_idle and not replica.desk.is_fetching for replica in connected)
 
     def end(self, ended: Ended) -> None:
-        is_primary = any(replica.core.is_primary for replica in self._running.values())
+        is_primary = any(replica.desk.core.is_primary for replica in self._running.values())
         self.count(ReplicaOccurrence.ENDED_PRIMARY if is_primary else ReplicaOccurrence.ENDED_BLOCKED)
         for key in sorted(self._running):
             if self._running[key].client is not None:
-                self._running[key].look(self._running[key].user.question(self.rng))
-                self.tell(self._running[key].known())
+                witness = self._running[key].witness
+                witness.look(self._running[key].user.question(self.rng))
+                self.tell(witness.known())
         self.tell(ended)
 
 

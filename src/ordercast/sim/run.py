@@ -19,10 +19,10 @@ from ordercast.checker.verdict import Outcome, Verdict, combined
 from ordercast.model.effects import Alarm
 from ordercast.model.ids import NodeId, ProcessId
 from ordercast.model.notes import Moved, NetworkTurned, Occurred, TokenReleased, Visited
-from ordercast.networks.layer import Networks
+from ordercast.networks.assembly import assembled
+from ordercast.order.catalogue import entry_of
 from ordercast.order.engine import Engine
-from ordercast.order.ring.node import RingNode
-from ordercast.order.ring.states.moves import GATHER
+from ordercast.order.membership.states.moves import GATHER
 from ordercast.sim.digest import Digest
 from ordercast.sim.faults import Fault
 from ordercast.sim.network_swarm import release_row, turn_row
@@ -84,11 +84,9 @@ class Tally:
 
 
 def engine_of(options: SimOptions, verbose: bool, node: NodeId) -> Engine:
-    """A ring, with several networks under it where there are several."""
-    ring = RingNode(node, options.ring, verbose=verbose, beneath=options.networks.in_words)
-    if options.networks.count == 1:
-        return ring
-    return Networks(ring, node, options.networks, options.ring, verbose=verbose)
+    """The engine of one host, as a daemon makes it."""
+    networks, nodes = options.networks, options.nodes
+    return assembled(options.engine, node, options, networks, nodes=nodes, verbose=verbose).driven
 
 
 def simulate(
@@ -105,7 +103,7 @@ def simulate(
 ) -> Result:
     """`script` may set the scene before the run begins: schedule actions, give the network a rule."""
     options.validate()
-    checkers, tally, digest, rest = Checkers(), Tally(), Digest(), RestWitness()
+    entry, checkers, tally, digest, rest = entry_of(options.engine), Checkers(), Tally(), Digest(), RestWitness()
     events: list[Event] = []
     observers: list[Callable[[Event], None]] = [checkers.observe, tally.observe, digest.observe, rest.observe]
     if keep_events:
@@ -113,19 +111,19 @@ def simulate(
     if observer is not None:
         observers.append(observer)
     world = World(options, Random(seed), observers, on_fault)
-    group_checkers, client_events = GroupCheckers(), list[ClientEvent]()
+    group_checkers, client_events = GroupCheckers(entry.groups), list[ClientEvent]()
     if options.has_clients:
         world.client_observers += [group_checkers.observe, digest.observe]
         if keep_events:
             world.client_observers.append(client_events.append)
         if client_observer is not None:
             world.client_observers.append(client_observer)
-    replica_checkers, replica_events = ReplicaCheckers(), list[ReplicaEvent]()
+    replica_checkers, replica_events = ReplicaCheckers(entry.replicas), list[ReplicaEvent]()
     if options.replicas:
         world.replica_observers += [replica_checkers.observe, digest.observe]
         if keep_events:
             world.replica_observers.append(replica_events.append)
-    if options.networks.count > 1:
+    if options.networks.count > 1 and options.segments == 1:  # it knows the networks of one attachment
         world.witness = NetworkWitness(options)
         observers.append(world.witness.observe)
         for network in world.networks:
@@ -141,6 +139,7 @@ def simulate(
     verdicts = checkers.verdicts() + (group_checkers.verdicts() if options.has_clients else [])
     if not options.poison:  # a forged aru makes a token rest too early, which costs time and no promise
         verdicts += rest.verdicts()
+    verdicts += world.session_witness.verdicts()
     verdicts += replica_checkers.verdicts() if options.replicas else []
     if world.witness is not None:
         verdicts += world.witness.verdicts()

@@ -8,9 +8,11 @@ from enum import Enum
 from typing import Any
 
 from ordercast.model.quantities import duration_text
+from ordercast.sim.calm_swarm import usual_options
 from ordercast.sim.fault_text import fault_text
 from ordercast.sim.faults import Fault
 from ordercast.sim.options import SimOptions
+from ordercast.sim.topology_text import attachment_texts, link_text, rate_text
 
 
 def options_json(options: SimOptions) -> dict[str, Any]:
@@ -39,6 +41,7 @@ def replay_command(options: SimOptions, seed: int, *, is_hostile: bool) -> str:
             "--networks": options.networks.count > 1,
         }
         words += ["--hostile", *(word for word, is_meant in swarms.items() if is_meant)]
+        words += ["--engine", options.engine] if options.engine != SimOptions().engine else []
     else:
         words += _words_of(options)
     return shlex.join([*words, "--seed", str(seed)])
@@ -48,6 +51,7 @@ def _words_of(options: SimOptions) -> list[str]:
     usual = SimOptions()
     words: list[str] = []
     for name, flag in (
+        ("engine", "--engine"),
         ("nodes", "--nodes"),
         ("messages", "--messages"),
         ("clients", "--clients"),
@@ -64,10 +68,13 @@ def _words_of(options: SimOptions) -> list[str]:
         words += ["--delay", f"{duration_text(options.delay_min_ns)}..{duration_text(options.delay_max_ns)}"]
     if options.fault_time_ns != usual.fault_time_ns:
         words += ["--duration", duration_text(options.fault_time_ns)]
-    if options.services != usual.services:
+    if options.services != usual_options(options.engine).services:
         words += [word for service in options.services for word in ("--service", service.name.lower())]
     if options.networks.count > 1:
         words += ["--redundant", str(options.networks.count), "--replication", options.networks.replication.value]
+    words += [word for text in attachment_texts(options.attachments) for word in ("--attach", text)]
+    words += [word for link in options.links for word in ("--link", link_text(link))]
+    words += [word for rate in options.rates for word in ("--rate", rate_text(rate))]
     if options.ring.accelerated != usual.ring.accelerated:
         words.append("--accelerated" if options.ring.accelerated else "--plain")
     return words + [word for fault in options.faults for word in ("--fault", fault_text(fault))]

@@ -1,127 +1,135 @@
-"""The groups of one life of a simulated host, with the clients that are connected to it: what a daemon does.
+"""The desk of one life of a simulated host, with the clients that are connected to it: what a daemon does.
 
-The host gives it the engine's stream and asks it what to submit next. Announcements of the layer go first; what clients
-ask for waits while snapshots are awaited; the disconnection of a client that crashed may go at any time.
+The host gives it the engine's stream and submits what the desk (`groups/desk.py`) says is next. Clients speak with it
+as they do with a live daemon: in frames, over connections with a delay (`pipe.py`), through both halves of a session.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol, assert_never
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING, assert_never
 
-from ordercast.groups.envelope import decode_head
-from ordercast.groups.layer import (
-    Announce,
-    Confirmed,
-    Groups,
-    MessageRun,
-    Output,
-    PassedOver,
-    Relisted,
-    Warned,
-    data_head,
-    disconnect_payload,
-    join_payload,
-    leave_payload,
-)
+from ordercast.groups.desk import DeskOutput, GroupDesk
+from ordercast.groups.layer import Confirmed, MessageRun, PassedOver, Relisted, Warned
 from ordercast.groups.table import Notice
+from ordercast.groups.turns import Turn
 from ordercast.model.configuration import Configuration
 from ordercast.model.effects import Deliver, Parcel
-from ordercast.model.events import GroupNews, Left, Transition, View
-from ordercast.model.ids import Instant, Position, ProcessId, node_of, position_from
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import Instant, ProcessId, node_of
 from ordercast.model.service import Service
-from ordercast.sim.group_tally import GroupTally
-from ordercast.trace.client_records import (
-    AskedJoin,
-    AskedLeave,
-    ClientEvent,
-    ClientId,
-    Connected,
-    Disconnected,
-    End,
-    GotConfirmation,
-    GotLeft,
-    GotMessage,
-    GotTransition,
-    GotView,
-    KnownGroups,
-    Sent,
-)
-from ordercast.trace.records import STAMP_SIZE, MessageId, digest_of, message_id_of, stamped
+from ordercast.order.outbox import OVERHEAD
+from ordercast.session.client_half import ClientHalf
+from ordercast.session.counters import ClientCounters
+from ordercast.session.desk import ClientRules
+from ordercast.session.frames import SlowPolicy
+from ordercast.session.handouts import Handouts, Session
+from ordercast.session.quota import ALL_MEMBERSHIPS_MAX, Quota
+from ordercast.sim.client import Client, Outgoing, Pace
+from ordercast.sim.group_tally import GroupOccurrence, GroupTally
+from ordercast.sim.pipe import Pipe
+from ordercast.sim.served import Served
+from ordercast.sim.session_witness import SessionWitness
+from ordercast.trace.client_records import ClientEvent, ClientId, Connected, Disconnected, End, KnownGroups
+from ordercast.trace.records import STAMP_SIZE
 
-LAYER = 0  # the engine's sender for what the layer itself says; sessions are numbered from 1
+if TYPE_CHECKING:
+    from ordercast.sim.host import Host
 
-
-class Request(NamedTuple):
-    """To be submitted to the engine."""
-
-    session: int
-    payload: bytes
-    service: Service = Service.AGREED
+SESSIONS_MAX = 1000
+LOOKS = 20  # at a client for which all wait, in the time that it is given
 
 
-class Listener(Protocol):
-    """A program behind a client: told everything that the client is told."""
-
-    def got(self, sender: str, data: bytes) -> None: ...
-
-    def notified(self, news: GroupNews) -> None: ...
-
-    def ended(self, how: End) -> None: ...
-
-
-@dataclass(slots=True)
-class Client:
-    id: ClientId
-    name: str
-    sent: int = 0
-    listener: Listener | None = None
-
-
-@dataclass(slots=True)
 class Station:
-    process: ProcessId
-    groups: Groups
-    tally: GroupTally
-    tell: Callable[[ClientEvent], None]
-    clock: Callable[[], Instant]
-    clients: dict[int, Client] = field(default_factory=dict)  # connected ones, by session
-    announcements: deque[Request] = field(default_factory=deque)
-    farewells: deque[Request] = field(default_factory=deque)
-    requests: deque[Request] = field(default_factory=deque)
-    sessions: int = 0  # how many there have been
+    def __init__(self, host: Host, process: ProcessId) -> None:
+        options = host.world.options
+        self.process = process
+        self.clients: dict[int, Client] = {}  # those that are connected, by session
+        self.desk = GroupDesk(
+            process,
+            station_name(process),
+            overhead=OVERHEAD + STAMP_SIZE,
+            portion_size_max=options.ring.queue_size_max,
+        )
+        self.tally = GroupTally(host.world.group_counts, host.world.names)
+        self.rules = ClientRules(
+            options.ring.message_size_max,
+            SESSIONS_MAX,
+            options.client_queue or None,
+            options.hold_ns,
+            options.hold_ns // 2,
+            options.send_credit or None,
+        )
+        self.quota = Quota(all_max=options.memberships_max or ALL_MEMBERSHIPS_MAX)
+        self.counters = ClientCounters()
+        self._host = host
+        self._world = host.world
+        self._handouts = Handouts()
+        self._served: list[Served] = []
+        self._holding: set[int] = set()  # sessions for which all wait
+
+    # Services for clients and connections
+
+    @property
+    def rng(self) -> Random:
+        return self._world.session_rng
+
+    @property
+    def room(self) -> bytearray:
+        return self._world.session_room
+
+    @property
+    def witness(self) -> SessionWitness:
+        return self._world.session_witness
+
+    def tell(self, event: ClientEvent) -> None:
+        self._world.tell(event)
+
+    def clock(self) -> Instant:
+        return Instant(self._world.now)
+
+    def later(self, delay_ns: int, action: Callable[[], None]) -> None:
+        self._world.schedule(self._world.now + delay_ns, action)
+
+    def look_later(self, action: Callable[[], None]) -> None:
+        """A client for which all wait is looked at again."""
+        self.later(self.rules.hold_ns // LOOKS, lambda: self.when_running(action))
+
+    def when_running(self, action: Callable[[], None]) -> None:
+        """At once, or when a daemon that is paused goes on; never when it has ended."""
+        if self._host.is_paused:
+            self._world.schedule(self._host.paused_until, self.when_running, action)
+        elif self._host.life is not None and self._host.life.station is self:
+            action()
 
     # The engine's stream
 
     def install(self, view: Configuration) -> None:
-        self.tally.installs(self.groups, view)
-        self._carry_out(self.groups.install(view))
-        self.tally.installed(self.groups)
+        self.tally.installs(self.desk.groups, view)
+        self._carry_out(self.desk.install(view))
+        self.tally.installed(self.desk.groups)
 
     def deliver(self, deliver: Deliver) -> None:
         """Payloads as the engine has them, each with the stamp of its daemon before it."""
         parcels: list[Parcel] = [
-            (seq, originator, senders, services, [payload[STAMP_SIZE:] for payload in payloads], each)
-            for seq, originator, senders, services, payloads, each in deliver.parcels
+            (number, originator, senders, services, [payload[STAMP_SIZE:] for payload in payloads], each, base)
+            for number, originator, senders, services, payloads, each, base in deliver.parcels
         ]
         bare = replace(deliver, parcels=parcels)
-        self.tally.delivers(self.groups, bare)
-        self._carry_out(self.groups.deliver(bare))
-        self.tally.delivered(self.groups)
+        self.tally.delivers(self.desk.groups, bare)
+        self._carry_out(self.desk.deliver(bare))
+        self.tally.delivered(self.desk.groups)
 
-    def _carry_out(self, outputs: list[Output]) -> None:
+    def _carry_out(self, outputs: list[DeskOutput]) -> None:
         for output in outputs:
             match output:
-                case MessageRun():
-                    self._bring(output)
-                case Notice():
-                    self._notify(output)
-                case Confirmed():
-                    self._confirm(output)
-                case Announce():
-                    self.announcements += [Request(LAYER, payload) for payload in output.payloads]
+                case MessageRun() | Notice() | Confirmed():
+                    if isinstance(output, Notice):
+                        self.tally.notifies(output.news)
+                    self._handouts.give(output)
                 case Warned():
                     raise AssertionError(f"every host here has a name of its own, yet: {output.text}")
                 case Relisted():
@@ -130,139 +138,151 @@ class Station:
                     raise AssertionError(f"every host here is honest, yet of {output.originator}: {output.why}")
                 case _:
                     assert_never(output)
-        self.groups.check_invariants()
+        self.desk.groups.check_invariants()
+        self._handouts.flush()
+        if self.desk.has_something:
+            self._host.submit_for_clients()
 
-    def _bring(self, run: MessageRun) -> None:
-        head = decode_head(run.head)
-        for service, (data, position) in zip(run.services, _messages(run), strict=True):
-            for client in self._those(run.sessions):
-                self.tell(
-                    GotMessage(
-                        self.clock(),
-                        client.id,
-                        message_id_of(data),
-                        head.sender,
-                        head.groups,
-                        int(service),
-                        digest_of(data),
-                        position,
-                    )
-                )
-                if client.listener is not None:
-                    client.listener.got(head.sender, data)
+    def submitting(self, turn: Turn) -> None:
+        self.witness.submits(self.process, turn, is_steady=self.desk.groups.is_steady)
 
-    def _confirm(self, confirmed: Confirmed) -> None:
-        for client in self._those((confirmed.session,)):
-            for data, position in _messages(confirmed.run):
-                self.tell(GotConfirmation(self.clock(), client.id, message_id_of(data), position))
+    def submitted(self, turn: Turn) -> None:
+        """The host has submitted what the desk had said."""
+        if turn.accepted is not None:
+            turn.accepted()
+            if (session := self.sessions.get(turn.session)) is not None:
+                session.flush()
 
-    def _notify(self, notice: Notice) -> None:
-        news = notice.news
-        self.tally.notifies(news)
-        for client in self._those(notice.sessions):
-            match news:
-                case View():
-                    self.tell(GotView(self.clock(), client.id, news))
-                case Transition():
-                    self.tell(GotTransition(self.clock(), client.id, news))
-                case Left():
-                    self.tell(GotLeft(self.clock(), client.id, news.group))
-                case _:
-                    assert_never(news)
-            if client.listener is not None:
-                client.listener.notified(news)
+    # Sessions, as their desks see the daemon (see `session/desk.py`, SessionHost)
 
-    def _those(self, sessions: tuple[int, ...]) -> Iterator[Client]:
-        """Those of them who still listen."""
-        return (self.clients[session] for session in sessions if session in self.clients)
+    @property
+    def sessions(self) -> dict[int, Session]:
+        return self._handouts.sessions
+
+    def open_session(self, session: Session, name: str) -> tuple[int, str]:
+        number, full = self.desk.open(name)
+        self.sessions[number] = session
+        return number, full
+
+    def close_session(
+        self, number: int, full: str, groups: int = 0, accepted: Callable[[], None] | None = None
+    ) -> None:
+        if self.sessions.pop(number, None) is not None:
+            self.desk.close(number, full, groups, accepted)
+            self._host.submit_for_clients()
+
+    def request(
+        self,
+        number: int,
+        payloads: Sequence[bytes],
+        service: Service = Service.AGREED,
+        accepted: Callable[[], None] | None = None,
+        changes: int = 0,
+    ) -> None:
+        if accepted is not None and not changes:
+            accepted = partial(self._accept, ClientId(self.process, number), accepted)
+        self.desk.request(number, payloads, service, accepted, changes)
+        self._host.submit_for_clients()
+
+    def _accept(self, client: ClientId, accepted: Callable[[], None]) -> None:
+        self.witness.accepts(client)
+        accepted()
+
+    @property
+    def is_behind(self) -> bool:
+        return bool(self._holding)
+
+    def hold(self, number: int, is_holding: bool) -> None:
+        """All wait for this session, or no longer."""
+        was_behind = self.is_behind
+        (self._holding.add if is_holding else self._holding.discard)(number)
+        if self.is_behind != was_behind:
+            self._host.fall_behind(not was_behind)
+
+    def sends_away(self, session: int, why: str) -> None:
+        """A client has said something wrong, and only those do who mean to."""
+        client = self.clients.get(session)
+        assert client is None or client.is_rude, f"{client.name} is sent away: {why}"
+        self.tally.count(GroupOccurrence.WRONG)
 
     # What clients do
 
-    def connect(self, name: str) -> Client:
-        """UsageError while the name is in use."""
-        session = self.sessions + 1
-        full = self.groups.connect(name, session)
-        self.sessions = session
-        client = self.clients[session] = Client(ClientId(self.process, session), full)
+    def connect(self, name: str, policy: SlowPolicy = SlowPolicy.WAIT) -> Client:
+        """UsageError while the name is in use. The greeting takes no time, and passes through both halves."""
+        client = Client(self, ClientHalf(name, policy, self._world.options.receive_credit or None), policy)
+        served = Served(self, Pipe(self._world, self.rng, client.arrive, client.ended))
+        client.up = Pipe(self._world, self.rng, served.arrive, served.ended)
+        welcome = served.greet(client.half.hello())
+        if served.refusal:
+            client.is_over = True
+            raise UsageError(served.refusal)
+        client.welcome(welcome, ClientId(self.process, served.desk.number))
+        self._served.append(served)
+        self.clients[client.id.session] = client
         self.tally.connects(self.process, name)
-        self.tell(Connected(self.clock(), client.id, full))
+        self.tell(Connected(self.clock(), client.id, client.name))
         return client
 
     def join(self, client: Client, groups: tuple[str, ...]) -> None:
-        self.tell(AskedJoin(self.clock(), client.id, groups))
-        self.requests.append(Request(client.id.session, join_payload(client.name, groups)))
+        client.join(groups)
 
     def leave(self, client: Client, groups: tuple[str, ...]) -> None:
-        self.tell(AskedLeave(self.clock(), client.id, groups))
-        self.requests.append(Request(client.id.session, leave_payload(client.name, groups)))
+        client.leave(groups)
 
     def send(
         self,
         client: Client,
         groups: tuple[str, ...],
         service: Service,
-        filler: bytes,
-        *,
+        *fillers: bytes,
         self_discard: bool = False,
         confirm: bool = False,
     ) -> None:
-        client.sent += 1
-        message = MessageId(self.process, client.id.session, client.sent)
-        data = stamped(message, filler)
-        digest = digest_of(data)
-        self.tell(Sent(self.clock(), client.id, message, groups, int(service), digest, self_discard, confirm))
-        head = data_head(client.name, groups, self_discard=self_discard, confirm=confirm)
-        self.requests.append(Request(client.id.session, head + data, service))
+        """Several travel together."""
+        client.send(Outgoing(groups, service, fillers, self_discard, confirm))
 
     def disconnect(self, client: Client) -> None:
-        """In order: what it asked for before is done first."""
-        farewell = Request(client.id.session, disconnect_payload(client.name))
-        is_waiting = any(request.session == client.id.session for request in self.requests)
-        (self.requests if is_waiting else self.farewells).append(farewell)
-        self._end(client, End.ORDERLY)
+        client.disconnect()
 
     def crash(self, client: Client) -> None:
-        """What it asked for and was not yet submitted is forgotten."""
-        kept = [request for request in self.requests if request.session != client.id.session]
-        self.requests = deque(kept)
-        self.farewells.append(Request(client.id.session, disconnect_payload(client.name)))
-        self._end(client, End.CRASHED)
+        client.crash()
+
+    def end(self, client: Client, how: End) -> None:
+        """The client has ended, and is told nothing more."""
+        if client.is_over:
+            return
+        client.is_over = True
+        del self.clients[client.id.session]
+        self.tally.ends(self.desk.groups, how)
+        self.tell(Disconnected(self.clock(), client.id, how))
+        if client.listener is not None:
+            client.listener.ended(how)
+        self._world.crowd.lost(client, how)
 
     def close(self, how: End) -> None:
         """The daemon ends, and all its clients with it."""
         for client in list(self.clients.values()):
-            self._end(client, how)
+            self.end(client, how)
 
-    def _end(self, client: Client, how: End) -> None:
-        del self.clients[client.id.session]
-        self.tally.ends(self.groups, how)
-        self.tell(Disconnected(self.clock(), client.id, how))
-        if client.listener is not None:
-            client.listener.ended(how)
+    def heal(self) -> None:
+        for client in list(self.clients.values()):
+            client.read(Pace.AT_ONCE)
 
-    # What is to be submitted
-
-    def queue(self) -> deque[Request] | None:
-        """The one whose first request may be submitted now."""
-        if self.announcements:
-            return self.announcements
-        if self.farewells:
-            return self.farewells
-        return self.requests if self.requests and self.groups.is_steady else None
+    # The end of a run
 
     def is_quiet(self) -> bool:
-        return self.groups.is_steady and not (self.announcements or self.farewells or self.requests)
+        self._served = [served for served in self._served if not (served.is_closing and served.is_idle)]
+        return (
+            self.desk.is_quiet()
+            and all(client.is_idle for client in self.clients.values())
+            and all(served.is_idle for served in self._served)
+        )
 
     def known(self) -> KnownGroups:
-        table = self.groups.table
+        table = self.desk.groups.table
         return KnownGroups(
             self.clock(), self.process, tuple((name, table.members_of(name)) for name in sorted(table.groups()))
         )
-
-
-def _messages(run: MessageRun) -> Iterator[tuple[bytes, Position]]:
-    for number, payload in enumerate(run.payloads, run.first):
-        yield payload[len(run.head) :], position_from(run.ring, run.seq, run.each, number)
 
 
 def station_name(process: ProcessId) -> str:

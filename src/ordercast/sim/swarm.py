@@ -15,19 +15,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 
-from ordercast.model.configuration import ChangeReason
+from ordercast.model.errors import UsageError
 from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
-from ordercast.model.notes import Occurrence
 from ordercast.model.service import Service
-from ordercast.order.ring.states.moves import MOVES
+from ordercast.order.baselines.base import GONE
+from ordercast.order.catalogue import DEFAULT, entry_of
+from ordercast.sim.calm_swarm import calm_options
 from ordercast.sim.faults import cascade, failing_disks, rotation
 from ordercast.sim.group_tally import GroupOccurrence
 from ordercast.sim.network_swarm import expected_network_rows, with_networks
-from ordercast.sim.options import SIM_RING, Delays, Link, SimOptions
+from ordercast.sim.options import SIM_RING, Delays, SimOptions
 from ordercast.sim.poison import Poison
 from ordercast.sim.replica_tally import NEVER, ReplicaOccurrence
 from ordercast.sim.rosters import with_rosters
 from ordercast.sim.run import simulate
+from ordercast.sim.topology import Link
 from ordercast.sim.users import STRUCTURES
 
 LARGE_EVERY = 10  # one run in ten has messages above 64 kB
@@ -121,7 +123,22 @@ def _hostile(seed: int) -> SimOptions:
 def hostile_group_options(seed: int) -> SimOptions:
     """The same with clients, whose deeds take the place of plain messages. Mostly the network is cut and healed again
     and again, so that groups come together, are torn apart, and are torn apart once more before they know of it."""
-    return _with_disks(_poisoned(_hostile_groups(seed), seed), seed)
+    return _with_sessions(_with_disks(_poisoned(_hostile_groups(seed), seed), seed), seed)
+
+
+def _with_sessions(options: SimOptions, seed: int) -> SimOptions:
+    """Clients have little credit, and some read slowly, so that what happens then happens often."""
+    rng = Random(f"sessions swarm {seed}")
+    return replace(
+        options,
+        pace_changes=rng.choice((0.0, 0.05, 0.15)),
+        rudeness=rng.choice((0.0, 0.0, 0.01)),
+        send_credit=rng.choice((0, 600, 2_000, 6_000)),
+        receive_credit=rng.choice((0, 600, 2_000)),
+        client_queue=rng.choice((1_500, 4_000, 16_000)),
+        hold_ns=rng.choice((30, 80, 200)) * MILLISECOND,
+        memberships_max=rng.choice((0, 0, 0, 4)),
+    )
 
 
 def _hostile_groups(seed: int) -> SimOptions:
@@ -182,6 +199,7 @@ def hostile_replica_options(seed: int) -> SimOptions:
         replica_hangs=silence.choice((0, 0, 3, 8)),
         silent_members=silence.choice((0, 0, 0, 1, 2)),
         replica_patience_ns=silence.choice((8, 40, 40, 120)) * MILLISECOND,
+        transfer_trouble=silence.choice((0.0, 0.02, 0.1)),
         random_faults=rng.randrange(1, 6),
         delay_max_ns=rng.choice((600, 1500)) * MICROSECOND,
     )
@@ -211,8 +229,12 @@ def _bad_links(nodes: int, rng: Random) -> tuple[Link, ...]:
     return tuple(links)
 
 
-def options_of(seed: int, *, groups: bool = False, replicated: bool = False, networks: bool = False) -> SimOptions:
+def options_of(
+    seed: int, *, groups: bool = False, replicated: bool = False, networks: bool = False, engine: str = DEFAULT
+) -> SimOptions:
     """Of a hostile run, without clients, with them, with replicas, or with several networks."""
+    if engine != DEFAULT:
+        return _options_on(engine, seed, groups=groups, replicated=replicated, networks=networks)
     if networks:
         return with_networks(_hostile(seed), seed)
     if replicated:
@@ -221,9 +243,21 @@ def options_of(seed: int, *, groups: bool = False, replicated: bool = False, net
     return with_rosters(options, seed) if seed % LISTED_EVERY == LISTED_FIRST else options
 
 
-def outline(seed: int, *, groups: bool = False, replicated: bool = False, networks: bool = False) -> Outline:
-    """Run one seed; an exception is a failed run, not the end of the swarm."""
+def _options_on(engine: str, seed: int, *, groups: bool, replicated: bool, networks: bool) -> SimOptions:
+    """The same on another engine than the ring: as hostile as it can bear. UsageError for what it cannot carry."""
+    if entry_of(engine).is_static:
+        if groups or replicated or networks:
+            raise UsageError(f"the engine {engine!r} has no groups, no replicas and one network: leave out the option")
+        return calm_options(engine, seed)
     options = options_of(seed, groups=groups, replicated=replicated, networks=networks)
+    return replace(options, engine=engine, poison=0.0)  # forgers know the packets of a ring
+
+
+def outline(
+    seed: int, *, groups: bool = False, replicated: bool = False, networks: bool = False, engine: str = DEFAULT
+) -> Outline:
+    """Run one seed; an exception is a failed run, not the end of the swarm."""
+    options = options_of(seed, groups=groups, replicated=replicated, networks=networks, engine=engine)
     try:
         result = simulate(options, seed)
     except Exception:
@@ -231,8 +265,7 @@ def outline(seed: int, *, groups: bool = False, replicated: bool = False, networ
     sentence = "" if result.is_valid else result.verdict.sentence
     if not result.settled:
         sentence = f"not settled {options.settle_ns / 1e9:.0f} s after the network healed. {sentence}"
-    submissions = options.messages + options.large_messages
-    return Outline(seed, result.is_valid, sentence, result.digest, result.inputs, submissions, result.counts)
+    return Outline(seed, result.is_valid, sentence, result.digest, result.inputs, options.submissions, result.counts)
 
 
 def swarm(
@@ -242,9 +275,10 @@ def swarm(
     groups: bool = False,
     replicated: bool = False,
     networks: bool = False,
+    engine: str = DEFAULT,
 ) -> Iterator[Outline]:
     """Outlines in the order of the seeds."""
-    run = partial(outline, groups=groups, replicated=replicated, networks=networks)
+    run = partial(outline, groups=groups, replicated=replicated, networks=networks, engine=engine)
     workers = processes or os.cpu_count() or 1
     if workers == 1 or len(seeds) <= 1:
         yield from map(run, seeds)
@@ -257,13 +291,20 @@ def _leave_interrupts_to_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def expected_rows(*, groups: bool = False, replicated: bool = False, networks: bool = False) -> list[str]:
+def expected_rows(
+    *, groups: bool = False, replicated: bool = False, networks: bool = False, engine: str = DEFAULT
+) -> list[str]:
     """Everything that a swarm must have met at least once."""
     if networks:
         return expected_network_rows()
-    moves = [f"move {origin} → {target}" for origin, target in sorted(MOVES)]
-    reasons = [f"gather: {reason.text}" for reason in ChangeReason if reason is not ChangeReason.STARTED]
-    rows = [*moves, *reasons, *(occurrence.value for occurrence in Occurrence), *(poison.value for poison in Poison)]
+    entry = entry_of(engine)
+    if entry.is_static:  # nobody leaves, nothing fails
+        return [f"move {origin} → {target}" for origin, target in sorted(entry.moves) if target != GONE]
+    moves = [f"move {origin} → {target}" for origin, target in sorted(entry.moves)]
+    reasons = [f"gather: {reason.text}" for reason in entry.reasons]
+    occurrences = [occurrence.value for occurrence in entry.occurrences]
+    forged = [poison.value for poison in Poison] if engine == DEFAULT else []
+    rows = [*moves, *reasons, *occurrences, *forged]
     if replicated:  # what groups and engines must meet is the business of the other swarms
         return [occurrence.value for occurrence in ReplicaOccurrence if occurrence not in NEVER]
     return [*rows, *(occurrence.value for occurrence in GroupOccurrence)] if groups else rows

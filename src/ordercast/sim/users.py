@@ -6,7 +6,6 @@ A user belongs to one life of a replica. Questions and answers are those of the 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -148,17 +147,23 @@ def _claim_text(owner: Owner, ticket: int) -> bytes:
     return b"%s %d %d" % (owner.name.encode(), owner.life, ticket)
 
 
-def structure_of(kind: str) -> Structure[Any]:
-    name, _, number = kind.partition(" ")
-    makers: dict[str, Callable[[], Structure[Any]]] = {
+def kind_of(text: str) -> tuple[type[Structure[Any]], tuple[int, ...]]:
+    """Return the class of a structure, and what it is made with."""
+    name, *numbers = text.split()
+    kinds: dict[str, type[Structure[Any]]] = {
         "dictionary": Dictionary,
         "counter": Counter,
         "queue": Queue,
         "lock": Lock,
         "leader": Leader,
-        "barrier": lambda: Barrier(int(number)),
+        "barrier": Barrier,
     }
-    return makers[name]()
+    return kinds[name], tuple(map(int, numbers))
+
+
+def structure_of(text: str) -> Structure[Any]:
+    kind, arguments = kind_of(text)
+    return kind(*arguments)
 
 
 def user_of(structure: Structure[Any], owner: Owner) -> User:

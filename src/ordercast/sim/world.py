@@ -9,27 +9,30 @@ import heapq
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from random import Random
 from typing import Any
 
 from ordercast.model.effects import Alarm
-from ordercast.model.ids import Instant, NodeId, ProcessId, node_of
+from ordercast.model.ids import MAIN, Attachment, Instant, NodeId, ProcessId, node_of
 from ordercast.model.inputs import Lane
 from ordercast.model.notes import Occurred, Occurrence
 from ordercast.model.service import Service
 from ordercast.order.engine import Engine
-from ordercast.order.ring.node import RingNode
-from ordercast.sim.churn import act, farewell_round
+from ordercast.order.membership.ring import Ring
+from ordercast.session.reader import ROOM
+from ordercast.sim.churn import Crowd
 from ordercast.sim.faults import Fault, FaultKind, ambush, random_faults
 from ordercast.sim.host import Host
 from ordercast.sim.network import Network
 from ordercast.sim.network_witness import NetworkWitness
-from ordercast.sim.options import Line, SimOptions
+from ordercast.sim.options import SimOptions
 from ordercast.sim.poison import Poisoner
 from ordercast.sim.replicas import Replicas
 from ordercast.sim.rosters import FIRST, RosterWitness, last_roster, sim_roster
+from ordercast.sim.segment import Segment, segments_from
+from ordercast.sim.session_witness import SessionWitness
 from ordercast.sim.station import Station
+from ordercast.sim.topology import Rate
 from ordercast.trace.client_records import Calm, ClientEvent
 from ordercast.trace.records import (
     STAMP_SIZE,
@@ -64,7 +67,7 @@ class World:
     inputs: int = 0
     hosts: list[Host] = field(default_factory=list)
     alarms: list[tuple[int, ProcessId, Alarm]] = field(default_factory=list)
-    networks: list[Network] = field(default_factory=list)  # several of them, where they are redundant
+    segments: list[Segment] = field(init=False)  # each with its networks, several where they are redundant
     witness: NetworkWitness | None = None  # judges what the layer does with several networks
     roster_witness: RosterWitness | None = None  # judges who was taken in, where there are node lists
     group_counts: Counter[str] = field(default_factory=Counter)  # what happened in the groups
@@ -76,15 +79,19 @@ class World:
     _is_healed: bool = False
     _pending: int = 0  # submissions that are still to come
     replicas: Replicas | None = None  # of a state, on the hosts
+    crowd: Crowd = field(init=False)  # what clients do next
+    session_rng: Random = field(init=False)  # of the connections between clients and daemons
+    session_room: bytearray = field(init=False)  # where all of them read, one after the other
+    session_witness: SessionWitness = field(init=False)  # judges both ends of them
     _ambushes: int = 0  # faults that wait for their moment
     _is_calm: bool = False  # all has settled once, and clients have said their last
 
     def __post_init__(self) -> None:
-        lines = [*self.options.lines, *[Line()] * self.options.networks.count]
-        for number in range(self.options.networks.count):
-            arrive_at = partial(self.arrive_at, number)
-            self.networks.append(Network(self.options, Random(self.rng.random()), arrive_at, line=lines[number]))
+        self.segments = segments_from(self.options, self.rng, self.arrive_at)
         self._ambushes = self.options.ambushes
+        self.session_witness, self.crowd = SessionWitness(self.options), Crowd(self)
+        if self.options.has_clients:
+            self.session_rng, self.session_room = Random(self.rng.random()), bytearray(ROOM)
         if self.options.replicas:
             self.replicas = Replicas(self, self.rng)
 
@@ -95,29 +102,39 @@ class World:
         heapq.heappush(self._queue, (at, self._order, action, arguments))
 
     @property
+    def networks(self) -> list[Network]:
+        """All of them, those of the first segment first."""
+        return [network for segment in self.segments for network in segment.networks]
+
+    @property
     def network(self) -> Network:
         """The only one, or the first of several."""
-        return self.networks[0]
+        return self.segments[0].networks[0]
 
-    def arrive_at(self, network: int, at: int, source: int, target: int, lane: Lane, packets: list[bytes]) -> None:
-        self.schedule(at, self._arrive, source, target, lane, packets, network)
+    def arrive_at(
+        self, segment: int, network: int, at: int, source: int, target: int, lane: Lane, packets: list[bytes]
+    ) -> None:
+        self.schedule(at, self._arrive, source, target, lane, packets, network, segment)
 
-    def _arrive(self, source: int, target: int, lane: Lane, packets: list[bytes], network: int) -> None:
+    def _arrive(self, source: int, target: int, lane: Lane, packets: list[bytes], network: int, segment: int) -> None:
         if self.rule is not None:
             packets = [packet for packet in packets if self.rule(source, target, packet)]
         if self.poisoner is not None and not self._is_healed:
-            packets = self._poisoned(self.poisoner, target, lane, packets)
-        self.hosts[target].arrive(lane, packets, network)
+            packets = self._poisoned(self.poisoner, target, lane, packets, self.segments[segment])
+        self.hosts[target].arrive(lane, packets, network, self.segments[segment].attachments[target])
 
-    def _poisoned(self, poisoner: Poisoner, target: int, lane: Lane, packets: list[bytes]) -> list[bytes]:
+    def _poisoned(
+        self, poisoner: Poisoner, target: int, lane: Lane, packets: list[bytes], segment: Segment
+    ) -> list[bytes]:
         arriving: list[bytes] = []
         life = self.hosts[target].life
-        if life is None or not isinstance(life.engine, RingNode):
+        ring = getattr(life.engine, "ring", None) if life is not None else None
+        if not isinstance(ring, Ring):  # only rings are poisoned, also those that an engine encloses and shows
             return packets
         for packet in packets:
-            forged, is_for_all = poisoner.forged(packet, life.engine.ring) or (b"", False)
-            for host in self.hosts if is_for_all else ():
-                host.arrive(lane, [forged])
+            forged, is_for_all = poisoner.forged(packet, ring) or (b"", False)
+            for node, attachment in segment.attachments.items() if is_for_all else ():
+                self.hosts[node].arrive(lane, [forged], attachment=attachment)
             arriving += [forged, packet] if forged and not is_for_all else [packet]
         return arriving
 
@@ -139,15 +156,44 @@ class World:
         for observe in self.replica_observers:
             observe(event)
 
+    def later(self, delay_ns: int, action: Callable[..., None], *arguments: Any) -> None:
+        """Have something done that a run does not end without."""
+        self._pending += 1
+        self.schedule(self.now + delay_ns, self._due, action, arguments)
+
+    def _due(self, action: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        self._pending -= 1
+        action(*arguments)
+
+    @property
+    def is_healed(self) -> bool:
+        return self._is_healed
+
     def station_at(self, node: int) -> Station | None:
         """Where clients may connect."""
         host = self.hosts[node]
         return None if host.life is None or host.has_left else host.life.station
 
-    def others(self, node: int) -> list[int]:
-        """Whom a packet for everybody goes to."""
-        reached = self.hosts[node].reached if self.options.is_unicast else None
-        return [host.node for host in self.hosts if host.node != node and (reached is None or host.node in reached)]
+    def others(self, node: int, attachment: Attachment = MAIN) -> list[int]:
+        """Whom a packet for everybody on a segment goes to."""
+        host = self.hosts[node]
+        reached = host.reached if self.options.is_unicast else None
+        attached = host.segments[attachment].attachments
+        return [other for other in attached if other != node and (reached is None or other in reached)]
+
+    def can_talk(self, one: int, other: int) -> bool:
+        """Whether packets pass both ways between two hosts, on some network of a segment that both are attached to."""
+        return one == other or any(
+            not (network.is_cut(one, other) or network.is_cut(other, one))
+            for segment in self.hosts[one].segments
+            if other in segment.attachments
+            for network in segment.networks
+        )
+
+    def departed(self, host: Host) -> None:
+        """A host has left in order. After healing segments stay joined: it comes back if it joins some."""
+        if self._is_healed and len(host.segments) > 1:
+            self.schedule(self.now, self._restart, host)
 
     # One run
 
@@ -156,22 +202,27 @@ class World:
         options, rng = self.options, self.rng
         for node in range(options.nodes):
             drift = rng.uniform(-options.clock_drift, options.clock_drift)
-            host = Host(self, node, make_engine, drift, dict(options.slow_hosts).get(node, 1.0))
+            segments = [self.segments[number] for number in options.segments_of(node)]
+            host = Host(self, node, make_engine, segments, drift, dict(options.slow_hosts).get(node, 1.0))
             if options.rosters:
                 host.roster = sim_roster(FIRST, options.rosters[node])
             self.hosts.append(host)
             self.schedule(0 if options.all_at_once else rng.randrange(0, options.fault_time_ns // 4), self._boot, host)
-        faults = (*options.faults, *random_faults(options.random_faults, options.nodes, options.fault_time_ns, rng))
+        drawn = random_faults(options.random_faults, options.nodes, options.fault_time_ns, rng, options.attachments)
+        faults = (*options.faults, *drawn)
         for fault in faults:
             self._rush(max(0, fault.at - RUSH_NS // 2))
             self.schedule(fault.at, self._strike, fault)
         self._plan_messages()
+        self._plan_rates()
         self.schedule(max([options.fault_time_ns, *(fault.at + 1 for fault in faults)]), self._heal)
         settled = self._loop()
         ended = Ended(Instant(self.now), complete=True)
         self.record(ended)
         for station in self._stations():
             self.tell(station.known())
+            if settled:
+                self.session_witness.ended([client.id for client in station.clients.values()])
         self.tell(ended)
         if self.replicas is not None:
             self.replicas.end(ended)
@@ -226,10 +277,31 @@ class World:
         if options.has_clients:
             self._act(host)
             return
+        self._submit_plain(host, rng, options.large_size if is_large else None)
+
+    def _submit_plain(self, host: Host, rng: Random, size: int | None) -> None:
+        """One message of this size, or of a drawn one."""
+        options = self.options
         sender = rng.randrange(0, options.senders)
         service = options.services[rng.randrange(0, len(options.services))]
-        size = options.large_size if is_large else rng.randrange(options.size_min, options.size_max + 1)
+        size = size or rng.randrange(options.size_min, options.size_max + 1)
         host.submit(sender, service, size, rng.randbytes(size - STAMP_SIZE))
+
+    def _plan_rates(self) -> None:
+        """Each host with a rate has a generator of its own, so that it sends the same whatever the others do."""
+        for rate in self.options.rates:
+            rng = Random(self.rng.random())
+            self._submit_later(rate, rng, rate.first_ns(rng))
+
+    def _submit_later(self, rate: Rate, rng: Random, at: int) -> None:
+        if at < self.options.fault_time_ns:
+            self._pending += 1
+            self.schedule(at, self._submit_at_rate, rate, rng)
+
+    def _submit_at_rate(self, rate: Rate, rng: Random) -> None:
+        self._pending -= 1
+        self._submit_plain(self.hosts[rate.node], rng, None)
+        self._submit_later(rate, rng, self.now + rate.gap_ns(rng))
 
     def _rush(self, at: int) -> None:
         """Clients are busiest when it hurts."""
@@ -243,8 +315,7 @@ class World:
             if self.replicas is not None:
                 self.replicas.act(host.node, life.station)
             else:
-                act(life.station, self.options, self.rng)
-            host.submit_for_clients()
+                self.crowd.act(life.station)
 
     def _stations(self) -> list[Station]:
         lives = [host.life for host in self.hosts]
@@ -260,9 +331,7 @@ class World:
         if self.replicas is not None:
             self.replicas.speak_last(Calm(Instant(self.now)))
         else:
-            farewell_round(stations, self.options, self.rng)
-        for host in self.hosts:
-            host.submit_for_clients()
+            self.crowd.speak_last(stations)
         return True
 
     def _saturate(self) -> None:
@@ -302,7 +371,8 @@ class World:
             self._ambushes -= 1
             at = self.now + self.rng.randrange(0, 2 * self.options.delay_max_ns)
             node = node_of(event.process) if isinstance(event, Noted | Installed) else 0
-            self.schedule(at, self._strike, ambush(at, node, self.options.nodes, self.rng))
+            fault = ambush(at, node, self.options.nodes, self.rng, self.options.attachments)
+            self.schedule(at, self._strike, fault)
 
     # Faults
 
@@ -319,8 +389,9 @@ class World:
         if self.on_fault is not None:
             self.on_fault(self.now, fault)
         host = self.hosts[fault.node]
-        for network in self.networks if fault.network is None else [self.networks[fault.network]]:
-            self._strike_network(network, fault)
+        for segment in self.segments if fault.segment is None else [self.segments[fault.segment]]:
+            for network in segment.networks if fault.network is None else [segment.networks[fault.network]]:
+                self._strike_network(network, fault)
         match fault.kind:
             case FaultKind.CRASH:
                 host.crash()
@@ -343,24 +414,36 @@ class World:
             case FaultKind.RELOAD:
                 host.enlist(sim_roster(fault.version, fault.listed, fault.variant))
             case FaultKind.FLOOD:
-                host.narrow_until = self.now + fault.duration_ns
+                for attachment, segment in enumerate(host.segments):
+                    if fault.segment in (None, segment.number):
+                        host.narrow_until[attachment] = self.now + fault.duration_ns
 
     def _strike_network(self, network: Network, fault: Fault) -> None:
         match fault.kind:
             case FaultKind.PARTITION:
                 network.partition(fault.groups)
             case FaultKind.CUT:
-                network.blocked.update(fault.links)
+                network.cuts.update(fault.links)
+            case FaultKind.MEND if fault.links:
+                network.mend(fault.links)
             case FaultKind.HEAL | FaultKind.MEND:
                 network.heal()
+            case FaultKind.DETACH:
+                network.detached.add(fault.node)
+            case FaultKind.ATTACH:
+                network.detached.discard(fault.node)
             case FaultKind.DEAFEN:
                 network.deaf.add(fault.node)
             case FaultKind.LOSE_TOKEN:
                 network.tokens_lost_until = self.now + fault.duration_ns
             case FaultKind.DOWN:
                 network.is_down = True
+            case FaultKind.LOSSY if fault.links:
+                network.link_loss.update(dict.fromkeys(fault.links, fault.chance))
             case FaultKind.LOSSY:
                 network.loss = fault.chance
+            case FaultKind.SLOW if fault.links:
+                network.link_delay_ns.update(dict.fromkeys(fault.links, fault.duration_ns))
             case FaultKind.SLOW:
                 network.delay_ns = fault.duration_ns
 
@@ -375,9 +458,10 @@ class World:
             network.is_calm = True
             network.tokens_lost_until = -1
         for host in self.hosts:
-            host.narrow_until = 0
+            host.narrow_until = [0] * len(host.segments)
             host.paused_until = min(host.paused_until, self.now)
-            if host.life is None and (self.rng.random() < 0.5 or self.replicas is not None):
+            is_needed = self.replicas is not None or len(host.segments) > 1
+            if host.life is None and (self.rng.random() < 0.5 or is_needed):
                 self._restart(host)
             if host.life is not None:
                 host.life.crash_at_write = None
@@ -387,6 +471,8 @@ class World:
         healed = Healed(Instant(self.now), alive)
         self.record(healed)
         self.tell(healed)
+        for station in self._stations():
+            station.heal()
         if self.replicas is not None:
             self.replicas.heal(healed)
         self._is_healed = True

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from ordercast.model.errors import UsageError
 from ordercast.trace.columns import COLUMNS, MESSAGE_COLUMNS, MESSAGE_KINDS, Cells, MessageRow, Rows
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 FORMAT_KEY = b"ordercast.format"
 
 

@@ -36,6 +36,7 @@ class End(Enum):
     CRASHED = "crashed"  # its connection broke
     DAEMON_CRASHED = "daemon crashed"
     DAEMON_LEFT = "daemon left"
+    SENT_AWAY = "sent away"  # by its daemon: it was too slow, or wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,24 @@ class GotLeft:
 
 
 @dataclass(frozen=True, slots=True)
+class GotDropped:
+    """The client was too slow, and had chosen to lose messages then: so many would be here."""
+
+    at: Instant
+    client: ClientId
+    messages: int
+
+
+@dataclass(frozen=True, slots=True)
+class GotRefusal:
+    """The client had asked to join these groups, and is in none of them: it may not be in so many."""
+
+    at: Instant
+    client: ClientId
+    groups: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Disconnected:
     at: Instant
     client: ClientId
@@ -149,6 +168,8 @@ ClientEvent = (
     | GotView
     | GotTransition
     | GotLeft
+    | GotDropped
+    | GotRefusal
     | Disconnected
     | Installed
     | Healed

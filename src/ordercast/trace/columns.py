@@ -52,12 +52,14 @@ COLUMNS: Mapping[str, Column] = {
     "n": Column("int64", "number of the event in the history, from 0; the rows of one batch share it"),
     "t": Column("int64", "nanoseconds: virtual time of a simulation, wall-clock time of a live run"),
     "kind": Column("int8", "what happened: see the kinds of rows", repeats=True),
-    "view_seq": Column("int64", "configuration in which it was delivered, or which was installed: seq"),
-    "view_rep": Column("int64", "its representative", repeats=True),
-    "ring_seq": Column("int64", "ring that ordered the message, that was visited, or of a view's position: seq"),
-    "ring_rep": Column("int64", "its representative", repeats=True),
-    "seq": Column("int64", "place in the order of that ring"),
-    "slot": Column("int32", "place within the packet"),
+    "configuration_seq": Column(
+        "int64", "configuration in which it was delivered, which was installed, or whose token came: seq"
+    ),
+    "configuration_rep": Column("int64", "its representative", repeats=True),
+    "origin_seq": Column("int64", "origin of the position of a message or of a configuration: seq"),
+    "origin_rep": Column("int64", "its representative", repeats=True),
+    "number": Column("int64", "number of the position, 63 bits"),
+    "slot": Column("int32", "slot of the position, 16 bits"),
     "sender_process": Column("int64", "process that stamped the message; null: the bytes carry no stamp", repeats=True),
     "sender": Column("int64", "client within that process"),
     "counter": Column("int64", "the how-many-eth message of that client, from 1; 0: sent without a stamp"),
@@ -78,6 +80,7 @@ COLUMNS: Mapping[str, Column] = {
     "about": Column("int64", "process that an occurrence or the evidence is about"),
     "count": Column("int64", "how often it occurred; which network; of a token, those that brought it, as bits"),
     "round": Column("int64", "rotation of the token, or the number of its hop"),
+    "seq": Column("int64", "highest seq that the token has given out"),
     "aru": Column("int64", "aru on the token when it was forwarded"),
     "my_aru": Column("int64", "aru of the process visited"),
     "sent": Column("int64", "packets sent in this visit"),
@@ -106,11 +109,11 @@ class MessageRow(NamedTuple):
     n: int
     t: int
     kind: int
-    view_seq: int | None = None
-    view_rep: int | None = None
-    ring_seq: int | None = None
-    ring_rep: int | None = None
-    seq: int | None = None
+    configuration_seq: int | None = None
+    configuration_rep: int | None = None
+    origin_seq: int | None = None
+    origin_rep: int | None = None
+    number: int | None = None
     slot: int | None = None
     sender_process: int | None = None
     sender: int | None = None

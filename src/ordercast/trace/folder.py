@@ -185,7 +185,7 @@ class _Said:
         )
 
     def events(self) -> list[Event]:
-        """Those of the whole cluster, up to the end."""
+        """Yield the events of the whole cluster, up to the end."""
         result: list[Event] = []
         for event in sorted(self._events, key=lambda event: event.at):
             at = Instant(event.at)

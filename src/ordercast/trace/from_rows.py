@@ -11,24 +11,11 @@ from itertools import groupby
 from operator import attrgetter
 
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
-from ordercast.model.ids import ConfigurationId, Instant, Position, ProcessId, Seq
-from ordercast.model.notes import (
-    Evidence,
-    Ignored,
-    Moved,
-    NetworkState,
-    NetworkTurned,
-    Note,
-    Occurred,
-    Occurrence,
-    PacketDropped,
-    Release,
-    TokenReleased,
-    Visited,
-)
+from ordercast.model.ids import ConfigurationId, Instant, Position, ProcessId
 from ordercast.model.promises import Promise, Promises
 from ordercast.model.service import Service
-from ordercast.trace.columns import VISITED_COLUMNS, Cells, MessageRow, RowKind, Rows, unsigned
+from ordercast.trace.columns import Cells, MessageRow, RowKind, Rows, unsigned
+from ordercast.trace.note_rows import note_from
 from ordercast.trace.records import (
     Crashed,
     DeliveredBatch,
@@ -71,8 +58,9 @@ def _batch_from(rows: list[MessageRow]) -> Event:
     at, process = Instant(first.t), ProcessId(unsigned(first.process))
     if first.kind == RowKind.SUBMITTED:
         return Submitted(at, process, tuple(_submitted_from(row) for row in filled))
-    view, ring = _ring_from(first.view_seq, first.view_rep), _ring_from(first.ring_seq, first.ring_rep)
-    return DeliveredBatch(at, process, view, ring, tuple(_delivered_from(row) for row in filled))
+    configuration = _pair_from(first.configuration_seq, first.configuration_rep)
+    origin = _pair_from(first.origin_seq, first.origin_rep)
+    return DeliveredBatch(at, process, configuration, origin, tuple(_delivered_from(row) for row in filled))
 
 
 def _message_id_from(row: MessageRow) -> MessageId | None:
@@ -89,8 +77,9 @@ def _submitted_from(row: MessageRow) -> SubmittedMessage:
 
 
 def _delivered_from(row: MessageRow) -> DeliveredMessage:
-    message, seq = _message_id_from(row), unsigned(_known(row.seq))
-    return DeliveredMessage(message, _known(row.digest), _known(row.service), _known(row.size), seq, _known(row.slot))
+    message, number = _message_id_from(row), unsigned(_known(row.number))
+    what = _known(row.digest), _known(row.service), _known(row.size)
+    return DeliveredMessage(message, *what, number, _known(row.slot))
 
 
 def _known(number: int | None) -> int:
@@ -99,7 +88,7 @@ def _known(number: int | None) -> int:
     return number
 
 
-def _ring_from(seq: int | None, representative: int | None) -> ConfigurationId:
+def _pair_from(seq: int | None, representative: int | None) -> ConfigurationId:
     return ConfigurationId(unsigned(_known(seq)), ProcessId(unsigned(_known(representative))))
 
 
@@ -132,7 +121,7 @@ def control_event_from(cells: Cells) -> Event:
         case RowKind.STORAGE_TURNED:
             return StorageTurned(at, process, cells["flag"])
         case kind:
-            return Noted(at, process, _note_from(kind, cells))
+            return Noted(at, process, note_from(kind, cells))
 
 
 def _promises_from(cells: Cells) -> Promises:
@@ -145,37 +134,12 @@ def _promises_from(cells: Cells) -> Promises:
 def _view_from(cells: Cells, kind: ConfigurationKind) -> Configuration:
     return Configuration(
         kind=kind,
-        id=_ring_from(cells["view_seq"], cells["view_rep"]),
+        id=_pair_from(cells["configuration_seq"], cells["configuration_rep"]),
         members=_processes_from(cells["members"]),
-        previous=_ring_from(cells["previous_seq"], cells["previous_rep"]),
+        previous=_pair_from(cells["previous_seq"], cells["previous_rep"]),
         transitional=_processes_from(cells["transitional"]),
         reason=ChangeReason(cells["reason"]),
-        position=Position(_ring_from(cells["ring_seq"], cells["ring_rep"]), Seq(unsigned(cells["seq"])), cells["slot"]),
+        position=Position(
+            _pair_from(cells["origin_seq"], cells["origin_rep"]), unsigned(cells["number"]), cells["slot"]
+        ),
     )
-
-
-def _note_from(kind: RowKind, cells: Cells) -> Note:
-    match kind:
-        case RowKind.MOVED:
-            reason = None if cells["reason"] is None else ChangeReason(cells["reason"])
-            return Moved(cells["name"], cells["target"], reason, cells["text"])
-        case RowKind.VISITED:
-            ring = _ring_from(cells["ring_seq"], cells["ring_rep"])
-            return Visited(ring, *(unsigned(cells[name]) for name in VISITED_COLUMNS))
-        case RowKind.IGNORED:
-            return Ignored(cells["name"], cells["text"])
-        case RowKind.DROPPED:
-            return PacketDropped(cells["text"])
-        case RowKind.OCCURRED:
-            about = None if cells["about"] is None else ProcessId(unsigned(cells["about"]))
-            return Occurred(Occurrence(cells["name"]), cells["count"], about)
-        case RowKind.NETWORK_TURNED:
-            about = None if cells["about"] is None else ProcessId(unsigned(cells["about"]))
-            state, evidence = NetworkState(cells["name"]), Evidence(cells["target"])
-            return NetworkTurned(cells["count"], state, evidence, about, cells["text"])
-        case RowKind.TOKEN_RELEASED:
-            ring = _ring_from(cells["ring_seq"], cells["ring_rep"])
-            token_seq, seq = unsigned(cells["round"]), unsigned(cells["seq"])
-            return TokenReleased(ring, token_seq, seq, Release(cells["name"]), cells["count"])
-        case _:
-            raise ValueError(f"a row of kind {kind} among the control events")

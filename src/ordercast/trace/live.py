@@ -42,7 +42,7 @@ Submission = tuple[int, int, int, bytes]
 
 
 class LiveTrace:
-    """Of one process. All methods but `close` return at once."""
+    """Records one process. All methods but `close` return at once."""
 
     def __init__(
         self, folder: Path, name: str, process: ProcessId, *, full: bool, file_size_max: int, files_max: int
@@ -251,7 +251,7 @@ class _Files:
         self._file = self._stream = None
 
     def abandon(self) -> None:
-        """Without an end, so that the trace does not look finished."""
+        """Close it without an end, so that the trace does not look finished."""
         if self._file is not None:
             with suppress(OSError):
                 self._file.close()
@@ -268,7 +268,7 @@ class _Files:
         self._remove_oldest()
 
     def _remove_oldest(self) -> None:
-        """Of this node, earlier lives too."""
+        """Remove the oldest files of this node, earlier lives too."""
         if self._files_max:
             named = [(name, path) for path in self.folder.iterdir() if (name := file_name_from(path)) is not None]
             mine = sorted(pair for pair in named if pair[0].name == self.info.name)

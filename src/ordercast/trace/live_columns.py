@@ -69,7 +69,7 @@ class Gathered:
             return
         columns, count = self.columns, len(rows)
         self._add_common(MessageRow(self._process, 0, self._n, at, int(RowKind.SUBMITTED)), count)
-        columns["seq"] += repeat(None, count)
+        columns["number"] += repeat(None, count)
         columns["slot"] += repeat(None, count)
         columns["sender_process"] += repeat(signed(self._process), count)
         for name, column in zip(
@@ -82,14 +82,14 @@ class Gathered:
         if not count:
             self._add_event(DeliveredBatch(at, self._process, deliver.configuration, deliver.origin, ()))
             return
-        view, ring = map(signed, deliver.configuration), map(signed, deliver.origin)
-        self._add_common(MessageRow(self._process, 0, self._n, at, int(RowKind.DELIVERED), *view, *ring), count)
+        where = map(signed, (*deliver.configuration, *deliver.origin))
+        self._add_common(MessageRow(self._process, 0, self._n, at, int(RowKind.DELIVERED), *where), count)
         columns, parcels = self.columns, deliver.parcels
         identities = [identity for parcel in parcels for identity in _identities(parcel)]
         processes, senders, counters = zip(*identities, strict=True)
-        places = [(seq, place, each) for seq, _, _, _, data, each in parcels for place in range(len(data))]
-        columns["seq"] += [signed(seq + place // each) for seq, place, each in places]
-        columns["slot"] += [place % each for _, place, each in places]
+        positions = [(number, slot) for number, slot, *_ in deliver.messages()]
+        columns["number"] += [number for number, _ in positions]
+        columns["slot"] += [slot for _, slot in positions]
         columns["sender_process"] += processes
         columns["sender"] += senders
         columns["counter"] += counters
@@ -100,7 +100,7 @@ class Gathered:
     def _add_common(self, row: MessageRow, count: int) -> None:
         """What is the same for all messages of a batch, and their `idx`."""
         columns, idx = self.columns, self._counts[self._process]
-        for name in ("process", "n", "t", "kind", "view_seq", "view_rep", "ring_seq", "ring_rep"):
+        for name in ("process", "n", "t", "kind", "configuration_seq", "configuration_rep", "origin_seq", "origin_rep"):
             columns[name] += repeat(getattr(row, name), count)
         columns["idx"] += range(idx, idx + count)
         self._counts[self._process] = idx + count
@@ -108,8 +108,8 @@ class Gathered:
 
 
 def _identities(parcel: Parcel) -> Iterator[tuple[int | None, int | None, int | None]]:
-    """Of each message: process, sender and counter."""
-    _, originator, senders, _, payloads, _ = parcel
+    """Return for each message process, sender and counter."""
+    _, originator, senders, _, payloads, *_ = parcel
     for sender, data in zip(senders, payloads, strict=True):
         if sender & STAMPED:
             yield signed_stamp_of(data) or _NO_IDENTITY

@@ -51,7 +51,7 @@ class LiveLife:
 
 
 def survey_of(paths: dict[int, Path]) -> LiveLife | None:
-    """Of the files of one process, by number. None when not one of them came so far as to say whose it is."""
+    """Survey the files of one process, by number. None when not one of them came so far as to say whose it is."""
     numbers = sorted(paths)
     infos = {number: info for number in numbers if (info := read_info(paths[number])) is not None}
     if not infos:

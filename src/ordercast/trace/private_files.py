@@ -16,7 +16,7 @@ _OTHERS = 0o077
 
 
 def make_private_folder(folder: Path) -> None:
-    """With the folders above it that are missing."""
+    """Make a folder, with the folders above it that are missing."""
     try:
         folder.mkdir(FOLDER_MODE, exist_ok=True)
     except FileNotFoundError:

@@ -100,7 +100,7 @@ class Looked:
 
 
 class Stage(Enum):
-    """Of a view of the group, at one replica."""
+    """How far a view of the group has come at one replica."""
 
     VIEW = "view"  # it came: who has what is being asked
     DECISION = "decision"  # all have answered
@@ -179,6 +179,7 @@ class ReplicaKnown:
     chain: int
     waiting: int  # requests without an answer
     pictures: int  # kept for others
+    ghosts: int = 0  # owners of parts of its state who are not in the group
 
 
 ReplicaEvent = (

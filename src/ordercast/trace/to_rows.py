@@ -8,9 +8,9 @@ from typing import Any, assert_never
 
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.ids import NOBODY, ConfigurationId, ProcessId
-from ordercast.model.notes import Ignored, Moved, NetworkTurned, Note, Occurred, PacketDropped, TokenReleased, Visited
 from ordercast.model.promises import Promises
-from ordercast.trace.columns import VISITED_COLUMNS, Cells, MessageRow, RowKind, Rows, signed
+from ordercast.trace.columns import Cells, MessageRow, RowKind, Rows, signed
+from ordercast.trace.note_rows import note_cells
 from ordercast.trace.records import (
     Crashed,
     DeliveredBatch,
@@ -58,7 +58,7 @@ def _message_rows(event: Submitted | DeliveredBatch, idx: int, n: int) -> Iterat
         kind, places = int(RowKind.SUBMITTED), (None, None, None, None)
         rows = [(None, None, *_identity(message)) for message in event.messages]
     else:
-        kind, places = int(RowKind.DELIVERED), (*_signed_ring(event.configuration), *_signed_ring(event.origin))
+        kind, places = int(RowKind.DELIVERED), (*_signed_pair(event.configuration), *_signed_pair(event.origin))
         rows = [(signed(message.number), message.slot, *_identity(message)) for message in event.messages]
     for offset, row in enumerate(rows):
         yield MessageRow(process, idx + offset, n, at, kind, *places, *row)
@@ -74,12 +74,12 @@ def _identity(message: SubmittedMessage | DeliveredMessage) -> tuple[Any, ...]:
     return signed(process), sender, signed(counter), message.digest, int(message.service), message.size
 
 
-def _signed_ring(ring: ConfigurationId) -> tuple[int, int]:
-    return signed(ring.seq), signed(ring.representative)
+def _signed_pair(pair: ConfigurationId) -> tuple[int, int]:
+    return signed(pair.seq), signed(pair.representative)
 
 
-def _ring(name: str, ring: ConfigurationId) -> Cells:
-    seq, representative = _signed_ring(ring)
+def _pair(name: str, pair: ConfigurationId) -> Cells:
+    seq, representative = _signed_pair(pair)
     return {f"{name}_seq": seq, f"{name}_rep": representative}
 
 
@@ -104,7 +104,7 @@ def _cells_from(event: ControlEvent) -> Cells:
         case Departed():
             return {"kind": RowKind.DEPARTED}
         case Noted(note=note):
-            return _note_cells(note)
+            return note_cells(note)
         case Healed():
             return {"kind": RowKind.HEALED, "members": _processes(event.alive)}
         case Saturated():
@@ -133,39 +133,12 @@ def _view_cells(view: Configuration) -> Cells:
     is_regular = view.kind is ConfigurationKind.REGULAR
     return {
         "kind": RowKind.REGULAR_VIEW if is_regular else RowKind.TRANSITIONAL_VIEW,
-        **_ring("view", view.id),
-        **_ring("previous", view.previous),
-        **_ring("ring", view.position.origin),
-        "seq": signed(view.position.number),
+        **_pair("configuration", view.id),
+        **_pair("previous", view.previous),
+        **_pair("origin", view.position.origin),
+        "number": signed(view.position.number),
         "slot": view.position.slot,
         "members": _processes(view.members),
         "transitional": _processes(view.transitional),
         "reason": int(view.reason),
     }
-
-
-def _note_cells(note: Note) -> Cells:
-    match note:
-        case Moved():
-            reason = None if note.reason is None else int(note.reason)
-            named = {"name": note.origin, "target": note.target, "text": note.text}
-            return {"kind": RowKind.MOVED, "reason": reason, **named}
-        case Visited():
-            numbers = {name: signed(getattr(note, name)) for name in VISITED_COLUMNS}
-            return {"kind": RowKind.VISITED, **_ring("ring", note.ring), **numbers}
-        case Ignored():
-            return {"kind": RowKind.IGNORED, "name": note.what, "text": note.why}
-        case PacketDropped():
-            return {"kind": RowKind.DROPPED, "text": note.why}
-        case Occurred():
-            about = None if note.process is None else signed(note.process)
-            return {"kind": RowKind.OCCURRED, "name": note.what.value, "count": note.count, "about": about}
-        case NetworkTurned():
-            about = None if note.process is None else signed(note.process)
-            named = {"name": note.state.value, "target": note.evidence.value, "text": note.text}
-            return {"kind": RowKind.NETWORK_TURNED, "count": note.network, "about": about, **named}
-        case TokenReleased():
-            numbers = {"round": signed(note.token_seq), "seq": signed(note.seq), "count": note.brought}
-            return {"kind": RowKind.TOKEN_RELEASED, **_ring("ring", note.ring), "name": note.cause.value, **numbers}
-        case _:
-            assert_never(note)

@@ -25,6 +25,7 @@ MAGIC: Final = b"oC"
 VERSION: Final = 3
 CLEAR: Final = 0  # the key of packets that are not sealed
 CLUSTER_SIZE: Final = 8
+FIRST_ENGINE: Final = "ring"  # its name is not part of the id: it was there before there were others
 LENGTH_AT: Final = 4
 TRANSMITTER_AT: Final = 14
 KIND_AT: Final = 22
@@ -53,9 +54,10 @@ class OtherVersion(WireError):
         self.transmitter = transmitter  # None: the packet is too short to say
 
 
-def cluster_id_from(name: str) -> bytes:
-    """Eight bytes that keep strangers on one multicast group apart."""
-    return hashlib.blake2b(name.encode(), digest_size=CLUSTER_SIZE).digest()
+def cluster_id_from(name: str, engine: str = FIRST_ENGINE) -> bytes:
+    """Eight bytes that keep strangers on one multicast group apart, and nodes of a cluster that run another engine."""
+    text = name if engine == FIRST_ENGINE else f"{name}\0{engine}"
+    return hashlib.blake2b(text.encode(), digest_size=CLUSTER_SIZE).digest()
 
 
 def with_head(cluster: bytes, transmitter: ProcessId, rest: bytes) -> bytes:

@@ -94,9 +94,9 @@ class PacketRun:
         assert self.parcel is not None
         if first == self.seq and last == self.seq + self.count - 1:
             return self.parcel
-        _, originator, senders, services, payloads, each = self.parcel
+        _, originator, senders, services, payloads, each, base = self.parcel
         cut = slice((first - self.seq) * each, (last + 1 - self.seq) * each)
-        return Seq(first), originator, senders[cut], services[cut], payloads[cut], each
+        return first, originator, senders[cut], services[cut], payloads[cut], each, base
 
 
 # Reading
@@ -149,7 +149,7 @@ def parse_data(
         raise WireError("parts that do not exist")
     filled = min(end, start + columns[1]) if part == Part.LAST else end  # the last part may be padded
     payloads = payloads_from(data, start, filled, columns[count:])
-    parcel = seq, originator, columns[:count], services, payloads, count
+    parcel = seq, originator, columns[:count], services, payloads, count, 0
     return PacketRun(data, at, end - at, seq, originator, 1, flags & SAFE, (part,) if part else (), parcel)
 
 
@@ -171,7 +171,7 @@ def _shape(count: int, length: int) -> struct.Struct:
 def _extend(run: PacketRun, alike: int) -> None:
     """Take the packets behind the run's only one into it, as long as they differ in nothing but numbers and bytes."""
     assert run.parcel is not None
-    seq, originator, senders, services, payloads, each = run.parcel
+    seq, originator, senders, services, payloads, each, _ = run.parcel
     length = len(payloads[0])
     data, at, size = run.data, run.at, run.size
     shape = _shape(each, length)
@@ -194,7 +194,7 @@ def _extend(run: PacketRun, alike: int) -> None:
                 gathered += fields[3:]
                 expected += 1
     run.count = count = expected - seq
-    run.parcel = seq, originator, tuple(senders) * count, bytes(services) * count, gathered, each
+    run.parcel = seq, originator, tuple(senders) * count, bytes(services) * count, gathered, each, 0
 
 
 @lru_cache(maxsize=256)
@@ -207,7 +207,7 @@ def _extend_parts(run: PacketRun, alike: int) -> None:
     """The same for parts of messages of one sender: they differ in which part they are, too, and the last of each
     message may be padded."""
     assert run.parcel is not None
-    seq, originator, (sender,), (service,), payloads, _ = run.parcel
+    seq, originator, (sender,), (service,), payloads, *_ = run.parcel
     data, at, size = run.data, run.at, run.size
     shape = _part_shape(size - HEADER_SIZE - DESCRIPTOR_SIZE)
     parts, gathered, expected = list(run.parts), list(payloads), seq + 1
@@ -229,7 +229,7 @@ def _extend_parts(run: PacketRun, alike: int) -> None:
             expected += 1
     run.count = count = expected - seq
     run.parts = parts
-    run.parcel = seq, originator, (sender,) * count, bytes((service,)) * count, gathered, 1
+    run.parcel = seq, originator, (sender,) * count, bytes((service,)) * count, gathered, 1, 0
 
 
 # Building
@@ -306,5 +306,5 @@ def _build(
         for offset, payloads in enumerate(groups):
             pieces += (whole, pack(seq + offset, token_round, timestamp + offset), descriptors, *payloads)
             gathered += payloads
-    parcel = seq, me, senders * count, served * count, gathered, each
+    parcel = seq, me, senders * count, served * count, gathered, each, 0
     return PacketRun(b"".join(pieces), 0, size, seq, me, count, flags & SAFE, parts, parcel)

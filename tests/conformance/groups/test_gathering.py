@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ordercast.groups.layer import data_head, join_payload
 from ordercast.model.events import Message, ViewId
-from ordercast.model.ids import NO_SEQ, Position, Seq
+from ordercast.model.ids import Position, Seq
 from ordercast.model.service import Service
 from tests.unit.groups.stage import Stage
 
@@ -102,7 +102,7 @@ def test_messages_that_share_a_packet_keep_their_places_in_it() -> None:
     stage.exchange("n2")
     positions = [item.position for item in stage.heard["a@n1"] if isinstance(item, Message)]
     assert positions == [Position(ring, seq, 0), Position(ring, seq, 1)]
-    assert stage.last_view("a@n1").id == ViewId(ring, seq, 2)
+    assert stage.last_view("a@n1").id == ViewId(ring, Position(ring, seq, 2))
 
 
 # Figure 6.24
@@ -139,7 +139,7 @@ def test_a_group_that_others_had_members_in_changes() -> None:
     """Figure 6.24, line 13."""
     stage = apart("a@n1", "b@n2")
     ring = stage.together(*BOTH)
-    assert stage.last_view("a@n1").id == stage.last_view("b@n2").id == ViewId(ring, NO_SEQ, 0)
+    assert stage.last_view("a@n1").id == stage.last_view("b@n2").id == ViewId(ring, Position(ring, 0, 0))
 
 
 def test_a_group_that_lost_members_changes() -> None:

@@ -6,7 +6,7 @@ a and d are at n1, b at n2, c at n3, e at n4.
 from __future__ import annotations
 
 from ordercast.model.events import Transition, ViewId
-from ordercast.model.ids import NO_SEQ
+from ordercast.model.ids import Position
 from tests.unit.groups.stage import Stage
 
 BOTH = ("n1", "n2")
@@ -36,8 +36,8 @@ def test_a_set_that_is_completed_after_the_signal_gives_the_view_and_then_the_si
     stage.end(*BOTH)
     assert stage.told("a@n1") == []
     stage.exchange("n3", to=BOTH)
-    assert stage.view_ids("a@n1") == [ViewId(merged, NO_SEQ, 0)]
-    assert stage.heard["a@n1"][-1] == Transition("g", ("a@n1", "b@n2"), ViewId(merged, NO_SEQ, 0))
+    assert stage.view_ids("a@n1") == [ViewId(merged, Position(merged, 0, 0))]
+    assert stage.heard["a@n1"][-1] == Transition("g", ("a@n1", "b@n2"), ViewId(merged, Position(merged, 0, 0)))
     assert stage.told("a@n1") == stage.told("b@n2") == ["g = a b c; with a b; network", "g ends; a b remain"]
 
 

@@ -217,7 +217,7 @@ def test_a_client_comes_back_only_after_its_disconnection_and_in_a_later_view() 
     gone = stage.disconnect("a@n1")
     del stage.heard["a@n1"]
     stage.join("a@n1", "g")
-    assert stage.last_view("a@n1").id > ViewId(stage.daemons["n1"].ring, gone, 0)
+    assert stage.last_view("a@n1").id > ViewId(stage.daemons["n1"].ring, Position(stage.daemons["n1"].ring, gone, 0))
     assert stage.told("a@n1") == ["g = a b; with a; join a"]
 
 

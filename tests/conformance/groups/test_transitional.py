@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from ordercast.model.events import Transition, ViewId
-from ordercast.model.ids import NO_SEQ
+from ordercast.model.ids import Position
 from tests.unit.groups.stage import Stage
 
 GO_ON = ("n1", "n2")
@@ -177,7 +177,7 @@ def test_nobody_new_means_no_exchange() -> None:
     ring = stage.begin(*GO_ON)
     assert stage.daemons["n1"].announced == stage.daemons["n2"].announced == []
     assert stage["n1"].is_steady and stage["n2"].is_steady
-    assert stage.view_ids("a@n1") == stage.view_ids("b@n2") == [ViewId(ring, NO_SEQ, 0)]
+    assert stage.view_ids("a@n1") == stage.view_ids("b@n2") == [ViewId(ring, Position(ring, 0, 0))]
     assert stage.told("a@n1") == stage.told("b@n2") == ["g = a b; with a b; network"]
 
 

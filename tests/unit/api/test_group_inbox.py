@@ -16,7 +16,7 @@ from ordercast.api.group_reader import GroupReader
 from ordercast.api.pieces import events_of, rest_of
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Dropped, Event, Left, Message, Piece, Reason, Reconnected, View, ViewId
-from ordercast.model.ids import ConfigurationId, ProcessId, Seq
+from ordercast.model.ids import ConfigurationId, Places, Position, ProcessId
 
 RING = ConfigurationId(4, ProcessId(1))
 SIZE_MAX = 1000
@@ -52,11 +52,11 @@ class Member:
 
 
 def batch(*groups: str, data: bytes = b"x", seq: int = 1) -> Batch:
-    return Batch(groups, "a@n1", [data], [4], (RING, Seq(seq), 1, 0))
+    return Batch(groups, "a@n1", [data], [4], Places(RING, seq, 0, 1, 0))
 
 
 def view(group: str) -> View:
-    return View(group, ("me@n1",), ("me@n1",), Reason.JOIN, ("me@n1",), ViewId(RING, Seq(1), 0))
+    return View(group, ("me@n1",), ("me@n1",), Reason.JOIN, ("me@n1",), ViewId(RING, Position(RING, 1, 0)))
 
 
 RECONNECTED = Reconnected("me@n2", (), 0, None, "why")

@@ -12,7 +12,7 @@ from ordercast.api.group_inbox import GroupInbox
 from ordercast.api.pieces import events_of, rest_of, size_of
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Left, Message
-from ordercast.model.ids import ConfigurationId, ProcessId, Seq
+from ordercast.model.ids import ConfigurationId, Places, ProcessId
 
 RING = ConfigurationId(4, ProcessId(1))
 
@@ -22,7 +22,7 @@ def _inbox(size_max: int = 1 << 20, **options: Any) -> GroupInbox:
 
 
 def _batch(*data: bytes, seq: int = 1) -> Batch:
-    return Batch(("g",), "alice@n1", list(data), [4] * len(data), (RING, Seq(seq), 2, 0))
+    return Batch(("g",), "alice@n1", list(data), [4] * len(data), Places(RING, seq, 0, 2, 0))
 
 
 def _put(inbox: GroupInbox, *pieces: Batch | Left) -> None:

@@ -9,16 +9,23 @@ from ordercast.archive.entries import Commit, Item, Outcome
 from ordercast.archive.frames import cut, frame_of, header_from, is_whole, runs_of, whole_frames
 from ordercast.archive.places import NO_VIEW, Place
 from ordercast.model.errors import WireError
-from tests.unit.archive.stories import GAP, batch, item_of, records_of, transition, view
+from ordercast.model.ids import POSITION_NUMBER_MAX, ConfigurationId
+from tests.unit.archive.stories import GAP, RING, batch, item_of, records_of, transition, view
 
+NEXT = ConfigurationId(10, RING.representative)
 BATCHES = st.builds(
-    lambda data, seq: batch(*data, seq=seq),
+    lambda data, seq, base: batch(*data, seq=seq, base=base),
     st.lists(st.binary(max_size=40), min_size=1, max_size=8),
-    st.integers(1, 99),
+    st.integers(1, POSITION_NUMBER_MAX),
+    st.sampled_from((0, 512)),
 )
 ITEMS: st.SearchStrategy[Item] = st.one_of(
     BATCHES,
-    st.builds(lambda seq: view(seq, "a@n1", "b@n2"), st.integers(1, 99)),
+    st.builds(
+        lambda seq, ring: view(seq, "a@n1", "b@n2", configuration=ring),
+        st.integers(1, 99),
+        st.sampled_from((RING, NEXT)),
+    ),
     st.builds(lambda seq: transition(seq, "a@n1"), st.integers(1, 99)),
     st.just(GAP),
 )

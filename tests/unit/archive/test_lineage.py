@@ -6,17 +6,18 @@ from ordercast.archive.lineage import Begin, Fetch, Lineage, Say, StopFetching, 
 from ordercast.archive.places import Place
 from ordercast.archive.statements import Kind, Statement
 from ordercast.model.events import Reason, View, ViewId
+from ordercast.model.ids import Position
 from tests.unit.archive.stories import RING, batch
 
 CONTROL = "$archive/orders"
 
 
 def joined(seq: int, who: str, *members: str) -> View:
-    return View(CONTROL, members, (who,), Reason.JOIN, (who,), ViewId(RING, seq, 0))  # type: ignore[arg-type]
+    return View(CONTROL, members, (who,), Reason.JOIN, (who,), ViewId(RING, Position(RING, seq, 0)))
 
 
 def gone(seq: int, who: str, *members: str) -> View:
-    return View(CONTROL, members, members, Reason.DISCONNECT, (who,), ViewId(RING, seq, 0))  # type: ignore[arg-type]
+    return View(CONTROL, members, members, Reason.DISCONNECT, (who,), ViewId(RING, Position(RING, seq, 0)))
 
 
 def said(lineage: Lineage) -> list[Statement]:
@@ -26,7 +27,7 @@ def said(lineage: Lineage) -> list[Statement]:
 
 
 def at(seq: int) -> ViewId:
-    return ViewId(RING, seq, 0)  # type: ignore[arg-type]
+    return ViewId(RING, Position(RING, seq, 0))
 
 
 PLACE = Place("f" * 16, 40)

@@ -5,12 +5,11 @@ import random
 import pytest
 
 from ordercast.checker import Outcome
-from ordercast.model.ids import ConfigurationId
 from ordercast.model.promises import Promise
 from ordercast.model.service import Service
 from ordercast.trace.records import DeliveredBatch, Event, MessageId, Submitted
 
-from .histories import Story, assert_invalid, assert_valid, judge, process
+from .histories import Story, assert_invalid, assert_valid, judge
 
 
 def _question_and_answer() -> tuple[Story, MessageId, MessageId]:
@@ -95,17 +94,18 @@ def test_a_dependency_delivered_on_a_later_view_is_rejected() -> None:
     answer = story.send(1)
     story.deliver(answer, at=(0, 1, 2))
     story.deliver(question, at=(2,))
-    assert_invalid(Promise.CAUSAL, story.finished(), "n2, message n0/0#1", "after ring 20.n0")
+    assert_invalid(Promise.CAUSAL, story.finished(), "n2, message n0/0#1", "of configuration 16.n0 after 20.n0")
 
 
-def test_a_message_originated_before_what_its_submitter_had_seen_is_rejected() -> None:
+def test_a_message_of_a_configuration_before_what_its_submitter_had_seen_is_rejected() -> None:
     story = Story(2)
     story.change(0, 1)
-    story.round(0, 1)
-    late = story.send(0)
-    story.positions[late] = (ConfigurationId(2, process(0)), 9, 0)
-    story.deliver(late, at=(0,))
-    assert_invalid(Promise.CAUSAL, story.finished(), "message n0/0#2", "its submitter had delivered of 12.n0")
+    story.change(0)
+    story.round(0)
+    story.deliver(story.send(0), at=(1,))
+    assert_invalid(
+        Promise.CAUSAL, story.finished(), "message n0/0#2", "in 12.n0, but its submitter had delivered of 16.n0"
+    )
 
 
 def test_weaker_messages_leave_no_hole() -> None:
@@ -183,6 +183,6 @@ def test_the_linear_method_agrees_with_the_definition(block: int) -> None:
     for seed in range(block * 250, block * 250 + 250):
         events = _random_history(random.Random(seed))
         by_definition = _is_causal_by_definition(events)
-        assert (judge(Promise.CAUSAL, events).outcome is Outcome.VALID) == by_definition, f"seed {seed}"
+        assert (judge(Promise.CAUSAL, events).outcome is not Outcome.INVALID) == by_definition, f"seed {seed}"
         seen.add(by_definition)
     assert seen == {True, False}

@@ -7,6 +7,7 @@ import pytest
 
 from ordercast.checker import CHECKERS, Checker, Checkers, Outcome, Witness, check
 from ordercast.checker.fifo import Fifo
+from ordercast.checker.matters import Matter
 from ordercast.model.promises import Promise
 from ordercast.trace.records import Crashed, Ended, Event, Installed, Started, Submitted
 
@@ -31,13 +32,13 @@ def test_every_promise_has_a_checker() -> None:
 
 def test_a_valid_history_is_valid_as_a_whole() -> None:
     assert check(_events()).outcome is Outcome.VALID
-    assert "15 of 15" in check(_events()).sentence
+    assert check(_events()).sentence == "12 promises kept, 3 not exercised"
 
 
 def test_what_is_not_promised_is_not_judged() -> None:
     story = Story(2, replace(ALL, promises=frozenset([Promise.FIFO])))
     story.change(0, 1)
-    story.send(0)
+    story.round(0, 1)
     verdicts = panel_of(story.finished()).verdicts()
     expected = [Outcome.VALID if promise is Promise.FIFO else Outcome.NOT_PROMISED for promise in Promise]
     assert [verdict.outcome for verdict in verdicts] == expected
@@ -51,6 +52,7 @@ def test_a_checker_that_raises_is_unknown_and_the_others_are_not() -> None:
     class Broken(Checker):
         promise = Promise.CAUSAL
         rule = "nothing"
+        matter = Matter.CAUSAL
 
         def violations(self) -> Iterator[Witness]:
             raise ZeroDivisionError("oops")
@@ -67,6 +69,7 @@ def test_what_a_checker_found_before_it_raised_still_counts() -> None:
     class Broken(Checker):
         promise = Promise.CAUSAL
         rule = "nothing"
+        matter = Matter.CAUSAL
 
         def violations(self) -> Iterator[Witness]:
             yield Witness("is wrong")

@@ -21,11 +21,22 @@ def _verdict(outcome: Outcome) -> Verdict:
         ([Outcome.VALID, Outcome.UNKNOWN, Outcome.NOT_PROMISED], Outcome.UNKNOWN),
         ([Outcome.UNKNOWN, Outcome.INVALID, Outcome.VALID], Outcome.INVALID),
         ([Outcome.NOT_PROMISED], Outcome.NOT_PROMISED),
+        ([Outcome.NOT_EXERCISED, Outcome.NOT_PROMISED], Outcome.VALID),
+        ([Outcome.NOT_EXERCISED, Outcome.UNKNOWN], Outcome.UNKNOWN),
         ([], Outcome.UNKNOWN),
     ],
 )
 def test_the_worst_wins(outcomes: list[Outcome], worst: Outcome) -> None:
     assert combined([_verdict(outcome) for outcome in outcomes]).outcome is worst
+
+
+def test_what_is_kept_is_not_counted_with_what_was_not_exercised() -> None:
+    outcomes = [*[Outcome.VALID] * 14, Outcome.NOT_EXERCISED]
+    assert combined([_verdict(outcome) for outcome in outcomes]).sentence == "14 promises kept, 1 not exercised"
+    outcomes += [Outcome.NOT_PROMISED] * 2
+    expected = "14 promises kept, 1 not exercised, 2 not promised"
+    assert combined([_verdict(outcome) for outcome in outcomes]).sentence == expected
+    assert combined([_verdict(Outcome.VALID)]).sentence == "1 promise kept"
 
 
 def test_a_combination_carries_sentences_and_witnesses_of_the_worst() -> None:

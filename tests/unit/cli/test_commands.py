@@ -16,6 +16,7 @@ from ordercast import __version__
 from ordercast.cli import recording, swarm
 from ordercast.cli.main import run
 from ordercast.model.ids import Instant
+from ordercast.order.catalogue import ENGINES
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import Outline, expected_rows, options_of, outline
@@ -68,7 +69,11 @@ def test_version_and_help(call: Call) -> None:
         (["sim", "--nodes", "many"], "--nodes"),
         (["sim", "--nodes", "0"], "nodes must be within 1..64"),
         (["sim", "--messages", "-1"], "messages must be within"),
-        (["sim", "--engine", "star"], "engine 'star' does not exist"),
+        (["sim", "--engine", "star"], "engine 'star' does not exist; there are: ring, sequencer"),
+        (["sim", "--engine", "sequencer", "--loss", "1%"], "never change and nothing is repaired: leave out loss"),
+        (["swarm", "--seeds", "1", "--engine", "sequencer", "--groups"], "leave out the option"),
+        (["up", "--engine", "sequencer"], "runs in the simulator alone; daemons can run: ring"),
+        (["daemon", "--engine", "star"], "daemons can run: ring"),
         (["sim", "--service", "unreliable"], "there is no service 'unreliable'"),
         (["sim", "--sizes", "1..5"], "at least 20 bytes"),
         (["sim", "--sizes", "5..1"], "falls"),
@@ -121,11 +126,34 @@ def test_sim_tells_a_timeline_and_a_verdict(call: Call) -> None:
         "transitional set",
         "delivered",
         "virtual synchrony",
-        " VALID   15 of 15 promises",
+        " VALID   14 promises kept, 1 not exercised",
         "replay   ordercast sim --nodes 3 --messages 30 --duration 300ms --fault '100ms crash n1'",
     ):
         assert words in out
     assert "\x1b[" not in out
+
+
+def test_sim_runs_other_engines_and_says_what_they_do_not_promise(call: Call) -> None:
+    status, out, err = call("sim", "--engine", "sequencer", "--nodes", "3", "--messages", "30", "--duration", "50ms")
+    assert (status, err) == (0, "")
+    assert " VALID   9 promises kept, 6 not promised" in out and "NOT PROMISED" in out
+    assert "replay   ordercast sim --engine sequencer --nodes 3 --messages 30 --duration 50ms --seed 1" in out
+
+
+def test_engines_are_listed_with_when_to_choose_which(call: Call) -> None:
+    status, out, _ = call("engines")
+    assert status == 0 and "choose it when" in out and all(name in out for name in ENGINES)
+    status, out, _ = call("engines", "--json")
+    document = json.loads(out)
+    assert status == 0 and document["default"] == "ring"
+    assert [(one["name"], one["live"]) for one in document["engines"]] == [("ring", True), ("sequencer", False)]
+    assert document["engines"][1]["services"] == ["reliable", "fifo", "causal", "agreed"]
+
+
+def test_a_swarm_of_another_engine(call: Call) -> None:
+    status, out, _ = call("swarm", "--seeds", "1..3", "--engine", "sequencer", "--processes", "1", "--json")
+    document = json.loads(out)
+    assert (status, document["engine"], document["valid"], document["never"]) == (0, "sequencer", 3, [])
 
 
 def test_sim_json_has_the_documented_keys_and_replays(call: Call) -> None:

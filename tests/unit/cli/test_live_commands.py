@@ -147,7 +147,7 @@ def test_status_is_a_page_or_a_document(call: Call, served: tuple[FakeNode, int]
         "paused",
     ):
         assert words in out, words
-    assert "not in the ring: beta, gamma" in out
+    assert "not in the configuration: beta, gamma" in out
     for address in (f"127.0.0.1:{port}", f"http://127.0.0.1:{port}/status", f"localhost:{port}"):
         assert json.loads(call("status", address, "--json")[1])["me"]["name"] == "alpha"
 
@@ -157,7 +157,7 @@ def test_a_node_without_a_ring_is_exit_status_1(call: Call, served: tuple[FakeNo
     node.engine = FakeNode().engine
     status, out, _ = call("status", f":{port}")
     assert status == 1
-    assert "no ring yet" in out
+    assert "no configuration yet" in out
 
 
 def test_a_line_says_the_essentials() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ordercast.cli.payload_text import payload_document, place_document, place_text, shown
+from ordercast.cli.payload_text import payload_document, place_document, shown
 from ordercast.model.ids import ConfigurationId, Incarnation, NodeId, Position, Seq, process_id_from
 
 
@@ -46,9 +46,7 @@ def test_machines_get_text_or_base64() -> None:
     assert payload_document(b"\xff\x00") == {"base64": "/wA="}
 
 
-def test_a_place_is_short_for_people_and_exact_for_machines() -> None:
+def test_a_place_is_exact_for_machines() -> None:
     process = process_id_from(NodeId(2), Incarnation(77))
     position = Position(ConfigurationId(12, process), Seq(7), 0)
-    assert place_text(position) == "packet 7 of ring 12.n2"
-    assert place_text(position._replace(slot=4)) == "packet 7 of ring 12.n2, message 5 in it"
     assert place_document(position) == [12, process, 7, 0]

@@ -56,7 +56,7 @@ def test_names_and_texts_of_others_are_shown_and_not_obeyed(
 
 def event_of(*, sender: str, group: str) -> list[Message | View]:
     position = Position(ConfigurationId(8, ProcessId(1 << 48 | 1)), Seq(1), 0)
-    view = View(group, (sender,), (sender,), Reason.JOIN, (sender,), ViewId(*position), why=HOSTILE)
+    view = View(group, (sender,), (sender,), Reason.JOIN, (sender,), ViewId(position.origin, position), why=HOSTILE)
     return [Message((group,), sender, HOSTILE.encode(), position, Service.AGREED), view]
 
 

@@ -60,7 +60,7 @@ class FakeNode:
 
     def begin(self) -> None:
         """The first ring is installed."""
-        self.engine.persisted("ring_seq", Instant(0))
+        self.engine.persisted("configuration_seq", Instant(0))
 
     @property
     def process(self) -> ProcessId:

@@ -17,7 +17,17 @@ from ordercast.daemon.config.file import (
     own_name,
     read_cluster,
 )
-from ordercast.daemon.config.keys import CLUSTER, COPIES, NAMED_NETWORK, NODE, NODES, NODES_VERSION, REPLICATION, TABLES
+from ordercast.daemon.config.keys import (
+    CLUSTER,
+    COPIES,
+    ENGINE,
+    NAMED_NETWORK,
+    NODE,
+    NODES,
+    NODES_VERSION,
+    REPLICATION,
+    TABLES,
+)
 from ordercast.daemon.config.node import ClientsConfig, NetworkConfig, NodeConfig, TraceConfig, TraceLevel, Transport
 from ordercast.daemon.config.plan import plan_of
 from ordercast.model.errors import UsageError
@@ -63,6 +73,23 @@ def test_a_small_file_is_enough(file: Path) -> None:
     assert config.network == NetworkConfig()
     assert config.status.port == STATUS_PORT
     assert config.state_folder is None
+
+
+def test_the_engine_is_chosen_at_the_top(file: Path) -> None:
+    assert loaded(file, NODE_A).engine == "ring"
+    assert loaded(file, 'engine = "ring"\n' + NODE_A).engine == "ring"
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ('"star"', "engine 'star' does not exist; daemons can run: ring"),
+        ('"sequencer"', "engine 'sequencer' runs in the simulator alone; daemons can run: ring"),
+        ("7", "7 is not a text: write it in quotes"),
+    ],
+)
+def test_an_engine_that_daemons_cannot_run_is_refused(file: Path, value: str, why: str) -> None:
+    assert problems(file, f'cluster = "shop"\nengine = {value}\n{NODE_A}') == [f"engine: {why}"]
 
 
 def test_durations_sizes_and_choices_are_written_as_people_do(file: Path) -> None:
@@ -343,7 +370,7 @@ def test_the_example_shows_every_key_and_says_the_defaults_in_its_comments(file:
     """With the # before keys removed it is the same configuration."""
     text = re.sub(r"^# (\w+ = )", r"\1", EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     document = tomllib.loads(text)
-    assert set(document) == {CLUSTER.name, NODES_VERSION.name, *TABLES, NODES}
+    assert set(document) == {CLUSTER.name, ENGINE.name, NODES_VERSION.name, *TABLES, NODES}
     for table, keys in TABLES.items():
         assert set(document[table]) == {key.name for key in keys}, table
     assert set(document["nodes"]["alpha"]) == {key.name for key in NODE}

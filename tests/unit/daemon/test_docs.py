@@ -28,7 +28,11 @@ def shown(value: object) -> str:
 
 
 def expected() -> list[tuple[str, str]]:
-    rows = [("cluster", "required"), ("nodes_version", shown(NodeConfig().nodes_version))]
+    rows = [
+        ("cluster", "required"),
+        ("engine", shown(NodeConfig().engine)),
+        ("nodes_version", shown(NodeConfig().nodes_version)),
+    ]
     for table, defaults in (("network", NetworkConfig()), ("trace", TraceConfig())):
         rows += [(f"{table}.{key.name}", shown(getattr(defaults, key.field))) for key in TABLES[table]]
         if table == "network":

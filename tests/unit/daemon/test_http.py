@@ -53,7 +53,7 @@ def test_status_is_a_json_document_with_warnings() -> None:
         assert int(headers["Content-Length"]) == len(body.encode())
         document = json.loads(body)
         assert document["me"]["name"] == "alpha"
-        assert document["warnings"] == ["not in the ring: beta, gamma"]
+        assert document["warnings"] == ["not in the configuration: beta, gamma"]
 
     served(scene)
 

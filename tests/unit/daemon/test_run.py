@@ -10,10 +10,10 @@ from ordercast.daemon.config.file import STATUS_PORT
 from ordercast.daemon.config.node import PORT, NetworkConfig, NodeConfig
 from ordercast.daemon.run import Reporter, own_port
 from ordercast.daemon.status.alarms import REPEAT_NS
-from ordercast.daemon.status.counters import ClientRefusal
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.ids import SECOND, Instant, NodeId
+from ordercast.session.counters import ClientRefusal
 from tests.unit.daemon.fake_node import FakeNode
 from tests.unit.daemon.test_status import ALPHA, BETA, view
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ordercast.daemon.slots import HEAD, Slots, found_in, sealed
 
 SIZE = 512
-KEY = "ring_seq"
+KEY = "configuration_seq"
 VALUES = st.binary(max_size=SIZE - HEAD.size)
 
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from ordercast.daemon.status.advice import advised
-from ordercast.daemon.status.counters import ClientRefusal
 from ordercast.daemon.status.parts import ClientsStatus, HoldStatus, Refusal, StorageStatus, change_text
 from ordercast.daemon.status.report import Meter, refusal_of, status_of
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
@@ -26,6 +25,7 @@ from ordercast.model.ids import (
     process_id_from,
 )
 from ordercast.model.inputs import Submission
+from ordercast.session.counters import ClientRefusal
 from tests.unit.daemon.fake_node import FakeNode
 
 ALPHA, BETA, GAMMA = (process_id_from(NodeId(n), Incarnation(1)) for n in (1, 2, 3))
@@ -54,11 +54,15 @@ def view(
 def test_who_and_where(node: FakeNode) -> None:
     status = status_of(node)
     assert (status.me.name, status.me.node, status.me.cluster) == ("alpha", 1, "ordercast")
-    assert (status.ring.id, status.ring.state, status.ring.representative) == ("4.alpha", "Operational", "alpha")
-    assert [(member.name, member.address, member.is_me) for member in status.ring.members] == [
+    assert (status.configuration.id, status.configuration.state, status.configuration.representative) == (
+        "4.alpha",
+        "Operational",
+        "alpha",
+    )
+    assert [(member.name, member.address, member.is_me) for member in status.configuration.members] == [
         ("alpha", "10.0.0.1", True)
     ]
-    assert status.ring.missing == ("beta", "gamma")
+    assert status.configuration.missing == ("beta", "gamma")
     assert status.uptime_ns == 100 * SECOND
 
 
@@ -154,7 +158,7 @@ def test_what_is_not_well_is_said_with_what_to_do(node: FakeNode) -> None:
     node.counters.refused["another cluster's packet"] = 7
     node.counters.pauses, node.counters.longest_pause_ns = 2, 530 * MILLISECOND
     assert advised(status_of(node)).warnings == (
-        "not in the ring: beta, gamma",
+        "not in the configuration: beta, gamma",
         "the kernel granted a receive buffer of 4 MiB instead of 32 MiB: sysctl -w net.core.rmem_max=33554432",
         "the kernel refused 1,200 sends on the token lane: see `ip route`",
         "1 packet found the data buffer full: give it a larger one, or the host less to do",
@@ -194,7 +198,7 @@ def test_a_late_event_loop_and_a_missing_ring_are_noticed() -> None:
     node.loop_lag_ns = 400 * MILLISECOND
     node.trace_error = "no space left on device"
     warnings = advised(status_of(node)).warnings
-    assert any(warning.startswith("no ring yet, the state is") for warning in warnings)
+    assert any(warning.startswith("no configuration yet, the state is") for warning in warnings)
     assert "the trace is not written: no space left on device" in warnings
     assert "the event loop was 400 ms late: something else keeps it busy" in warnings
 

@@ -19,9 +19,10 @@ from ordercast.daemon.slots import Slots
 from ordercast.daemon.storage import LARGE, SMALL, FolderStorage, MemoryStorage
 from ordercast.model.effects import AlarmKind
 from ordercast.model.errors import UsageError
+from ordercast.order.engine import stored_configuration_seq
 
 PATIENCE_S = 30.0
-KEY = "ring_seq"
+KEY = "configuration_seq"
 
 
 @pytest.fixture(autouse=True)
@@ -127,7 +128,7 @@ def test_a_folder_that_cannot_be_written_is_told_at_the_start(tmp_path: Path, mo
 
 def test_what_an_earlier_version_kept_is_carried_over(tmp_path: Path) -> None:
     far = 1 << 44
-    (tmp_path / "ring_seq.kept").write_bytes((28).to_bytes(8, "big"))
+    (tmp_path / f"{KEY}.kept").write_bytes((28).to_bytes(8, "big"))
     (tmp_path / "incarnation.kept").write_bytes(far.to_bytes(8, "big"))
     with opened(tmp_path) as storage:
         assert storage.stored == {KEY: (28).to_bytes(8, "big")} and storage.kept
@@ -139,10 +140,25 @@ def test_what_an_earlier_version_kept_is_carried_over(tmp_path: Path) -> None:
 
 
 def test_a_start_that_was_killed_while_it_carried_over_loses_nothing(tmp_path: Path) -> None:
-    (tmp_path / "ring_seq.kept").write_bytes(b"old")
+    (tmp_path / f"{KEY}.kept").write_bytes(b"old")
     Slots(tmp_path, KEY, SMALL).close()  # made, and not written yet
     with opened(tmp_path) as storage:
         assert storage.stored == {KEY: b"old"}
+
+
+def test_the_number_of_a_ring_counts_for_every_engine(tmp_path: Path) -> None:
+    """It was kept under another name when the ring was the only engine."""
+    old = "ring_seq"
+    with opened(tmp_path) as first:
+        assert written(first, old, (28).to_bytes(8, "big")) is None
+    with opened(tmp_path) as second:
+        assert second.kept and int.from_bytes(stored_configuration_seq(second.stored), "big") == 28
+        assert written(second, KEY, (32).to_bytes(8, "big")) is None
+    with opened(tmp_path) as third:
+        assert third.kept and int.from_bytes(stored_configuration_seq(third.stored), "big") == 32
+    (tmp_path / f"{KEY}.slots").write_bytes(os.urandom(2 * SMALL))
+    with opened(tmp_path) as fourth:
+        assert not fourth.kept and fourth.stored == {}, "a lower number would be worse than none"
 
 
 # Damage
@@ -158,7 +174,7 @@ def test_damage_is_an_alarm_and_a_new_process(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(module, "_last_incarnation", 0)
     with opened(tmp_path) as second:
         (alarm,) = second.alarms
-        assert alarm.kind is AlarmKind.STORAGE_DAMAGED and "incarnation, ring_seq, roster" in alarm.text
+        assert alarm.kind is AlarmKind.STORAGE_DAMAGED and "configuration_seq, incarnation, roster" in alarm.text
         assert (second.stored, second.kept) == ({}, False)
         assert second.incarnation > first.incarnation, "the files say when they were written last"
         assert written(second, KEY, b"2") is None

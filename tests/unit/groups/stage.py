@@ -31,7 +31,7 @@ from ordercast.model.configuration import ChangeReason, Configuration, Configura
 from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.events import GroupNews, Left, Message, Transition, ViewId
 from ordercast.model.events import View as GroupView
-from ordercast.model.ids import NO_CONFIGURATION, NO_SEQ, VIEW_SLOT, ConfigurationId, Position, ProcessId, Seq
+from ordercast.model.ids import NO_CONFIGURATION, NO_SEQ, SLOT_MAX, ConfigurationId, Position, ProcessId, Seq
 from ordercast.model.service import Service
 
 AGREED = Service.AGREED
@@ -56,22 +56,24 @@ def view_of(
 ) -> Configuration:
     together = tuple(ProcessId(process) for process in transitional)
     everybody = tuple(ProcessId(process) for process in members)
-    slot = 0 if kind is ConfigurationKind.REGULAR else VIEW_SLOT
+    slot = 0 if kind is ConfigurationKind.REGULAR else SLOT_MAX
     return Configuration(kind, ring, everybody, previous, together, ChangeReason.MERGE, Position(ring, NO_SEQ, slot))
 
 
-def parcel_of(seq: int, originator: ProcessId, *payloads: bytes, service: Service = AGREED, packets: int = 1) -> Parcel:
+def parcel_of(
+    seq: int, originator: ProcessId, *payloads: bytes, service: Service = AGREED, packets: int = 1, base: int = 0
+) -> Parcel:
     """One packet, or several in a row with equally many."""
     each, rest = divmod(len(payloads), packets)
     assert not rest, "equally many in each packet"
-    return Seq(seq), originator, (0,) * len(payloads), (int(service),) * len(payloads), payloads, each
+    return seq, originator, (0,) * len(payloads), (int(service),) * len(payloads), payloads, each, base
 
 
 def messages_of(run: MessageRun) -> Iterator[Message]:
     head = decode_head(run.head)
-    for place, (service, payload) in enumerate(zip(run.services, run.payloads, strict=True)):
-        number = run.first + place
-        position = Position(run.ring, Seq(run.seq + number // run.each), number % run.each)
+    origin, number, base, each, first = run.places
+    for place, (service, payload) in enumerate(zip(run.services, run.payloads, strict=True), first):
+        position = Position(origin, number + place // each, base + place % each)
         yield Message(head.groups, head.sender, payload[len(run.head) :], position, Service(service))
 
 

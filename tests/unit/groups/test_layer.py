@@ -26,7 +26,7 @@ from ordercast.groups.table import Notice
 from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import ConfigurationId, Incarnation, NodeId, ProcessId, Seq, process_id_from, process_text
+from ordercast.model.ids import ConfigurationId, Incarnation, NodeId, Places, ProcessId, process_id_from, process_text
 from ordercast.model.service import Service
 
 from .stage import Stage, heard_in, messages_of, parcel_of, text_of, view_of
@@ -108,7 +108,7 @@ def test_messages_with_one_head_in_a_row_are_one_run_in_columns() -> None:
     groups = started("alice", "carol")
     payloads = [HEAD + text for text in (b"x", b"y", b"z", b"")]
     (run,) = give(groups, parcel_of(5, OTHER, *payloads, packets=2, service=Service.SAFE))
-    assert run == MessageRun((1, 2), HEAD, RING, Seq(5), 2, 0, (5, 5, 5, 5), tuple(payloads))
+    assert run == MessageRun((1, 2), HEAD, Places(RING, 5, 0, 2, 0), (5, 5, 5, 5), tuple(payloads))
     assert isinstance(run, MessageRun)
     assert [(m.position.number, m.position.slot, m.data) for m in messages_of(run)] == [
         (5, 0, b"x"),
@@ -230,7 +230,7 @@ def test_what_is_kept_comes_in_the_runs_in_which_it_was_ordered() -> None:
     kept = Deliver(NEXT, NEXT, [parcel_of(5, OTHER, *payloads, packets=2, service=Service.SAFE)])
     assert groups.deliver(kept) == []
     runs = groups.deliver(Deliver(NEXT, NEXT, [parcel_of(9, OTHER, *snapshot)]))
-    assert runs == [MessageRun((1, 2), HEAD, NEXT, Seq(5), 2, 0, (5, 5, 5, 5), payloads)]
+    assert runs == [MessageRun((1, 2), HEAD, Places(NEXT, 5, 0, 2, 0), (5, 5, 5, 5), payloads)]
 
 
 def test_a_snapshot_among_other_messages_cuts_them_at_its_place_and_the_rest_is_not_kept() -> None:
@@ -238,8 +238,8 @@ def test_a_snapshot_among_other_messages_cuts_them_at_its_place_and_the_rest_is_
     before, behind = [HEAD + b"1", HEAD + b"2", HEAD + b"3"], [HEAD + b"4", HEAD + b"5"]
     parcel = parcel_of(5, OTHER, *before, *snapshot, *behind, packets=2)
     one, two = groups.deliver(Deliver(NEXT, NEXT, [parcel]))
-    assert one == MessageRun((1,), HEAD, NEXT, Seq(5), 3, 0, (4, 4, 4), tuple(before))
-    assert two == MessageRun((1,), HEAD, NEXT, Seq(5), 3, 4, (4, 4), tuple(behind))
+    assert one == MessageRun((1,), HEAD, Places(NEXT, 5, 0, 3, 0), (4, 4, 4), tuple(before))
+    assert two == MessageRun((1,), HEAD, Places(NEXT, 5, 0, 3, 4), (4, 4), tuple(behind))
     assert isinstance(two, MessageRun)
     assert [(message.position.number, message.position.slot) for message in messages_of(two)] == [(6, 1), (6, 2)]
 
@@ -251,7 +251,7 @@ def test_what_is_kept_in_an_exchange_that_is_given_up_comes_in_runs_without_the_
     groups.install(view_of(ConfigurationKind.TRANSITIONAL, ConfigurationId(14, ME), (ME,), (ME,)))
     *outputs, announce = groups.install(view_of(ConfigurationKind.REGULAR, ConfigurationId(16, ME), (ME,), (ME,)))
     assert isinstance(announce, Announce)
-    assert [(run.first, len(run.payloads)) for run in outputs if isinstance(run, MessageRun)] == [(0, 2), (3, 1)]
+    assert [(run.places.first, len(run.payloads)) for run in outputs if isinstance(run, MessageRun)] == [(0, 2), (3, 1)]
     assert outputs[2:] == [PassedOver(OTHER, "a group message whose head is wrong")]
     assert groups.malformed == 1
 

@@ -7,18 +7,18 @@ import pytest
 
 from ordercast.groups.table import Notice, Table
 from ordercast.model.events import GroupNews, Left, Reason, Transition, View, ViewId
-from ordercast.model.ids import NO_SEQ, ConfigurationId, ProcessId, Seq
+from ordercast.model.ids import ConfigurationId, Position, ProcessId
 
 ME, OTHER, THIRD = ProcessId(1), ProcessId(2), ProcessId(3)
 A, B, C, D = "a@n1", "b@n2", "c@n3", "d@n1"
 SESSIONS = {A: 7, D: 8}
 RING, NEXT = ConfigurationId(4, ME), ConfigurationId(8, ME)
-START, AFTER = ViewId(RING, NO_SEQ, 0), ViewId(NEXT, NO_SEQ, 0)
+START, AFTER = ViewId(RING, Position(RING, 0, 0)), ViewId(NEXT, Position(NEXT, 0, 0))
 DAEMONS = {A: ME, B: OTHER, C: THIRD, D: ME}
 
 
 def at(seq: int) -> ViewId:
-    return ViewId(RING, Seq(seq), 0)
+    return ViewId(RING, Position(RING, seq, 0))
 
 
 def table_of(*members: str, group: str = "g") -> Table:
@@ -237,7 +237,7 @@ def test_of_members_of_one_name_the_lowest_daemons_stays_and_the_other_is_told_t
 def test_after_a_merge_members_are_found_by_their_groups_again() -> None:
     table = table_of(A)
     table.merge({ME: {"g": [A]}, OTHER: {"g": [B], "h": [B]}}, {ME}, AFTER, "merged")
-    assert [told.news.group for told in table.disconnect(B, OTHER, ViewId(NEXT, Seq(1), 0))] == ["g"]
+    assert [told.news.group for told in table.disconnect(B, OTHER, ViewId(NEXT, Position(NEXT, 1, 0)))] == ["g"]
     assert table.groups() == {"g": 1}
 
 

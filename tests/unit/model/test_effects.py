@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from ordercast.model.effects import Deliver, position_of
-from ordercast.model.ids import ConfigurationId, Position, ProcessId, Seq
+from ordercast.model.ids import ConfigurationId, Position, ProcessId
 from ordercast.model.service import Service
 
 RING, VIEW = ConfigurationId(4, ProcessId(1)), ConfigurationId(6, ProcessId(1))
@@ -10,8 +10,8 @@ DELIVER = Deliver(
     VIEW,
     RING,
     [
-        (Seq(8), ProcessId(2), (0,), bytes([AGREED]), (b"one",), 1),
-        (Seq(9), ProcessId(1), (5, 0), bytes([AGREED, AGREED]), [b"two", b""], 2),
+        (8, ProcessId(2), (0,), bytes([AGREED]), (b"one",), 1, 0),
+        (9, ProcessId(1), (5, 0), bytes([AGREED, AGREED]), [b"two", b""], 2, 256),
     ],
 )
 
@@ -19,12 +19,12 @@ DELIVER = Deliver(
 def test_messages_come_one_by_one_in_the_order_of_their_packets_and_slots() -> None:
     assert list(DELIVER.messages()) == [
         (8, 0, ProcessId(2), 0, AGREED, b"one"),
-        (9, 0, ProcessId(1), 5, AGREED, b"two"),
-        (9, 1, ProcessId(1), 0, AGREED, b""),
+        (9, 256, ProcessId(1), 5, AGREED, b"two"),
+        (9, 257, ProcessId(1), 0, AGREED, b""),
     ]
     assert len(DELIVER) == 3
 
 
-def test_a_position_is_of_the_ring_of_origin_not_of_the_view() -> None:
+def test_a_position_is_of_its_origin_not_of_the_configuration() -> None:
     *_, last = DELIVER.messages()
-    assert position_of(DELIVER, last) == Position(RING, Seq(9), 1)
+    assert position_of(DELIVER, last) == Position(RING, 9, 257)

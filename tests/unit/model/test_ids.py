@@ -7,10 +7,11 @@ from ordercast.model.ids import (
     NO_CONFIGURATION,
     NOBODY,
     NODE_MAX,
-    VIEW_SLOT,
+    SLOT_MAX,
     ConfigurationId,
     Incarnation,
     NodeId,
+    Places,
     Position,
     Seq,
     incarnation_of,
@@ -63,4 +64,20 @@ def test_rings_are_ordered_by_seq_then_representative() -> None:
 
 def test_a_transitional_view_follows_every_message_of_the_seq_at_which_it_comes() -> None:
     ring = ConfigurationId(4, process_id_from(NodeId(1), Incarnation(1)))
-    assert Position(ring, Seq(9), 254) < Position(ring, Seq(9), VIEW_SLOT) < Position(ring, Seq(10), 0)
+    assert Position(ring, Seq(9), 254) < Position(ring, Seq(9), SLOT_MAX) < Position(ring, Seq(10), 0)
+
+
+RING = ConfigurationId(4, process_id_from(NodeId(1), Incarnation(1)))
+PLACES = Places(RING, 1 << 62, 512, 3, 2)
+
+
+def test_the_places_of_a_row_go_through_its_packets_from_the_base_slot_on() -> None:
+    numbers = [(0, 514), (1, 512), (1, 513), (1, 514), (2, 512)]
+    expected = [Position(RING, (1 << 62) + number, slot) for number, slot in numbers]
+    assert [PLACES.at(index) for index in range(5)] == expected
+    assert [PLACES.last(count) for count in range(1, 6)] == expected
+
+
+def test_a_row_without_its_beginning_has_the_places_of_the_rest() -> None:
+    for count in range(7):
+        assert [PLACES.after(count).at(index) for index in range(5)] == [PLACES.at(count + index) for index in range(5)]

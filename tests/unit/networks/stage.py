@@ -82,7 +82,7 @@ class FakeEngine:
 
     @property
     def promises(self) -> Promises:
-        return Promises("fake", frozenset(), frozenset(), 1)
+        return Promises("ring", frozenset(), frozenset(), 1)
 
     @property
     def traffic(self) -> Traffic:

@@ -17,15 +17,33 @@ pytest.importorskip("numpy")
 from bench.long_traces import Shape, long_run
 
 from ordercast.checker import Outcome, combined
+from ordercast.model.configuration import ChangeReason
+from ordercast.model.ids import ConfigurationId
+from ordercast.model.notes import (
+    Evidence,
+    Ignored,
+    Moved,
+    NetworkState,
+    NetworkTurned,
+    Note,
+    Occurred,
+    Occurrence,
+    PacketDropped,
+    Release,
+    TokenReleased,
+    Visited,
+)
 from ordercast.model.promises import Promise
 from ordercast.pipeline.verify.job import _judge_large
 from ordercast.pipeline.verify.judging import judge
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import SATURATED_FIRST, hostile_options
+from ordercast.trace.columns import RowKind
 from ordercast.trace.folder import compact, read_live
-from ordercast.trace.parquet import RunInfo, write_run
-from ordercast.trace.records import Ended, Event
-from tests.unit.checker.histories import Story, without_delivery
+from ordercast.trace.note_rows import NOTE_ROWS
+from ordercast.trace.parquet import RunInfo, read_run, write_run
+from ordercast.trace.records import Ended, Event, Noted
+from tests.unit.checker.histories import Story, process, without_delivery
 from tests.unit.pipeline.agreement import assert_agreement, in_turn, reference
 from tests.unit.trace.live_traces import write_history
 
@@ -121,6 +139,39 @@ def test_a_folder_of_live_traces_is_one_run(tmp_path: Path, monkeypatch: pytest.
     assert compacted.verdicts == judged.verdicts
 
 
+NOTES: dict[RowKind, Note] = {
+    RowKind.MOVED: Moved("Operational", "Gather", ChangeReason.MERGE, "because"),
+    RowKind.VISITED: Visited(ConfigurationId(16, process(0)), 1, 2, 3, 4, 5, 6, 7),
+    RowKind.IGNORED: Ignored("Join", "old"),
+    RowKind.DROPPED: PacketDropped("malformed"),
+    RowKind.OCCURRED: Occurred(Occurrence.MERGE_HELD, 2, process(1)),
+    RowKind.NETWORK_TURNED: NetworkTurned(1, NetworkState.FAULTY, Evidence.TOKENS, process(1), "fewer"),
+    RowKind.TOKEN_RELEASED: TokenReleased(ConfigurationId(16, process(0)), 9, 8, Release.ALL, 3),
+}
+
+
+def test_notes_of_every_kind_are_passed_over_by_every_judge(tmp_path: Path) -> None:
+    """Kinds come from one table: a judge that lists them by hand calls a trace unsound when there is a new one."""
+    assert set(NOTES) == set(NOTE_ROWS) and {type(note) for note in NOTES.values()} == set(Note.__args__)
+    events = story().finished()
+    for at, note in enumerate(NOTES.values()):
+        events.insert(8 + 3 * at, Noted(events[8].at, process(at % 2), note))
+    path = write_run(tmp_path, RunInfo(1), events)
+    assert read_run(path).events == events
+    one = judge(str(path))
+    assert (one.how, one.verdicts) == ("columns", reference(events))
+    assert_agreement(events)
+    assert outcome(path) is Outcome.VALID
+
+
+def test_notes_of_every_kind_do_not_hide_what_is_wrong(tmp_path: Path) -> None:
+    told = story()
+    broken = without_delivery(told.finished(), 1, next(iter(told.submissions)))
+    for at, note in enumerate(NOTES.values()):
+        broken.insert(8 + 3 * at, Noted(broken[8].at, process(at % 2), note))
+    assert outcome(write_run(tmp_path, RunInfo(1), broken)) is Outcome.INVALID
+
+
 def test_another_file_is_unknown(tmp_path: Path) -> None:
     path = tmp_path / "run-1.parquet"
     pq.write_table(pa.table({"a": [1]}), path)
@@ -132,5 +183,6 @@ def test_the_long_run_of_the_benchmark_is_valid(tmp_path: Path) -> None:
     assert long_run(path, Shape(batch=3, rounds=10, rings=3)) == pq.read_metadata(path).num_rows
     judged = judge(str(path))
     assert judged.how == "columns"
-    assert {verdict.promise: verdict.outcome for verdict in judged.verdicts} == dict.fromkeys(Promise, Outcome.VALID)
+    expected = dict.fromkeys(Promise, Outcome.VALID) | {Promise.FAIRNESS: Outcome.NOT_EXERCISED}
+    assert {verdict.promise: verdict.outcome for verdict in judged.verdicts} == expected
     assert outcome(path) is Outcome.VALID

@@ -10,7 +10,7 @@ from ordercast.api.group_inbox import GroupInbox
 from ordercast.api.member import Member
 from ordercast.api.pieces import events_of, rest_of, size_of
 from ordercast.model.events import Batch, Left, Piece, Reason, Reconnected, Transition, View, ViewId
-from ordercast.model.ids import ConfigurationId, Position, ProcessId, Seq
+from ordercast.model.ids import ConfigurationId, Places, Position, ProcessId
 from ordercast.model.service import Service
 
 
@@ -47,15 +47,16 @@ class Hub:
             self._view(group, side)
 
     def send(self, group: str, sender: HubMember, data: list[bytes]) -> None:
-        place = ConfigurationId(0, ProcessId(1)), Seq(1), 1, 0
-        batch = Batch((group,), sender.name, data, [0] * len(data), place)
+        places = Places(ConfigurationId(0, ProcessId(1)), 1, 0, 1, 0)
+        batch = Batch((group,), sender.name, data, [0] * len(data), places)
         for side in self.groups.get(group, []):
             if sender in side:
                 for member in side:
                     member.tell(batch)
 
     def _view(self, group: str, side: tuple[HubMember, ...]) -> None:
-        view = ViewId(ConfigurationId(next(self._views), ProcessId(1)), Seq(0), 0)
+        ring = ConfigurationId(next(self._views), ProcessId(1))
+        view = ViewId(ring, Position(ring, 0, 0))
         names = tuple(sorted(member.name for member in side))
         for member in side:
             member.tell(Transition(group, names, view))

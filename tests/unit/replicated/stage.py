@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
 from ordercast.model.events import Reason, Transition, View, ViewId
-from ordercast.model.ids import ConfigurationId, ProcessId, Seq
+from ordercast.model.ids import ConfigurationId, Position, ProcessId
 from ordercast.replicated.core import SLICE_SIZE, Core
 from ordercast.replicated.effects import Changed, Confirm, Effect, Fetch, Freeze, GoOn, Point, Refuse, Release, Send
 from ordercast.replicated.machine import Origin, SideState
@@ -55,7 +55,8 @@ class WordsPicture:
 
 
 def view_id(number: int) -> ViewId:
-    return ViewId(ConfigurationId(number, ProcessId(1)), Seq(0), 0)
+    configuration = ConfigurationId(number, ProcessId(1))
+    return ViewId(configuration, Position(configuration, 0, 0))
 
 
 class Stage:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
 
 import pytest
@@ -13,8 +12,6 @@ from ordercast.model.errors import WireError
 from ordercast.replicated.batching import (
     COMMANDS_MAX,
     SIZE_MAX,
-    Answer,
-    Batch,
     Batches,
     decode_batch,
     decode_results,
@@ -74,81 +71,62 @@ def test_batches_have_all_in_order(parts: list[bytes]) -> None:
     assert [command for batch in batches.take() for command in batch.commands] == parts
 
 
+class Caller:
+    """The ticket of one that waits, until it gives up."""
+
+    def __init__(self) -> None:
+        self.is_gone = False
+
+    def done(self) -> bool:
+        return self.is_gone
+
+
 def test_what_has_no_answer_is_counted() -> None:
     batches = Batches(COUNT_MAX)
     for _ in range(5):
         batches.add(b"x", None)
     (batches.underway[1],) = batches.take()
     assert batches.count == 5
-    batches.confirm(1, encode_results(1, [b""] * 5))
+    batches.settle(1)
     assert batches.count == 0
 
 
-def test_each_gets_its_own_answer_and_what_nobody_waits_for_is_given_back() -> None:
-    async def work() -> None:
-        loop = asyncio.get_running_loop()
-        batches = Batches(COUNT_MAX)
-        futures = [loop.create_future() for _ in range(3)]
-        batches.underway = {1: Batch([b"a", b"posted", b"b"], [futures[0], None, futures[1]])}
-        assert batches.has_posted(b"posted") and not batches.has_posted(b"a")
-        batches.confirm(1, encode_results(7, [b"x", b"y", b"z"]))
-        answers = [await future for future in futures[:2]]
-        assert answers == [(7, b"x"), (9, b"z")] and all(isinstance(answer, Answer) for answer in answers)
-        batches.underway = {2: Batch([b"c", b"posted"], [futures[2], None])}
-        assert batches.refuse(2, ValueError("no")) == ([b"posted"], False)
-        with pytest.raises(ValueError, match="no"):
-            await futures[2]
-
-    asyncio.run(work())
+def test_a_batch_knows_who_waits_and_what_nobody_waits_for() -> None:
+    one, other = Caller(), Caller()
+    batches = Batches(COUNT_MAX)
+    for command, ticket in ((b"a", one), (b"posted", None), (b"b", other)):
+        batches.add(command, ticket)
+    assert batches.has_posted(b"posted") and not batches.has_posted(b"a")
+    (batches.underway[1],) = batches.take()
+    assert batches.has_posted(b"posted") and not batches.has_posted(b"a")
+    batch, is_new = batches.settle(1)
+    assert batch is not None and not is_new
+    assert (batch.posted, batch.callers) == ([b"posted"], [one, other])
+    assert batches.settle(1) == (None, False), "a batch is answered once"
 
 
 def test_without_room_one_waits_in_line_and_who_gave_up_is_never_sent() -> None:
-    async def work() -> None:
-        loop = asyncio.get_running_loop()
-        batches = Batches(2)
-        futures = [loop.create_future() for _ in range(5)]
-        for at, future in enumerate(futures):
-            batches.add(b"%d" % at, future)
-        batches.add(b"posted", None)  # has no bound: nobody could be told to wait
-        (batches.underway[1],) = batches.take()
-        assert batches.underway[1].commands == [b"0", b"1", b"posted"]
-        futures[2].cancel()
-        assert batches.confirm(1, encode_results(1, [b""] * 3)), "there is something new to be submitted"
-        (batch,) = batches.take()
-        assert batch.commands == [b"3", b"4"]
-
-    asyncio.run(work())
+    callers = [Caller() for _ in range(5)]
+    batches = Batches(2)
+    for at, caller in enumerate(callers):
+        batches.add(b"%d" % at, caller)
+    batches.add(b"posted", None)  # has no bound: nobody could be told to wait
+    assert [batches.is_queued(caller) for caller in callers] == [False, False, True, True, True]
+    (batches.underway[1],) = batches.take()
+    assert batches.underway[1].commands == [b"0", b"1", b"posted"]
+    callers[2].is_gone = True
+    _, is_new = batches.settle(1)
+    assert is_new, "there is something new to be submitted"
+    (batch,) = batches.take()
+    assert batch.commands == [b"3", b"4"]
 
 
-def test_the_end_is_told_to_all_who_wait() -> None:
-    async def work() -> None:
-        loop = asyncio.get_running_loop()
-        batches = Batches(1)
-        futures = [loop.create_future() for _ in range(3)]
-        batches.add(b"underway", futures[0])
-        (batches.underway[1],) = batches.take()
-        batches.count = 0
-        batches.add(b"next", futures[1])
-        batches.add(b"in line", futures[2])
-        assert [batches.is_queued(future) for future in futures] == [False, False, True]
-        batches.fail(ValueError("over"), ValueError("never sent"))
-        assert batches.count == 0 and not batches.underway and list(batches.take()) == []
-        for future, why in zip(futures, ("over", "never sent", "never sent"), strict=True):
-            with pytest.raises(ValueError, match=why):
-                await future
-
-    asyncio.run(work())
-
-
-def test_a_refusal_makes_room_for_what_waits() -> None:
-    async def run() -> None:
-        batches = Batches(1)
-        futures = [asyncio.get_running_loop().create_future() for _ in range(2)]
-        assert [batches.add(b"x", future) for future in futures] == [True, False]
-        batches.underway[1] = next(batches.take())
-        assert batches.refuse(1, ValueError("no")) == ([], True)
-        assert [batch.waiting for batch in batches.take()] == [futures[1:]]
-        with pytest.raises(ValueError, match="no"):
-            await futures[0]
-
-    asyncio.run(run())
+def test_at_the_end_it_is_known_whose_commands_were_submitted() -> None:
+    underway, following, queued = Caller(), Caller(), Caller()
+    batches = Batches(2)
+    batches.add(b"underway", underway)
+    (batches.underway[1],) = batches.take()
+    batches.add(b"next", following)
+    batches.add(b"in line", queued)
+    assert batches.clear() == ([underway], [following, queued])
+    assert batches.count == 0 and not batches.underway and list(batches.take()) == []

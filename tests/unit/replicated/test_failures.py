@@ -12,9 +12,10 @@ import pytest
 
 from ordercast.groups.names import meeting_of
 from ordercast.model.errors import WireError
+from ordercast.replicated.desk import SUBMITTED_MAX
 from ordercast.replicated.machine import Origin
 from ordercast.replicated.quorum import EverySide, Majority, Rule, Side
-from ordercast.replicated.replica import SUBMITTED_MAX, NotPrimary, Replica, ReplicaEnded
+from ordercast.replicated.replica import NotPrimary, Replica, ReplicaEnded
 from ordercast.replicated.structures.base import Cut
 from ordercast.replicated.structures.dictionary import Dictionary, DictionaryFront
 

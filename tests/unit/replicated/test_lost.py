@@ -10,13 +10,13 @@ import pytest
 from ordercast.groups.names import meeting_of
 from ordercast.model.events import Reconnected
 from ordercast.replicated import Changed, Counter, Dictionary, Leader, Lock, Majority, Replica
+from ordercast.replicated.arrival import Patience
 from ordercast.replicated.effects import Reason
 from ordercast.replicated.replica import NotPrimary, ReplicaEnded, TimedOut
 from ordercast.replicated.structures.claims import Held
 from ordercast.replicated.structures.counter import CounterFront
 from ordercast.replicated.structures.leader import LeaderFront
 from ordercast.replicated.structures.lock import LockFront
-from ordercast.replicated.transfer import Patience
 
 from .hub import Hub, HubMember
 from .test_failures import bounded

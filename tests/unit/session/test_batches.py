@@ -6,7 +6,7 @@ import pytest
 
 from ordercast.groups.layer import MessageRun
 from ordercast.model.errors import WireError
-from ordercast.model.ids import Position, Seq
+from ordercast.model.ids import Places, Position
 from ordercast.model.service import Service
 from ordercast.session.batches import (
     FRAME_SIZE_MAX,
@@ -28,7 +28,7 @@ SEND = encode_send(Service.AGREED, HEAD, DATA)[HEADER.size :]
 MESSAGES = encode_messages(RUN)[HEADER.size :]
 CONFIRM = encode_confirm(RUN)[HEADER.size :]
 COUNT_OF_SEND, LENGTHS_OF_SEND = 3, 7  # where they are in the bodies
-EACH, HEAD_SIZE, COUNT, SERVICES_AT = 24, 32, 34, 38
+NUMBER, EACH, HEAD_SIZE, COUNT, SERVICES_AT = 16, 26, 34, 36, 40
 
 
 def _patched(body: bytes, at: int, piece: bytes) -> bytes:
@@ -43,7 +43,7 @@ def test_the_largest_message_with_its_head_fits_into_a_frame() -> None:
     largest = bytes(16 << 20)
     head = HEAD.ljust(1 << 16, b"x")[: (1 << 16) - 1]
     assert len(encode_send(Service.SAFE, head, [largest])) - HEADER.size < FRAME_SIZE_MAX
-    run = MessageRun((1,), head, RING, Seq(1), 1, 0, bytes((5,)), [head + largest])
+    run = MessageRun((1,), head, Places(RING, 1, 0, 1, 0), bytes((5,)), [head + largest])
     assert len(encode_messages(run)) - HEADER.size < FRAME_SIZE_MAX
 
 
@@ -59,12 +59,14 @@ def test_a_run_too_large_for_a_frame_makes_several_that_follow_one_another() -> 
         end = HEADER.size - 1 + length
         messages = decode_messages(encoded[HEADER.size : end])
         assert messages.head == HEAD
-        for number, (service, data) in enumerate(zip(messages.services, messages.data, strict=True), messages.first):
-            got.append((Position(RING, Seq(messages.seq + number // messages.each), number % 2), service, data))
+        for number, (service, data) in enumerate(
+            zip(messages.services, messages.data, strict=True), messages.places.first
+        ):
+            got.append((Position(RING, messages.places.number + number // 2, 512 + number % 2), service, data))
         encoded = encoded[end:]
     places = [(41, 1), (42, 0), (42, 1), (43, 0), (43, 1)]
     assert got == [
-        (Position(RING, Seq(seq), slot), service, payload[len(HEAD) :])
+        (Position(RING, seq, 512 + slot), service, payload[len(HEAD) :])
         for (seq, slot), service, payload in zip(places, run.services, payloads, strict=True)
     ]
 
@@ -95,7 +97,8 @@ def test_a_wrong_frame_of_a_client_is_refused(body: bytes, why: str) -> None:
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (_patched(MESSAGES, EACH, bytes(4)), "messages shorter than their heads"),
+        (_patched(MESSAGES, EACH, bytes(4)), "messages at places that there are not"),
+        (_patched(MESSAGES, NUMBER, b"\x80"), "messages at places that there are not"),
         (_patched(MESSAGES, HEAD_SIZE, b"\x00\x1b"), "messages shorter than their heads"),
         (_patched(MESSAGES, SERVICES_AT + 1, b"\x06"), "messages shorter than their heads"),
         (_patched(MESSAGES, COUNT, bytes(4)), "0 messages in a frame of"),
@@ -113,15 +116,15 @@ def test_a_wrong_frame_of_a_daemon_is_refused(body: bytes, why: str) -> None:
 
 def test_the_last_confirmed_place_is_counted_over_packets() -> None:
     """Packets of 2 messages from seq 41 on, the message number 1 is the first: 41/1, 42/0, 42/1."""
-    assert decode_confirm(CONFIRM).last == Position(RING, Seq(42), 1)
-    assert Confirm(RING, Seq(41), 2, 1, 1).last == Position(RING, Seq(41), 1)
-    assert Confirm(RING, Seq(41), 1, 0, 7).last == Position(RING, Seq(47), 0)
+    assert decode_confirm(CONFIRM).last == Position(RING, 42, 513)
+    assert Confirm(Places(RING, 41, 512, 2, 1), 1).last == Position(RING, 41, 513)
+    assert Confirm(Places(RING, 41, 0, 1, 0), 7).last == Position(RING, 47, 0)
 
 
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (_patched(CONFIRM, EACH, bytes(4)), "a confirmation of nothing"),
+        (_patched(CONFIRM, EACH, bytes(4)), "messages at places that there are not"),
         (_patched(CONFIRM, len(CONFIRM) - 4, bytes(4)), "a confirmation of nothing"),
         (CONFIRM + b"\0", "a confirmation that cannot be read"),
         (CONFIRM[:-1], "a confirmation that cannot be read"),

@@ -85,9 +85,9 @@ def test_a_welcome_says_the_full_name_the_largest_size_and_the_credit() -> None:
 
 
 def test_a_daemon_of_another_version_is_refused_with_both_versions() -> None:
-    for encoded in (encode_welcome(WELCOME._replace(version=3)), frame(FrameKind.WELCOME, b"\0\x03")):
+    for encoded in (encode_welcome(WELCOME._replace(version=2)), frame(FrameKind.WELCOME, b"\0\x02")):
         half = ClientHalf("alice", SlowPolicy.WAIT)
-        with pytest.raises(WireError, match="the daemon speaks version 3 of the protocol, this client 2"):
+        with pytest.raises(WireError, match="the daemon speaks version 2 of the protocol, this client 3"):
             _receive(half, encoded)
         assert half.name == ""
 
@@ -134,7 +134,7 @@ def test_what_only_a_client_says_is_refused(kind: int) -> None:
 def test_messages_come_in_batches_with_their_places() -> None:
     batch = _receive(_half(), encode_messages(RUN))
     assert isinstance(batch, Batch)
-    places = [(41, 1), (42, 0), (42, 1)]
+    places = [(41, 513), (42, 512), (42, 513)]
     services = [Service.AGREED, Service.SAFE, Service.FIFO]
     assert list(batch) == [
         Message(("chat", B), A, data, Position(RING, Seq(seq), slot), service)
@@ -165,7 +165,7 @@ def test_the_other_pieces_come_as_they_were_said() -> None:
     assert _receive(half, encode_news(transition)) == transition
     assert _receive(half, encode_news(Left("chat"))) == Left("chat")
     assert _receive(half, encode_dropped(Dropped(3, 4))) == Dropped(3, 4)
-    assert _receive(half, encode_confirm(RUN)) == Confirm(RING, Seq(41), 2, 1, 3)
+    assert _receive(half, encode_confirm(RUN)) == Confirm(RUN.places, 3)
     for listing in (Listing({"chat": 2}, False), Listing({"chat": 2}, True), Listing({}, True)):
         assert _receive(half, encode_listing(listing)) == listing
     for members in (Members((A, B), False), Members((), True)):
@@ -181,7 +181,7 @@ def test_the_other_pieces_come_as_they_were_said() -> None:
 
 def _changed(members: tuple[str, ...], reason: Reason, who: str, seq: int) -> View:
     shared = tuple(name for name in members if name != who)
-    return View("chat", members, shared, reason, (who,), ViewId(RING, Seq(seq), 0))
+    return View("chat", members, shared, reason, (who,), ViewId(RING, Position(RING, seq, 0)))
 
 
 def test_differences_give_the_views_in_full() -> None:
@@ -238,7 +238,7 @@ def test_a_difference_for_which_the_network_is_the_reason_is_refused() -> None:
     _receive(half, encode_news(View("chat", (A,), (A,), Reason.JOIN, (A,), AT)))
     kind, body = kind_and_body(encode_news(_changed((A, B), Reason.JOIN, B, 50)))
     with pytest.raises(WireError, match="does not fit"):
-        half.receive(kind, body[:26] + b"\x03" + body[27:])
+        half.receive(kind, body[:42] + b"\x03" + body[43:])
 
 
 def test_an_empty_page_is_the_last_one() -> None:

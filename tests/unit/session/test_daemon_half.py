@@ -90,7 +90,7 @@ def test_nothing_is_accepted_before_the_greeting(kind: int) -> None:
 
 def test_a_client_of_another_version_is_told_both_versions() -> None:
     for encoded in (encode_hello(HELLO._replace(version=1)), frame(FrameKind.HELLO, b"OCST\0\x01")):
-        _refused(DaemonHalf(MESSAGE_SIZE_MAX), encoded, "the client speaks version 1 of the protocol, this daemon 2")
+        _refused(DaemonHalf(MESSAGE_SIZE_MAX), encoded, "the client speaks version 1 of the protocol, this daemon 3")
 
 
 def test_a_stranger_is_refused() -> None:

@@ -24,7 +24,7 @@ from .vectors import AT, CHANGED, VIEWED, kind_and_body
 
 A, B, C = "alice@n1", "bob@n2", "carol@n3"
 TRANSITION = Transition("chat", (A, B), AT)
-FIXED = encode_news(CHANGED)[HEADER.size : HEADER.size + 27]
+FIXED = encode_news(CHANGED)[HEADER.size : HEADER.size + 43]
 LEFT_BY_B = View("chat", (A, C), (A, C), Reason.LEAVE, (B,), AT)
 
 

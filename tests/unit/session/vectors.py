@@ -13,7 +13,7 @@ from typing import Any
 
 from ordercast.groups.layer import MessageRun, data_head
 from ordercast.model.events import Dropped, Left, Reason, Transition, View, ViewId
-from ordercast.model.ids import ConfigurationId, Seq
+from ordercast.model.ids import ConfigurationId, Places, Position
 from ordercast.model.service import Service
 from ordercast.session.batches import (
     Confirm,
@@ -71,8 +71,14 @@ from ..wire.vectors import LINE, RING, Group
 
 PINNED_BY = "tests/unit/session/test_vectors.py"
 HEADER_GROUPS: tuple[Group, ...] = ((4, "length of what follows"), (1, "kind"))
-VIEW_ID_GROUPS: tuple[Group, ...] = ((16, "configuration: seq, representative"), (8, "seq"), (2, "slot"), (1, "reason"))
-RUN_GROUPS: tuple[Group, ...] = ((16, "ring: seq, representative"), (8, "seq"), (4, "each"), (4, "first"))
+VIEW_ID_GROUPS: tuple[Group, ...] = (
+    (16, "configuration: seq, representative"),
+    (16, "origin of its position"),
+    (8, "number"),
+    (2, "slot"),
+    (1, "reason"),
+)
+RUN_GROUPS: tuple[Group, ...] = ((16, "origin of the positions"), (8, "number"), (2, "base"), (4, "each"), (4, "first"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +140,11 @@ def _text(value: object) -> str:
     if isinstance(value, ConfigurationId):
         return str(value)
     if isinstance(value, ViewId):
-        return f"{value.configuration}, seq {value.seq}, slot {value.slot}"
+        return f"{value.configuration}, position {_text(value.position)}"
+    if isinstance(value, Position):
+        return f"{value.origin}, number {value.number}, slot {value.slot}"
+    if isinstance(value, Places):
+        return f"{value.origin}, number {value.number}, base {value.base}, each {value.each}, first {value.first}"
     if isinstance(value, tuple):
         return " ".join(map(str, value)) or "none"
     return repr(value) if isinstance(value, bytes) else str(value)
@@ -156,8 +166,9 @@ HEAD = data_head("alice@n1", ("chat", "bob@n2"), confirm=True)
 DATA = [b"to be", b"", b"or not to be"]
 PAYLOADS = [HEAD + one for one in DATA]
 SERVICES = bytes((Service.AGREED, Service.SAFE, Service.FIFO))
-RUN = MessageRun((7,), HEAD, RING, Seq(41), 2, 1, SERVICES, PAYLOADS)
-AT = ViewId(RING, Seq(42), 3)
+NEXT = ConfigurationId(10, RING.representative)
+RUN = MessageRun((7,), HEAD, Places(RING, 41, 512, 2, 1), SERVICES, PAYLOADS)
+AT = ViewId(NEXT, Position(RING, 42, 3))
 CHANGED = View("chat", ("alice@n1", "bob@n2"), ("alice@n1",), Reason.JOIN, ("bob@n2",), AT)
 VIEWED = View(
     "chat", ("alice@n1", "bob@n2", "carol@n3"), ("alice@n1", "bob@n2"), Reason.NETWORK, (), AT, "another ring was heard"
@@ -241,7 +252,7 @@ VECTORS = (
     _vector(
         FrameKind.MESSAGES,
         "Three messages in a row, as they were delivered",
-        Messages(RING, Seq(41), 2, 1, SERVICES, HEAD, DATA),
+        Messages(RUN.places, SERVICES, HEAD, DATA),
         lambda: encode_messages(RUN),
         decode_messages,
         *RUN_GROUPS,
@@ -281,7 +292,7 @@ VECTORS = (
         Transition("chat", ("alice@n1", "bob@n2"), AT),
         lambda: encode_news(Transition("chat", ("alice@n1", "bob@n2"), AT)),
         decode_transition,
-        *VIEW_ID_GROUPS[:3],
+        *VIEW_ID_GROUPS[:-1],
         (1, "reason: always network"),
         *names_groups("chat", "alice@n1", "bob@n2", what="group, remaining"),
     ),
@@ -306,7 +317,7 @@ VECTORS = (
     _vector(
         FrameKind.CONFIRM,
         "Three messages of the client have their places in the order",
-        Confirm(RING, Seq(41), 2, 1, 3),
+        Confirm(RUN.places, 3),
         lambda: encode_confirm(RUN),
         decode_confirm,
         *RUN_GROUPS,

@@ -10,6 +10,7 @@ from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND
 from ordercast.sim.fault_text import KINDS, example_of, fault_from, fault_text
 from ordercast.sim.faults import Fault, FaultKind, random_faults
+from ordercast.sim.topology import Attachments
 
 
 @pytest.mark.parametrize(
@@ -25,10 +26,20 @@ from ordercast.sim.faults import Fault, FaultKind, random_faults
         ("0.2s PAUSE n2 for 80ms", Fault(200 * MILLISECOND, FaultKind.PAUSE, node=2, duration_ns=80 * MILLISECOND)),
         ("1s lose-token 30ms", Fault(1000 * MILLISECOND, FaultKind.LOSE_TOKEN, duration_ns=30 * MILLISECOND)),
         ("0s crash-before-write n0", Fault(0, FaultKind.CRASH_BEFORE_WRITE, node=0)),
+        ("1s down seg1", Fault(1000 * MILLISECOND, FaultKind.DOWN, segment=1)),
+        ("1s detach n2 seg1", Fault(1000 * MILLISECOND, FaultKind.DETACH, node=2, segment=1)),
+        ("1s heal seg0 net1", Fault(1000 * MILLISECOND, FaultKind.HEAL, network=1, segment=0)),
+        ("1s mend n0>n1", Fault(1000 * MILLISECOND, FaultKind.MEND, links=((0, 1),))),
+        ("1s lossy 20% n0<>n1", Fault(1000 * MILLISECOND, FaultKind.LOSSY, links=((0, 1), (1, 0)), chance=0.2)),
+        (
+            "1s slow n0>n1 30ms seg2",
+            Fault(1000 * MILLISECOND, FaultKind.SLOW, links=((0, 1),), duration_ns=30 * MILLISECOND, segment=2),
+        ),
     ],
 )
 def test_what_is_written_is_what_strikes(text: str, fault: Fault) -> None:
     assert fault_from(text) == fault
+    assert fault_from(fault_text(fault)) == fault
 
 
 def test_every_kind_has_an_example_that_can_be_read() -> None:
@@ -38,9 +49,11 @@ def test_every_kind_has_an_example_that_can_be_read() -> None:
         assert name in fault_text(fault)
 
 
+@pytest.mark.parametrize("attachments", [(), ((0,), (0,), (0, 1), (1, 2), (2,))], ids=["one segment", "three"])
 @pytest.mark.parametrize("seed", range(20))
-def test_random_faults_can_be_written_as_a_script(seed: int) -> None:
-    for fault in random_faults(20, 5, 10**9, Random(seed)):
+def test_random_faults_can_be_written_as_a_script(seed: int, attachments: Attachments) -> None:
+    for fault in random_faults(20, 5, 10**9, Random(seed), attachments):
+        assert fault.problem(5, attachments=attachments) is None
         if fault.kind is FaultKind.CUT and not fault.links:
             continue  # drawn, but strikes nobody
         again = fault_from(fault_text(fault))
@@ -67,6 +80,10 @@ def test_random_faults_can_be_written_as_a_script(seed: int) -> None:
         ("0.3s cut n0>n0", "to itself"),
         ("0.3s cut", "names no link"),
         ("0.3s heal n1", "takes nothing more"),
+        ("0.3s down", "names no network, segment or link"),
+        ("0.3s lossy 20%", "names no network, segment or link"),
+        ("0.3s lossy 20% 30% net1", "needs one chance"),
+        ("0.3s heal seg0 seg1", "names more than one segment"),
     ],
 )
 def test_what_cannot_be_read_is_explained(text: str, words: str) -> None:

@@ -115,6 +115,9 @@ def _tell(folder: Path, event: Healed | Saturated | Ended, skew: int) -> None:
             append_cluster_event(folder, "ended", at=at + 2 * skew + 1)
 
 
+KEPT = {Outcome.VALID, Outcome.NOT_EXERCISED}
+
+
 def verdicts_on(events: Iterable[Event]) -> dict[AnyPromise | None, Verdict]:
     checkers = Checkers()
     for event in events:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from ordercast.model.effects import Deliver
-from ordercast.model.ids import ConfigurationId, Incarnation, Instant, NodeId, Seq, process_id_from
+from ordercast.model.ids import ConfigurationId, Incarnation, Instant, NodeId, process_id_from
 from ordercast.model.notes import Occurred, Occurrence, Visited
 from ordercast.model.promises import Promise, Promises
 from ordercast.model.service import Service
@@ -85,8 +85,8 @@ def test_messages_are_recorded_from_the_bytes_that_were_delivered(tmp_path: Path
     trace.record(STARTED)
     trace.submitted(Instant(2), [(3, 1, 4, mine)])
     trace.submitted(Instant(2), [])
-    last = [(Seq(4), ME, [3 | STAMPED], [4], [mine], 1), (Seq(5), ME, [], [], [], 1)]
-    deliver = Deliver(RING, RING, [(Seq(1), OTHER, senders, [4, 5, 0, 1, 2], payloads, 2), *last])
+    last = [(4, ME, [3 | STAMPED], [4], [mine], 1, 0), (5, ME, [], [], [], 1, 0)]
+    deliver = Deliver(RING, RING, [(1, OTHER, senders, [4, 5, 0, 1, 2], payloads, 2, 512), *last])
     trace.delivered(Instant(3), deliver)
     trace.delivered(Instant(4), Deliver(RING, RING, []))
     trace.record(Departed(Instant(5), ME))
@@ -125,7 +125,7 @@ def test_level_control_leaves_out_messages_and_visits(tmp_path: Path) -> None:
     trace.record(visited(1))
     trace.record(Submitted(Instant(1), ME, ()))
     trace.submitted(Instant(1), [(0, 1, 4, stamped(MessageId(ME, 0, 1), b""))])
-    trace.delivered(Instant(1), Deliver(RING, RING, [(Seq(1), ME, [0], [4], [b"x"], 1)]))
+    trace.delivered(Instant(1), Deliver(RING, RING, [(1, ME, [0], [4], [b"x"], 1, 0)]))
     trace.record(occurred)
     trace.record(Departed(Instant(5), ME))
     trace.close()
@@ -355,7 +355,7 @@ def test_a_writer_too_far_behind_ends_the_recording_and_says_so(
     monkeypatch.setattr(Gathered, "add", slow)
     trace = new_trace(tmp_path, ME)
     trace.record(STARTED)
-    deliver = Deliver(RING, RING, [(Seq(1), ME, [STAMPED], [4], [bytes(8 << 20)], 1)])
+    deliver = Deliver(RING, RING, [(1, ME, [STAMPED], [4], [bytes(8 << 20)], 1, 0)])
     for at in range(2, 20):
         trace.delivered(Instant(at), deliver)
     assert trace.error is not None and "too slow for the trace, over 64 MiB wait" in trace.error
@@ -373,7 +373,7 @@ def test_a_writer_too_far_behind_ends_the_recording_and_says_so(
 def test_much_is_handed_over_without_being_asked(tmp_path: Path) -> None:
     trace = new_trace(tmp_path, ME)
     trace.record(STARTED)
-    deliver = Deliver(RING, RING, [(Seq(1), ME, [STAMPED], [4], [bytes(3 << 20)], 1)])
+    deliver = Deliver(RING, RING, [(1, ME, [STAMPED], [4], [bytes(3 << 20)], 1, 0)])
     for at in range(2, 6):
         trace.delivered(Instant(at), deliver)
     trace.close()
@@ -396,10 +396,10 @@ def test_batches_are_compressed(tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrow, "FORMAT_VERSION", 2)
+    monkeypatch.setattr(arrow, "FORMAT_VERSION", 3)
     _three_batches(tmp_path)
     monkeypatch.undo()
-    with pytest.raises(TraceError, match="has trace format 2, this Ordercast reads format 1"):
+    with pytest.raises(TraceError, match="has trace format 3, this Ordercast reads format 2"):
         read_live(tmp_path)
 
 

@@ -63,7 +63,7 @@ def test_spark_can_read_the_types_and_numbers_are_kept_as_differences(history: l
     group = metadata.row_group(0)
     chunks = {group.column(n).path_in_schema: group.column(n) for n in range(group.num_columns)}
     assert all(chunk.compression == "ZSTD" for chunk in chunks.values())
-    for name in ("run", "process", "idx", "n", "t", "seq", "counter", "size"):
+    for name in ("run", "process", "idx", "n", "t", "number", "counter", "size"):
         assert "DELTA_BINARY_PACKED" in chunks[name].encodings
 
 
@@ -111,13 +111,13 @@ def _foreign(path: Path) -> None:
     pq.write_table(pa.table({"a": [1]}), path)
 
 
-def _newer(path: Path) -> None:
+def _older(path: Path) -> None:
     table = pq.read_table(path)
-    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"ordercast.format": b"2"}), path)
+    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"ordercast.format": b"1"}), path)
 
 
 def _without_column(path: Path) -> None:
-    pq.write_table(pq.read_table(path).drop_columns(["seq"]), path)
+    pq.write_table(pq.read_table(path).drop_columns(["number"]), path)
 
 
 def _without_row(path: Path) -> None:
@@ -144,8 +144,8 @@ def _damaged_page(path: Path) -> None:
         (_empty, "cut short or not a Parquet file"),
         (_text, "cut short or not a Parquet file"),
         (_foreign, "not a trace of Ordercast"),
-        (_newer, "has trace format 2, this Ordercast reads format 1"),
-        (_without_column, "column seq is missing"),
+        (_older, "has trace format 1, this Ordercast reads format 2"),
+        (_without_column, "column number is missing"),
         (_without_row, "events are missing"),
         (_unknown_kind, "99"),
         (_damaged_page, "cannot be read"),

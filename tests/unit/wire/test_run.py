@@ -219,8 +219,8 @@ def test_parts_of_a_message_are_a_run_too() -> None:
 def test_some_of_the_packets_have_their_own_messages() -> None:
     packets = [_packet(seq, _entry(f"{seq}a".encode(), 1), _entry(f"{seq}b".encode(), 2)) for seq in (5, 6, 7, 8)]
     run = _read(b"".join(packets), size=len(packets[0]))
-    seq, originator, senders, services, payloads, each = run.parcel_of(6, 7)
-    assert (seq, originator, each) == (6, ME, 2)
+    seq, originator, senders, services, payloads, each, base = run.parcel_of(6, 7)
+    assert (seq, originator, each, base) == (6, ME, 2, 0)
     assert (list(senders), list(services)) == ([1, 2, 1, 2], [AGREED] * 4)
     assert list(payloads) == [b"6a", b"6b", b"7a", b"7b"]
     assert run.parcel_of(5, 8) is run.parcel

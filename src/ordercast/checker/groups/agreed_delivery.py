@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.history import Client, Stay
+from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
 from ordercast.model.events import ViewId
@@ -21,6 +22,7 @@ from ordercast.model.service import Service
 class AgreedDelivery(GroupChecker):
     promise = GroupPromise.AGREED_DELIVERY
     rule = "nobody got an agreed message in a view without all before it that it was owed"
+    matter = GroupMatter.AGREED
 
     def violations(self) -> Iterator[Witness]:
         positions = self.history.positions()
@@ -40,7 +42,7 @@ class AgreedDelivery(GroupChecker):
             is_owed = (first is not None and position < first) or (
                 late is not None and position < late and self.history.sendings[number].sender.name in along
             )
-            if is_owed and number not in client.has and self.history.is_for(number, client):
+            if is_owed and number not in client.has and self.history.is_owed(number, client):
                 yield number
 
     def _last(self, numbers: Iterable[int], positions: dict[int, Position]) -> Position | None:

@@ -13,6 +13,7 @@ from typing import Any
 from ordercast.model.configuration import Configuration
 from ordercast.model.events import View, ViewId
 from ordercast.model.ids import ConfigurationId, Position
+from ordercast.model.promises import GroupPromise, ReplicaPromise
 from ordercast.trace.client_records import (
     AskedJoin,
     AskedLeave,
@@ -23,8 +24,10 @@ from ordercast.trace.client_records import (
     Disconnected,
     End,
     GotConfirmation,
+    GotDropped,
     GotLeft,
     GotMessage,
+    GotRefusal,
     GotTransition,
     GotView,
     KnownGroups,
@@ -62,6 +65,19 @@ class Sending:
     is_calm: bool  # all daemons were in one configuration, and stayed so
 
 
+@dataclass(slots=True)
+class Gap:
+    """Messages that a client lost, as it was told, between two that it got."""
+
+    after: Position | None  # None: before all that it got
+    before: Position | None = None  # None: after all that it got
+
+    def covers(self, position: Position | None) -> bool:
+        if position is None:
+            return True
+        return (self.after is None or self.after < position) and (self.before is None or position < self.before)
+
+
 @dataclass(slots=True, eq=False)
 class Client:
     id: ClientId
@@ -75,6 +91,12 @@ class Client:
     has: set[int] = field(default_factory=set)  # what it got
     end: End | None = None
     first: int = 0  # the number of the first message sent after it had connected
+    gaps: list[Gap] = field(default_factory=list)  # messages that it was told it lost
+
+    def has_lost(self, position: Position | None) -> bool:
+        """Return whether a message at this place may be one of those that the client was told it lost. None: its place
+        is not known."""
+        return any(gap.covers(position) for gap in self.gaps)
 
     def __str__(self) -> str:
         return f"{self.name} ({self.id})"
@@ -101,8 +123,10 @@ class GroupHistory:
         self.known: list[KnownGroups] = []
         self.configurations: dict[ConfigurationId, Configuration] = {}  # of the daemons
         self.healed: Healed | None = None
+        self.promised: frozenset[GroupPromise | ReplicaPromise] | None = None
         self.ended: Ended | None = None
         self.is_calm = False
+        self._positions: dict[int, Position] = {}
         self.faults: list[str] = []
         self.events: list[tuple[Client, int, bool]] = []  # messages sent (True) and got, in the order of the history
 
@@ -137,16 +161,19 @@ class GroupHistory:
         return found
 
     def positions(self) -> dict[int, Position]:
-        """Of each message that anybody got, by the word of the first."""
-        found: dict[int, Position] = {}
-        for _, number, receipt in self.receipts:
-            found.setdefault(number, receipt.position)
-        return found
+        """Return the place of each message that anybody got, by the word of the first."""
+        return dict(self._positions)
 
     def is_for(self, number: int, client: Client) -> bool:
         """False for the sender of a message that it does not want back."""
         sending = self.sendings[number]
         return not (sending.sent.self_discard and sending.sender is client)
+
+    def is_owed(self, number: int, client: Client) -> bool:
+        """Return whether a message that is for this client has to come to it: not one that it was told it lost."""
+        if not self.is_for(number, client):
+            return False
+        return not (client.gaps and client.has_lost(self._positions.get(number)))
 
     # Events
 
@@ -176,8 +203,11 @@ class GroupHistory:
             return
         self.receipts.append((client, number, event))
         self.events.append((client, number, False))
+        self._positions.setdefault(number, event.position)
         client.got.append(number)
         client.places.append(event.position)
+        if client.gaps and client.gaps[-1].before is None:
+            client.gaps[-1].before = event.position
         client.has.add(number)
         stays = [client.current[group] for group in event.groups if group in client.current]
         if not stays and client.name not in event.groups:
@@ -222,6 +252,13 @@ class GroupHistory:
             if client.wanted.get(event.group) is None:
                 self.oddities.append(Oddity("outside", client, f"left {event.group} without having asked for it"))
 
+    def _got_dropped(self, event: GotDropped) -> None:
+        client = self.clients[event.client]
+        client.gaps.append(Gap(client.places[-1] if client.places else None))
+
+    def _got_refusal(self, event: GotRefusal) -> None:
+        self.clients[event.client].wanted.update(dict.fromkeys(event.groups, False))
+
     def _disconnected(self, event: Disconnected) -> None:
         self.clients[event.client].end = event.how
 
@@ -251,6 +288,8 @@ _HANDLERS: dict[type, Callable[[GroupHistory, Any], None]] = {
     GotView: GroupHistory._got_view,
     GotTransition: GroupHistory._got_transition,
     GotLeft: GroupHistory._got_left,
+    GotDropped: GroupHistory._got_dropped,
+    GotRefusal: GroupHistory._got_refusal,
     Disconnected: GroupHistory._disconnected,
     KnownGroups: GroupHistory._known_groups,
     Installed: GroupHistory._installed,

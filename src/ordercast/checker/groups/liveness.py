@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.history import Client, Sending
+from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
 from ordercast.model.ids import process_text
@@ -21,19 +22,21 @@ from ordercast.model.promises import GroupPromise
 class SelfDelivery(GroupChecker):
     promise = GroupPromise.SELF_DELIVERY
     rule = "members got what they had sent to their groups"
+    matter = GroupMatter.SENT_INSIDE
     is_liveness = True
 
     def violations(self) -> Iterator[Witness]:
         for number, sending in enumerate(self.history.sendings):
             client = sending.sender
             is_owed = sending.owed and client.end is None and not sending.sent.self_discard
-            if is_owed and number not in client.has:
+            if is_owed and number not in client.has and self.history.is_owed(number, client):
                 yield self.witness(f"never got its own message to {sending.owed[0]}", client, number)
 
 
 class Termination(GroupChecker):
     promise = GroupPromise.TERMINATION
     rule = "what was sent in the last views, in calm, or to a client of the same daemon, came to all it was for"
+    matter = GroupMatter.SENT
     is_liveness = True
 
     def violations(self) -> Iterator[Witness]:
@@ -42,7 +45,7 @@ class Termination(GroupChecker):
             if sending.sender.end is not None:
                 continue
             for client in alive:
-                if number in client.has or not self.history.is_for(number, client):
+                if number in client.has or not self.history.is_owed(number, client):
                     continue
                 if _is_owed(number, sending, client):
                     yield self.witness(f"never got it, which was for {sending.sent.groups}", client, number)
@@ -64,6 +67,7 @@ def _is_owed(number: int, sending: Sending, client: Client) -> bool:
 class Precision(GroupChecker):
     promise = GroupPromise.PRECISION
     rule = "in the end everybody saw exactly the live members of each group"
+    matter = GroupMatter.SURVIVOR
     is_liveness = True
 
     def violations(self) -> Iterator[Witness]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ordercast.checker.groups.base import GroupChecker
+from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.verdict import Witness
 from ordercast.model.promises import GroupPromise
 
@@ -16,6 +17,7 @@ from ordercast.model.promises import GroupPromise
 class NoDuplicates(GroupChecker):
     promise = GroupPromise.NO_DUPLICATES
     rule = "nobody got a message twice"
+    matter = GroupMatter.GOT
 
     def violations(self) -> Iterator[Witness]:
         for client in self.history.clients.values():
@@ -30,6 +32,7 @@ class NoDuplicates(GroupChecker):
 class Integrity(GroupChecker):
     promise = GroupPromise.INTEGRITY
     rule = "every message that came had been sent so, to its receiver"
+    matter = GroupMatter.GOT
 
     def violations(self) -> Iterator[Witness]:
         for oddity in self.history.oddities:
@@ -49,6 +52,7 @@ class Integrity(GroupChecker):
 class Confirmations(GroupChecker):
     promise = GroupPromise.CONFIRMATIONS
     rule = "who asked for the place of a message was told it once, the same that all others saw"
+    matter = GroupMatter.CONFIRMATION
 
     def violations(self) -> Iterator[Witness]:
         positions = self.history.positions()

@@ -13,17 +13,17 @@ from itertools import pairwise
 
 from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.history import Client
+from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.verdict import Witness
-from ordercast.model.ids import NO_CONFIGURATION, NO_SEQ, Position
+from ordercast.model.ids import NO_POSITION, Position
 from ordercast.model.promises import GroupPromise
 from ordercast.model.service import Service
-
-_NOWHERE = Position(NO_CONFIGURATION, NO_SEQ, 0)
 
 
 class TotalOrder(GroupChecker):
     promise = GroupPromise.TOTAL_ORDER
     rule = "every message had one position at all, and positions rose at every client"
+    matter = GroupMatter.GOT
 
     def violations(self) -> Iterator[Witness]:
         positions = self.history.positions()
@@ -42,6 +42,7 @@ class TotalOrder(GroupChecker):
 class Fifo(GroupChecker):
     promise = GroupPromise.FIFO
     rule = "messages of each sender came in the order in which it had sent them"
+    matter = GroupMatter.FIFO
 
     def violations(self) -> Iterator[Witness]:
         for client in self.history.clients.values():
@@ -59,17 +60,18 @@ class Fifo(GroupChecker):
 class Causal(GroupChecker):
     promise = GroupPromise.CAUSAL
     rule = "no message came before one that it may depend on"
+    matter = GroupMatter.CAUSAL
 
     def violations(self) -> Iterator[Witness]:
         positions = self.history.positions()
         past: dict[Client, tuple[Position, int]] = {}  # the last in the order that a client knows of, or sent
         known: dict[int, tuple[Position, int]] = {}  # the same for each message, when it was sent
         for client, number, is_sent in self.history.events:
-            here = positions.get(number, _NOWHERE)
-            before = past.get(client, (_NOWHERE, -1))
+            here = positions.get(number, NO_POSITION)
+            before = past.get(client, (NO_POSITION, -1))
             if is_sent:
                 known[number] = before
-                is_judged = self.history.sendings[number].sent.service >= Service.CAUSAL and here != _NOWHERE
+                is_judged = self.history.sendings[number].sent.service >= Service.CAUSAL and here != NO_POSITION
                 if is_judged and before[0] > here:
                     yield from self._broken(before[1], number)
                 past[client] = max(before, (here, number))

@@ -49,14 +49,16 @@ GROUP_CHECKERS: Mapping[GroupPromise, type[GroupChecker]] = {
 
 
 class GroupCheckers(PlainPanel[ClientEvent]):
-    def __init__(self) -> None:
+    def __init__(self, promised: Iterable[GroupPromise] | None = None) -> None:
+        """`promised`: what the groups of the engine promise; None: everything."""
         history = GroupHistory()
+        history.promised = None if promised is None else frozenset(promised)
         super().__init__(history, [checker(history) for checker in GROUP_CHECKERS.values()])
 
 
-def check_groups(history: Iterable[ClientEvent]) -> Verdict:
+def check_groups(history: Iterable[ClientEvent], promised: Iterable[GroupPromise] | None = None) -> Verdict:
     """The combined verdict on a whole history."""
-    checkers = GroupCheckers()
+    checkers = GroupCheckers(promised)
     for event in history:
         checkers.observe(event)
     return checkers.verdict()

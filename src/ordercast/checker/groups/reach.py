@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from ordercast.checker.groups.base import GroupChecker
+from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
 from ordercast.model.configuration import Configuration, ConfigurationKind
@@ -20,6 +21,7 @@ from ordercast.model.promises import GroupPromise
 class Reach(GroupChecker):
     promise = GroupPromise.REACH
     rule = "views listed as coming along, and in regular configurations as members, only clients of daemons in reach"
+    matter = GroupMatter.PLACED_VIEW
 
     def violations(self) -> Iterator[Witness]:
         nodes = {client.name: node_of(client.id.process) for client in self.history.clients.values()}

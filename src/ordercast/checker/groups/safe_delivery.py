@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.history import Client, Stay
+from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
 from ordercast.model.events import ViewId
@@ -21,6 +22,7 @@ from ordercast.model.service import Service
 class SafeDelivery(GroupChecker):
     promise = GroupPromise.SAFE_DELIVERY
     rule = "a safe message came to all who were owed it, or they ended"
+    matter = GroupMatter.SAFE
 
     def violations(self) -> Iterator[Witness]:
         named = self.history.named()
@@ -54,7 +56,7 @@ class SafeDelivery(GroupChecker):
         else:
             clients = candidates
             is_excused = any(client.end is not None for client in clients)
-        if is_excused or any(number in client.has or not self.history.is_for(number, client) for client in clients):
+        if is_excused or any(number in client.has or not self.history.is_owed(number, client) for client in clients):
             return
         what = f"did not get it, which was safe in {id_text(where[1])} of {where[0]}"
         for client in clients[:1]:

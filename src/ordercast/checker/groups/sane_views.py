@@ -2,8 +2,8 @@
 
 An agreed or safe message to a group comes in no earlier view than that in which a member sent it. Ids of views that
 were made apart say nothing of earlier and later, so this is asked of the view that the receiver comes to itself, and of
-a view that was made in the very configuration in which the message was ordered. And nobody gets a message of a client
-in the first view of its successor: the next client of that name.
+a view whose position has the origin of the message's: the engine put the two in one order. And nobody gets a message of
+a client in the first view of its successor: the next client of that name.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.history import Client, Stay
+from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
 from ordercast.model.events import ViewId
@@ -22,6 +23,7 @@ from ordercast.model.service import Service
 class SaneViews(GroupChecker):
     promise = GroupPromise.SANE_VIEWS
     rule = "no message came in a view before that of its sending, or in one of its sender's successor"
+    matter = GroupMatter.GOT
 
     def violations(self) -> Iterator[Witness]:
         successors = self._successors()
@@ -31,8 +33,8 @@ class SaneViews(GroupChecker):
                 origin = self._origin(number, group)
                 if origin is None or stay.view.id >= origin:
                     continue
-                is_ordered_there = origin.configuration == positions[number].origin
-                if is_ordered_there or any(other.view.id == origin for other in client.stays[group]):
+                is_one_order = origin.position.origin == positions[number].origin
+                if is_one_order or any(other.view.id == origin for other in client.stays[group]):
                     ids = f"{id_text(stay.view.id)} of {group}, but it was sent in {id_text(origin)}"
                     yield self.witness(f"got it in {ids}", client, number)
             yield from self._after_successor(client, group, stay, successors)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.history import Client, GroupHistory, Stay
+from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
 from ordercast.model.events import Reason, View, ViewId
@@ -34,6 +35,7 @@ def synchronous(history: GroupHistory) -> Iterator[Pair]:
 class VirtualSynchrony(GroupChecker):
     promise = GroupPromise.VIRTUAL_SYNCHRONY
     rule = "those who went together from one view to the next had got the same messages in the first"
+    matter = GroupMatter.COMPANY
 
     def violations(self) -> Iterator[Witness]:
         for group, client, stay, other, reference in synchronous(self.history):
@@ -43,13 +45,14 @@ class VirtualSynchrony(GroupChecker):
                 ((other, reference), (client, stay)),
             ):
                 for number in sorted(set(have[1].delivered()) - set(lack[1].delivered())):
-                    if self.history.is_for(number, lack[0]):
+                    if self.history.is_owed(number, lack[0]):
                         yield self.witness(f"did not get it {where}, but {have[0]} did", lack[0], number)
 
 
 class Signals(GroupChecker):
     promise = GroupPromise.SIGNALS
     rule = "at most one signal came in a view, and at the same place for those who went on together"
+    matter = GroupMatter.SIGNAL
 
     def violations(self) -> Iterator[Witness]:
         for client, group, stay in self.history.stays():
@@ -75,7 +78,7 @@ class Signals(GroupChecker):
             ("after", stay.late, reference.late),
         ):
             for number in sorted(set(mine) ^ set(theirs)):
-                if self.history.is_for(number, client) and self.history.is_for(number, other):
+                if self.history.is_owed(number, client) and self.history.is_owed(number, other):
                     yield self.witness(
                         f"{client} or {other} got it {when} the signal {where}, not both", client, number
                     )

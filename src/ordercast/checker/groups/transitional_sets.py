@@ -2,11 +2,11 @@
 
 1. In the first view of a group the set is the reader alone (so the paper's theorems and code; its text says nobody).
 2. It lists members of the old view and of the new one.
-3. Of two who install the same view, each is in the other's set if and only if both came from the same view. But when
+3. When two install the same view, each is in the other's set if and only if both came from the same view. But when
    the network was cut once more before the new view came, two may have lost each other in the old view and met again:
    they came from the same view, and not with the same messages. Then both had a signal in it, and neither lists the
    other.
-4. Those who are in each other's sets have equal sets.
+4. Members who are in each other's sets have equal sets.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.history import Client, Stay
+from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
 from ordercast.model.events import View
@@ -24,6 +25,7 @@ from ordercast.model.promises import GroupPromise
 class TransitionalSets(GroupChecker):
     promise = GroupPromise.TRANSITIONAL_SETS
     rule = "every view told its reader exactly who came from the same view"
+    matter = GroupMatter.VIEW
 
     def violations(self) -> Iterator[Witness]:
         for client in self.history.clients.values():

@@ -12,18 +12,22 @@ from itertools import pairwise
 
 from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.history import Client
+from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.verdict import Witness
 from ordercast.model.events import View, ViewId
 from ordercast.model.promises import GroupPromise
 
 
 def id_text(view: ViewId) -> str:
-    return f"{view.configuration}/{view.seq}/{view.slot}"
+    configuration, (origin, number, slot) = view
+    where = "" if origin == configuration else f"/{origin}"
+    return f"{configuration}{where}/{number}/{slot}"
 
 
 class InitialView(GroupChecker):
     promise = GroupPromise.INITIAL_VIEW
     rule = "nobody was told anything of a group without a view of it"
+    matter = GroupMatter.VIEW
 
     def violations(self) -> Iterator[Witness]:
         for oddity in self.history.oddities:
@@ -34,6 +38,7 @@ class InitialView(GroupChecker):
 class SelfInclusion(GroupChecker):
     promise = GroupPromise.SELF_INCLUSION
     rule = "everybody was in each view that it installed"
+    matter = GroupMatter.VIEW
 
     def violations(self) -> Iterator[Witness]:
         for client, group, stay in self.history.stays():
@@ -44,6 +49,7 @@ class SelfInclusion(GroupChecker):
 class ViewMonotony(GroupChecker):
     promise = GroupPromise.VIEW_MONOTONY
     rule = "the ids of views rose at every client, in each group"
+    matter = GroupMatter.SECOND_VIEW
 
     def violations(self) -> Iterator[Witness]:
         for client in self.history.clients.values():
@@ -57,6 +63,7 @@ class ViewMonotony(GroupChecker):
 class ViewAgreement(GroupChecker):
     promise = GroupPromise.VIEW_AGREEMENT
     rule = "views with the same id had the same members"
+    matter = GroupMatter.SHARED_VIEW
 
     def violations(self) -> Iterator[Witness]:
         known: dict[tuple[str, ViewId], tuple[Client, View]] = {}

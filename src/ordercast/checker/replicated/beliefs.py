@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ordercast.checker.replicated.base import ReplicaChecker
+from ordercast.checker.replicated.matters import ReplicaMatter
 from ordercast.checker.verdict import Witness
 from ordercast.model.promises import ReplicaPromise
 
@@ -16,6 +17,7 @@ from ordercast.model.promises import ReplicaPromise
 class Beliefs(ReplicaChecker):
     promise = ReplicaPromise.BELIEFS
     rule = "whoever was cut off, or excluded, called itself neither current, nor leader, nor holder"
+    matter = ReplicaMatter.BELIEF
 
     def violations(self) -> Iterator[Witness]:
         for belief in self.history.cut_beliefs:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.replicated.base import ReplicaChecker
 from ordercast.checker.replicated.history import Call, Place
+from ordercast.checker.replicated.matters import ReplicaMatter
 from ordercast.checker.verdict import Witness
 from ordercast.model.lineage import Lineage
 from ordercast.model.promises import ReplicaPromise
@@ -15,6 +16,7 @@ from ordercast.trace.replica_records import Applied, GotPicture
 class SameCommands(ReplicaChecker):
     promise = ReplicaPromise.SAME_COMMANDS
     rule = "whoever applied a command in some place applied the same one, after the same ones"
+    matter = ReplicaMatter.APPLIED
 
     def violations(self) -> Iterator[Witness]:
         reference = self.history.reference
@@ -46,6 +48,7 @@ class SameCommands(ReplicaChecker):
 class Once(ReplicaChecker):
     promise = ReplicaPromise.ONCE
     rule = "no command was applied in two places"
+    matter = ReplicaMatter.APPLIED
 
     def violations(self) -> Iterator[Witness]:
         places: dict[tuple[Lineage | None, Call], int] = {}
@@ -60,6 +63,7 @@ class Once(ReplicaChecker):
 class Confirmations(ReplicaChecker):
     promise = ReplicaPromise.CONFIRMATIONS
     rule = "what was confirmed had been applied there, in that place and with that result"
+    matter = ReplicaMatter.CONFIRMED
 
     def violations(self) -> Iterator[Witness]:
         applied: dict[Place, Applied] = {}
@@ -82,6 +86,7 @@ class Confirmations(ReplicaChecker):
 class Refusals(ReplicaChecker):
     promise = ReplicaPromise.REFUSALS
     rule = "what was refused for certain was applied nowhere, and nothing was both confirmed and refused"
+    matter = ReplicaMatter.REFUSED
 
     def violations(self) -> Iterator[Witness]:
         certain = {call for call, refused in self.history.refusals.items() if refused.is_certain}

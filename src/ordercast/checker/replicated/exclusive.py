@@ -7,20 +7,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ordercast.checker.replicated.base import ReplicaChecker
+from ordercast.checker.replicated.matters import LOCKS, ReplicaMatter
 from ordercast.checker.verdict import Witness
 from ordercast.model.promises import ReplicaPromise
 from ordercast.trace.replica_records import Looked
-
-_LOCKS = ("lock", "leader")
 
 
 class Exclusive(ReplicaChecker):
     promise = ReplicaPromise.EXCLUSIVE
     rule = "of a lock or a leader there was one holder at a time, with a token above all before it"
+    matter = ReplicaMatter.HELD
 
     def violations(self) -> Iterator[Witness]:
         first = next(iter(self.history.lives.values()), None)
-        if first is None or first.started.structure not in _LOCKS:
+        if first is None or first.started.structure not in LOCKS:
             return
         holders: dict[tuple[object, int], bytes] = {}  # by lineage and token
         highest: dict[object, int] = {}

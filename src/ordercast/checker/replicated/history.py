@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from ordercast.checker.replicated.electorates import Electorates, Round
 from ordercast.model.lineage import Lineage, Term
+from ordercast.model.promises import GroupPromise, ReplicaPromise
 from ordercast.trace.client_records import Calm
 from ordercast.trace.records import Ended, Healed
 from ordercast.trace.replica_records import (
@@ -67,6 +68,7 @@ class ReplicaHistory:
         self.claims: list[tuple[Round, int]] = []  # lives that were current in a round, by their own word
         self._begun: set[Lineage] = set()  # lineages; a beginning that was only attempted may never have been
         self.healed: Healed | None = None
+        self.promised: frozenset[GroupPromise | ReplicaPromise] | None = None
         self.ended: Ended | None = None
         self.faults: list[str] = []
 

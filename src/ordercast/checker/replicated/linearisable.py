@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ordercast.checker.replicated.base import ReplicaChecker
+from ordercast.checker.replicated.matters import ReplicaMatter
 from ordercast.checker.replicated.sequential import Caller, Model
 from ordercast.checker.replicated.sequential_owned import model_of
 from ordercast.checker.verdict import Witness
@@ -18,6 +19,7 @@ from ordercast.trace.replica_records import Applied
 class Linearisable(ReplicaChecker):
     promise = ReplicaPromise.LINEARISABLE
     rule = "the order of commands respects real time, results and reads are those of a sequential structure"
+    matter = ReplicaMatter.APPLIED
 
     def violations(self) -> Iterator[Witness]:
         for lineage in self.history.lineages():

@@ -1,5 +1,6 @@
 """What must happen in the end, when the network has healed and all has settled: if those who remember are a quorum,
-there is a primary component, all who are in the group hold its state, and every request has been answered.
+there is a primary component, all who are in the group hold its state, every request has been answered, and nothing in
+the state belongs to one who is gone.
 
 With weights they must have more than half of them. Without, they must win every electorate that those who are here can
 know of: that of the last component, and those of attempts of which nobody here can say that they failed. When they
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.replicated.base import ReplicaChecker
 from ordercast.checker.replicated.history import ReplicaLife
+from ordercast.checker.replicated.matters import ReplicaMatter
 from ordercast.checker.verdict import Witness
 from ordercast.model.promises import ReplicaPromise
 
@@ -20,6 +22,7 @@ from ordercast.model.promises import ReplicaPromise
 class Liveness(ReplicaChecker):
     promise = ReplicaPromise.LIVENESS
     rule = "a quorum that was there in the end went on, and all were loaded and answered"
+    matter = ReplicaMatter.SURVIVOR
     is_liveness = True
 
     def violations(self) -> Iterator[Witness]:
@@ -41,6 +44,8 @@ class Liveness(ReplicaChecker):
                 yield self.witness(f"{known.waiting} requests have no answer", name)
             if known.pictures:
                 yield self.witness(f"keeps {known.pictures} pictures for nobody", name)
+            if known.ghosts:
+                yield self.witness(f"keeps what {known.ghosts} had who are gone", name)
 
     def _is_quorum(self, present: list[ReplicaLife]) -> bool:
         weights = dict(present[0].started.weights)

@@ -35,13 +35,15 @@ REPLICA_CHECKERS: Mapping[ReplicaPromise, type[ReplicaChecker]] = {
 
 
 class ReplicaCheckers(PlainPanel[ReplicaEvent]):
-    def __init__(self) -> None:
+    def __init__(self, promised: Iterable[ReplicaPromise] | None = None) -> None:
+        """`promised`: what replicated states on the engine promise; None: everything."""
         history = ReplicaHistory()
+        history.promised = None if promised is None else frozenset(promised)
         super().__init__(history, [checker(history) for checker in REPLICA_CHECKERS.values()])
 
 
-def check_replicas(events: Iterable[ReplicaEvent]) -> list[Verdict]:
-    panel = ReplicaCheckers()
+def check_replicas(events: Iterable[ReplicaEvent], promised: Iterable[ReplicaPromise] | None = None) -> list[Verdict]:
+    panel = ReplicaCheckers(promised)
     for event in events:
         panel.observe(event)
     return panel.verdicts()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ordercast.checker.replicated.base import ReplicaChecker
+from ordercast.checker.replicated.matters import ReplicaMatter
 from ordercast.checker.verdict import Witness
 from ordercast.model.lineage import Lineage, Term
 from ordercast.model.promises import ReplicaPromise
@@ -19,6 +20,7 @@ from ordercast.trace.replica_records import ComponentChanged
 class Durability(ReplicaChecker):
     promise = ReplicaPromise.DURABILITY
     rule = "every primary component had what was confirmed in those before it"
+    matter = ReplicaMatter.DECIDED
 
     def violations(self) -> Iterator[Witness]:
         confirmed = sorted(
@@ -48,6 +50,7 @@ class Durability(ReplicaChecker):
 class OnePrimary(ReplicaChecker):
     promise = ReplicaPromise.ONE_PRIMARY
     rule = "commands were applied by one primary component after the other, each with most of the weights"
+    matter = ReplicaMatter.DECIDED
 
     def violations(self) -> Iterator[Witness]:
         latest: dict[Lineage | None, tuple[Term, int]] = {}

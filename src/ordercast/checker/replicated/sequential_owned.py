@@ -155,7 +155,7 @@ class SequentialBarrier(_Owned):
 
 
 def model_of(structure: str) -> Model:
-    """Of a structure by its name, and the number that it was made with."""
+    """Return the model of a structure by its name, and the number that it was made with."""
     name, _, number = structure.partition(" ")
     models: dict[str, Callable[[], Model]] = {
         "dictionary": SequentialDictionary,

@@ -1,8 +1,8 @@
 """Connection: one client of a daemon, from its connection to its end.
 
-Above it is the transport of asyncio, below it the session's half (`session/daemon_half.py`), which decides what the
-client may say, and the host, which sends. What is kept for the client is told to the server, which has one budget for
-all.
+It moves bytes: what is done with them, and when a client has to go, is decided at the session's desk
+(`session/desk.py`). Above it is the transport of asyncio, below it the host, which sends. What is kept for the client
+is told to the server, which has one budget for all.
 """
 
 from __future__ import annotations
@@ -11,40 +11,23 @@ import asyncio
 import logging
 import socket
 import struct
-from collections.abc import Hashable
+from collections.abc import Generator, Hashable
 from functools import partial
 from typing import Any, Protocol
 
 from ordercast.daemon import management
-from ordercast.daemon.host import GroupHost, Handout
+from ordercast.daemon.host import GroupHost
 from ordercast.daemon.logs import Rationed
-from ordercast.daemon.status.counters import ClientRefusal
-from ordercast.groups.layer import MessageRun, join_payload, leave_payload
-from ordercast.model.errors import UsageError, WireError
+from ordercast.groups.layer import MessageRun
+from ordercast.model.errors import WireError
 from ordercast.model.ids import SECOND
-from ordercast.session.batches import Send, encode_confirm, frame_size_max
-from ordercast.session.daemon_half import (
-    Bye,
-    DaemonHalf,
-    JoinGroups,
-    LeaveGroups,
-    ListGroups,
-    ListMembers,
-    Manage,
-    Request,
-)
-from ordercast.session.frames import (
-    PAGE_MAX,
-    Hello,
-    Listing,
-    Members,
-    Refused,
-    encode_closing,
-    encode_document,
-    encode_listing,
-    encode_members,
-)
-from ordercast.session.pieces import HEADER, FrameKind, frame
+from ordercast.session.batches import frame_size_max
+from ordercast.session.counters import ClientRefusal
+from ordercast.session.daemon_half import DaemonHalf, Manage
+from ordercast.session.desk import COSTLY, ClientRules, Ending, Outcome, SessionDesk
+from ordercast.session.frames import Hello, encode_closing, encode_document
+from ordercast.session.handouts import Handout
+from ordercast.session.pieces import FrameKind, frame
 from ordercast.session.quota import Quota
 from ordercast.session.reader import FrameReader
 
@@ -54,14 +37,9 @@ FAREWELL_S = 1.0  # and so long when the daemon ends
 WRITE_SIZE_MAX = 1 << 18  # bytes that the transport holds before the rest waits within the bound of the policy
 HOLD_LOOK_S = 0.25  # how often a client for which all wait is looked at
 HOLD_TOLD_NS = 2 * SECOND  # one that holds for longer is named in the log
-CHANGES_MAX = 100  # joins and leaves of one client that wait to be ordered before no more is read from it
 QUESTIONS_MAX = 16  # of operators, under way at a time
-COSTLY = frozenset(
-    (FrameKind.JOIN, FrameKind.ENTER, FrameKind.LEAVE, FrameKind.LIST, FrameKind.MEMBERS_OF, FrameKind.MANAGE)
-)  # small, and much work
 FRAMES_TOGETHER = 256  # of one read, before it is asked whether others should have their turn
 FRAMES_FEW = 16  # of one read, which are not worth counting
-ANSWER_WORK = 250  # a page of names is as much work as so many groups that are joined
 QUIET_S = 15.0  # a connection over TCP that was silent for so long is asked whether it is alive
 SILENCE_MAX_S = 90.0  # and given up after so long
 PEER_CREDENTIALS = struct.Struct("3i")  # process, user, group
@@ -80,11 +58,7 @@ class Server(Protocol):
     @property
     def tasks(self) -> set[asyncio.Task[None]]: ...
     @property
-    def is_full(self) -> bool: ...
-    @property
-    def queue_size_max(self) -> int | None: ...
-    @property
-    def hold_ns(self) -> int: ...
+    def rules(self) -> ClientRules: ...
     def arrived(self, connection: Connection) -> None: ...
     def greeted(self, connection: Connection) -> None: ...
     def leaves(self, connection: Connection) -> None: ...
@@ -97,9 +71,8 @@ class Server(Protocol):
 
 class Connection(asyncio.BufferedProtocol):
     def __init__(self, server: Server, host: GroupHost, *, is_remote: bool) -> None:
-        self.half = DaemonHalf(host.config.ring.message_size_max, server.quota)
+        self.desk = SessionDesk(self, host, server.rules, server.quota, host.counters.clients)
         self.place: Hashable = ""  # where it comes from: a user of this machine, or a host
-        self.number = 0  # of its session
         self._server = server
         self._host = host
         self._is_remote = is_remote
@@ -108,7 +81,6 @@ class Connection(asyncio.BufferedProtocol):
         self.is_closing = False
         self._is_full = False  # the transport asks to wait
         self._is_waiting = False  # with what it has said; nothing more is read
-        self._changes = 0  # joins and leaves that are not in the engine yet
         self._heard_at = 0.0
         self._debt = 0  # as the server was told last
         self._lingering: asyncio.TimerHandle | None = None
@@ -138,30 +110,39 @@ class Connection(asyncio.BufferedProtocol):
             return  # whatever it still says
         if self.half.name:  # noise is no sign of life
             self._heard_at = asyncio.get_running_loop().time()
-        frames, count = self._reader.received(nbytes), 0
         try:
-            for count, (kind, body) in enumerate(frames):
-                is_due = count % FRAMES_TOGETHER == 0
-                if is_due and count:
-                    self._server.works(FRAMES_TOGETHER)
-                if (is_due or kind in COSTLY) and not self._may_go_on(is_costly=kind in COSTLY):
-                    frames.close()
-                    break
-                request = self.half.receive(kind, body)
-                if request is not None and not self.is_closing:
-                    self._carry_out(request, len(body) + HEADER.size)
+            count = self._take(self._reader.received(nbytes))
         except WireError as error:
-            self.refuse(ClientRefusal.WRONG, str(error))
+            self.leave_with(self.desk.wrong(error))
             return
         if count % FRAMES_TOGETHER > FRAMES_FEW:
             self._server.works(count % FRAMES_TOGETHER)
         self.flush()
 
+    def _take(self, frames: Generator[tuple[int, bytes], None, None]) -> int:
+        """Return the number of the last frame that was looked at."""
+        count = 0
+        for count, (kind, body) in enumerate(frames):
+            if self.is_closing:
+                continue  # with what came behind its last word, or behind too much
+            is_due = count % FRAMES_TOGETHER == 0
+            if is_due and count:
+                self._server.works(FRAMES_TOGETHER)
+            if (is_due or kind in COSTLY) and not self._may_go_on(is_costly=kind in COSTLY):
+                frames.close()
+                break
+            outcome = self.desk.receive(kind, body)
+            if self.desk.work:
+                self._work()
+            if outcome is not None:
+                self._act_on(outcome)
+        return count
+
     def _may_go_on(self, *, is_costly: bool) -> bool:
         """Otherwise the rest waits, and no more is read, until its joins and leaves are in the engine, or until the
         event loop has had a turn."""
         assert self._transport is not None
-        if (is_costly and self._changes >= CHANGES_MAX) or not self._server.may_work(self):
+        if (is_costly and not self.desk.may_change) or not self._server.may_work(self):
             self._transport.pause_reading()
             self._is_waiting = True
         return not self._is_waiting
@@ -191,46 +172,29 @@ class Connection(asyncio.BufferedProtocol):
 
     # Requests
 
-    def _carry_out(self, request: Request, size: int) -> None:
-        match request:
-            case Send():
-                self._host.request(self.number, request.payloads, request.service, lambda: self._accepted(size))
-            case JoinGroups():
-                self._change(join_payload(self.half.name, request.groups), len(request.groups))
-                self._server.works(len(request.groups))
-            case LeaveGroups():
-                self._change(leave_payload(self.half.name, request.groups), len(request.groups))
-                self._server.works(len(request.groups))
-            case Refused():
-                self._host.counters.clients.refusals[ClientRefusal.GROUPS] += 1
-                self._server.works(len(request.groups))
-            case ListGroups():
-                self._server.works(ANSWER_WORK)
-                self.half.urge(encode_listing(Listing(*self._host.named.table.page(request.after, PAGE_MAX))))
-            case ListMembers():
-                self._server.works(ANSWER_WORK)
-                page = self._host.named.table.members_page(request.group, request.after, PAGE_MAX)
-                self.half.urge(encode_members(Members(*page)))
-            case Hello():
-                self._greet(request)
-            case Manage():
-                self._manage(request.document)
-            case Bye():
-                self.close("")
+    def _work(self) -> None:
+        work, self.desk.work = self.desk.work, 0
+        self._server.works(work)
 
-    def _greet(self, hello: Hello) -> None:
-        if self._server.is_full:
-            why = "this daemon has as many clients as it may: raise sessions_max in [clients]"
-            self.refuse(ClientRefusal.FULL, why)
-            return
-        try:
-            self.number, name = self._host.open_session(self, hello.name)
-        except UsageError as error:
-            self.refuse(ClientRefusal.NAME, str(error))
-            return
-        self.half.welcome(name, hello, self._server.queue_size_max, self._server.hold_ns)
-        self._reader.size_max = frame_size_max(self._host.config.ring.message_size_max)
-        self._server.greeted(self)
+    def _act_on(self, outcome: Outcome) -> None:
+        match outcome:
+            case Manage():
+                self._manage(outcome.document)
+            case Hello():
+                self._reader.size_max = frame_size_max(self._server.rules.message_size_max)
+                self._server.greeted(self)
+            case Ending():
+                self.leave_with(outcome)
+
+    def leave_with(self, ending: Ending | None) -> bool:
+        """Close if the client has to go; tell whether it has."""
+        if ending is None:
+            return False
+        if ending.is_warned:
+            self.disconnect(ending.why)
+        else:
+            self.close(ending.why)
+        return True
 
     def _manage(self, document: dict[str, Any]) -> None:
         """Find an answer for an operator, which may take a while."""
@@ -250,70 +214,56 @@ class Connection(asyncio.BufferedProtocol):
         self._server.tasks.add(task)
         task.add_done_callback(self._server.tasks.discard)
 
-    def _change(self, payload: bytes, groups: int) -> None:
-        """Messages wait within the credit of the client; joins and leaves within what is read."""
-        self._changes += 1
-        self._host.request(self.number, (payload,), accepted=self._changed, changes=groups)
+    # What the host tells (see `session/handouts.py`, Session)
 
-    def _changed(self) -> None:
-        self._changes -= 1
-        if self._transport is None or self.is_closing:
-            return
-        self._host.touch(self)
-        if self._is_waiting:
-            self._server.go_on_soon(self)
+    @property
+    def half(self) -> DaemonHalf:
+        return self.desk.half
 
-    def _accepted(self, size: int) -> None:
-        self.half.accepted(size)
-        self._host.touch(self)
-
-    # What the host tells (see `host.Session`)
+    @property
+    def number(self) -> int:
+        """Of its session."""
+        return self.desk.number
 
     @property
     def name(self) -> str:
         return self.half.name
 
     def on_parcel(self, parcel: Handout) -> None:
-        counters, outbound = self._host.counters.clients, self.half.outbound
-        dropped = outbound.dropped.messages
-        why = outbound.put(parcel.frame(), parcel.messages)
-        counters.messages_dropped += outbound.dropped.messages - dropped
-        if why is not None:
-            counters.too_slow += 1
-            self.disconnect(why)
-        elif outbound.is_holding and self._holding is None:
+        if not self.leave_with(self.desk.give(parcel)) and self._holding is None and self.desk.is_holding:
             self._look_at_hold()
 
     def _look_at_hold(self) -> None:
         """All wait for this client, until it is looked at again."""
-        outbound, now = self.half.outbound, self._host.now()
-        why = outbound.look(now)
-        if why is not None:
-            self._host.counters.clients.held_too_long += 1
-            self.disconnect(why)
+        desk, now = self.desk, self._host.now()
+        if self.leave_with(desk.look(now)):
             return
-        if not outbound.is_holding:
+        if not desk.is_holding:
             self._let_go()
             return
+        outbound = desk.half.outbound
         if outbound.hold is not None and now - outbound.hold.since >= HOLD_TOLD_NS:
             _rationed.warn(
                 "hold",
                 f"everybody has waited for the client {self.name} for {(now - outbound.hold.since) / SECOND:.1f} s: it "
                 f"has {outbound.size:,} bytes to read (policy hold)",
             )
-        self._host.hold(self.number, True)
+        self._host.hold(desk.number, True)
         self._holding = asyncio.get_running_loop().call_later(HOLD_LOOK_S, self._look_at_hold)
 
     def _let_go(self) -> None:
         if self._holding is not None:
             self._holding.cancel()
             self._holding = None
-            self._host.hold(self.number, False)
+            self._host.hold(self.desk.number, False)
 
     @property
     def waiting_size(self) -> int:
-        buffered = 0 if self._transport is None else self._transport.get_write_buffer_size()
-        return self.half.waiting_size + buffered
+        return self.half.waiting_size + self._buffered
+
+    @property
+    def _buffered(self) -> int:
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
 
     @property
     def received_size(self) -> int:
@@ -322,30 +272,31 @@ class Connection(asyncio.BufferedProtocol):
     def account(self) -> int:
         """Of all that is kept for it: what it has not taken, has not said to the end, and what is not sent yet. The
         transport does not tell when it has written: the server asks again before it believes what it was told."""
-        received = max(self._reader.begun_size, self.half.extra)  # room that was granted is taken
-        debt = self.waiting_size + received + self._host.requests_size(self.number)
+        debt = self.desk.debt(self._reader.begun_size) + self._buffered
         if debt != self._debt:
             self._debt = debt
             self._server.account(self, debt)
         return debt
 
     def on_confirmed(self, run: MessageRun) -> None:
-        self.half.urge(encode_confirm(run))
+        self.desk.confirm(run)
 
     def on_ended(self, why: str) -> None:
         self._let_go()
-        self.number = 0
+        self.desk.forget()
         self.close(why)
 
     def flush(self) -> None:
         if self._transport is None or self.is_closing:
             return
-        while not self._is_full and (frames := self.half.take(WRITE_SIZE_MAX)):
+        while not self._is_full and (frames := self.desk.take(WRITE_SIZE_MAX)):
             self._transport.write(frames[0] if len(frames) == 1 else b"".join(frames))
             if not self.half.waiting_size:
                 break
-        if self._holding is not None and not self.half.outbound.is_holding:
+        if self._holding is not None and not self.desk.is_holding:
             self._let_go()
+        if self._is_waiting and self.desk.may_change:
+            self._server.go_on_soon(self)
         self.account()
 
     # The end
@@ -385,7 +336,7 @@ class Connection(asyncio.BufferedProtocol):
         """Tell the client why, if it is not its own wish, and let it go."""
         if self.is_closing or self._transport is None:
             return
-        patience_s = LINGER_S if self.number else FAREWELL_S
+        patience_s = LINGER_S if self.desk.number else FAREWELL_S
         self._end()
         self._server.leaves(self)
         self._lingering = asyncio.get_running_loop().call_later(patience_s, self.abort)
@@ -406,12 +357,9 @@ class Connection(asyncio.BufferedProtocol):
         """Gone from its groups."""
         self.is_closing = True
         self._let_go()
-        number, self.number = self.number, 0
+        number = self.desk.end(partial(self._server.account, self.desk.number, 0))
         if number:
-            gone = partial(self._server.account, number, 0)
-            self._host.close_session(number, self.half.name, len(self.half.joined), gone)
-            self._server.account(number, self._host.requests_size(number))  # what it has sent is still sent
-        self.half.forget()
+            self._server.account(number, self._host.desk.requests_size_of(number))  # what it has sent is still sent
         self._reader.forget()
         self.account()
 

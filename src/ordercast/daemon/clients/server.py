@@ -24,10 +24,11 @@ from ordercast.daemon.clients.strangers import Strangers
 from ordercast.daemon.config.node import ClientsConfig
 from ordercast.daemon.descriptors import STRANGERS_MAX
 from ordercast.daemon.host import GroupHost
-from ordercast.daemon.status.counters import ClientRefusal
 from ordercast.model.errors import UsageError
 from ordercast.session.addresses import TcpAddress, UnixAddress, is_trusted, socket_path, usual_folder
 from ordercast.session.budget import Budget
+from ordercast.session.counters import ClientRefusal
+from ordercast.session.desk import ClientRules
 from ordercast.session.quota import Quota
 from ordercast.session.reader import ROOM
 
@@ -64,6 +65,9 @@ class ClientServer:
         self._waiting: dict[Connection, None] = {}  # for the next turn
         self._turn: asyncio.Handle | None = None
         self.quota = Quota(config.groups_max, config.memberships_max)
+        self.rules = ClientRules(
+            host.config.ring.message_size_max, config.sessions_max, config.queue_size_max, config.hold_ns
+        )
         self.room = bytearray(ROOM)  # where every connection reads, one after the other
         self.addresses: list[UnixAddress | TcpAddress] = []
         self.tasks: set[asyncio.Task[None]] = set()  # answers to operators that are being found
@@ -185,7 +189,7 @@ class ClientServer:
 
     def _dismiss(self, debtor: Connection | int, debt: int) -> None:
         if isinstance(debtor, int):
-            self._host.drop_requests(debtor)
+            self._host.desk.drop_requests(debtor)
             self.budget.owe(debtor, 0)
         elif debtor.account() < debt:
             pass  # it has taken some of it
@@ -194,7 +198,7 @@ class ClientServer:
             self.budget.owe(debtor, 0)
         else:
             self._host.counters.clients.over_memory += 1
-            self._host.drop_requests(debtor.number)
+            self._host.desk.drop_requests(debtor.number)
             debtor.disconnect(self.budget.reason(debt))
 
     async def _listen_unix(self) -> None:
@@ -250,10 +254,6 @@ class ClientServer:
         return Connection(self, self._host, is_remote=True)
 
     @property
-    def is_full(self) -> bool:
-        return len(self._host.sessions) >= self._config.sessions_max
-
-    @property
     def memory_size(self) -> int:
         for connection in (*self.connections, *self.leaving):
             connection.account()
@@ -270,14 +270,6 @@ class ClientServer:
     @property
     def strangers_count(self) -> int:
         return len(self.strangers)
-
-    @property
-    def queue_size_max(self) -> int | None:
-        return self._config.queue_size_max
-
-    @property
-    def hold_ns(self) -> int:
-        return self._config.hold_ns
 
     def _look_after(self) -> None:
         loop = asyncio.get_running_loop()

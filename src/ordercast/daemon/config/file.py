@@ -17,6 +17,7 @@ from typing import Any
 from ordercast.daemon.config.keys import (
     CLUSTER,
     COPIES,
+    ENGINE,
     NETWORKS,
     NODE,
     NODE_ON_SEVERAL,
@@ -25,6 +26,7 @@ from ordercast.daemon.config.keys import (
     REPLICATION,
     RING,
     TABLES,
+    Key,
     elsewhere,
     read_table,
     shown,
@@ -44,6 +46,7 @@ from ordercast.daemon.config.rules_text import in_the_words_of_the_file
 from ordercast.groups.names import checked_daemon
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import NodeId
+from ordercast.order.catalogue import DEFAULT
 from ordercast.order.ring.config import RingConfig
 
 STATUS_PORT = 4790
@@ -129,7 +132,8 @@ def read_cluster(path: Path) -> ClusterFile:
     peers, status_ports = _peers(tables[NODES], networks, problems)
     config = NodeConfig(
         peers=tuple(peers),
-        nodes_version=_nodes_version(document, problems),
+        nodes_version=_at_top(document, NODES_VERSION, 1, problems),
+        engine=_at_top(document, ENGINE, DEFAULT, problems),
         source=path,
         ring=RingConfig(cluster=cluster, **values["ring"]),
         network=networks[0],
@@ -183,8 +187,8 @@ def _table(document: Mapping[str, Any], name: str, problems: list[str]) -> dict[
 
 
 def _cluster(document: Mapping[str, Any], problems: list[str]) -> str:
-    """The one key outside of tables. Strangers on one network must not merge by accident, so it has no default."""
-    known = (CLUSTER.name, NODES_VERSION.name, REPLICATION.name, COPIES.name, *TABLES, NETWORKS, NODES)
+    """The one key that every file has. Strangers on one network must not merge by accident, so it has no default."""
+    known = (CLUSTER.name, ENGINE.name, NODES_VERSION.name, REPLICATION.name, COPIES.name, *TABLES, NETWORKS, NODES)
     strange = [name for name in document if name not in known]
     problems += [f"{name} is not a key{elsewhere(name, '') or suggestion(name, known)}" for name in strange]
     if CLUSTER.name not in document:
@@ -193,9 +197,10 @@ def _cluster(document: Mapping[str, Any], problems: list[str]) -> str:
     return str(read_table({CLUSTER.name: document[CLUSTER.name]}, (CLUSTER,), "", problems).get(CLUSTER.field, ""))
 
 
-def _nodes_version(document: Mapping[str, Any], problems: list[str]) -> int:
-    given = {name: value for name, value in document.items() if name == NODES_VERSION.name}
-    return int(read_table(given, (NODES_VERSION,), "", problems).get(NODES_VERSION.field, 1))
+def _at_top(document: Mapping[str, Any], key: Key, default: Any, problems: list[str]) -> Any:
+    """The value of a key outside of tables."""
+    given = {name: value for name, value in document.items() if name == key.name}
+    return read_table(given, (key,), "", problems).get(key.field, default)
 
 
 def _trace(values: dict[str, Any], folder: Path) -> TraceConfig:

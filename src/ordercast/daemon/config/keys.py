@@ -1,7 +1,8 @@
 """Which keys a configuration file has, and what may be written for each. Pure.
 
-A `Key` reads one value and says in a sentence why it cannot. The keys of `[ring]` follow from `RingConfig`, so that a
-new setting is in the file at once: durations lose their `_ns` and are written with a unit.
+A `Key` reads one value and says in a sentence why it cannot. The tables of engines follow from the catalogue and their
+keys from the configuration classes that it names, so that a new setting is in the file at once: durations lose their
+`_ns` and are written with a unit.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ordercast.model.ids import NODE_MAX
 from ordercast.model.quantities import duration_from, size_from
 from ordercast.model.roster import VERSION_MAX
 from ordercast.networks.config import NetworksConfig, Replication
-from ordercast.order.ring.config import RingConfig
+from ordercast.order.catalogue import ENGINES, LIVE, live_entry_of
 
 PORT_MAX = 65535
 INTEGER_MAX = (1 << 63) - 1
@@ -132,6 +133,10 @@ def read_choice(value: Any, choices: type[Enum]) -> Enum:
     return choices(value)
 
 
+def read_engine(value: Any) -> str:
+    return live_entry_of(read_text(value)).name
+
+
 read_port = partial(read_integer, low=1, high=PORT_MAX)
 read_port_or_none = partial(read_integer, low=0, high=PORT_MAX)
 
@@ -162,6 +167,7 @@ def _ring_key(name: str, kind: object) -> Key:
 
 
 CLUSTER = Key("cluster", "cluster", read_text)  # stands before the first table
+ENGINE = Key("engine", "engine", read_engine)  # likewise
 NODES_VERSION = Key("nodes_version", "nodes_version", partial(read_integer, low=1, high=VERSION_MAX))  # likewise
 NETWORK = (
     Key("transport", "transport", partial(read_choice, choices=Transport)),
@@ -183,7 +189,13 @@ REDUNDANCY = (
         if field.name not in ("count", "replication", "copies", "names", "is_strict")
     ),
 )
-RING = tuple(_ring_key(field.name, field.type) for field in fields(RingConfig) if field.name != "cluster")
+# Of all engines that daemons can run: a file may have the tables of those that it does not choose.
+ENGINE_TABLES = {
+    table: tuple(_ring_key(field.name, field.type) for field in fields(config) if field.name != CLUSTER.name)
+    for name in LIVE
+    for table, config in ENGINES[name].tables.items()
+}
+RING = ENGINE_TABLES["ring"]  # sizes, windows and membership timers, which all engines have
 TRACE = (
     Key("level", "level", partial(read_choice, choices=TraceLevel)),
     Key("folder", "folder", read_folder),
@@ -220,7 +232,7 @@ NODE_ON_SEVERAL = tuple(Key("addresses", "addresses", read_hosts) if key.name ==
 TABLES = {
     "network": NETWORK,
     "redundancy": REDUNDANCY,
-    "ring": RING,
+    **ENGINE_TABLES,
     "trace": TRACE,
     "status": STATUS,
     "clients": CLIENTS,

@@ -17,6 +17,7 @@ from ordercast.model.errors import UsageError
 from ordercast.model.ids import SECOND, NodeId
 from ordercast.model.roster import Entry, Place, Roster
 from ordercast.networks.config import NetworksConfig
+from ordercast.order.catalogue import DEFAULT
 from ordercast.order.ring.config import RingConfig
 from ordercast.session.outbound import HOLD_MAX_NS
 from ordercast.session.quota import ALL_MEMBERSHIPS_MAX
@@ -117,6 +118,7 @@ class NodeConfig:
     state_folder: Path | None = None  # stable storage; None: nothing is kept, and every start is a new process
     nodes_version: int = 1  # of the list of peers
     source: Path | None = None  # the file that says all this; read again by a reload
+    engine: str = DEFAULT  # which engine orders messages: the same at all nodes
 
     @property
     def is_local(self) -> bool:

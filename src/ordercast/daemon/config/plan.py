@@ -24,6 +24,7 @@ RMEM_MAX = Path("/proc/sys/net/core/rmem_max")
 class Plan:
     name: str
     cluster: str
+    engine: str
     node: int | None
     transport: str
     tokens_at: str  # address and port, for people
@@ -66,6 +67,7 @@ def plan_of(config: NodeConfig, limit_file: Path = RMEM_MAX, open_files: int | N
     return Plan(
         name=config.name,
         cluster=ring.cluster,
+        engine=config.engine,
         node=config.node,
         transport=network.transport.value,
         tokens_at=tokens_at,
@@ -137,7 +139,7 @@ def _remarks(config: NodeConfig, address: str) -> list[str]:
     if not is_own_address(address):
         remarks.append(f"{address} is not an address of this host: the node can only start where it is")
     if len(config.peers) == 1:
-        remarks.append("there is no other node: a ring of one")
+        remarks.append("there is no other node: this one is alone")
     if len(config.peers) > config.ring.members_max:
         remarks.append(
             f"{len(config.peers)} nodes, but members_max is {config.ring.members_max}: not all will be together"
@@ -197,6 +199,7 @@ def plan_lines(plan: Plan) -> list[tuple[str, str]]:
     )
     lines = [
         ("node", f"{plan.name or 'n1, n2, …'}, id {node}, of cluster {plan.cluster}"),
+        ("engine", plan.engine),
         ("members", ", ".join(plan.peers) if plan.peers else "whoever runs on this machine"),
         ("tokens", plan.tokens_at),
         ("data", f"{plan.data_at} ({plan.transport}), packets of up to {plan.packet_size_max} bytes"),

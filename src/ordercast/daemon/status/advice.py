@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ordercast.daemon.status.counters import ClientRefusal
 from ordercast.daemon.status.parts import ClientsStatus, Refusal, Status
 from ordercast.model.ids import MILLISECOND, SECOND
 from ordercast.model.quantities import size_text
+from ordercast.session.counters import ClientRefusal
 
 LAG_NS = 100 * MILLISECOND
-SILENCE_NS = 10 * SECOND
 FREE_MIN = 0.01  # of a file system
 ADVICE_ON_REFUSALS = {
     Refusal.OTHER_CLUSTER: "give each cluster a multicast group and port of its own",
@@ -57,13 +56,13 @@ def _warnings(status: Status) -> Iterator[str]:
 
 
 def _membership(status: Status) -> Iterator[str]:
-    ring = status.ring
-    if ring.state != "Operational":
-        yield f"no ring yet, the state is {ring.state}: messages wait"
+    configuration = status.configuration
+    if not configuration.is_ready:
+        yield f"no configuration yet, the state is {configuration.state}: messages wait"
     if status.flow.stalled:
         yield status.flow.stalled
-    if ring.missing:
-        yield f"not in the ring: {', '.join(ring.missing)}"
+    if configuration.missing:
+        yield f"not in the configuration: {', '.join(configuration.missing)}"
     if status.nodes is not None:
         yield from status.nodes.differences
         if status.nodes.is_removed:
@@ -136,9 +135,7 @@ def _time(status: Status) -> Iterator[str]:
         )
     elif pauses.loop_lag_ns > LAG_NS:
         yield f"the event loop was {pauses.loop_lag_ns / MILLISECOND:.0f} ms late: something else keeps it busy"
-    silence = status.token.last_visit_ns
-    if silence is not None and silence > SILENCE_NS and len(status.ring.members) > 1:
-        yield f"no token for {silence / SECOND:.0f} s"
+    yield from status.section.warnings(len(status.configuration.members))
 
 
 def counted(count: int, noun: str) -> str:

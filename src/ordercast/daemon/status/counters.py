@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from dataclasses import dataclass, field
-from enum import Enum
 
 from ordercast.daemon.status.alarms import Alarms
 from ordercast.model.configuration import Configuration
 from ordercast.model.ids import ConfigurationId, Instant
+from ordercast.session.counters import ClientCounters
 
 VIEWS_KEPT = 32
 
@@ -25,31 +25,6 @@ class SocketCounters:
     sends: int = 0  # one send takes many packets with GSO
     receive_failures: int = 0
     send_failures: int = 0  # the kernel refused: no buffer, no route; the ring sends again what matters
-
-
-class ClientRefusal(Enum):
-    """Why a connection was sent away, or a request of a client refused."""
-
-    WRONG = "something wrong"
-    NAME = "bad or taken names"
-    FULL = "too many clients"
-    STRANGERS = "too many strangers"
-    GREETING = "no greeting"
-    GROUPS = "too many groups"
-
-
-@dataclass(slots=True)
-class ClientCounters:
-    connected: int = 0  # sessions so far
-    refusals: Counter[ClientRefusal] = field(default_factory=Counter)
-    too_slow: int = 0  # clients that were disconnected for it
-    over_memory: int = 0  # clients that were disconnected, as all took too much memory and they the most
-    held_too_long: int = 0  # clients that were disconnected, as everybody waited for them too long
-    messages_dropped: int = 0  # for slow clients that had chosen that
-
-    @property
-    def refused(self) -> int:
-        return self.refusals.total()
 
 
 @dataclass(slots=True)

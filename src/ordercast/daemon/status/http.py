@@ -36,7 +36,6 @@ REQUEST_SIZE_MAX = 8192
 REQUEST_TIME_MAX_S = 2.0  # for a whole request, and for taking the answer
 CONNECTIONS_MAX = 32
 SAMPLE_EVERY_S = 1.0  # rates are right for whoever asks for the first time, too
-GONE = "Gone"
 LOCALHOST = "localhost"
 FOREIGN_HOST = "this host is not known by that name: ask for its address, or add the name to hosts in [status]\n"
 
@@ -178,19 +177,19 @@ class StatusServer:
         return HttpAnswer(HTTPStatus.OK, metrics.metrics_text(self.status()), metrics.CONTENT_TYPE)
 
     def _on_health(self) -> HttpAnswer:
-        state = self._node.engine.state_name
-        status = HTTPStatus.SERVICE_UNAVAILABLE if state == GONE else HTTPStatus.OK
-        return HttpAnswer(status, f"{state.lower()}\n")
+        engine = self._node.engine
+        status = HTTPStatus.SERVICE_UNAVAILABLE if engine.is_gone else HTTPStatus.OK
+        return HttpAnswer(status, f"{engine.state_name.lower()}\n")
 
     def _on_readiness(self) -> HttpAnswer:
         engine = self._node.engine
         stalled = engine.stalled(self._node.now())
-        is_ready = engine.state_name == "Operational" and stalled is None
+        is_ready = engine.is_ready and stalled is None
         roster = engine.roster
         if roster is not None and self._node.config.node not in roster:
             is_ready = False
             stalled = f"removed from the cluster: version {roster.version} of the node list does not have this node"
-        text = stalled or f"{engine.state_name.lower()}, {len(engine.ring.members)} members"
+        text = stalled or f"{engine.state_name.lower()}, {len(engine.configuration.members)} members"
         return HttpAnswer(HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE, f"{text}\n")
 
 

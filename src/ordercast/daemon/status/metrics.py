@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ordercast.daemon.status.parts import LaneStatus, NetworkStatus, Status
+from ordercast.daemon.status.sections import RingSection
 from ordercast.model.ids import SECOND
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -30,6 +31,11 @@ def _one(value: Callable[[Status], float]) -> Callable[[Status], Samples]:
     return lambda status: [({}, value(status))]
 
 
+def _ring(value: Callable[[RingSection], float]) -> Callable[[Status], Samples]:
+    """Of nodes whose engine is the ring."""
+    return lambda status: [({}, value(status.section))] if status.engine == "ring" else []
+
+
 def _lanes(value: Callable[[LaneStatus], float]) -> Callable[[Status], Samples]:
     return lambda status: [({"lane": lane.name}, value(lane)) for lane in status.sockets.lanes]
 
@@ -45,17 +51,16 @@ def _by(label: str, values: Callable[[Status], dict[str, int]]) -> Callable[[Sta
 def _build(status: Status) -> Samples:
     me = status.me
     labels = {"version": me.version, "wire_version": str(me.wire_version), "node": me.name, "cluster": me.cluster}
+    labels["engine"] = status.engine
     return [(labels, 1)]
 
 
 METRICS = (
     Metric("build_info", "gauge", "Versions and names, as labels; always 1", _build),
     Metric("uptime_seconds", "gauge", "Since this node started", _one(lambda s: s.uptime_ns / SECOND)),
-    Metric(
-        "operational", "gauge", "1 when messages flow, 0 during a change", _one(lambda s: s.ring.state == "Operational")
-    ),
-    Metric("members", "gauge", "Members of the ring", _one(lambda s: len(s.ring.members))),
-    Metric("missing_members", "gauge", "Configured nodes outside the ring", _one(lambda s: len(s.ring.missing))),
+    Metric("operational", "gauge", "1 when messages flow, 0 during a change", _one(lambda s: s.configuration.is_ready)),
+    Metric("members", "gauge", "Members of the configuration", _one(lambda s: len(s.configuration.members))),
+    Metric("missing_members", "gauge", "Configured nodes outside of it", _one(lambda s: len(s.configuration.missing))),
     Metric(
         "messages_submitted_total", "counter", "Messages accepted here", _one(lambda s: s.totals.messages_submitted)
     ),
@@ -64,9 +69,12 @@ METRICS = (
     ),
     Metric("bytes_submitted_total", "counter", "Their bytes", _one(lambda s: s.totals.bytes_submitted)),
     Metric("bytes_delivered_total", "counter", "Their bytes", _one(lambda s: s.totals.bytes_delivered)),
-    Metric("token_visits_total", "counter", "Visits of the token", _one(lambda s: s.token.visits)),
+    Metric("token_visits_total", "counter", "Visits of the token", _ring(lambda section: section.visits)),
     Metric(
-        "token_rotation_seconds", "gauge", "Smoothed time of a rotation", _one(lambda s: s.token.rotation_ns / SECOND)
+        "token_rotation_seconds",
+        "gauge",
+        "Smoothed time of a rotation",
+        _ring(lambda section: section.rotation_ns / SECOND),
     ),
     Metric(
         "packets_retransmitted_total",
@@ -84,7 +92,7 @@ METRICS = (
         "limited_visits_total",
         "counter",
         "Visits on which flow control let this node send less than it had",
-        _one(lambda s: s.flow.limited_visits),
+        _ring(lambda section: section.limited_visits),
     ),
     Metric("queue_bytes", "gauge", "Accepted and not yet sent", _one(lambda s: s.flow.queue_size)),
     Metric("queue_room_bytes", "gauge", "What would be accepted now", _one(lambda s: s.flow.queue_room)),
@@ -111,7 +119,7 @@ METRICS = (
     Metric(
         "client_requests_bytes",
         "gauge",
-        "Sent by clients and not yet taken by the ring",
+        "Sent by clients and not yet taken by the engine",
         _one(lambda s: s.clients.requests_size),
     ),
     Metric("client_memory_bytes", "gauge", "Kept for all clients", _one(lambda s: s.clients.memory_size)),
@@ -181,8 +189,8 @@ METRICS = (
         _lanes(lambda s: s.receive_buffer_size),
     ),
     Metric("packets_refused_total", "counter", "Packets not taken, by reason", _by("reason", lambda s: s.refused)),
-    Metric("state_moves_total", "counter", "Moves between the ring's states", _by("move", lambda s: s.moves)),
-    Metric("occurrences_total", "counter", "Rare events of the ring", _by("what", lambda s: s.occurred)),
+    Metric("state_moves_total", "counter", "Moves between the engine's states", _by("move", lambda s: s.moves)),
+    Metric("occurrences_total", "counter", "Rare events of the engine", _by("what", lambda s: s.occurred)),
     Metric("pauses_total", "counter", "Times when this process did not run", _one(lambda s: s.pauses.count)),
     Metric("longest_pause_seconds", "gauge", "The longest of them", _one(lambda s: s.pauses.longest_ns / SECOND)),
     Metric(

@@ -13,6 +13,7 @@ from typing import Any
 
 from ordercast import __version__
 from ordercast.daemon.status.counters import SocketCounters
+from ordercast.daemon.status.sections import RingSection
 from ordercast.model.configuration import ConfigurationKind
 from ordercast.wire.head import VERSION
 
@@ -38,9 +39,12 @@ class MemberStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class RingStatus:
+class ConfigurationStatus:
+    """Who is together, by the word of the engine."""
+
     id: str  # seq and representative
-    state: str  # Operational when messages flow
+    state: str  # of the engine, a word of its own
+    is_ready: bool  # messages flow
     representative: str
     members: tuple[MemberStatus, ...]
     missing: tuple[str, ...]  # configured, and not a member
@@ -76,17 +80,7 @@ class Rates:
 
 
 @dataclass(frozen=True, slots=True)
-class TokenStatus:
-    visits: int
-    rotation_ns: int  # smoothed, while the token does not rest
-    last_visit_ns: int | None  # how long ago
-
-
-@dataclass(frozen=True, slots=True)
 class Flow:
-    window: int
-    visit_max: int
-    limited_visits: int  # on which flow control let this process send less than it had
     queue_size: int  # bytes accepted and not yet sent
     queue_room: int
     inbox_size: int  # bytes delivered and not yet taken by the application
@@ -116,7 +110,7 @@ class ClientsStatus:
     too_slow: int = 0  # clients that were disconnected for it
     messages_dropped: int = 0  # for slow clients that had chosen that
     received_size: int = 0  # bytes of frames that are not whole yet
-    requests_size: int = 0  # bytes that clients have sent and the ring has not taken
+    requests_size: int = 0  # bytes that clients have sent and the engine has not taken
     memory_size: int = 0  # bytes kept for all clients: what is not taken, not whole, not sent yet
     memory_max: int = 0  # that may be; 0: no clients are served here
     memberships: int = 0  # groups that the clients here are in, each counted as often as somebody is in it
@@ -229,11 +223,12 @@ class Status:
     at: datetime
     uptime_ns: int
     me: Identity
-    ring: RingStatus
+    engine: str
+    configuration: ConfigurationStatus
     totals: Totals
     rates: Rates
-    token: TokenStatus
     flow: Flow
+    section: RingSection  # what its engine alone has
     clients: ClientsStatus
     sockets: SocketsStatus
     pauses: Pauses
@@ -249,10 +244,11 @@ class Status:
     warnings: tuple[str, ...] = ()  # what a person should look at, one sentence each
 
     def document(self) -> dict[str, Any]:
-        """For JSON."""
+        """For JSON. The section of an engine has the engine's name."""
         document = _plain(asdict(self))
         assert isinstance(document, dict)
-        return document
+        document[self.engine] = document.pop("section")
+        return document | self.section.as_before(document)
 
 
 def _plain(value: Any) -> Any:

@@ -18,6 +18,7 @@ from ordercast.daemon.status.counters import Counters, SocketCounters
 from ordercast.daemon.status.parts import (
     AlarmStatus,
     ClientsStatus,
+    ConfigurationStatus,
     Flow,
     Identity,
     LaneStatus,
@@ -27,19 +28,18 @@ from ordercast.daemon.status.parts import (
     Pauses,
     Rates,
     Refusal,
-    RingStatus,
     SocketsStatus,
     Status,
     StorageStatus,
-    TokenStatus,
     Totals,
     TraceStatus,
     ViewChange,
 )
+from ordercast.daemon.status.sections import SECTIONS
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.ids import SECOND, ConfigurationId, Instant, ProcessId, node_of
 from ordercast.networks.layer import Networks
-from ordercast.order.ring.node import RingNode
+from ordercast.order.engine import ObservedEngine
 
 RATE_SPAN_NS = 5 * SECOND
 SAMPLES_MAX = 64
@@ -87,7 +87,7 @@ class ObservedNode(Protocol):
     @property
     def process(self) -> ProcessId: ...
     @property
-    def engine(self) -> RingNode: ...
+    def engine(self) -> ObservedEngine: ...
     @property
     def counters(self) -> Counters: ...
     @property
@@ -145,20 +145,17 @@ def status_of(node: ObservedNode, meter: Meter | None = None) -> Status:
     def time_of(at: Instant) -> datetime:
         return today - timedelta(microseconds=(now - at) / 1000)
 
-    stats, counters = engine.stats, node.counters
-    room = engine.room()
+    counters, room = node.counters, engine.room()
     return Status(
         at=today,
         uptime_ns=now - node.started_at,
         me=Identity(config.name, node_of(node.process), node.process, config.ring.cluster),
-        ring=_ring(node),
+        engine=config.engine,
+        configuration=_configuration(node),
         totals=totals,
         rates=meter.observe(now, totals) if meter is not None else Rates(),
-        token=TokenStatus(stats.visits, stats.rotation_ns, now - stats.last_visit_at if stats.visits else None),
+        section=SECTIONS[config.engine](engine, config, now),
         flow=Flow(
-            config.ring.window,
-            config.ring.visit_max,
-            stats.limited_visits,
             config.ring.queue_size_max - room,
             room,
             node.reading.size,
@@ -203,9 +200,9 @@ def _totals(node: ObservedNode) -> Totals:
     )
 
 
-def _ring(node: ObservedNode) -> RingStatus:
-    ring, config = node.engine.ring, node.config
-    here = {node_of(process) for process in ring.members}
+def _configuration(node: ObservedNode) -> ConfigurationStatus:
+    configuration, config = node.engine.configuration, node.config
+    here = {node_of(process) for process in configuration.members}
     addresses = {peer.node: peer.address for peer in (config.peers or map(config.peer, here))}
     members = tuple(
         MemberStatus(
@@ -213,24 +210,25 @@ def _ring(node: ObservedNode) -> RingStatus:
             node=node_of(process),
             address=addresses.get(node_of(process), ""),
             is_me=process == node.process,
-            is_representative=process == ring.representative,
+            is_representative=process == configuration.representative,
         )
-        for process in ring.members
+        for process in configuration.members
     )
     roster = node.engine.roster
     listed = () if config.is_local or roster is None else roster.entries
     missing = tuple(entry.name for entry in listed if entry.node not in here)
-    return RingStatus(
-        id=ring_text(ring.id, node),
+    return ConfigurationStatus(
+        id=id_text(configuration.id, node),
         state=node.engine.state_name,
-        representative=node.name_of(ring.representative),
+        is_ready=node.engine.is_ready,
+        representative=node.name_of(configuration.representative),
         members=members,
         missing=missing,
     )
 
 
-def ring_text(ring: ConfigurationId, node: ObservedNode) -> str:
-    return f"{ring.seq}.{node.name_of(ring.representative)}"
+def id_text(id: ConfigurationId, node: ObservedNode) -> str:
+    return f"{id.seq}.{node.name_of(id.representative)}"
 
 
 def _sockets(node: ObservedNode) -> SocketsStatus:
@@ -303,7 +301,7 @@ def view_change(
     return ViewChange(
         at=at,
         kind=view.kind.value,
-        id=ring_text(view.id, node),
+        id=id_text(view.id, node),
         members=tuple(node.name_of(process) for process in view.members),
         joined=tuple(sorted(set(came) - restarted)),
         gone=tuple(sorted(set(went) - restarted)),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND
-from ordercast.order.ring.outbox import OVERHEAD
+from ordercast.order.outbox import OVERHEAD
 from ordercast.wire.codec import REQUESTS_MAX
 from ordercast.wire.head import PACKET_SIZE_MAX, SEAL_ROOM
 from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE, ORIGIN_SIZE

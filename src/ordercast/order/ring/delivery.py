@@ -7,29 +7,49 @@ deviations, E11)
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Deliver, Effect, Install, Parcel, Record
-from ordercast.model.ids import NO_CONFIGURATION, NO_SEQ, VIEW_SLOT, ConfigurationId, Position, ProcessId, Seq
+from ordercast.model.ids import NO_SEQ, ConfigurationId, ProcessId, Seq
 from ordercast.model.notes import Occurred, Occurrence
-from ordercast.order.ring.recovery_plan import RecoveryPlan
-from ordercast.order.ring.ring import Ring
-from ordercast.wire.header import Part
+from ordercast.order.membership.configurations import regular_configuration, transitional_configuration
+from ordercast.order.membership.recovery_plan import RecoveryPlan
+from ordercast.order.membership.ring import Ring
+from ordercast.wire.header import Part, unwrapped
+from ordercast.wire.run import PacketRun, parse_packet
 
 
 @dataclass(slots=True)
 class Delivery:
-    """The delivery of one ring's messages, from its installation to its end."""
+    """The delivery of one ring's messages, from its installation to its end: the ring's `Past`."""
 
     ring: Ring
     view: ConfigurationId  # the configuration we deliver in
     delivered: Seq = NO_SEQ  # the cursor: everything up to here was delivered, or was not for us (`my_high_delivered`)
     partial: dict[tuple[ProcessId, int], list[bytes]] = field(default_factory=dict)  # (originator, sender): its parts
     partial_size: int = 0  # bytes of all of them
+    reach: int = field(kw_only=True)  # packets above the aru that may be kept
 
-    def advance(self, safe: Seq, effects: list[Effect]) -> None:
+    @property
+    def aru(self) -> Seq:
+        return self.ring.store.aru
+
+    def held_after(self, seq: Seq) -> Iterable[tuple[Seq, PacketRun]]:
+        return self.ring.store.held_after(seq)
+
+    def keep(self, seq: Seq, packet: bytes) -> bool:
+        store = self.ring.store
+        if seq > store.aru + self.reach or store.has(seq):
+            return False
+        heading = self.ring.heading
+        return store.add(seq, parse_packet(unwrapped(packet, heading), heading))
+
+    def advance(self, effects: list[Effect]) -> None:
+        self.deliver(self.ring.memory.safe_seq, effects)
+
+    def deliver(self, safe: Seq, effects: list[Effect]) -> None:
         """Deliver what has become deliverable, up to the first hole or the first packet that is not yet safe."""
         store = self.ring.store
         if self.delivered == store.aru:
@@ -58,21 +78,12 @@ class Delivery:
 
     def finish(self, plan: RecoveryPlan, ring: Ring, reason: ChangeReason, effects: list[Effect]) -> None:
         """Steps 2 to 5 of recovery: the rest of the old ring, and both views. One atomic action."""
-        self.advance(plan.high_delivered, effects)
-        old = self.ring.id
-        transitional = Configuration(
-            ConfigurationKind.TRANSITIONAL,
-            ConfigurationId(ring.id.seq - 2, min(plan.transitional)),
-            plan.transitional,
-            old,
-            plan.transitional,
-            reason,
-            Position(old, self.delivered, VIEW_SLOT),
-        )
+        self.deliver(plan.high_delivered, effects)
+        transitional = transitional_configuration(self.ring.id, self.delivered, plan, ring, reason)
         effects.append(Install(transitional))
         self.view = transitional.id
         self._deliver_rest(plan.obligation, effects)
-        effects.append(Install(regular_view(ring, transitional.id, plan.transitional, reason)))
+        effects.append(Install(regular_configuration(ring, transitional.id, plan.transitional, reason)))
 
     def _deliver_rest(self, obligation: Collection[ProcessId], effects: list[Effect]) -> None:
         """Up to the first gap everything; beyond it only what members of the obligation set sent."""
@@ -109,7 +120,7 @@ class Delivery:
         if not parts:
             parcels.append(parcel)
             return
-        seq, originator, senders, services, payloads, _ = parcel
+        seq, originator, senders, services, payloads, *_ = parcel
         key = originator, senders[0]
         for offset, (payload, part) in enumerate(zip(payloads, parts, strict=True)):
             if part == Part.FIRST:
@@ -121,17 +132,4 @@ class Delivery:
                 if part == Part.LAST:
                     whole = b"".join(self.partial.pop(key))
                     self.partial_size -= len(whole)
-                    parcels.append((Seq(seq + offset), originator, senders[:1], services[:1], (whole,), 1))
-
-
-def regular_view(
-    ring: Ring, previous: ConfigurationId, transitional: tuple[ProcessId, ...], reason: ChangeReason
-) -> Configuration:
-    return Configuration(
-        ConfigurationKind.REGULAR, ring.id, ring.members, previous, transitional, reason, Position(ring.id, NO_SEQ, 0)
-    )
-
-
-def first_view(ring: Ring) -> Configuration:
-    """The singleton in which every life begins."""
-    return regular_view(ring, NO_CONFIGURATION, ring.members, ChangeReason.STARTED)
+                    parcels.append((seq + offset, originator, senders[:1], services[:1], (whole,), 1, 0))

@@ -8,22 +8,19 @@ rotation after a loss, and without loss nothing is ever sent twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ordercast.model.effects import Burst
 from ordercast.model.ids import NOBODY, ProcessId, Seq, TokenSeq
+from ordercast.order.membership.past import Source
+from ordercast.order.membership.ring import Ring
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.flow_control import allowance, fair_share, renewed, rotation_budget
-from ordercast.order.ring.ring import Ring
 from ordercast.wire.header import retransmitted as sent_again
 from ordercast.wire.messages import NOTHING, Counts, Token
 from ordercast.wire.run import PacketRun
 
 QUIET_VISITS = 2  # after so many in a row, everybody has learnt that all have everything
-
-# Gives up to `limit` packets: called with (first seq, round, Lamport clock, limit), each packet numbered in turn.
-Source = Callable[[Seq, int, int, int], list[PacketRun]]
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ MEASURES = {
     "messages_per_s": "messages per second",
     "bytes_per_s": "bytes per second",
 }
+OF_SENDERS = ("latency_us", "interval_us", "interval_deviation_us")  # behind the host's name, where hosts have rates
 _KEYS = (
     "title",
     "text",
@@ -68,7 +70,7 @@ class Comparison:
     log: Sequence[str]  # axes that are logarithmic: x, y
 
     def cells(self, cells: Sequence[Cell]) -> list[Cell]:
-        """Those that it is about."""
+        """Return the cells that the comparison is about."""
         return [
             cell
             for cell in cells
@@ -90,8 +92,9 @@ def comparison_from(table: Mapping[str, Any]) -> Comparison:
     stranger = next((key for key in table if key not in _KEYS), None)
     if stranger is not None:
         raise UsageError(f"a comparison has no key {stranger!r}: it may have {', '.join(_KEYS)}")
-    if table["measure"] not in MEASURES:
-        raise UsageError(f"there is no measure {table['measure']!r}: choose among {', '.join(MEASURES)}")
+    if table["measure"] not in MEASURES and not re.fullmatch(rf"n\d+_({'|'.join(OF_SENDERS)})", table["measure"]):
+        known = (*MEASURES, *(f"n0_{measure}" for measure in OF_SENDERS))
+        raise UsageError(f"there is no measure {table['measure']!r}: choose among {', '.join(known)}")
     prediction = table.get("prediction", "")
     if prediction and prediction not in PREDICTIONS:
         raise UsageError(f"there is no prediction {prediction!r}: choose among {', '.join(PREDICTIONS)}")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
-from statistics import fmean, quantiles
+from statistics import fmean, pstdev, quantiles
 
-from ordercast.model.ids import SECOND, ProcessId
+from ordercast.model.ids import SECOND, ProcessId, node_of
 from ordercast.model.notes import Visited
 from ordercast.trace.records import DeliveredBatch, Event, MessageId, Noted, Saturated, Submitted
 
@@ -27,11 +27,13 @@ class Measure:
 @dataclass(slots=True)
 class Gauge:
     measure: Measure
+    by_sender: bool = False  # latency and intervals of each host's messages too, where hosts have rates of their own
     _start: int | None = None
     _end: int | None = None
     _visits: dict[ProcessId, list[tuple[int, int]]] = field(default_factory=dict)  # time and ring
     _submitted: dict[MessageId, int] = field(default_factory=dict)
     _delivered: dict[MessageId, list[int]] = field(default_factory=dict)
+    _heard: dict[tuple[ProcessId, int], list[int]] = field(default_factory=dict)  # by receiver and sending host
     _deliveries: dict[ProcessId, list[tuple[int, int, int]]] = field(default_factory=dict)  # time, messages, bytes
 
     def __post_init__(self) -> None:
@@ -61,11 +63,14 @@ class Gauge:
             size += delivery.size
             if delivery.message is not None:
                 self._delivered.setdefault(delivery.message, []).append(event.at)
+                if self.by_sender:
+                    sender = node_of(delivery.message.process)
+                    self._heard.setdefault((event.process, sender), []).append(event.at)
         self._deliveries.setdefault(event.process, []).append((event.at, len(event.messages), size))
 
     def measures(self) -> dict[str, float]:
         """By name; what could not be measured is not there."""
-        return {**self._rotation(), **self._latency(), **self._throughput()}
+        return {**self._rotation(), **self._latency(), **self._throughput(), **self._senders()}
 
     def _stretch(self) -> tuple[int, int] | None:
         if self._start is None or self._end is None or self._end <= self._start:
@@ -86,21 +91,45 @@ class Gauge:
         return {"rotation_us": fmean(gaps) / 1e3, "rotation_p99_us": quantiles(gaps, n=100)[98] / 1e3}
 
     def _latency(self) -> dict[str, float]:
-        """Mean over the members; until the last member. Messages whose life is not whole in the window are left out."""
-        members = max((len(times) for times in self._delivered.values()), default=0)
-        waits = [
-            (fmean(times) - self._submitted[message], max(times) - self._submitted[message])
-            for message, times in self._delivered.items()
-            if message in self._submitted and len(times) == members
-        ]
-        if len(waits) < 2 or self.measure.saturated:  # queues that are always full have no latency worth the name
+        """Mean over the members; until the last member."""
+        waits = self._waits()
+        if len(waits) < 2:
             return {}
-        last = [wait for _, wait in waits]
+        last = [wait for _, _, wait in waits]
         return {
-            "latency_us": fmean(wait for wait, _ in waits) / 1e3,
+            "latency_us": fmean(wait for _, wait, _ in waits) / 1e3,
             "latency_last_us": fmean(last) / 1e3,
             "latency_last_p99_us": quantiles(last, n=100)[98] / 1e3,
         }
+
+    def _waits(self) -> list[tuple[int, float, int]]:
+        """The sending host of each message, its mean wait and that of the last member. Messages whose life is not whole
+        in the window are left out; queues that are always full have no latency worth the name."""
+        if self.measure.saturated:
+            return []
+        members = max((len(times) for times in self._delivered.values()), default=0)
+        return [
+            (node_of(message.process), fmean(times) - self._submitted[message], max(times) - self._submitted[message])
+            for message, times in self._delivered.items()
+            if message in self._submitted and len(times) == members
+        ]
+
+    def _senders(self) -> dict[str, float]:
+        """For each host that sends: the latency of its messages, and mean and deviation of the intervals between their
+        deliveries, over all members."""
+        if not self.by_sender:
+            return {}
+        waits, gaps = dict[int, list[float]](), dict[int, list[int]]()
+        for sender, wait, _ in self._waits():
+            waits.setdefault(sender, []).append(wait)
+        for (_, sender), times in self._heard.items():
+            gaps.setdefault(sender, []).extend(later - earlier for earlier, later in pairwise(times))
+        found = {f"n{sender}_latency_us": fmean(some) / 1e3 for sender, some in waits.items()}
+        for sender, some in gaps.items():
+            if some:
+                found[f"n{sender}_interval_us"] = fmean(some) / 1e3
+                found[f"n{sender}_interval_deviation_us"] = pstdev(some) / 1e3
+        return found
 
     def _throughput(self) -> dict[str, float]:
         stretch = self._stretch()

@@ -64,7 +64,7 @@ def model_of(options: SimOptions) -> Model:
 
 
 def _copies(options: SimOptions) -> int:
-    """Of every packet (K)."""
+    """Return how many copies of every packet are sent (K)."""
     networks = options.networks
     known = {Replication.ACTIVE: networks.count, Replication.PASSIVE: 1, Replication.ACTIVE_PASSIVE: networks.copies}
     return known[networks.replication] if networks.count > 1 else 1
@@ -82,7 +82,8 @@ def filling(options: SimOptions) -> tuple[float, float]:
 
 def offered_per_s(options: SimOptions) -> float:
     """λ"""
-    return options.messages * (1 - LATE_SHARE) * SECOND / options.fault_time_ns
+    spread = options.messages * (1 - LATE_SHARE) * SECOND / options.fault_time_ns
+    return spread + sum(rate.per_second for rate in options.rates)
 
 
 def rotation_us(options: SimOptions, model: Model) -> float | None:

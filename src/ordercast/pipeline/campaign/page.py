@@ -24,7 +24,7 @@ CELLS_SHOWN = 500
 
 @dataclass(slots=True)
 class Sum:
-    """Of the runs of one cell, or of all."""
+    """Sums up the runs of one cell, or of all."""
 
     runs: int = 0
     valid: int = 0

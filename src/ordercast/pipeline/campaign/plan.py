@@ -21,10 +21,12 @@ from typing import Any
 
 from ordercast.model.errors import UsageError
 from ordercast.model.quantities import duration_from
+from ordercast.order.catalogue import DEFAULT
 from ordercast.pipeline.campaign.comparison import Comparison, comparison_from
 from ordercast.pipeline.campaign.gauge import Measure
 from ordercast.pipeline.campaign.model import Limit, Model
 from ordercast.pipeline.campaign.settings import flat, is_setting, options_from
+from ordercast.sim.calm_swarm import usual_options
 from ordercast.sim.fault_text import fault_from
 from ordercast.sim.faults import Fault
 from ordercast.sim.options import SimOptions
@@ -61,9 +63,11 @@ class Cell:
     measure: Measure | None
 
     def options(self, seed: int) -> SimOptions:
-        base = SimOptions()
+        engine = str(self.settings.get("engine", DEFAULT))
+        base = usual_options(engine)
         if self.hostile:
-            base = options_of(seed, groups=self.hostile == "groups", replicated=self.hostile == "replicated")
+            groups, replicated = self.hostile == "groups", self.hostile == "replicated"
+            base = options_of(seed, groups=groups, replicated=replicated, engine=engine)
         options = options_from(self.settings, base)
         if not self.faults:
             return options
@@ -72,7 +76,7 @@ class Cell:
     @property
     def is_plainly_hostile(self) -> bool:
         """What `ordercast sim --hostile` runs."""
-        return bool(self.hostile and not self.settings and not self.faults)
+        return bool(self.hostile and not set(self.settings) - {"engine"} and not self.faults)
 
     @property
     def key(self) -> str:
@@ -90,6 +94,7 @@ class Campaign:
     seeds: range
     cells: Sequence[Cell]
     comparisons: Sequence[Comparison] = field(default_factory=tuple)
+    engine: str | None = None  # that was chosen instead of the file's
     model: Model | None = None  # of the paper's formulas; None: as the options of each cell say
 
     @property
@@ -109,8 +114,8 @@ class Campaign:
         return found
 
 
-def campaign_from(path: Path) -> Campaign:
-    """UsageError says what is wrong with the file, and where."""
+def campaign_from(path: Path, engine: str | None = None) -> Campaign:
+    """UsageError says what is wrong with the file, and where. `engine` is run instead of the file's."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -119,13 +124,13 @@ def campaign_from(path: Path) -> Campaign:
     except (ValueError, RecursionError) as error:
         raise UsageError(f"the campaign {path} is not TOML: {error}") from error
     try:
-        return _campaign(path, document)
+        return _campaign(path, document if engine is None else document | {"engine": engine}, engine)
     except (UsageError, KeyError, TypeError, ValueError, AttributeError) as error:
         reason = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
         raise UsageError(f"the campaign {path} cannot be run: {reason}") from error
 
 
-def _campaign(path: Path, document: Mapping[str, Any]) -> Campaign:
+def _campaign(path: Path, document: Mapping[str, Any], engine: str | None) -> Campaign:
     _known(document, _TOP, "the file")
     cells = list(_cells(document))
     seeds = seeds_from(document["seeds"])
@@ -148,6 +153,7 @@ def _campaign(path: Path, document: Mapping[str, Any]) -> Campaign:
         seeds,
         cells,
         comparisons,
+        engine,
         _model(document.get("model")),
     )
 

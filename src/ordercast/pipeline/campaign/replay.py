@@ -12,4 +12,6 @@ def replay_of(campaign: Campaign, cell: Cell, seed: int) -> str:
     """`ordercast sim` with the seed's own options, or with those of the cell: most have no flag of their own."""
     if cell.is_plainly_hostile:
         return replay_command(cell.options(seed), seed, is_hostile=True)
-    return shlex.join(["ordercast", "sim", "--campaign", str(campaign.path), "--cell", cell.name, "--seed", str(seed)])
+    words = ["ordercast", "sim", "--campaign", str(campaign.path), "--cell", cell.name]
+    words += [] if campaign.engine is None else ["--engine", campaign.engine]
+    return shlex.join([*words, "--seed", str(seed)])

@@ -5,7 +5,7 @@
     report.html                     for people
 
 A run is done when a row of its cell's key and its seed is there. A cell's key is made of its settings, so a file that
-was changed runs what it did not run before, and nothing else. Of two rows of one run the later counts.
+was changed runs what it did not run before, and nothing else. Where one run has two rows the later counts.
 """
 
 from __future__ import annotations

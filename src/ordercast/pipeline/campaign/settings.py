@@ -1,7 +1,9 @@
 """From what a campaign's file says to the options of a run. Pure.
 
-A setting is named as in `SimOptions`, or `ring.NAME` as in `RingConfig`, or `networks.NAME` as in `NetworksConfig`. A
-time is written with its unit and without `_ns`: `fault_time = "3s"`. Four names stand for several options at once:
+A setting is named as in `SimOptions`, or `ring.NAME` as in `RingConfig` (the same for the tables of other engines in
+the catalogue), or `networks.NAME` as in `NetworksConfig`. A time is written with its unit and without `_ns`:
+`fault_time = "3s"`. Links and rates may be written as on the command line: `rates = ["n0 20/s poisson"]`. Four names
+stand for several options at once:
 
     size      bytes of every message
     service   the only service asked for
@@ -20,15 +22,21 @@ from ordercast.model.ids import SECOND
 from ordercast.model.quantities import duration_from, size_from
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig, Replication
-from ordercast.order.ring.config import BESIDE_BODY, RingConfig
-from ordercast.sim.options import Delays, Line, Link, SimOptions
+from ordercast.order.catalogue import ENGINES
+from ordercast.order.ring.config import BESIDE_BODY
+from ordercast.sim.options import Delays, SimOptions
+from ordercast.sim.topology import Line, Link, Rate
+from ordercast.sim.topology_text import links_from_text, rate_from_text
 from ordercast.wire.header import DESCRIPTOR_SIZE
 
 Settings = Mapping[str, Any]
 DERIVED = ("size", "service", "load", "packing")
 LATE_SHARE = 0.1  # of the messages, which the simulator submits after the network has healed
 SMALLEST_BODY = 64 + DESCRIPTOR_SIZE  # that a packet may have
-_PARTS: Mapping[str, type[Any]] = {"ring": RingConfig, "networks": NetworksConfig}  # that have settings of their own
+_PARTS: Mapping[str, type[Any]] = {  # that have settings of their own
+    **{table: config for entry in ENGINES.values() for table, config in entry.tables.items()},
+    "networks": NetworksConfig,
+}
 _OPTIONS = frozenset(field.name for field in fields(SimOptions)) - {*_PARTS, "faults"}
 _OF_PART = {part: frozenset(field.name for field in fields(config)) for part, config in _PARTS.items()}
 
@@ -81,7 +89,7 @@ def _parts_of(base: SimOptions) -> list[tuple[str, Any]]:
 
 
 def _values(settings: Settings, part: str, usual: object) -> dict[str, Any]:
-    """Of the settings of this part, by field."""
+    """Return the settings of this part, by field."""
     result = {}
     for name, value in settings.items():
         field = _field_of(name)
@@ -103,16 +111,23 @@ def _value(name: str, field: str, value: Any, usual: Any) -> Any:
     if field == "replication":
         return _choice(name, value, {style.value: style for style in Replication})
     if field == "links":
-        return tuple(Link(**link) for link in value)
+        return tuple(link for item in value for link in _links(item))
+    if field == "rates":
+        return tuple(rate_from_text(item) if isinstance(item, str) else Rate(**item) for item in value)
     if field == "lines":
         return tuple(Line(**line) for line in value)
-    if field in ("slow_hosts", "replica_weights", "names"):
+    if field in ("slow_hosts", "replica_weights", "names", "attachments"):
         return tuple(tuple(item) if isinstance(item, list) else item for item in value)
     if isinstance(usual, float) and type(value) is int:
         return float(value)
     if type(value) is not type(usual):
         raise UsageError(f"{name} = {value!r} cannot be used: write a value like {usual!r}")
     return value
+
+
+def _links(item: Any) -> tuple[Link, ...]:
+    """From a table with the fields of `Link`, or a text that may stand for one each way."""
+    return links_from_text(item) if isinstance(item, str) else (Link(**item),)
 
 
 def _choice(name: str, value: Any, known: Mapping[str, Any]) -> Any:

@@ -73,7 +73,7 @@ def trial(cell: Cell, seed: int) -> Row:
 
 def _run(cell: Cell, seed: int) -> Row:
     options = cell.options(seed)
-    gauge = None if cell.measure is None else Gauge(cell.measure)
+    gauge = None if cell.measure is None else Gauge(cell.measure, by_sender=bool(options.rates))
     result = simulate(options, seed, observer=None if gauge is None else gauge.observe)
     return {
         "engine": options.engine,
@@ -81,7 +81,7 @@ def _run(cell: Cell, seed: int) -> Row:
         "sentence": "" if result.is_valid else _sentence(result),
         "digest": result.digest,
         "inputs": result.inputs,
-        "submissions": options.messages + options.large_messages,
+        "submissions": options.submissions,
         "virtual_ns": result.virtual_ns,
         "measures": [] if gauge is None else sorted(gauge.measures().items()),
         "counts": sorted(result.counts.items()),

@@ -216,7 +216,7 @@ def _drawn(series: Series, x: Scale, y: Scale) -> str:
 
 
 def _stretches(points: Iterable[Point | None]) -> list[list[Point]]:
-    """Without the gaps."""
+    """Return the points in stretches, without the gaps."""
     stretches: list[list[Point]] = [[]]
     for point in points:
         if point is None:

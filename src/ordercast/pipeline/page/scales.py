@@ -129,7 +129,7 @@ def time_text(ns: float | None) -> str:
 
 
 def size_text(size: int) -> str:
-    """Of bytes: `256 B`, `4 KiB`."""
+    """Return a number of bytes as text: `256 B`, `4 KiB`."""
     for bound, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if size >= bound:
             return f"{number_text(size / bound)} {name}"

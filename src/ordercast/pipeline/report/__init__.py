@@ -46,7 +46,8 @@ def report(
     master: str | None = None,
     told: Callable[[int, str], None] = lambda done, what: None,
 ) -> Report:
-    """Of the traces at `path`, into the folder `out`. UsageError says what is in the way, before Spark is started."""
+    """Write the report of the traces at `path` into the folder `out`. UsageError says what is in the way, before Spark
+    is started."""
     sources = sources_in(path)
     prepare(out)
     told(0, "starting Spark")

@@ -228,14 +228,14 @@ def _banded(plot: Plot) -> Figure:
 
 
 def _setting(infos: Mapping[int, RunInfo], name: str) -> int | None:
-    """Of the ring, when all runs have the same."""
+    """Return a setting of the ring, when all runs have the same."""
     found = {info.options.get("ring", {}).get(name) for info in infos.values()}
     value = found.pop() if len(found) == 1 else None
     return value if isinstance(value, int) else None
 
 
 def _level(value: int | None, name: str, largest: float) -> list[Mark]:
-    """Not when it is so far away that the data would be squeezed."""
+    """Return the level to draw; None when it is so far away that the data would be squeezed."""
     return [Mark(value, f"{name} {value}", is_level=True)] if value is not None and largest * 4 >= value else []
 
 

@@ -30,7 +30,7 @@ def size_name(size_max: int | None) -> str:
 
 
 def latency_rows(tables: Tables, scope: str) -> list[Row]:
-    """Of one scope, by service and size; the sums come after what they sum up."""
+    """Return the rows of one scope, by service and size; the sums come after what they sum up."""
     rows = [row for row in tables.latency.to_pylist() if row["scope"] == scope]
     return sorted(rows, key=lambda row: (_last(row["service"]), _last(row["size_max"])))
 

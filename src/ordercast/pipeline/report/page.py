@@ -1,4 +1,5 @@
-"""The page of a report: the numbers that matter most, then what happened, latency, throughput, the token. Pure."""
+"""The page of a report: the numbers that matter most, then what happened, latency, throughput, and what its engine has
+of its own. Pure."""
 
 from __future__ import annotations
 
@@ -6,18 +7,12 @@ from collections.abc import Sequence
 
 from ordercast.pipeline.page.html import Block, Fact, Page, Section, Table, Text
 from ordercast.pipeline.page.scales import number_text, time_text
-from ordercast.pipeline.report.course import (
-    flow_section,
-    retransmission_section,
-    rotation_section,
-    throughput_section,
-    token_rows,
-)
+from ordercast.pipeline.report.course import throughput_section
+from ordercast.pipeline.report.engines import parts_of
 from ordercast.pipeline.report.latency_section import latency_rows, latency_section, service_name
 from ordercast.pipeline.report.messages import EACH
 from ordercast.pipeline.report.source import Sources
 from ordercast.pipeline.report.tables import Tables
-from ordercast.pipeline.report.token import ROTATION
 from ordercast.pipeline.report.view_section import change_section, membership_section
 
 RUNS_SHOWN = 50
@@ -29,9 +24,7 @@ def page_of(tables: Tables, sources: Sources) -> Page:
         membership_section(tables),
         latency_section(tables, is_live=sources.is_live),
         throughput_section(tables),
-        rotation_section(tables),
-        retransmission_section(tables),
-        flow_section(tables, sources.infos()),
+        *(section for part in parts_of(tables) for section in part.sections(tables, sources)),
         change_section(tables),
         _run_section(tables, sources),
     ]
@@ -63,18 +56,7 @@ def facts_of(tables: Tables) -> list[Fact]:
             half, _, high, _ = row["percentiles"]
             name = f"{service_name(row['service'])}, median latency"
             facts.append(Fact(time_text(half), name, f"99 %: {time_text(high)}"))
-    _, total = token_rows(tables)
-    if total is not None and total[f"{ROTATION}_count"]:
-        high = total[f"{ROTATION}_percentiles"][2]
-        facts.append(
-            Fact(
-                time_text(total[f"{ROTATION}_percentiles"][0]),
-                "token rotation, median",
-                f"99 %: {time_text(high)}",
-            )
-        )
-    if total is not None and total["sent"]:
-        facts.append(Fact(f"{total['retransmitted'] / total['sent']:.2%}", "packets sent again"))
+    facts += [fact for part in parts_of(tables) for fact in part.facts(tables)]
     changes = sum(size > 1 for size in tables.views["size"].to_pylist())
     facts.append(Fact(number_text(changes), "views of several"))
     return facts

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # What a report looks at; the rest of the columns is not even read.
 COLUMNS = (
-    *("run", "process", "idx", "t", "kind", "view_seq", "view_rep", "ring_seq", "ring_rep", "seq"),
+    *("run", "process", "idx", "t", "kind", "configuration_seq", "configuration_rep", "seq"),
     *("sender_process", "sender", "counter", "digest", "service", "size", "members", "reason", "name", "target"),
     *("flag", "round", "aru", "sent", "retransmitted", "requested"),
 )

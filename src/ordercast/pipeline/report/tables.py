@@ -103,7 +103,7 @@ def _tables_of(events: DataFrame, runs: pa.Table, asked: _Asked) -> Tables:
         }
         featured = featured_run(runs, answers["views"])
         told_of = views.life_events(placed).where(f"run = {featured}")
-        names = ("run", "process", "idx", "t", "kind", "view_seq", "view_rep", "members", "reason")
+        names = ("run", "process", "idx", "t", "kind", "configuration_seq", "configuration_rep", "members", "reason")
         timeline = asked("timeline", told_of.select(*names))
     finally:
         for frame in (joined, visited, changed):
@@ -156,6 +156,7 @@ def _runs(events: DataFrame) -> DataFrame:
         _count_of(RowKind.DELIVERED).alias("delivered"),
         _count_of(RowKind.VISITED).alias("visits"),
         _count_of(RowKind.UNRECORDED).alias("gaps"),
+        f.max(f.when(f.col("kind") == int(RowKind.STARTED), f.col("name"))).alias("engine"),
     )
 
 

@@ -18,7 +18,7 @@ ROTATION = "rotation_ns"
 ORDERED = "rotation_packets"
 BACKLOG = "backlog_packets"
 _SEEN = (
-    *("run", "process", "idx", "t", "bucket", "ring_seq", "ring_rep"),
+    *("run", "process", "idx", "t", "bucket", "configuration_seq", "configuration_rep"),
     *("seq", "aru", "sent", "retransmitted", "requested"),
 )
 
@@ -28,7 +28,7 @@ def visits(events: DataFrame) -> DataFrame:
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
-    one = Window.partitionBy("run", "process", "ring_seq", "ring_rep").orderBy("idx")
+    one = Window.partitionBy("run", "process", "configuration_seq", "configuration_rep").orderBy("idx")
     return (
         events.where(f"kind = {int(RowKind.VISITED)}")
         .select(*_SEEN)

@@ -32,8 +32,8 @@ def _process(number: int) -> ProcessId:
 
 
 class Names:
-    """Of the processes of a run: `n1`, and `n1'2` for the second life that was seen of it. Live incarnations are long
-    numbers, which nobody can tell apart."""
+    """Names the processes of a run: `n1`, and `n1'2` for the second life that was seen of it. Live incarnations are
+    long numbers, which nobody can tell apart."""
 
     def __init__(self, tables: Tables, run: int) -> None:
         self._names: dict[int, str] = {}
@@ -107,11 +107,12 @@ def _colours(rows: list[Row]) -> dict[ViewId, int]:
 
 
 def _view(row: Row) -> ViewId:
-    return row["view_seq"], row["view_rep"]
+    return row["configuration_seq"], row["configuration_rep"]
 
 
 def _stretches(events: list[Row], end: int, unit: float, colours: dict[ViewId, int], names: Names) -> Iterator[Stretch]:
-    """Of one life: in a view from its installation until it is left, between views until the next."""
+    """Return the stretches of one life: in a view from its installation until it is left, between views until the
+    next."""
     for event, after in zip(events, [*events[1:], None], strict=True):
         until = end if after is None else after["t"]
         span = event["t"] / unit, max(event["t"], until) / unit

@@ -36,7 +36,7 @@ def installs(events: DataFrame) -> DataFrame:
         life_events(events)
         .withColumn("began", f.last(f.when(left, f.col("t")), ignorenulls=True).over(one))
         .where(f"kind = {int(RowKind.REGULAR_VIEW)}")
-        .select("run", "process", "t", "began", "view_seq", "view_rep", "members", "reason")
+        .select("run", "process", "t", "began", "configuration_seq", "configuration_rep", "members", "reason")
     )
 
 
@@ -45,7 +45,7 @@ def changes(installed: DataFrame) -> DataFrame:
     from pyspark.sql import functions as f
 
     return (
-        installed.groupBy("run", "view_seq", "view_rep")
+        installed.groupBy("run", "configuration_seq", "configuration_rep")
         .agg(
             f.first("reason").alias("reason"),
             f.first("members").alias("members"),

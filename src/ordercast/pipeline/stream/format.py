@@ -22,7 +22,7 @@ COLUMNS = {
     "number": "bigint",
     "kind": "string",
     "groups": "array<string>",
-    "position": "struct<ring:bigint,process:bigint,seq:bigint,slot:int>",
+    "position": "struct<origin_seq:bigint,origin_rep:bigint,number:bigint,slot:int>",
     "sender": "string",
     "service": "string",
     "data": "binary",

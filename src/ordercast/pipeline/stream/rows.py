@@ -10,13 +10,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ordercast.archive.frames import Columns, Run
-from ordercast.archive.places import SINK, position_text, sink_of
+from ordercast.archive.places import SINK, sink_of, view_text
 from ordercast.archive.reading import Frame, GroupReader
 from ordercast.archive.rows import part_from
 from ordercast.model.events import Transition, View
+from ordercast.model.ids import NO_POSITION, Places
 from ordercast.model.service import Service
+from ordercast.trace.columns import signed
 
-_POSITION = pa.struct([("ring", pa.int64()), ("process", pa.int64()), ("seq", pa.int64()), ("slot", pa.int32())])
+_POSITION = pa.struct(
+    [("origin_seq", pa.int64()), ("origin_rep", pa.int64()), ("number", pa.int64()), ("slot", pa.int32())]
+)
 _TIME = pa.timestamp("us", tz="UTC")
 ARROW_SCHEMA = pa.schema(
     [
@@ -77,7 +81,7 @@ class Rows:
         numbers: Ints,
         kind: int,
         words: dict[str, object],
-        position: tuple[int, int, Ints, Ints],
+        positions: tuple[Ints, Ints, Ints, Ints],
         services: Ints,
         data: Sequence[bytes | memoryview],
         lengths: Ints,
@@ -86,17 +90,13 @@ class Rows:
         count = len(numbers)
         for name, known in self._words.items():
             self._numbers[name].append(np.full(count, known.number(words.get(name)), np.int64))
-        ring, process, seqs, slots = position
         values = {
             "number": numbers,
             "kind": np.full(count, kind, np.int64),
-            "ring": np.full(count, ring, np.int64),
-            "process": np.full(count, process, np.int64),
-            "seq": seqs,
-            "slot": slots,
             "service": services,
             "time": np.full(count, time_us, np.int64),
             "length": lengths,
+            **dict(zip(_POSITION_NUMBERS, positions, strict=True)),
         }
         for name, column in values.items():
             self._numbers[name].append(column)
@@ -132,7 +132,10 @@ class Rows:
         return _joined(self._numbers[name])
 
     def _positions(self) -> pa.Array:
-        arrays = [pa.array(self._joined(field.name).astype(field.type.to_pandas_dtype())) for field in _POSITION]
+        arrays = [
+            pa.array(self._joined(name).astype(field.type.to_pandas_dtype()))
+            for name, field in zip(_POSITION_NUMBERS, _POSITION, strict=True)
+        ]
         return pa.StructArray.from_arrays(arrays, fields=list(_POSITION))
 
     def _payloads(self) -> pa.Array:
@@ -145,7 +148,8 @@ class Rows:
 
 
 _WORDS = ("groups", "sender", "view", "members", "reason")
-_NUMBERS = ("number", "kind", "ring", "process", "seq", "slot", "service", "time", "length")
+_POSITION_NUMBERS = tuple(f"position.{field.name}" for field in _POSITION)
+_NUMBERS = ("number", "kind", "service", "time", "length", *_POSITION_NUMBERS)
 
 
 def _joined(columns: Sequence[Ints]) -> Ints:
@@ -155,7 +159,7 @@ def _joined(columns: Sequence[Ints]) -> Ints:
 def batches_of(
     reader: GroupReader, frames: Iterator[Frame], *, with_views: bool, columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Of one branch."""
+    """Yield the batches of one branch."""
     rows: Rows | None = None
     for frame in frames:
         if rows is None:
@@ -185,14 +189,12 @@ def _add_messages(rows: Rows, frame: Frame, run: Run, item: Columns) -> None:
         lengths = np.full(count, item.lengths, np.int64)
     else:
         lengths = np.frombuffer(item.lengths, np.uint32).astype(np.int64)
-    ring, seq, each, first = item.place
-    places = np.arange(first, first + count, dtype=np.int64)
     services = np.frombuffer(item.services, np.uint8).astype(np.int64)
     rows.add(
         np.arange(run.first, run.first + count, dtype=np.int64),
         0,
-        {"groups": item.groups, "sender": item.sender, "view": position_text(frame.header.view)},
-        (ring.seq, ring.representative, seq + places // each, places % each),
+        {"groups": item.groups, "sender": item.sender, "view": view_text(frame.header.view)},
+        _positions(item.places, np.arange(count, dtype=np.int64)),
         np.full(count, services[0], np.int64) if len(services) == 1 else services,
         [item.data],
         lengths,
@@ -204,7 +206,6 @@ def _add_committed(rows: Rows, reader: GroupReader, frame: Frame, run: Run, item
     """All rows of a sink's batch stand where its marker stands."""
     assert run.commit is not None
     groups = tuple(group for group in item.groups if not group.startswith(SINK))
-    position = item.position
     for place in run.commit.parts:
         payloads = list(part_from(reader.message(place).data).rows)
         count = len(payloads)
@@ -213,13 +214,8 @@ def _add_committed(rows: Rows, reader: GroupReader, frame: Frame, run: Run, item
         rows.add(
             np.full(count, run.first, np.int64),
             0,
-            {"groups": groups, "sender": item.sender, "view": position_text(frame.header.view)},
-            (
-                position.origin.seq,
-                position.origin.representative,
-                np.full(count, position.number, np.int64),
-                np.full(count, position.slot, np.int64),
-            ),
+            {"groups": groups, "sender": item.sender, "view": view_text(frame.header.view)},
+            _positions(item.places, np.zeros(count, np.int64)),
             np.full(count, item.services[0], np.int64),
             payloads,
             np.fromiter(map(len, payloads), np.int64, count),
@@ -227,18 +223,24 @@ def _add_committed(rows: Rows, reader: GroupReader, frame: Frame, run: Run, item
         )
 
 
+def _positions(places: Places, indices: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return the positions at these indices, in the columns of `_POSITION`."""
+    origin, number, base, each, first = places
+    seq, representative = (np.full(len(indices), signed(part), np.int64) for part in origin)
+    packets, slots = np.divmod(indices + first, each)
+    return seq, representative, number + packets, base + slots
+
+
 def _add_news(rows: Rows, frame: Frame, run: Run) -> None:
     news = run.item
     words: dict[str, object] = {"groups": (rows.group,)}
-    kind, place = 3, (0, 0, 0, 0)
+    kind, position = 3, NO_POSITION
     if isinstance(news, View):
-        kind = 1
-        words |= {"members": news.members, "reason": news.reason.value, "view": position_text(news.id)}
-        place = news.id.configuration.seq, news.id.configuration.representative, news.id.seq, news.id.slot
+        kind, position = 1, news.id.position
+        words |= {"members": news.members, "reason": news.reason.value, "view": view_text(news.id)}
     elif isinstance(news, Transition):
         kind = 2
-        words |= {"members": news.remaining, "view": position_text(news.view)}
-    ring, process, seq, slot = place
-    position = ring, process, np.array([seq], np.int64), np.array([slot], np.int64)
+        words |= {"members": news.remaining, "view": view_text(news.view)}
     zero = np.zeros(1, np.int64)
-    rows.add(np.array([run.first], np.int64), kind, words, position, zero, [], zero, frame.header.time_ns // 1000)
+    positions = _positions(Places(*position, each=1, first=0), zero)
+    rows.add(np.array([run.first], np.int64), kind, words, positions, zero, [], zero, frame.header.time_ns // 1000)

@@ -124,7 +124,7 @@ def plan_from(options: Mapping[str, str], columns: Iterable[str] = COLUMNS) -> P
 
 
 def columns_of(schema: StructType) -> list[str]:
-    """Those that a query asks for: all, or what it has named with `.schema()`."""
+    """Return the columns that a query asks for: all, or what it has named with `.schema()`."""
     for field in schema.fields:
         name, kind = field.name, field.dataType.simpleString()
         if COLUMNS.get(name) != kind:

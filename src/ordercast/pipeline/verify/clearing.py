@@ -12,7 +12,7 @@ import numpy as np
 from ordercast.model.configuration import Configuration
 from ordercast.model.ids import ConfigurationId
 from ordercast.model.service import Service
-from ordercast.pipeline.verify.facts import NOWHERE, PLACE_BITS, Facts, Life, view_key
+from ordercast.pipeline.verify.facts import NOWHERE, Facts, Life
 from ordercast.pipeline.verify.part import Deliveries, Part, deliveries_from, demand, matched, spans, submissions_from
 from ordercast.pipeline.verify.rows import Ints, Rows
 
@@ -62,32 +62,37 @@ def _segments(deliveries: Deliveries) -> list[Segment]:
 
 
 def _rising(facts: Facts, deliveries: Deliveries, segments: list[Segment]) -> None:
-    """Positions rise at each process, views among them (total order)."""
+    """Positions rise at each process, views among them (total order), and configurations do not fall (causal)."""
     key = deliveries.key
     is_same = np.diff(deliveries.life) == 0
     demand((~is_same | (np.diff(key) > 0)).all(), "positions that do not rise")
-    ranks = {ring: rank for rank, ring in enumerate(facts.rings)}
+    demand((~is_same | (np.diff(deliveries.home) >= 0)).all(), "configurations that fall")
     for life, stay, begin, end in segments:
-        stays = facts.lives[life].stays
-        demand(stay and view_key(stays[stay - 1], ranks) < key[begin], "a delivery below the place of its view")
-        if stay < len(stays):
-            demand(key[end - 1] < view_key(stays[stay], ranks), "a delivery above the place of the next view")
+        known = facts.lives[life]
+        views = deliveries.views[known.offset : known.offset + len(known.stays)]
+        demand(stay and views[stay - 1] < key[begin], "a delivery below the place of its view")
+        if stay < len(views):
+            demand(key[end - 1] < views[stay], "a delivery above the place of the next view")
 
 
 def _one_to_one(part: Part) -> None:
     """No two messages have one place, and those of a sender lie in its order (total order, fifo, causal)."""
     is_placed = part.key != NOWHERE
     key, stream = part.key[is_placed], part.submissions.stream[is_placed]
-    demand(((np.diff(stream) != 0) | (np.diff(key) > 0)).all(), "messages of a sender out of its order")
+    is_other = np.diff(stream) != 0
+    demand((is_other | (np.diff(key) > 0)).all(), "messages of a sender out of its order")
+    demand((is_other | (np.diff(part.home[is_placed]) >= 0)).all(), "messages of a sender out of its order")
     if len(np.unique(stream)) > 1:
         key = np.sort(key)
         demand((np.diff(key) > 0).all(), "two messages in one place")
 
 
 def _causal(part: Part) -> None:
-    """A message lies above everything that its submitter had delivered."""
+    """A message lies above everything that its submitter had delivered, and in no earlier configuration."""
     is_placed = part.key != NOWHERE
-    demand((part.submissions.seen[is_placed] < part.key[is_placed]).all(), "a message below what it depends on")
+    sent = part.submissions
+    demand((sent.seen[is_placed] < part.key[is_placed]).all(), "a message below what it depends on")
+    demand((sent.home[is_placed] <= part.home[is_placed]).all(), "a message in a configuration before its submission")
 
 
 def _without_gaps(part: Part) -> None:
@@ -113,7 +118,7 @@ def _may_lack(part: Part, life: int, number: int) -> bool:
     missing = int(strong[-1])
     if len(had) and had[-1] == missing:
         return True
-    if part.key[missing] != NOWHERE and part.key[missing] >> PLACE_BITS == part.key[number] >> PLACE_BITS:
+    if part.home[missing] != NOWHERE and part.home[missing] == part.home[number]:
         return False
     if not len(had):
         return part.is_whole
@@ -126,7 +131,7 @@ def _together(part: Part, life: int, numbers: tuple[int, int]) -> bool:
     stays = [int(part.deliveries.stay[mine[part.number[mine] == number][0]]) for number in numbers]
     sender = part.facts.lives[int(part.submissions.life[numbers[1]])].process
     between = part.facts.lives[life].stays[stays[0] : stays[1]]
-    return all(sender in stay.view.transitional for stay in between if stay.ring == stay.view.id)
+    return all(sender in stay.view.transitional for stay in between if stay.home == stay.view.id)
 
 
 def _by_view(facts: Facts, segments: list[Segment]) -> dict[ConfigurationId, list[Segment]]:
@@ -150,7 +155,7 @@ def _prefixes(part: Part, members: list[Segment]) -> None:
 
 
 def _safe(part: Part, view: ConfigurationId, members: list[Segment]) -> None:
-    """What one delivered as safe, all members did, or failed before they went past the ring."""
+    """What one delivered as safe, all members did, or failed before they went past the configuration."""
     life, stay, begin, end = _longest(members)
     numbers = part.number[begin:end]
     safe = numbers[part.submissions.rows["service"][numbers] >= Service.SAFE]
@@ -163,24 +168,27 @@ def _safe(part: Part, view: ConfigurationId, members: list[Segment]) -> None:
         demand(index is not None, f"a member of {view} that never started")
         missing = safe[~part.delivered[index, safe]]
         if len(missing):
-            _excused(facts, facts.lives[index or 0], _ring_of(part, missing), "lacks a safe message")
+            _excused(facts, facts.lives[index or 0], _home_of(part, missing), "lacks a safe message")
 
 
-def _ring_of(part: Part, numbers: Ints) -> ConfigurationId:
-    """The first of the rings on which these were ordered."""
-    return part.facts.rings[int(part.key[numbers].min()) >> PLACE_BITS]
+def _home_of(part: Part, numbers: Ints) -> ConfigurationId:
+    """Return the first of the configurations in which these were delivered."""
+    return part.facts.homes[int(part.home[numbers].min())]
 
 
-def _excused(facts: Facts, life: Life, ring: ConfigurationId, what: str) -> None:
-    demand(not life.goes_past(ring), f"a process {what}, and went on")
+def _excused(facts: Facts, life: Life, home: ConfigurationId, what: str) -> None:
+    demand(not life.goes_past(home), f"a process {what}, and went on")
     demand(not life.is_running or not facts.is_complete, f"a process {what}, and still runs")
 
 
 def _without_holes(part: Part) -> None:
-    """Who delivers of a ring beyond a hole delivers nothing there that may depend on what is missing (causal)."""
+    """Who delivers in a configuration beyond a hole delivers nothing there that may depend on what is missing
+    (causal)."""
     placed = np.flatnonzero(part.key != NOWHERE)
     placed = placed[np.argsort(part.key[placed], kind="stable")]
-    for _, begin, end in spans(part.key[placed] >> PLACE_BITS):
+    if (np.diff(part.home[placed]) < 0).any():
+        placed = placed[np.argsort(part.home[placed], kind="stable")]
+    for _, begin, end in spans(part.home[placed]):
         numbers = placed[begin:end]
         for had in part.delivered[:, numbers]:
             count = int(had.sum())
@@ -192,11 +200,11 @@ def _without_holes(part: Part) -> None:
 
 
 def _own(part: Part) -> None:
-    """What others delivered of a sender it delivered itself, or failed before it went past the ring."""
+    """What others delivered of a sender it delivered itself, or failed before it went past the configuration."""
     sent = part.submissions
     others = (part.key != NOWHERE) & ~part.delivered[sent.life, np.arange(len(sent))]
     for index in np.unique(sent.life[others]):
         life = part.facts.lives[int(index)]
         demand(not life.departed, "a process left without its own message")
         missing = np.flatnonzero(others & (sent.life == index))
-        _excused(part.facts, life, _ring_of(part, missing), "lacks its own message")
+        _excused(part.facts, life, _home_of(part, missing), "lacks its own message")

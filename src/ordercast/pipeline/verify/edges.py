@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ordercast.model.ids import ConfigurationId
+from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId
 from ordercast.pipeline.verify.facts import Facts
 from ordercast.pipeline.verify.part import spans
 from ordercast.pipeline.verify.rows import DELIVERED, SUBMITTED, Rows
@@ -94,7 +94,7 @@ def _add_views(facts: Facts, deliveries: Rows, edges: Edges) -> None:
 
 
 def _add_absent(facts: Facts, edges: Edges, present: set[int], place: tuple[int, int], first: Message) -> None:
-    """Those who were in the view and delivered nothing in this part of it."""
+    """Add the members of the view who delivered nothing in this part of it."""
     view = facts.lives[place[0]].stays[place[1] - 1].view
     for member in view.members:
         life = facts.index(member)
@@ -113,6 +113,7 @@ def conclusions(facts: Facts, parts: list[Edges], totals: Totals) -> Iterator[Co
     """`parts` in the order of the run."""
     yield from _gaps(parts)
     yield from _disorder(parts)
+    yield from _mixture(facts, parts)
     yield from _shortfalls(facts, parts)
     yield from _unequal(facts, parts, totals)
     for life in lives_that_owe(facts, totals):
@@ -150,13 +151,24 @@ def _disorder(parts: list[Edges]) -> Iterator[Conclusion]:
             reached[stream] = max(last, reached.get(stream, 0))
 
 
+def _mixture(facts: Facts, parts: list[Edges]) -> Iterator[Conclusion]:
+    """A configuration comes back in a part behind one with a later configuration: what depends on what cannot be told
+    part by part then."""
+    highest = NO_CONFIGURATION
+    for edges in parts:
+        homes = {facts.lives[life].stays[stay - 1].home or NO_CONFIGURATION for life, stay in edges.views}
+        if homes and min(homes) < highest:
+            yield Conclusion("positions do not follow the order of configurations", ())
+        highest = max(highest, *homes) if homes else highest
+
+
 def _shortfalls(facts: Facts, parts: list[Edges]) -> Iterator[Conclusion]:
     """Who fell short in a view delivers nothing more in it, nor anything of its ring that may depend on that."""
     lacking: dict[tuple[int, ConfigurationId], Message] = {}
     for edges in parts:
         for (life, stay), here in edges.views.items():
             view = facts.lives[life].stays[stay - 1]
-            for known, is_hard in ((view.view.id, True), (view.ring, False)):
+            for known, is_hard in ((view.view.id, True), (view.home, False)):
                 if known is not None and (life, known) in lacking:
                     why = "a process delivers beyond what it lacks"
                     yield Conclusion(why, (lacking[life, known], here.first), is_hard)

@@ -12,25 +12,24 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ordercast.checker import Checkers, Verdict
+from ordercast.checker.matters import Matter
 from ordercast.model.configuration import Configuration, ConfigurationKind
-from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, ProcessId
+from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Position, ProcessId
 from ordercast.pipeline.verify.rows import Control, Ints, Unsound
+from ordercast.trace.columns import signed
 from ordercast.trace.records import Crashed, Departed, Ended, Healed, Installed, Saturated, Started
 
 FOREVER = (1 << 62) - 1
-SLOT_BITS, PLACE_BITS = 17, 48  # of a place in a ring, and of the whole place; the rank of the ring is above
-SLOT_MAX, SEQ_MAX = (1 << SLOT_BITS) - 1, (1 << (PLACE_BITS - SLOT_BITS)) - 1
-RANK_MAX = (1 << (63 - PLACE_BITS)) - 1
-NOWHERE = -1  # before every place
+NOWHERE = -1  # before every place, and before every configuration
 
 
 @dataclass(slots=True)
 class Stay:
-    """Of one process in one configuration."""
+    """The stay of one process in one configuration."""
 
     view: Configuration
     begins: int  # idx of the row that installs it
-    ring: ConfigurationId | None  # whose messages may be delivered here; None: nobody's
+    home: ConfigurationId | None  # the regular one whose messages belong here: itself, or the one it ends; None: none
 
 
 @dataclass(slots=True)
@@ -44,16 +43,16 @@ class Life:
     # Of the stays, from the one before the first view on, in columns.
     begins: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     views: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64))
-    rings: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64))
-    ranks: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    ranks: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # of the homes
+    offset: int = 0  # of its first view among `Facts.positions`
 
     @property
     def is_running(self) -> bool:
         return not self.crashed and not self.departed
 
-    def goes_past(self, ring: ConfigurationId) -> bool:
-        """It installed a regular configuration after this ring."""
-        return any(stay.view.id > ring for stay in self.stays if stay.view.kind is ConfigurationKind.REGULAR)
+    def goes_past(self, home: ConfigurationId) -> bool:
+        """Tell whether it installed a regular configuration after this one."""
+        return any(stay.view.id > home for stay in self.stays if stay.view.kind is ConfigurationKind.REGULAR)
 
 
 @dataclass(slots=True)
@@ -69,23 +68,22 @@ class Window:
 class Facts:
     lives: list[Life]  # by process
     processes: Ints  # theirs, rising
-    rings: list[
-        ConfigurationId
-    ]  # whose messages may be delivered anywhere, rising: the rank of a ring is its place here
+    homes: list[ConfigurationId]  # of all stays, rising: the rank of one is its place here
+    positions: list[Position]  # of all views, life by life
     windows: list[Window]
     ended_n: int = FOREVER
     is_complete: bool = False
     is_healed: bool = False
 
     def index(self, process: int) -> int | None:
-        """Of the life of this process."""
+        """Return the index of this process's life."""
         found = int(np.searchsorted(self.processes, process))
         return found if found < len(self.lives) and self.lives[found].process == process else None
 
 
-def control_verdicts(controls: list[Control]) -> list[Verdict]:
-    """What the reference checkers say of a history without messages."""
-    checkers = Checkers()
+def control_verdicts(controls: list[Control], matters: set[Matter]) -> list[Verdict]:
+    """What the reference checkers say of a history without messages, in which these matters were counted."""
+    checkers = Checkers(matters=matters)
     for control in controls:
         checkers.observe(control.event)
     return checkers.verdicts()
@@ -94,17 +92,17 @@ def control_verdicts(controls: list[Control]) -> list[Verdict]:
 def facts_from(controls: list[Control]) -> Facts:
     """`Unsound` when they say more than the fast judge understands; the reference checkers read everything."""
     lives: dict[int, Life] = {}
-    facts = Facts([], np.zeros(0, np.int64), [], [])
+    facts = Facts([], np.zeros(0, np.int64), [], [], [])
     for control in controls:
         _add(facts, lives, control)
     facts.lives = [lives[process] for process in sorted(lives)]
     facts.processes = np.array([life.process for life in facts.lives], np.int64)
-    facts.rings = sorted({stay.ring for life in facts.lives for stay in life.stays if stay.ring is not None})
-    if len(facts.rings) > RANK_MAX:
-        raise Unsound(f"more than {RANK_MAX} rings")
-    ranks = {ring: rank for rank, ring in enumerate(facts.rings)}
+    facts.homes = sorted({stay.home for life in facts.lives for stay in life.stays if stay.home is not None})
+    ranks = {home: rank for rank, home in enumerate(facts.homes)}
     for life in facts.lives:
         _fill_columns(life, ranks)
+        life.offset = len(facts.positions)
+        facts.positions += [stay.view.position for stay in life.stays]
     return facts
 
 
@@ -135,28 +133,19 @@ def _install(life: Life, view: Configuration, idx: int) -> None:
     before = life.stays[-1] if life.stays else None
     if before is not None and idx <= before.begins:
         raise Unsound("rows of a process are not numbered in the order of its events")
-    ring: ConfigurationId | None = view.id
+    home: ConfigurationId | None = view.id
     if view.kind is ConfigurationKind.TRANSITIONAL:
         is_after_regular = before is not None and before.view.kind is ConfigurationKind.REGULAR
-        ring = (
+        home = (
             before.view.id if before is not None and is_after_regular and before.view.id != NO_CONFIGURATION else None
         )
-    life.stays.append(Stay(view, idx, ring))
+    life.stays.append(Stay(view, idx, home))
 
 
 def _fill_columns(life: Life, ranks: dict[ConfigurationId, int]) -> None:
-    """With a stay before the first view, in which nothing may be delivered."""
-    rings = [stay.ring for stay in life.stays]
+    """Fill the columns; each life has a stay before its first view, in which nothing may be delivered."""
+    homes = [stay.home for stay in life.stays]
+    ids = [NO_CONFIGURATION, *(stay.view.id for stay in life.stays)]
     life.begins = np.array([-1, *(stay.begins for stay in life.stays)], np.int64)
-    life.views = np.array([NO_CONFIGURATION, *(stay.view.id for stay in life.stays)], np.int64).reshape(-1, 2)
-    life.rings = np.array([NO_CONFIGURATION, *(ring or NO_CONFIGURATION for ring in rings)], np.int64).reshape(-1, 2)
-    life.ranks = np.array([NOWHERE, *(NOWHERE if ring is None else ranks[ring] for ring in rings)], np.int64)
-
-
-def view_key(stay: Stay, ranks: dict[ConfigurationId, int]) -> int:
-    """The position of a view as messages' positions are numbered; `Unsound` when it names another ring."""
-    position = stay.view.position
-    rank = ranks.get(position.origin)
-    if rank is None or not 0 <= position.number <= SEQ_MAX or not 0 <= position.slot <= SLOT_MAX:
-        raise Unsound("a view has a position on no ring of the run")
-    return rank << PLACE_BITS | position.number << SLOT_BITS | position.slot
+    life.views = np.array([(signed(seq), signed(representative)) for seq, representative in ids], np.int64)
+    life.ranks = np.array([NOWHERE, *(NOWHERE if home is None else ranks[home] for home in homes)], np.int64)

@@ -13,28 +13,28 @@ from typing import Any
 
 import numpy as np
 
-from ordercast.model.ids import ConfigurationId
+from ordercast.model.ids import NOBODY, ConfigurationId, Position, ProcessId
 from ordercast.pipeline.verify.numbering import event_begins, fingerprint
-from ordercast.pipeline.verify.part import places_of, spans
+from ordercast.pipeline.verify.part import spans
+from ordercast.pipeline.verify.positions import POSITION, keys_of
 from ordercast.pipeline.verify.rows import (
     CONTROL_ALL,
     DELIVERED,
-    NOTES,
     NUMBERING,
     SUBMITTED,
-    Ints,
     Rows,
     TraceFile,
     Unsound,
     control_rows,
     rows_from,
 )
+from ordercast.trace.columns import unsigned
+from ordercast.trace.note_rows import NOTE_KINDS
 
 GRID_ROWS = 1 << 14  # a mark in the order about so often
-Place = tuple[ConfigurationId, int]  # ring, and place in it
-NO_PLACE: Place = (ConfigurationId(-(1 << 62), 0), 0)  # type: ignore[arg-type]  # below all places
+NO_PLACE = Position(ConfigurationId(-1, NOBODY), 0, 0)  # below all positions
 
-_INDEX = (*NUMBERING, "ring_seq", "ring_rep", "seq", "slot", "sender", "counter")
+_INDEX = (*NUMBERING, *POSITION, "sender", "counter")
 
 
 @dataclass(slots=True)
@@ -45,12 +45,12 @@ class Piece:
     n: tuple[int, int]
     events: int
     fingerprint: int  # of the numbers of these events
-    marks: list[tuple[int, Place]]  # so many rows, and the place reached with them
+    marks: list[tuple[int, Position]]  # so many rows, and the place reached with them
     sent: dict[int, tuple[int, int]]  # of each sender, the first and the last counter submitted here
-    before: Place = NO_PLACE  # the place reached before this piece
+    before: Position = NO_PLACE  # the place reached before this piece
 
     @property
-    def reached(self) -> Place:
+    def reached(self) -> Position:
         return max(self.before, self.marks[-1][1]) if self.marks else self.before
 
 
@@ -66,7 +66,7 @@ def index_group(path: str, group: int, grid: int = GRID_ROWS) -> GroupIndex:
     table = file.table(_INDEX, range(group, group + 1))
     rows = rows_from(table)
     result = GroupIndex(deliveries=int((rows["kind"] == DELIVERED).sum()))
-    if not np.isin(rows["kind"], (SUBMITTED, DELIVERED, *NOTES)).all():
+    if not np.isin(rows["kind"], (SUBMITTED, DELIVERED, *NOTE_KINDS)).all():
         result.control = control_rows(file.table(CONTROL_ALL, range(group, group + 1))).to_pylist()
     if (np.diff(rows["process"]) < 0).any():
         raise Unsound("rows are not sorted by process")
@@ -84,30 +84,23 @@ def _piece(group: int, process: int, rows: Rows, grid: int) -> Piece:
     return Piece(group, process, *span, len(numbers), fingerprint(numbers), _marks(rows, grid), _sent(rows))
 
 
-def _marks(rows: Rows, grid: int) -> list[tuple[int, Place]]:
+def _marks(rows: Rows, grid: int) -> list[tuple[int, Position]]:
     """How far the deliveries have come, every so many rows and at the last of them."""
     is_delivery = rows["kind"] == DELIVERED
     rows = rows.where(is_delivery)
     if not len(rows):
         return []
-    rings, keys = reached_keys(rows)
+    keys, _ = keys_of(rows)
+    is_highest = keys == np.maximum.accumulate(keys)
+    highest = np.maximum.accumulate(np.where(is_highest, np.arange(len(rows)), 0))  # which row has the highest so far
     chosen = [*range(grid - 1, len(rows) - 1, grid), len(rows) - 1]
     counts = np.diff([0, *(index + 1 for index in chosen)]).tolist()
-    return [
-        (count, (rings[int(keys[index, 0])], int(keys[index, 1]))) for count, index in zip(counts, chosen, strict=True)
-    ]
+    return [(count, _position(rows, int(highest[index]))) for count, index in zip(counts, chosen, strict=True)]
 
 
-def reached_keys(rows: Rows) -> tuple[list[ConfigurationId], Ints]:
-    """Of each delivery the highest place up to it: the rank of its ring among those returned, and the place there."""
-    pairs = np.stack([rows["ring_seq"], rows["ring_rep"]], axis=1)
-    edges = np.flatnonzero(np.diff(pairs, axis=0).any(axis=1)) + 1
-    starts = [0, *edges.tolist()]
-    rings = sorted({ConfigurationId(*pair) for pair in pairs[starts].tolist()})
-    ranks = {tuple(ring): rank for rank, ring in enumerate(rings)}
-    rank = np.repeat([ranks[tuple(pair)] for pair in pairs[starts].tolist()], np.diff([*starts, len(rows)]))
-    keys = np.maximum.accumulate(rank << 48 | places_of(rows))
-    return rings, np.stack([keys >> 48, keys & ((1 << 48) - 1)], axis=1)
+def _position(rows: Rows, index: int) -> Position:
+    seq, representative, number, slot = (int(rows[name][index]) for name in POSITION)
+    return Position(ConfigurationId(unsigned(seq), ProcessId(unsigned(representative))), number, slot)
 
 
 def _sent(rows: Rows) -> dict[int, tuple[int, int]]:
@@ -151,7 +144,7 @@ def chained(indices: list[GroupIndex]) -> Chain:
 
 
 def total_fingerprint(pieces: list[Piece]) -> int:
-    """Of the numbers of all events of the run."""
+    """Return a fingerprint of the numbers of all events of the run."""
     total = sum(piece.fingerprint for piece in pieces)
     for before, piece in pairwise(pieces):
         if before.process == piece.process and piece.n[0] == before.n[1]:

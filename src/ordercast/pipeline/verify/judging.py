@@ -6,13 +6,12 @@ every promise, with the reason.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
 from ordercast.checker import Checkers, Outcome, Verdict, Witness
-from ordercast.checker.fairness import Fairness
 from ordercast.model.promises import Promise
 from ordercast.pipeline.verify.clearing import clear
 from ordercast.pipeline.verify.facts import control_verdicts, facts_from
@@ -28,7 +27,7 @@ from ordercast.pipeline.verify.rows import (
     messages_from,
     rows_from,
 )
-from ordercast.pipeline.verify.totals import settle, totals_from
+from ordercast.pipeline.verify.totals import matters_of, settle, totals_from
 from ordercast.trace.arrow import TraceError
 from ordercast.trace.folder import read_live
 from ordercast.trace.parquet import RunInfo, read_info, read_run
@@ -78,24 +77,15 @@ def _by_columns(path: str) -> Judgement:
 
 
 def judge_table(table: pa.Table) -> tuple[int, int, list[Verdict]]:
-    """Of a whole run: its events, its deliveries and the verdicts; `Suspicious` or `Unsound` when it is not cleared."""
+    """Judge a whole run, and return its events, its deliveries and the verdicts; `Suspicious` or `Unsound` when it is
+    not cleared."""
     events = check_whole(rows_from(table.select(list(NUMBERING))))
     controls = controls_from(control_rows(table.select(list(CONTROL_ALL))).to_pylist())
     facts, rows = facts_from(controls), messages_from(table.select(list(MESSAGE)))
     clear(facts, rows)
-    judged = settle(facts, totals_from(facts, rows))
-    return events, int((rows["kind"] == DELIVERED).sum()), with_fairness(control_verdicts(controls), judged)
-
-
-def with_fairness(verdicts: list[Verdict], judged: int) -> list[Verdict]:
-    """Fairness held, and there was something to judge: that is all that messages add to the verdicts on the rest."""
-    is_exercised = {Promise.FAIRNESS} if judged else set()
-    return [
-        replace(verdict, sentence=Fairness.rule)
-        if verdict.promise in is_exercised and verdict.outcome is Outcome.VALID
-        else verdict
-        for verdict in verdicts
-    ]
+    totals = totals_from(facts, rows)
+    settle(facts, totals)
+    return events, int((rows["kind"] == DELIVERED).sum()), control_verdicts(controls, matters_of(facts, totals))
 
 
 def _by_checkers(path: str) -> Judgement:

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ from ordercast.checker import Outcome, Verdict, Witness
 from ordercast.checker.base import WITNESSES_MAX, sentence_of
 from ordercast.checker.fairness import SHARE_MIN, Fairness
 from ordercast.checker.history import History
+from ordercast.checker.matters import Matter
 from ordercast.checker.panel import CHECKERS
 from ordercast.model.ids import ProcessId, process_text
 from ordercast.model.promises import Promise
@@ -37,6 +38,7 @@ from ordercast.pipeline.verify.rows import (
     IDENTITY,
     MESSAGE,
     NUMBERING,
+    SUBMITTED,
     Rows,
     TraceFile,
     Unsound,
@@ -46,10 +48,11 @@ from ordercast.pipeline.verify.rows import (
 )
 from ordercast.pipeline.verify.slicing import PART_ROWS, Read, Slice, read_slice, slices_of
 from ordercast.pipeline.verify.suspects import Stream, Suspect, chosen, needed, suspects_in
-from ordercast.pipeline.verify.totals import Totals, fair_shares, no_totals, totals_from
+from ordercast.pipeline.verify.totals import Totals, fair_shares, matters_of, no_totals, totals_from
 from ordercast.trace.arrow import rows_of
-from ordercast.trace.columns import COLUMNS
+from ordercast.trace.columns import COLUMNS, MESSAGE_KINDS
 from ordercast.trace.from_rows import events_from
+from ordercast.trace.note_rows import NOTE_KINDS
 
 EXAMINED_ROWS_MAX = 500_000  # what the reference checkers are given; about 10 µs and 1 KiB each
 _OF_VIEWS = {Promise.TRANSITIONAL_SETS, Promise.VIEW_MONOTONY}  # whatever the messages say
@@ -86,7 +89,8 @@ def judge_large(
     totals = sum((part.totals for part in parts), no_totals(facts))
     between = list(conclusions(facts, [part.edges for part in parts], totals))
     rows = _Chosen(path, groups, spread, sum(piece.idx[1] - piece.idx[0] + 1 for piece in chain.pieces), examined_max)
-    verdicts = _examined(control_verdicts(controls), rows, parts, between)
+    matters = matters_of(facts, totals)
+    verdicts = _examined(control_verdicts(controls, matters), rows, parts, between)
     deliveries = sum(index.deliveries for index in indices)
     return LargeVerdicts(chain.events, deliveries, _with_fairness(verdicts, facts, totals))
 
@@ -134,7 +138,7 @@ def _earlier(path: str, read: Read, sent: SentIndex) -> Rows:
     file = TraceFile(path)
     for group in sorted(groups):
         table = file.table(names, range(group, group + 1))
-        table = table.filter(pc.equal(table["kind"], 1))
+        table = table.filter(pc.equal(table["kind"], SUBMITTED))
         for name in MESSAGE:
             if name not in names:
                 table = table.append_column(name, pa.nulls(len(table), pa.int64()))
@@ -179,10 +183,10 @@ def _examined(views: list[Verdict], rows: _Chosen, parts: list[PartResult], betw
 
 
 def _in_doubt(verdicts: list[Verdict], why: str) -> list[Verdict]:
-    """Nothing that rests on messages is VALID."""
+    """Nothing that rests on messages is VALID, nor was it not exercised."""
     return [
         Verdict(verdict.promise, Outcome.UNKNOWN, why, (Witness(why),))
-        if verdict.outcome is Outcome.VALID and verdict.promise not in _OF_VIEWS
+        if verdict.outcome in (Outcome.VALID, Outcome.NOT_EXERCISED) and verdict.promise not in _OF_VIEWS
         else verdict
         for verdict in verdicts
     ]
@@ -206,12 +210,12 @@ class _Chosen:
 
 
 def select_rows(path: str, suspects: list[Suspect], group: int) -> pa.Table:
-    """Of one row group all events that are no messages and no notes, and the messages that are suspicious."""
+    """Return all events of one row group that are no messages and no notes, and the messages that are suspicious."""
     file = TraceFile(path)
     table = file.table((*NUMBERING, "sender_process", "sender", "counter"), range(group, group + 1))
     rows = Rows({name: pc.fill_null(table[name], 0).to_numpy().astype(np.int64) for name in table.column_names})
-    keep = ~np.isin(rows["kind"], range(11, 16))
-    is_message = rows["kind"] <= 2
+    keep = ~np.isin(rows["kind"], NOTE_KINDS)
+    is_message = np.isin(rows["kind"], MESSAGE_KINDS)
     wanted = np.zeros(len(rows), np.bool_)
     for suspect in suspects:
         wanted |= chosen(rows, suspect.messages)
@@ -253,8 +257,9 @@ def _fairness(
     if witnesses:
         shown = tuple(witnesses[:WITNESSES_MAX])
         return Verdict(Promise.FAIRNESS, Outcome.INVALID, sentence_of(witnesses[: WITNESSES_MAX + 1]), shown)
-    held = Fairness.rule if judged else Fairness().held()
-    return replace(verdict, outcome=Outcome.VALID, sentence=held, witnesses=())
+    if not judged:
+        return Verdict(Promise.FAIRNESS, Outcome.NOT_EXERCISED, Matter.SATURATION.value)
+    return Verdict(Promise.FAIRNESS, Outcome.VALID, Fairness.rule)
 
 
 def _unfair(facts: Facts, totals: Totals, share: tuple[int, int, int]) -> list[Witness]:

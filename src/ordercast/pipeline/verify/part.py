@@ -11,15 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ordercast.pipeline.verify.facts import (
-    NOWHERE,
-    PLACE_BITS,
-    SEQ_MAX,
-    SLOT_BITS,
-    SLOT_MAX,
-    Facts,
-)
-from ordercast.pipeline.verify.rows import DELIVERED, SUBMITTED, Flags, Ints, Rows, Unsound, joined
+from ordercast.pipeline.verify.facts import NOWHERE, Facts
+from ordercast.pipeline.verify.positions import keys_of
+from ordercast.pipeline.verify.rows import DELIVERED, SUBMITTED, Flags, Ints, Rows, joined
 
 _TABLE_MAX = 1 << 22  # entries of a table that is indexed rather than searched
 
@@ -39,7 +33,9 @@ class Deliveries:
 
     life: Ints
     stay: Ints  # 0: before the first view
-    key: Ints  # position in the global order
+    home: Ints  # rank of the configuration to which the stay belongs
+    key: Ints  # of the position in the global order
+    views: Ints  # keys of all views, as in `Facts.positions`
     rows: Rows
 
     def __len__(self) -> int:
@@ -52,6 +48,7 @@ class Submissions:
 
     life: Ints
     stream: Ints
+    home: Ints  # rank of the configuration in which it was submitted
     seen: Ints
     here: Flags  # its row is in this part, not only its delivery
     rows: Rows
@@ -67,6 +64,7 @@ class Part:
     submissions: Submissions
     number: Ints  # of each delivery
     key: Ints  # of each submission, its place; NOWHERE when nobody delivered it in this part
+    home: Ints  # of each submission, the rank of the configuration in which it was delivered; likewise
     delivered: Flags  # by life and number
     is_whole: bool = True
 
@@ -81,30 +79,21 @@ def lives_of(facts: Facts, processes: Ints) -> Ints:
 
 
 def deliveries_from(facts: Facts, rows: Rows) -> Deliveries:
-    """Finds the stay of each, and checks that it is in the view and of the ring that it names."""
+    """Finds the stay of each, and checks that it is in the view that the delivery names."""
     rows = rows.where(rows["kind"] == DELIVERED)
     life = lives_of(facts, rows["process"])
     stay = np.zeros(len(rows), np.int64)
-    rank = np.zeros(len(rows), np.int64)
+    home = np.zeros(len(rows), np.int64)
     for index, begin, end in spans(life):
         known = facts.lives[index]
         here = np.searchsorted(known.begins, rows["idx"][begin:end]) - 1
         stay[begin:end] = here
-        rank[begin:end] = known.ranks[here]
-        view, ring = known.views[here], known.rings[here]
-        demand((view[:, 0] == rows["view_seq"][begin:end]).all(), "a delivery names another view")
-        demand((view[:, 1] == rows["view_rep"][begin:end]).all(), "a delivery names another view")
-        demand((ring[:, 0] == rows["ring_seq"][begin:end]).all(), "a message of another ring")
-        demand((ring[:, 1] == rows["ring_rep"][begin:end]).all(), "a message of another ring")
-    demand((rank >= 0).all(), "a delivery outside of all rings")
-    return Deliveries(life, stay, rank << PLACE_BITS | places_of(rows), rows)
-
-
-def places_of(rows: Rows) -> Ints:
-    seq, slot = rows["seq"], rows["slot"]
-    if len(rows) and (seq.min() < 0 or seq.max() > SEQ_MAX or slot.min() < 0 or slot.max() > SLOT_MAX):
-        raise Unsound("a place is too large for the fast judge")
-    return seq << SLOT_BITS | slot
+        home[begin:end] = known.ranks[here]
+        view = known.views[here]
+        demand((view[:, 0] == rows["configuration_seq"][begin:end]).all(), "a delivery names another view")
+        demand((view[:, 1] == rows["configuration_rep"][begin:end]).all(), "a delivery names another view")
+    demand((home >= 0).all(), "a delivery outside of all configurations")
+    return Deliveries(life, stay, home, *keys_of(rows, facts.positions), rows)
 
 
 def spans(values: Ints) -> list[tuple[int, int, int]]:
@@ -129,13 +118,24 @@ def submissions_from(facts: Facts, rows: Rows, earlier: Rows | None, deliveries:
         here = np.concatenate([np.zeros(len(before), np.bool_), here])
         mine = joined([earlier, mine])
     demand((mine["process"] == mine["sender_process"]).all(), "a submission stamped by another process")
+    home = _homes(facts, mine, life)
     stream = life << 32 | mine["sender"]
     if (np.diff(stream) < 0).any():
         order = np.argsort(stream, kind="stable")
-        life, stream, seen, here, mine = life[order], stream[order], seen[order], here[order], mine.where(order)
+        life, stream, home, seen = life[order], stream[order], home[order], seen[order]
+        here, mine = here[order], mine.where(order)
     is_next = (np.diff(stream) != 0) | (np.diff(mine["counter"]) == 1)
     demand(is_next.all(), "the counters of a sender do not rise one by one")
-    return Submissions(life, stream, seen, here, mine)
+    return Submissions(life, stream, home, seen, here, mine)
+
+
+def _homes(facts: Facts, mine: Rows, life: Ints) -> Ints:
+    """Return the rank of the configuration in which each submission was made."""
+    home = np.zeros(len(mine), np.int64)
+    for index, begin, end in spans(life):
+        known = facts.lives[index]
+        home[begin:end] = known.ranks[np.searchsorted(known.begins, mine["idx"][begin:end]) - 1]
+    return home
 
 
 def _seen(mine: Rows, life: Ints, deliveries: Deliveries) -> Ints:
@@ -158,10 +158,13 @@ def matched(facts: Facts, deliveries: Deliveries, submissions: Submissions) -> P
     key = np.full(len(submissions), NOWHERE, np.int64)
     key[number] = deliveries.key
     demand((key[number] == deliveries.key).all(), "a message in two places")
+    home = np.full(len(submissions), NOWHERE, np.int64)
+    home[number] = deliveries.home
+    demand((home[number] == deliveries.home).all(), "a message in two configurations")
     delivered = np.zeros((len(facts.lives), len(submissions)), np.bool_)
     delivered[deliveries.life, number] = True
     demand(int(delivered.sum()) == len(deliveries), "a message delivered twice")
-    return Part(facts, deliveries, submissions, number, key, delivered)
+    return Part(facts, deliveries, submissions, number, key, home, delivered)
 
 
 def _numbers(facts: Facts, deliveries: Deliveries, submissions: Submissions) -> Ints:

@@ -19,18 +19,16 @@ import pyarrow.parquet as pq
 
 from ordercast.trace.columns import COLUMNS, RowKind
 from ordercast.trace.from_rows import control_event_from
+from ordercast.trace.note_rows import NOTE_KINDS
 from ordercast.trace.records import Event
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 SUBMITTED, DELIVERED = int(RowKind.SUBMITTED), int(RowKind.DELIVERED)
-NOTES = tuple(
-    int(kind) for kind in (RowKind.MOVED, RowKind.VISITED, RowKind.IGNORED, RowKind.DROPPED, RowKind.OCCURRED)
-)
 NUMBERING = ("process", "idx", "n", "kind")
 IDENTITY = ("sender_process", "sender", "counter", "digest", "service", "size")
-PLACES = ("view_seq", "view_rep", "ring_seq", "ring_rep", "seq", "slot")
+PLACES = ("configuration_seq", "configuration_rep", "origin_seq", "origin_rep", "number", "slot")
 MESSAGE = (*NUMBERING, *PLACES, *IDENTITY)
 CONTROL = ("t", "members", "transitional", "previous_seq", "previous_rep", "reason", "name", "text", "flag")
 CONTROL_ALL = (*NUMBERING, *PLACES, *CONTROL)
@@ -67,7 +65,7 @@ class Rows:
 
     @property
     def sound(self) -> Rows:
-        """Without those that are odd."""
+        """Return the rows without those that are odd."""
         return self.where(self["odd"] == 0) if self["odd"].any() else self
 
     def only(self, *names: str) -> Rows:
@@ -131,9 +129,9 @@ def messages_from(table: pa.Table) -> Rows:
 
 
 def control_rows(table: pa.Table) -> pa.Table:
-    """Those that are neither messages nor notes. `table` has the columns of `CONTROL_ALL`."""
+    """Return the rows that are neither messages nor notes. `table` has the columns of `CONTROL_ALL`."""
     kinds = table["kind"]
-    return table.filter(pc.invert(pc.is_in(kinds, value_set=pa.array((SUBMITTED, DELIVERED, *NOTES), kinds.type))))
+    return table.filter(pc.invert(pc.is_in(kinds, value_set=pa.array((SUBMITTED, DELIVERED, *NOTE_KINDS), kinds.type))))
 
 
 def controls_from(rows: list[dict[str, Any]]) -> list[Control]:

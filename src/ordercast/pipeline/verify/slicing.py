@@ -7,13 +7,14 @@ Submissions go with the delivery before them; the few that are delivered in a la
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from ordercast.model.ids import ConfigurationId
-from ordercast.pipeline.verify.index import NO_PLACE, Chain, Place, reached_keys
+from ordercast.model.ids import Position
+from ordercast.pipeline.verify.index import NO_PLACE, Chain
+from ordercast.pipeline.verify.positions import POSITION, keys_of
 from ordercast.pipeline.verify.rows import (
     DELIVERED,
     MESSAGE,
@@ -35,7 +36,7 @@ class Reading:
 
     group: int
     process: int
-    before: Place  # reached before this row group
+    before: Position  # reached before this row group
 
 
 @dataclass(slots=True)
@@ -43,14 +44,14 @@ class Slice:
     """The part from `first` up to, not including, `last`."""
 
     number: int
-    first: Place
-    last: Place | None
+    first: Position
+    last: Position | None
     readings: list[Reading] = field(default_factory=list)
 
 
 def slices_of(chain: Chain, part_rows: int = PART_ROWS) -> list[Slice]:
     marks = sorted((place, count) for piece in chain.pieces for count, place in piece.marks)
-    cuts: list[Place] = []
+    cuts: list[Position] = []
     gathered = 0
     for place, count in marks:
         gathered += count
@@ -92,21 +93,21 @@ def read_slice(path: str, part: Slice) -> Read:
     return Read(joined(found), joined(earlier), {reading.group for reading in part.readings})
 
 
-def _within(rows: Rows, before: Place, part: Slice) -> tuple[int, int]:
+def _within(rows: Rows, before: Position, part: Slice) -> tuple[int, int]:
     """From where to where the place of rows, which is that of the last delivery, lies in the part."""
     deliveries = np.flatnonzero(rows["kind"] == DELIVERED)
     if not len(deliveries):
         return (0, len(rows)) if _is_in(before, part) else (0, 0)
-    rings, keys = reached_keys(rows.only("ring_seq", "ring_rep", "seq", "slot").where(deliveries))
-    lowest = 0 if before >= part.first else _first_at(rings, keys, part.first)
-    highest = len(deliveries) if part.last is None else _first_at(rings, keys, part.last)
-    if part.last is not None and before >= part.last:
-        highest = 0
+    positions = rows.only(*POSITION).where(deliveries)
+    lowest = 0 if before >= part.first else _first_at(positions, part.first)
+    highest = len(deliveries) if part.last is None else 0
+    if part.last is not None and before < part.last:
+        highest = _first_at(positions, part.last)
     begin = 0 if lowest == 0 and _is_in(before, part) else _row(deliveries, lowest, len(rows))
     return begin, max(begin, _row(deliveries, highest, len(rows)))
 
 
-def _is_in(place: Place, part: Slice) -> bool:
+def _is_in(place: Position, part: Slice) -> bool:
     return place >= part.first and (part.last is None or place < part.last)
 
 
@@ -114,9 +115,7 @@ def _row(deliveries: Ints, index: int, count: int) -> int:
     return int(deliveries[index]) if index < len(deliveries) else count
 
 
-def _first_at(rings: list[ConfigurationId], keys: Ints, place: Place) -> int:
-    """The first delivery that reaches this place."""
-    rank = bisect_left(rings, place[0])
-    if rank < len(rings) and rings[rank] == place[0]:
-        return int(np.searchsorted(keys[:, 0] << 48 | keys[:, 1], rank << 48 | place[1]))
-    return int(np.searchsorted(keys[:, 0], rank))
+def _first_at(rows: Rows, place: Position) -> int:
+    """Return the first delivery that reaches this place."""
+    keys, (key,) = keys_of(rows, [place])
+    return int(np.searchsorted(np.maximum.accumulate(keys), key))

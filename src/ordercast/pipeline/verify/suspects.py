@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ordercast.pipeline.verify.clearing import clear
-from ordercast.pipeline.verify.facts import PLACE_BITS, Facts
-from ordercast.pipeline.verify.part import Suspicious, places_of, spans
+from ordercast.pipeline.verify.facts import NOWHERE, Facts
+from ordercast.pipeline.verify.part import Suspicious, spans
+from ordercast.pipeline.verify.positions import keys_of
 from ordercast.pipeline.verify.rows import DELIVERED, SUBMITTED, Flags, Ints, Rows, Unsound, joined
 
 SMALL_ROWS = 2_000  # a part of so few rows is handed over as it is
@@ -91,7 +92,7 @@ def _submissions(rows: Rows) -> Rows:
 
 
 def _before(rows: Rows, sent: Rows) -> Rows:
-    """Of these submissions, those that `rows` needs and does not hold."""
+    """Return the submissions that `rows` needs and does not hold."""
     return sent.where(chosen(sent, needed(rows)))
 
 
@@ -104,11 +105,9 @@ def _halves(rows: Rows) -> list[Rows]:
 
 
 def _keys(rows: Rows) -> Ints:
-    """Of each row, the highest place that its process had reached."""
+    """Return for each row the highest place that its process had reached."""
     is_delivery = rows["kind"] == DELIVERED
-    pairs = np.stack([rows["ring_seq"], rows["ring_rep"]], axis=1)
-    _, ranks = np.unique(pairs, axis=0, return_inverse=True)
-    keys = np.where(is_delivery, ranks.reshape(-1) << PLACE_BITS | places_of(rows), -1)
+    keys = np.where(is_delivery, keys_of(rows)[0], NOWHERE)
     for _, begin, end in spans(rows["process"]):
         keys[begin:end] = np.maximum.accumulate(keys[begin:end])
     return keys

@@ -12,11 +12,12 @@ from itertools import accumulate
 import numpy as np
 
 from ordercast.checker.fairness import MESSAGES_MIN, SHARE_MIN
+from ordercast.checker.matters import DELIVERIES, Matter
 from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.ids import ConfigurationId
 from ordercast.model.service import Service
 from ordercast.pipeline.verify.facts import Facts
-from ordercast.pipeline.verify.part import Suspicious, demand, spans
+from ordercast.pipeline.verify.part import demand, spans
 from ordercast.pipeline.verify.rows import DELIVERED, SUBMITTED, Ints, Rows
 
 Share = tuple[int, int, int]  # window, life, stay
@@ -28,12 +29,21 @@ class Totals:
     sent: Ints  # of each life
     own: Ints  # of its own messages, how many each life delivered
     shares: dict[Share, Ints]  # messages of each life
+    sent_service: int = -1  # the highest that was asked for
+    service: int = -1  # the highest that was delivered
 
     def __add__(self, other: Totals) -> Totals:
         shares = dict(self.shares)
         for place, counts in other.shares.items():
             shares[place] = shares[place] + counts if place in shares else counts
-        return Totals(self.deliveries + other.deliveries, self.sent + other.sent, self.own + other.own, shares)
+        return Totals(
+            self.deliveries + other.deliveries,
+            self.sent + other.sent,
+            self.own + other.own,
+            shares,
+            max(self.sent_service, other.sent_service),
+            max(self.service, other.service),
+        )
 
 
 def stay_offsets(facts: Facts) -> list[int]:
@@ -58,6 +68,9 @@ def totals_from(facts: Facts, rows: Rows) -> Totals:
         totals.sent[life] += int(((here["kind"] == SUBMITTED) & is_owed).sum())
         is_delivery = here["kind"] == DELIVERED
         totals.own[life] += int((is_delivery & is_owed & (here["sender_process"] == process)).sum())
+        sound = here["odd"] == 0
+        totals.sent_service = max(totals.sent_service, int(here["service"][sound & ~is_delivery].max(initial=-1)))
+        totals.service = max(totals.service, int(here["service"][sound & is_delivery].max(initial=-1)))
         here = here.only("idx", "n", "sender_process").where(is_delivery)
         begins = facts.lives[life].begins
         edges = np.searchsorted(here["idx"], begins).tolist()
@@ -90,14 +103,21 @@ class Unequal:
     second: tuple[int, int]
 
 
-def settle(facts: Facts, totals: Totals) -> int:
-    """Returns in how many views fairness was judged; `Suspicious` when something does not come out even."""
+def matters_of(facts: Facts, totals: Totals) -> set[Matter]:
+    """Return what the messages gave the judges to judge."""
+    matters = {matter for matter, service in DELIVERIES.items() if min(totals.sent_service, totals.service) >= service}
+    if totals.sent.any():
+        matters.add(Matter.SENT)
+    if fair_shares(facts, totals)[0]:
+        matters.add(Matter.SATURATION)
+    return matters
+
+
+def settle(facts: Facts, totals: Totals) -> None:
+    """`Suspicious` when something does not come out even."""
     demand(not unequal(facts, totals), "those who went together delivered different amounts")
     demand(not lives_that_owe(facts, totals), "a process lacks its own messages")
-    judged, unfair = fair_shares(facts, totals)
-    if unfair:
-        raise Suspicious("unfair shares")
-    return judged
+    demand(not fair_shares(facts, totals)[1], "unfair shares")
 
 
 def unequal(facts: Facts, totals: Totals) -> list[Unequal]:

@@ -19,7 +19,7 @@ from ordercast.model.errors import Error, UsageError, WireError
 from ordercast.model.lineage import Term
 from ordercast.replicated.effects import Changed
 from ordercast.replicated.machine import Frozen, Origin
-from ordercast.replicated.structures.fields import U32, U64, Reader, pieces_from, value_bytes
+from ordercast.replicated.structures.fields import PIECE_SIZE, U32, U64, Reader, pieces_from, value_bytes
 
 YES, NO, REFUSED = b"\1", b"\0", b"\xff"
 GONE, BACK = 0xF0, 0xF1
@@ -117,8 +117,8 @@ class Cut:
     def __init__(self, items: Callable[[], Iterable[bytes]]) -> None:
         self._items = items
 
-    def pieces(self, start: int = 0) -> Iterator[bytes]:
-        return islice(pieces_from(self._items()), start, None)
+    def pieces(self, start: int = 0, size: int = PIECE_SIZE) -> Iterator[bytes]:
+        return islice(pieces_from(self._items(), size), start, None)
 
 
 class Structure(ABC, Generic[FrontT]):

@@ -97,14 +97,14 @@ class Reader:
         return count
 
 
-def pieces_from(items: Iterable[bytes]) -> Iterator[bytes]:
+def pieces_from(items: Iterable[bytes], size_min: int) -> Iterator[bytes]:
     """Cut after the item with which a piece gets large enough: the same cuts wherever the items are the same."""
     waiting: list[bytes] = []
     size = 0
     for item in items:
         waiting.append(item)
         size += len(item)
-        if size >= PIECE_SIZE:
+        if size >= size_min:
             yield b"".join(waiting)
             waiting.clear()
             size = 0

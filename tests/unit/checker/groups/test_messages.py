@@ -42,6 +42,23 @@ def test_every_promise_has_its_checker() -> None:
     assert check_groups(_pair().finished()).outcome is Outcome.VALID
 
 
+def test_what_is_not_promised_is_not_judged() -> None:
+    story = _pair()
+    message = story.send("a", "g")
+    story.get(message, "a", "b", "b")
+    promised = set(GroupPromise) - {GroupPromise.NO_DUPLICATES, GroupPromise.TOTAL_ORDER}
+    assert check_groups(story.finished(), promised).outcome is Outcome.VALID
+    assert check_groups(story.events).outcome is Outcome.INVALID
+
+
+def test_without_messages_the_judges_of_messages_have_nothing_to_judge() -> None:
+    outcomes = {promise: verdict.outcome for promise, verdict in verdicts_on(_pair().finished()).items()}
+    judged = {promise for promise, outcome in outcomes.items() if outcome is Outcome.VALID}
+    views = {GroupPromise.INITIAL_VIEW, GroupPromise.SELF_INCLUSION, GroupPromise.VIEW_MONOTONY}
+    assert judged == {*views, GroupPromise.TRANSITIONAL_SETS, GroupPromise.VIEW_AGREEMENT, GroupPromise.PRECISION}
+    assert {outcomes[promise] for promise in GroupPromise if promise not in judged} == {Outcome.NOT_EXERCISED}
+
+
 def test_what_cannot_be_read_and_what_was_cut_short_is_unknown() -> None:
     story = _pair()
     events = story.finished()

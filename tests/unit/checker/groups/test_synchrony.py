@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from ordercast.model.events import ViewId
+from ordercast.model.ids import NO_POSITION, ConfigurationId, Position
 from ordercast.model.promises import GroupPromise
 from ordercast.model.service import Service
 from ordercast.trace.client_records import End
 
-from .stories import Story, assert_invalid, assert_valid
+from .stories import RING, Story, assert_invalid, assert_valid
 
 
 def _three() -> Story:
@@ -84,7 +86,7 @@ def test_a_message_before_the_signal_at_one_and_after_it_at_another_is_rejected(
 
 def test_a_signal_that_names_another_view_is_rejected() -> None:
     story = _three()
-    story.views["ag"] = story.views["ag"]._replace(slot=7)
+    story.views["ag"] = story.views["ag"]._replace(position=NO_POSITION)
     story.signal("g", "a", remaining="ab")
     assert_invalid(GroupPromise.SIGNALS, story.finished(), "a view of g that it is not in")
 
@@ -95,6 +97,15 @@ def test_a_message_in_a_view_before_that_of_its_sending_is_rejected() -> None:
     message = story.send("a", "g")
     story.get(message, "a", "b", "c")
     story.view("g", "b", "c", along="abc", members="abc", at=at)
+    assert_invalid(GroupPromise.SANE_VIEWS, story.finished(), "b@n1", "but it was sent in")
+
+
+def test_views_and_messages_are_compared_by_their_positions_whatever_the_configuration_is_called() -> None:
+    story = _three()
+    at = ViewId(ConfigurationId(99, RING.representative), Position(RING, story.clock + 1, 0))
+    story.view("g", "a", along="abc", members="abc", at=at)
+    message = story.send("a", "g")
+    story.get(message, "a", "b", "c", place=Position(RING, story.clock + 2, 0))
     assert_invalid(GroupPromise.SANE_VIEWS, story.finished(), "b@n1", "but it was sent in")
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from ordercast.model.events import ViewId
-from ordercast.model.ids import Seq
+from ordercast.model.ids import Position
 from ordercast.model.promises import GroupPromise
 from ordercast.trace.client_records import AskedJoin
 
@@ -64,7 +64,7 @@ def test_a_view_without_its_reader_is_rejected() -> None:
 
 def test_falling_ids_are_rejected() -> None:
     story = _three()
-    story.view("g", "a", "b", "c", along="abc", at=ViewId(RING, Seq(1), 0))
+    story.view("g", "a", "b", "c", along="abc", at=ViewId(RING, Position(RING, 1, 0)))
     assert_invalid(GroupPromise.VIEW_MONOTONY, story.finished(), "installed")
 
 

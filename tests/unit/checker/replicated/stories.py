@@ -17,7 +17,7 @@ from ordercast.checker.replicated.sequential import Caller
 from ordercast.checker.replicated.sequential_owned import model_of
 from ordercast.checker.verdict import Outcome
 from ordercast.model.events import ViewId
-from ordercast.model.ids import ConfigurationId, Instant, ProcessId, Seq
+from ordercast.model.ids import ConfigurationId, Instant, Position, ProcessId
 from ordercast.model.lineage import Lineage, Term
 from ordercast.model.promises import ReplicaPromise
 from ordercast.trace.records import Ended, Healed
@@ -55,7 +55,8 @@ class Copy:
 
 
 def view(number: int) -> ViewId:
-    return ViewId(ConfigurationId(number, ProcessId(1)), Seq(0), 0)
+    configuration = ConfigurationId(number, ProcessId(1))
+    return ViewId(configuration, Position(configuration, 0, 0))
 
 
 def term(number: int) -> Term:
@@ -218,11 +219,12 @@ class Story:
         self._begun.add(name)
         self.events.append(GotPicture(self._at(), self.lives[name], self.lineage, copy.count, copy.chain))
 
-    def finished(self, *primary: str, waiting: int = 0, pictures: int = 0) -> list[ReplicaEvent]:
+    def finished(self, *primary: str, waiting: int = 0, pictures: int = 0, ghosts: int = 0) -> list[ReplicaEvent]:
         self.events.append(Healed(self._at(), ()))
         for name, life in self.lives.items():
             copy, is_in = self.copies[name], name in primary
-            self.events.append(ReplicaKnown(self._at(), life, is_in, is_in, copy.count, copy.chain, waiting, pictures))
+            known = ReplicaKnown(self._at(), life, is_in, is_in, copy.count, copy.chain, waiting, pictures, ghosts)
+            self.events.append(known)
         return [*self.events, Ended(self._at())]
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from ordercast.checker.replicated import REPLICA_CHECKERS, ReplicaCheckers, check_replicas
-from ordercast.checker.verdict import Outcome
+from ordercast.checker.verdict import Outcome, combined
+from ordercast.model.ids import Instant
 from ordercast.model.lineage import Lineage
 from ordercast.model.promises import ReplicaPromise
+from ordercast.trace.records import Ended, Healed
 
 from .stories import Story, delete, outcome, put, term
 
@@ -37,13 +39,27 @@ def good() -> Story:
 
 @pytest.mark.parametrize("promise", REPLICA_CHECKERS, ids=lambda promise: promise.name)
 def test_a_good_history_is_accepted(promise: ReplicaPromise) -> None:
-    assert outcome(promise, good().finished(*ALL)) is Outcome.VALID
+    expected = Outcome.NOT_EXERCISED if promise is ReplicaPromise.EXCLUSIVE else Outcome.VALID  # it is a dictionary
+    assert outcome(promise, good().finished(*ALL)) is expected
 
 
 def test_the_panel_says_all_at_once() -> None:
-    assert [verdict.outcome for verdict in check_replicas(good().finished(*ALL))] == [Outcome.VALID] * len(
-        REPLICA_CHECKERS
-    )
+    verdicts = check_replicas(good().finished(*ALL))
+    assert combined(verdicts).sentence == f"{len(REPLICA_CHECKERS) - 1} promises kept, 1 not exercised"
+
+
+def test_what_is_not_promised_is_not_judged() -> None:
+    story = good()
+    story.apply(story.call("a", put("k", "5")), "a")
+    story.apply(story.call("b", put("k", "6")), "b")
+    (verdict,) = check_replicas(story.finished(), promised=set(ReplicaPromise) - {ReplicaPromise.SAME_COMMANDS})[:1]
+    assert (verdict.promise, verdict.outcome) == (ReplicaPromise.SAME_COMMANDS, Outcome.NOT_PROMISED)
+
+
+def test_an_empty_history_exercises_nothing() -> None:
+    assert {verdict.outcome for verdict in check_replicas([Healed(Instant(0), ()), Ended(Instant(0))])} == {
+        Outcome.NOT_EXERCISED
+    }
 
 
 def test_a_history_that_cannot_be_read_is_unknown() -> None:
@@ -172,6 +188,7 @@ def test_a_quorum_that_does_not_go_on() -> None:
     assert outcome(ReplicaPromise.LIVENESS, good().finished("a", "b")) is Outcome.INVALID
     assert outcome(ReplicaPromise.LIVENESS, good().finished(*ALL, waiting=1)) is Outcome.INVALID
     assert outcome(ReplicaPromise.LIVENESS, good().finished(*ALL, pictures=1)) is Outcome.INVALID
+    assert outcome(ReplicaPromise.LIVENESS, good().finished(*ALL, ghosts=1)) is Outcome.INVALID
 
 
 def test_without_a_quorum_nothing_is_owed() -> None:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from ordercast.model.configuration import ChangeReason, ConfigurationKind
 from ordercast.model.effects import Deliver, Effect, Install, Record
-from ordercast.model.ids import NO_CONFIGURATION, VIEW_SLOT, ConfigurationId, Position, ProcessId, Seq
+from ordercast.model.ids import SLOT_MAX, ConfigurationId, Position, ProcessId, Seq
 from ordercast.model.notes import Occurred, Occurrence
 from ordercast.model.service import Service
-from ordercast.order.ring.delivery import Delivery, first_view
-from ordercast.order.ring.recovery_plan import RecoveryPlan
-from ordercast.wire.header import Part
+from ordercast.order.membership.recovery_plan import RecoveryPlan
+from ordercast.order.ring.delivery import Delivery
+from ordercast.wire.header import Part, recovered
 from ordercast.wire.run import PacketRun
 
-from .rings import NEXT_RING_ID, ONE, RING_ID, THREE, TWO, make_packet, make_ring, make_run
+from ..rings import NEXT_RING_ID, ONE, RING_ID, THREE, TWO, make_packet, make_ring, make_run
 
 
 def _delivery(*packets: tuple[int, PacketRun]) -> Delivery:
     ring = make_ring(ONE)
     for seq, packet in packets:
         ring.store.add(Seq(seq), packet)
-    return Delivery(ring, ring.id)
+    return Delivery(ring, ring.id, reach=64)
 
 
 def _agreed(seq: int, originator: ProcessId = ONE) -> tuple[int, PacketRun]:
@@ -36,7 +36,7 @@ def _part(seq: int, part: Part, text: str, sender: int = 0) -> tuple[int, Packet
 
 def _advance(delivery: Delivery, safe: int = 0) -> list[str]:
     effects: list[Effect] = []
-    delivery.advance(Seq(safe), effects)
+    delivery.deliver(Seq(safe), effects)
     assert len(effects) <= 1
     return _texts(effects)
 
@@ -75,7 +75,7 @@ def test_what_is_safe_and_discarded_meanwhile_is_not_delivered_twice() -> None:
 def test_all_messages_of_a_packet_are_delivered_in_their_order_with_their_position() -> None:
     delivery = _delivery((1, make_packet(1, "a", "b", originator=TWO, sender=7)))
     effects: list[Effect] = []
-    delivery.advance(Seq(0), effects)
+    delivery.deliver(Seq(0), effects)
     (deliver,) = effects
     assert isinstance(deliver, Deliver) and (deliver.configuration, deliver.origin) == (RING_ID, RING_ID)
     assert list(deliver.messages()) == [
@@ -93,7 +93,7 @@ def test_parts_are_delivered_as_one_message_at_the_place_of_the_last() -> None:
         _part(5, Part.LAST, "or"),
     )
     effects: list[Effect] = []
-    delivery.advance(Seq(0), effects)
+    delivery.deliver(Seq(0), effects)
     assert _texts(effects) == ["2", "to be or"]
     (deliver,) = effects
     assert isinstance(deliver, Deliver) and list(deliver.messages())[1][:2] == (5, 0)
@@ -162,7 +162,7 @@ def test_of_a_run_beyond_the_gap_every_packet_is_judged() -> None:
 
 
 def _plan(*members: ProcessId, obligation: tuple[ProcessId, ...] = (), delivered: int = 0) -> RecoveryPlan:
-    return RecoveryPlan(members, frozenset(obligation or members), Seq(0), Seq(delivered))
+    return RecoveryPlan(members, frozenset(obligation or members), Seq(0), Seq(delivered), Seq(0))
 
 
 def _finish(delivery: Delivery, plan: RecoveryPlan) -> list[Effect]:
@@ -198,7 +198,7 @@ def test_views_say_where_they_come_from_and_where_they_are_in_the_order() -> Non
     transitional, regular = views
     assert (transitional.kind, regular.kind) == (ConfigurationKind.TRANSITIONAL, ConfigurationKind.REGULAR)
     assert transitional.id == ConfigurationId(NEXT_RING_ID.seq - 2, ONE)
-    assert transitional.position == Position(RING_ID, Seq(1), VIEW_SLOT)
+    assert transitional.position == Position(RING_ID, Seq(1), SLOT_MAX)
     assert (transitional.previous, transitional.members) == (RING_ID, (ONE, TWO))
     assert (regular.id, regular.previous) == (NEXT_RING_ID, transitional.id)
     assert regular.position == Position(NEXT_RING_ID, Seq(0), 0)
@@ -250,8 +250,24 @@ def test_recovered_packets_have_nothing_to_deliver() -> None:
     assert _advance(delivery) == ["2"]
 
 
-def test_the_first_view_of_a_life_is_a_ring_of_one() -> None:
-    view = first_view(make_ring(ONE, (ONE,)))
-    assert (view.kind, view.members, view.transitional) == (ConfigurationKind.REGULAR, (ONE,), (ONE,))
-    assert (view.previous, view.reason) == (NO_CONFIGURATION, ChangeReason.STARTED)
-    assert view.position == Position(RING_ID, Seq(0), 0)
+# What the exchange brings
+
+
+def _exchanged(seq: int) -> bytes:
+    return recovered(make_packet(seq).packet(Seq(seq)), ONE, make_ring(ring_id=NEXT_RING_ID).heading, ONE, Seq(1), 1)
+
+
+def test_a_packet_that_the_exchange_brings_is_kept_once() -> None:
+    delivery = _delivery(_agreed(1))
+    packet = _exchanged(3)
+    assert delivery.keep(Seq(3), packet)
+    assert not delivery.keep(Seq(3), packet)
+    assert [seq for seq, _ in delivery.held_after(Seq(0))] == [1, 3] and delivery.aru == 1
+    assert delivery.keep(Seq(2), _exchanged(2))
+    assert _advance(delivery) == ["1", "2", "3"]
+
+
+def test_a_packet_that_lies_too_far_ahead_is_of_no_use() -> None:
+    delivery = _delivery(_agreed(1))
+    assert not delivery.keep(Seq(66), _exchanged(66))
+    assert delivery.keep(Seq(65), _exchanged(65))

@@ -9,15 +9,16 @@ import pytest
 from ordercast.model.effects import Broadcast, Burst
 from ordercast.model.ids import NOBODY, Seq
 from ordercast.model.service import Service
+from ordercast.order.membership.past import Source
 from ordercast.order.ring.config import RingConfig
-from ordercast.order.ring.ordering import Source, add_to_visit, held_back_by, updated_aru, visit, with_news
+from ordercast.order.ring.ordering import add_to_visit, held_back_by, updated_aru, visit, with_news
 from ordercast.wire.codec import decode, encode
 from ordercast.wire.header import RETRANSMITTED
 from ordercast.wire.messages import Token
 from ordercast.wire.run import PacketRun
 from tests.packets import header_of, seq_of
 
-from .rings import CLUSTER, ONE, THREE, TWO, fill, make_packet, make_ring, make_run, make_token
+from ..rings import CLUSTER, ONE, THREE, TWO, fill, make_packet, make_ring, make_run, make_token
 
 CONFIG = RingConfig(window=8, visit_max=4, backlog_max=12, requests_max=5)
 ACCELERATED = replace(CONFIG, accelerated=True, accelerated_window=2)

@@ -6,13 +6,13 @@ import pytest
 
 from ordercast.groups.envelope import Head, Kind, encode_head
 from ordercast.model.ids import ConfigurationId, Seq
+from ordercast.order.outbox import Outbox, cost, lots_from
 from ordercast.order.ring.config import RingConfig
-from ordercast.order.ring.outbox import Outbox, cost, lots_from
 from ordercast.wire.head import HEAD_SIZE, SEAL_ROOM
 from ordercast.wire.header import Heading, Part, recovered
 from ordercast.wire.run import build_runs
 
-from .rings import CLUSTER, ONE, TWO
+from ..rings import CLUSTER, ONE, TWO
 
 MTU = 1500
 ROOM = MTU - 28  # less the headers of IPv4 and UDP

@@ -58,17 +58,17 @@ def _visit(at: float, process: ProcessId, ring: ConfigurationId = RING) -> Event
     return Noted(_ms(at), process, Visited(ring, 1, 1, 1, 1, 0, 0, 0))
 
 
-def _submitted(at: float, counter: int) -> Event:
-    return Submitted(_ms(at), ONE, (SubmittedMessage(MessageId(ONE, 0, counter), 1, 4, 100),))
+def _submitted(at: float, counter: int, sender: ProcessId = ONE) -> Event:
+    return Submitted(_ms(at), sender, (SubmittedMessage(MessageId(sender, 0, counter), 1, 4, 100),))
 
 
-def _delivered(at: float, process: ProcessId, *counters: int) -> Event:
-    messages = tuple(DeliveredMessage(MessageId(ONE, 0, counter), 1, 4, 100, 1, 0) for counter in counters)
+def _delivered(at: float, process: ProcessId, *counters: int, sender: ProcessId = ONE) -> Event:
+    messages = tuple(DeliveredMessage(MessageId(sender, 0, counter), 1, 4, 100, 1, 0) for counter in counters)
     return DeliveredBatch(_ms(at), process, RING, RING, messages)
 
 
-def _measured(measure: Measure, *events: Event) -> dict[str, float]:
-    gauge = Gauge(measure)
+def _measured(measure: Measure, *events: Event, by_sender: bool = False) -> dict[str, float]:
+    gauge = Gauge(measure, by_sender)
     for event in events:
         gauge.observe(event)
     return gauge.measures()
@@ -90,6 +90,19 @@ def test_latency_is_the_mean_over_the_members_and_that_of_the_last() -> None:
     found = _measured(WINDOW, *events)
     assert found["latency_us"] == pytest.approx((3 + 6) / 2 * 1000)
     assert found["latency_last_us"] == pytest.approx((4 + 8) / 2 * 1000)
+
+
+def test_latency_and_intervals_of_each_sender() -> None:
+    events = [_submitted(20, 1), _submitted(30, 2), _submitted(40, 1, TWO)]
+    events += [_delivered(22, ONE, 1), _delivered(24, TWO, 1), _delivered(32, ONE, 2), _delivered(38, TWO, 2)]
+    events += [_delivered(50, ONE, 1, sender=TWO), _delivered(52, TWO, 1, sender=TWO)]
+    found = _measured(WINDOW, *events, by_sender=True)
+    assert found["n0_latency_us"] == pytest.approx((3 + 5) / 2 * 1000)
+    assert found["n1_latency_us"] == pytest.approx(11 * 1000)
+    assert found["n0_interval_us"] == pytest.approx((10 + 14) / 2 * 1000)
+    assert found["n0_interval_deviation_us"] == pytest.approx(2 * 1000)
+    assert "n1_interval_us" not in found  # of one message there is none
+    assert not any(name.startswith("n") for name in _measured(WINDOW, *events))
 
 
 def test_throughput_is_that_of_the_mean_member() -> None:

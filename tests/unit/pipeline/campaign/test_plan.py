@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,13 @@ from ordercast.model.service import Service
 from ordercast.networks.config import Replication
 from ordercast.pipeline.campaign.gauge import Measure
 from ordercast.pipeline.campaign.plan import Campaign, campaign_from
+from ordercast.pipeline.campaign.replay import replay_of
 from ordercast.pipeline.campaign.settings import options_from
+from ordercast.pipeline.campaign.trial import trial
 from ordercast.sim.faults import FaultKind
-from ordercast.sim.options import Line, SimOptions
+from ordercast.sim.options import SimOptions
 from ordercast.sim.swarm import hostile_group_options, hostile_options
+from ordercast.sim.topology import Line, Link, Rate
 
 SHIPPED = sorted((Path(__file__).parents[4] / "campaigns").glob("*.toml"))
 
@@ -104,6 +108,17 @@ def test_settings_of_the_networks(tmp_path: Path) -> None:
     assert options[0].ring == SimOptions().ring
 
 
+def test_links_rates_and_attachments_are_written_as_on_the_command_line_or_as_tables(tmp_path: Path) -> None:
+    head = 'title = "n"\nseeds = "1..1"\n[options]\nattachments = [[0], [0], [0], [0], [0]]\n'
+    links = 'links = ["n0<>n1 delay 50ms rate 1mbit", { source = 2, target = 3, loss = 0.5 }]\n'
+    rates = 'rates = ["n0 20/s poisson", { node = 1, per_second = 0.5 }]\n'
+    options = _campaign(tmp_path, head + links + rates).cells[0].options(1)
+    far = Link(0, 1, delay_min_ns=50 * MILLISECOND, delay_max_ns=50 * MILLISECOND, rate=1_000_000)
+    assert options.links == (far, replace(far, source=1, target=0), Link(2, 3, loss=0.5))
+    assert options.rates == (Rate(0, 20.0, is_poisson=True), Rate(1, 0.5))
+    assert options.attachments == ((0,),) * 5
+
+
 def test_without_packing_a_packet_holds_one_message() -> None:
     for size in (32, 100, 1024):
         ring = options_from({"size": size, "packing": False}, SimOptions()).ring
@@ -125,6 +140,7 @@ def test_without_packing_a_packet_holds_one_message() -> None:
         ('title = "t"\nseeds = "1..2"\n[options.networks]\nreplication = "twice"', "choose among active, passive"),
         ('title = "t"\nseeds = "1..2"\n[options.networks]\ncount = 9', "1 to 8 networks"),
         ('title = "t"\nseeds = "1..2"\n[options]\nnodes = 99', "nodes must be within"),
+        ('title = "t"\nseeds = "1..2"\n[options]\nrates = ["n0 often"]', "is not a number of messages per second"),
         ('title = "t"\nseeds = "1..2"\n[axes]\nvariant = [1]', "is no setting"),
         ('title = "t"\nseeds = "1..2"\n[axes]\nloss = []', "has no values"),
         ('title = "t"\nseeds = "1..2"\n[schedules]\na = ["crash n1"]', "does not say when"),
@@ -152,6 +168,7 @@ def test_a_comparison_is_about_cells_that_there_are(tmp_path: Path) -> None:
     wanted = '\n[[comparisons]]\ntitle = "c"\ngrid = "g"\nx = "variant"\nx_label = "x"\ny_label = "y"\nmeasure = "{}"\n'
     with pytest.raises(UsageError, match="no measure 'speed'"):
         _campaign(tmp_path, FULL + wanted.format("speed"))
+    assert _campaign(tmp_path, FULL + wanted.format("n2_interval_deviation_us")).comparisons
     with pytest.raises(UsageError, match="has no axis 'load'"):
         _campaign(tmp_path, FULL + wanted.format("rotation_us").replace('x = "variant"', 'x = "load"'))
     with pytest.raises(UsageError, match="is about no cell"):
@@ -189,3 +206,36 @@ def test_campaigns_that_ship_compare_with_the_papers() -> None:
     campaigns = {path.stem: campaign_from(path) for path in SHIPPED}
     for name in ("throughput", "rotation", "redundant"):
         assert any(comparison.prediction and comparison.paper for comparison in campaigns[name].comparisons)
+
+
+ENGINES_TEXT = """
+title = "Two engines"
+seeds = "1"
+[options]
+messages = 20
+nodes = 3
+fault_time = "50ms"
+[axes]
+engine = ["ring", "sequencer"]
+"""
+
+
+def test_an_engine_may_be_an_axis_and_brings_the_services_that_it_has(tmp_path: Path) -> None:
+    ring, sequencer = (cell.options(1) for cell in _campaign(tmp_path, ENGINES_TEXT).cells)
+    assert (ring.engine, sequencer.engine) == ("ring", "sequencer")
+    assert ring.services == SimOptions().services and Service.SAFE not in sequencer.services
+    assert trial(_campaign(tmp_path, ENGINES_TEXT).cells[1], 1)["outcome"] == "VALID"
+
+
+def test_another_engine_than_the_files_may_be_chosen(tmp_path: Path) -> None:
+    path = tmp_path / "one.toml"
+    path.write_text(ENGINES_TEXT.replace('engine = ["ring", "sequencer"]', "loss = [0.0]"))
+    campaign = campaign_from(path, "sequencer")
+    (cell,) = campaign.cells
+    assert cell.options(1).engine == "sequencer" and cell.key != campaign_from(path).cells[0].key
+    assert "--engine sequencer" in replay_of(campaign, cell, 1)
+    with pytest.raises(UsageError, match="engine 'star' does not exist"):
+        campaign_from(path, "star")
+    path.write_text(ENGINES_TEXT.replace('engine = ["ring", "sequencer"]', "loss = [0.1]"))
+    with pytest.raises(UsageError, match="never change and nothing is repaired: leave out loss"):
+        campaign_from(path, "sequencer")

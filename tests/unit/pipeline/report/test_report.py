@@ -154,7 +154,7 @@ def test_views_have_their_reasons_and_durations(simulated: Tables, history: list
         (*key[:3], len(key[3]), max(at for _, at in times) - min(start for start, _ in times))  # type: ignore[index]
         for key, times in views.items()
     }
-    names = ("view_seq", "view_rep", "reason", "size", "duration_ns")
+    names = ("configuration_seq", "configuration_rep", "reason", "size", "duration_ns")
     assert {tuple(row[name] for name in names) for row in simulated.views.to_pylist()} == expected
     assert sum(simulated.view_reasons["count"].to_pylist()) == len(expected)
 
@@ -175,7 +175,7 @@ def test_live_traces_give_the_same_numbers(
         name: mine[name] for name in ("processes", "submitted")
     }
     assert theirs["delivered"] <= mine["delivered"]  # who was killed takes its last moments with it
-    names = ("view_seq", "reason", "size", "installed_by", "duration_ns")
+    names = ("configuration_seq", "reason", "size", "installed_by", "duration_ns")
     assert [[row[name] for name in names] for row in live.views.to_pylist()] == [
         [row[name] for name in names] for row in simulated.views.to_pylist()
     ]

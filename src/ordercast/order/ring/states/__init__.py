@@ -1,1 +1,1 @@
-"""The states of the membership algorithm: one class each, which owns the data that exists only in that state."""
+"""The state in which a ring works, and what it does with the token."""

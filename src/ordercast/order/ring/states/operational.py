@@ -7,25 +7,24 @@ An idle ring rests: after a rotation that brought nothing new, whoever sent last
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from ordercast.model.configuration import ChangeReason
-from ordercast.model.ids import NO_SEQ, NOBODY, ProcessId, Seq, TokenSeq
+from ordercast.model.ids import Seq, TokenSeq
 from ordercast.model.notes import Occurrence
-from ordercast.order.ring.ordering import Source, sums_of, with_news
-from ordercast.order.ring.ring import Ring
-from ordercast.order.ring.states import gather, gone, moves
-from ordercast.order.ring.states.base import State
+from ordercast.order.membership.past import Source
+from ordercast.order.membership.states import gather
+from ordercast.order.membership.states.base import State
+from ordercast.order.membership.states.working import Working
+from ordercast.order.membership.step import Facts, Step
+from ordercast.order.membership.timers import Timer
+from ordercast.order.ring.ordering import sums_of, with_news
 from ordercast.order.ring.states.token_visit import accepted, deaf_member, has_intruder, is_flooded, more, work
-from ordercast.order.ring.step import Facts, Step
-from ordercast.order.ring.timers import Timer
-from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, Wake
+from ordercast.wire.messages import Token, Wake
 from ordercast.wire.run import PacketRun, build_runs
 
 
 @dataclass(slots=True)
-class Operational(State):
-    name: ClassVar[str] = moves.OPERATIONAL
+class Operational(Working):
     resting: Token | None = None  # my visit is done, the token has not gone on: I may still add to it
     woken: bool = False  # somebody asked for the token before it came: do not let it rest
 
@@ -37,31 +36,28 @@ class Operational(State):
         step.arm(Timer.TOKEN_LOSS, config.token_loss_ns)
         step.arm(Timer.ANNOUNCE, 0)
         state = cls(woken=True)  # one rotation of work, for what has waited for this ring
-        facts.delivery.advance(facts.installed.memory.safe_seq, step.effects)
+        facts.past.advance(step.effects)
         facts.rosters.installed(step)
-        return state._leave_if_done(step)
+        return state.leave_if_done(step)
 
     @classmethod
     def begin(cls, origin: State, step: Step) -> State:
         """Start-up: the ring of one, its token at rest."""
         state = cls.enter(origin, step, "the first view of this life")
         if isinstance(state, cls):
-            token = _first_token(step.facts.installed)
+            token = step.facts.installed.first_token(step.facts.me, TokenSeq(0))
             return state._work(token, step) if step.facts.outbox else state._rest(token, step)
         return state
-
-    def accepting(self, facts: Facts) -> Ring | None:
-        return facts.installed
 
     def on_data(self, fresh: list[PacketRun], step: Step) -> State:
         facts = step.facts
         ring = facts.installed
-        if self.resting is not None and has_intruder(ring, self.resting, step):
+        if self.resting is not None and has_intruder(ring, self.resting, step, facts.past.delivered):
             return gather.Gather.leave_ring(self, ChangeReason.FOREIGN_PACKET, step)
         if ring.store.high > ring.memory.forwarded_seq:  # the token went on from here
             facts.timers.cancel(Timer.TOKEN_RETRANSMIT)
             step.arm(Timer.TOKEN_LOSS, facts.config.token_loss_ns)
-        facts.delivery.advance(ring.memory.safe_seq, step.effects)
+        facts.past.advance(step.effects)
         return self
 
     def on_token(self, token: Token, step: Step) -> State:
@@ -73,7 +69,7 @@ class Operational(State):
         if not accepted(ring, token, step):
             return self
         facts.timers.cancel(Timer.WAKE)
-        if has_intruder(ring, token, step) or is_flooded(ring, step):
+        if has_intruder(ring, token, step, facts.past.delivered) or is_flooded(ring, step):
             return gather.Gather.leave_ring(self, ChangeReason.FOREIGN_PACKET, step)
         deaf = deaf_member(ring, token, step)
         if deaf is not None:
@@ -107,7 +103,7 @@ class Operational(State):
         return (
             token.seq == memory.forwarded_seq == memory.forwarded_aru == token.aru
             and ring.me == ring.last_sender
-            and facts.delivery.delivered == token.seq
+            and facts.past.delivered == token.seq
             and not (token.requests or self.woken or facts.leaving or _has_news(facts))
             and (behind > 0 or (not facts.outbox and waiting <= memory.wanted))
         )
@@ -119,12 +115,12 @@ class Operational(State):
         step.arm(Timer.REST, facts.config.rest_ns)
         if len(facts.installed.members) == 1:
             facts.timers.cancel(Timer.REST, Timer.TOKEN_LOSS)  # nobody waits for a sign of life
-        return self._leave_if_done(step)
+        return self.leave_if_done(step)
 
     def _work(self, token: Token, step: Step) -> State:
         self.woken = False
         self._visit(token, step, passes_on=True)
-        return self._leave_if_done(step)
+        return self.leave_if_done(step)
 
     def _visit(self, token: Token, step: Step, *, passes_on: bool = False) -> Token:
         facts = step.facts
@@ -134,7 +130,7 @@ class Operational(State):
         visited = work(
             facts.installed, token, wanted, source, step, facts.config, is_behind=facts.is_behind, passes_on=passes_on
         )
-        facts.delivery.advance(facts.installed.memory.safe_seq, step.effects)
+        facts.past.advance(step.effects)
         facts.installed.store.discard(facts.installed.memory.safe_seq)
         return visited
 
@@ -144,8 +140,8 @@ class Operational(State):
         facts = step.facts
         ring, config = facts.installed, facts.config
         more(ring, token, facts.outbox.packets(), outbox_source(facts), step)
-        facts.delivery.advance(ring.memory.safe_seq, step.effects)
-        is_patient = facts.delivery.delivered == ring.store.high and not (facts.outbox or facts.leaving)
+        facts.past.advance(step.effects)
+        is_patient = facts.past.delivered == ring.store.high and not (facts.outbox or facts.leaving)
         deadline = facts.timers.deadline(Timer.REST)
         if not is_patient or _has_news(facts) or deadline is None:
             return self._pass_on(step)
@@ -159,38 +155,7 @@ class Operational(State):
         self.woken = False
         facts.timers.cancel(Timer.REST)
         step.forward(facts.installed, with_news(facts.installed, token, is_behind=facts.is_behind))
-        return self._leave_if_done(step)
-
-    def on_commit(self, token: CommitToken, step: Step) -> State:
-        step.ignored(token, "a ring is installed")
-        return self
-
-    def on_join(self, join: Join, step: Step) -> State:
-        facts = step.facts
-        members = facts.installed.members
-        if facts.me in join.failed:
-            step.ignored(join, "it counts me as failed")
-            return self
-        if join.sender in members:
-            if join.ring_seq < facts.installed.id.seq:
-                step.ignored(join, "stale: sent before this ring was formed")
-                return self
-        elif not facts.hearing.admits(newcomers_of(join, members), members, step.now):
-            step.ignored(join, "not everybody here and there hear each other")
-            return self
-        facts.proposal.merge(join, members)
-        reason = join.reason if join.sender in members else ChangeReason.MERGE
-        blamed = join.blamed if join.sender in members and join.blamed in members else NOBODY
-        return gather.Gather.leave_ring(self, reason, step, blamed=blamed, join=join)
-
-    def on_announcement(self, announcement: Announcement, step: Step) -> State:
-        """The representative looks, a little later, whether the rings it has heard of can be merged."""
-        facts = step.facts
-        ring = facts.installed
-        is_news = facts.me == ring.representative and announcement.sender not in ring.members
-        if is_news and not facts.timers.is_armed(Timer.MERGE):
-            step.arm(Timer.MERGE, facts.config.announce_ns // 4)
-        return self
+        return self.leave_if_done(step)
 
     def on_wake(self, wake: Wake, step: Step) -> State:
         if wake.ring != step.facts.installed.id:
@@ -202,14 +167,6 @@ class Operational(State):
         step.occurred(Occurrence.RING_WOKEN)
         return self._pass_on(step)
 
-    def on_leave(self, leave: Leave, step: Step) -> State:
-        facts = step.facts
-        if leave.ring != facts.installed.id or leave.sender not in facts.installed.members:
-            step.ignored(leave, "not a member of this ring")
-            return self
-        facts.proposal.fail([leave.sender])
-        return gather.Gather.leave_ring(self, ChangeReason.LEFT, step)
-
     def on_timer(self, timer: Timer, step: Step) -> State:
         facts = step.facts
         if timer is Timer.TOKEN_LOSS:
@@ -220,50 +177,15 @@ class Operational(State):
             return self._pass_on(step)
         elif timer is Timer.WAKE:
             self._wake_holder(step, is_again=True)
-        elif timer is Timer.ANNOUNCE:
-            return self._announce(step)
-        elif timer is Timer.MERGE:
-            return self._merge(step)
+        else:
+            return Working.on_timer(self, timer, step)
         return self
-
-    def _announce(self, step: Step) -> State:
-        facts = step.facts
-        ring = facts.installed
-        heard = facts.hearing.heard(step.now)
-        step.broadcast(Announcement(ring.id, facts.me, ring.members, heard, facts.admission.claim))
-        facts.rosters.announced(step)
-        step.arm(Timer.ANNOUNCE, facts.config.announce_ns)
-        return self._drop_removed(step)
-
-    def _drop_removed(self, step: Step) -> State:
-        """The first of the others expels members that the rosters of all others have dropped, and that have not left by
-        themselves meanwhile."""
-        facts = step.facts
-        members = facts.installed.members
-        dropped = facts.rosters.dropped_for_long(members)
-        if not dropped or facts.me != next(member for member in members if member not in dropped):
-            return self
-        step.occurred(Occurrence.MEMBER_DROPPED, len(dropped))
-        facts.proposal.fail(dropped)
-        return gather.Gather.leave_ring(self, ChangeReason.REMOVED, step)
-
-    def _merge(self, step: Step) -> State:
-        facts = step.facts
-        newcomers, held, unlisted = facts.hearing.mergeable(facts.installed.members, step.now)
-        if held:
-            step.occurred(Occurrence.MERGE_HELD)
-        if unlisted:
-            step.occurred(Occurrence.NEWCOMER_HELD)
-        if not newcomers:
-            return self
-        facts.proposal.candidates.update(newcomers)
-        return gather.Gather.leave_ring(self, ChangeReason.MERGE, step)
 
     def on_submission(self, step: Step) -> State:
         facts = step.facts
         if self.resting is not None and (facts.outbox or facts.leaving or _has_news(facts)):
             return self._add(self.resting, step)
-        state = self._leave_if_done(step)
+        state = self.leave_if_done(step)
         if state is self and not facts.timers.is_armed(Timer.WAKE):
             self._wake_holder(step)
         return state
@@ -283,20 +205,9 @@ class Operational(State):
             step.send(ring.last_sender, wake)
         step.arm(Timer.WAKE, config.token_retransmit_ns if is_again else config.linger_ns)
 
-    def on_persisted(self, step: Step) -> State:
-        return self  # a write that an abandoned ring had asked for
-
-    def _leave_if_done(self, step: Step) -> State:
-        facts = step.facts
+    def owes(self, facts: Facts) -> bool:
         mine = facts.own_seq
-        if (
-            not facts.leaving
-            or facts.outbox
-            or facts.installed.memory.safe_seq < mine
-            or facts.delivery.delivered < mine
-        ):
-            return self
-        return gone.Gone.enter(self, step)
+        return facts.installed.memory.safe_seq < mine or facts.past.delivered < mine
 
 
 def outbox_source(facts: Facts) -> Source:
@@ -315,11 +226,3 @@ def outbox_source(facts: Facts) -> Source:
 def _has_news(facts: Facts) -> bool:
     """My application has fallen behind, or caught up, since the token was told."""
     return facts.installed.memory.was_behind != facts.is_behind
-
-
-def newcomers_of(join: Join, ring: tuple[ProcessId, ...]) -> set[ProcessId]:
-    return set(join.candidates) - set(join.failed) - set(ring)
-
-
-def _first_token(ring: Ring) -> Token:
-    return Token(ring.id, ring.me, TokenSeq(0), 0, NO_SEQ, NO_SEQ, NOBODY, (), 0, 0, 0, 0, False, 0)

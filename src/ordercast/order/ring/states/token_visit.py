@@ -1,18 +1,22 @@
-"""The work with the regular token that Operational and Recovery share: do it, send what it yields, expel the deaf."""
+"""The work with the regular token: do it, send what it yields, expel the deaf. Operational does it, and so does
+Recovery, through `TokenExchange`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast
-from ordercast.model.ids import NOBODY, ProcessId, process_text
+from ordercast.model.ids import NO_SEQ, NOBODY, ProcessId, Seq, process_text
 from ordercast.model.notes import Occurrence, Visited
-from ordercast.order.ring.bounds import believed_clock
+from ordercast.order.membership.bounds import believed_clock
+from ordercast.order.membership.past import Source
+from ordercast.order.membership.ring import Ring
+from ordercast.order.membership.step import Step
+from ordercast.order.membership.timers import Timer
 from ordercast.order.ring.config import RingConfig
-from ordercast.order.ring.ordering import Source, add_to_visit, held_back_by, visit
-from ordercast.order.ring.ring import Ring
-from ordercast.order.ring.step import Step
-from ordercast.order.ring.timers import Timer
+from ordercast.order.ring.delivery import Delivery
+from ordercast.order.ring.ordering import add_to_visit, held_back_by, visit
 from ordercast.wire.messages import Token
 
 SEQ_JUMP_MAX = 1 << 20  # no rotation has so many packets; a store must not be made for them
@@ -38,14 +42,13 @@ def accepted(ring: Ring, token: Token, step: Step) -> bool:
     return True
 
 
-def has_intruder(ring: Ring, token: Token, step: Step) -> bool:
+def has_intruder(ring: Ring, token: Token, step: Step, delivered: Seq = NO_SEQ) -> bool:
     """Somebody who did not hold the token has numbered packets. Who has the token sees that for sure: there are packets
     above its seq, or one under a number of mine that is not mine. Those that were not delivered are forgotten."""
-    facts, high, foreign = step.facts, ring.store.high, ring.memory.foreign_seq
+    high, foreign = ring.store.high, ring.memory.foreign_seq
     if high <= token.seq and not foreign:
         return False
-    delivery = facts.delivery
-    ring.store.cut(max(token.seq, delivery.delivered) if delivery.ring is ring else token.seq)
+    ring.store.cut(max(token.seq, delivered))
     what = f"packet {foreign or high} of ring {ring.id}"
     return _is_noticed(f"{what} came from somebody who did not hold the token: a new ring is formed", step)
 
@@ -53,7 +56,9 @@ def has_intruder(ring: Ring, token: Token, step: Step) -> bool:
 def is_flooded(ring: Ring, step: Step) -> bool:
     """There are more parts of messages than all members together can be sending: each has its messages in its queue
     until the last part is numbered."""
-    size, limit = step.facts.delivery.partial_size, step.facts.config.queue_size_max * len(ring.members)
+    past = step.facts.past
+    assert isinstance(past, Delivery)
+    size, limit = past.partial_size, step.facts.config.queue_size_max * len(ring.members)
     if size <= limit:
         return False
     return _is_noticed(f"{size} bytes of messages without an end came, more than {limit}: a new ring is formed", step)
@@ -102,7 +107,9 @@ def work(
         step.forward(ring, forwarded, config.rest_ns if ring.memory.may_rest else 0)
     if done.after:
         step.effects.append(Broadcast(done.after))
-    facts.stats.visited(step.now, done, wanted, is_resting=bool(ring.memory.quiet))
+    facts.stats.visited(
+        step.now, done.sent, done.retransmitted, done.requested, wanted, is_resting=bool(ring.memory.quiet)
+    )
     if facts.verbose:
         step.note(_visited(ring, forwarded, done.sent, done.retransmitted, done.requested))
     return forwarded
@@ -123,3 +130,18 @@ def more(ring: Ring, token: Token, wanted: int, source: Source, step: Step) -> N
 
 def _visited(ring: Ring, token: Token, sent: int, retransmitted: int, requested: int) -> Visited:
     return Visited(ring.id, token.round, token.seq, token.aru, ring.store.aru, sent, retransmitted, requested)
+
+
+class TokenExchange:
+    """The ring's token while packets of an old ring are exchanged: nobody rests, and nothing follows the token."""
+
+    accepts = staticmethod(accepted)
+    has_intruder = staticmethod(has_intruder)
+    deaf_member = staticmethod(deaf_member)
+
+    @staticmethod
+    def visit(
+        ring: Ring, token: Token, wanted: int, source: Source, step: Step, amend: Callable[[Token], Token]
+    ) -> Token:
+        config = replace(step.facts.config, accelerated=False, rest_ns=0)
+        return work(ring, token, wanted, source, step, config, amend)

@@ -1,0 +1,38 @@
+"""Engines as drivers get them: made by the catalogue, with a layer for several networks under any of them.
+
+Daemon and simulator make their engines here, so that what is simulated is what ships.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ordercast.model.ids import NodeId
+from ordercast.networks.config import NetworksConfig
+from ordercast.networks.layer import Networks
+from ordercast.order.catalogue import ENGINES, entry_of, tables_of
+from ordercast.order.engine import Engine, ObservedEngine
+from ordercast.order.setup import Setup
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    engine: ObservedEngine
+    layer: Networks | None  # between the engine and several networks
+
+    @property
+    def driven(self) -> Engine:
+        """What a driver drives."""
+        return self.layer or self.engine
+
+
+def assembled(
+    name: str, node: NodeId, holder: object, networks: NetworksConfig, *, nodes: int = 0, verbose: bool = False
+) -> Assembly:
+    """The engine of this name. `holder` has its configuration tables as attributes; `nodes` is how many there are."""
+    others = tuple(other for other in ENGINES if other != name)
+    setup = Setup(node, tables_of(name, holder), nodes, verbose, networks.in_words, others)
+    engine = entry_of(name).make(setup)
+    if networks.count == 1:
+        return Assembly(engine, None)
+    return Assembly(engine, Networks(engine, node, networks, setup.ring, verbose=verbose))

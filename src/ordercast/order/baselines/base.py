@@ -1,0 +1,243 @@
+"""Static: what the comparison engines share. Members come from the setup and never change, there is one configuration
+from the start, and links keep the order of their packets and lose none: nothing is repaired, and nobody may fail.
+
+An engine of the kind says what is sent for a message (`_send`), what an arriving packet means (`_take`), and what is
+done after a quiet moment (`_rest`). Own messages on their way are bounded, so that no receive buffer overflows.
+"""
+
+from __future__ import annotations
+
+import struct
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
+from ordercast.model.effects import Broadcast, Deliver, Effect, Install, LeaveDone, Record, Room, SendTo
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import (
+    NO_CONFIGURATION,
+    NO_SEQ,
+    ConfigurationId,
+    Incarnation,
+    Instant,
+    NodeId,
+    Position,
+    ProcessId,
+    Seq,
+    process_id_from,
+)
+from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
+from ordercast.model.notes import Moved
+from ordercast.model.promises import Promise, Promises
+from ordercast.model.roster import Roster
+from ordercast.model.service import Service
+from ordercast.order.engine import EngineStats, Membership
+from ordercast.order.setup import Setup
+from ordercast.order.traffic import Traffic
+from ordercast.wire.head import HEAD, HEAD_SIZE, OPENING, cluster_id_from, transmitter_of
+
+STARTING, OPERATIONAL, GONE = "Starting", "Operational", "Gone"
+MOVES = frozenset({(STARTING, OPERATIONAL), (OPERATIONAL, GONE)})
+IN_FLIGHT_MAX = 256  # messages of all members that may be sent and not delivered
+FIRST = Incarnation(1)  # nobody comes back
+LINK = struct.Struct(">BQ")  # kind, number of the packet on its link: behind the clear head
+LETTER = struct.Struct(">QIB")
+
+
+class Letter(NamedTuple):
+    """One message as it travels."""
+
+    originator: ProcessId
+    sender: int
+    service: int
+    data: bytes
+
+    def encoded(self) -> bytes:
+        return LETTER.pack(*self[:3]) + self.data
+
+
+def letter_from(data: bytes) -> Letter:
+    originator, sender, service = LETTER.unpack_from(data)
+    return Letter(ProcessId(originator), sender, service, data[LETTER.size :])
+
+
+class Static(ABC):
+    name: ClassVar[str]
+    promised: ClassVar[frozenset[Promise]]
+    services: ClassVar[frozenset[Service]]
+    traffic: ClassVar[Traffic]
+
+    roster = None
+    is_without_storage = False
+
+    def __init__(self, setup: Setup) -> None:
+        self.config, self.me = setup.ring, process_id_from(setup.node, FIRST)
+        self.members = tuple(process_id_from(NodeId(node), FIRST) for node in range(setup.nodes))
+        self.configuration = Membership(ConfigurationId(1, self.members[0]), self.members)
+        self.promises = Promises(self.name, self.promised, self.services, self.config.message_size_max)
+        self.stats = EngineStats()
+        self._cluster = cluster_id_from(self.config.cluster, self.name)
+        self.state_name = STARTING
+        self.in_flight = 0  # own messages that are sent and not delivered here
+        self._waiting: deque[Letter] = deque()
+        self._waiting_size = 0
+        self._wanted = 0  # room that the layer above waits for
+        self._sent: dict[ProcessId, int] = {}  # packets to each; to myself stands for to everybody
+        self._received: dict[tuple[ProcessId, Lane], int] = {}
+        self._rest_at: Instant | None = None
+        self._effects: list[Effect] = []
+
+    # What an engine of the kind has of its own
+
+    @abstractmethod
+    def _send(self, letter: Letter) -> None:
+        """Send one message of this process."""
+
+    @abstractmethod
+    def _take(self, kind: int, transmitter: ProcessId, body: bytes) -> None:
+        """Do what an arriving packet asks for."""
+
+    @abstractmethod
+    def _rest(self) -> None:
+        """Nothing has come for a while."""
+
+    @abstractmethod
+    def is_idle(self) -> bool: ...
+
+    # What it does it with
+
+    def _multicast(self, kind: int, body: bytes) -> None:
+        packet = self._packet(kind, self.me, body)
+        self._effects.append(Broadcast([(packet, len(packet))]))
+
+    def _unicast(self, kind: int, process: ProcessId, body: bytes) -> None:
+        self._effects.append(SendTo(process, self._packet(kind, process, body)))
+
+    def _packet(self, kind: int, to: ProcessId, body: bytes) -> bytes:
+        number = self._sent[to] = self._sent.get(to, 0) + 1
+        self.stats.packets_sent += 1
+        rest = LINK.pack(kind, number) + body
+        size = min(HEAD_SIZE + len(rest), 0xFFFF)  # nothing is cut here: a packet may be longer than it can say
+        return HEAD.pack(OPENING, size, self._cluster, self.me) + rest
+
+    def _deliver(self, number: int, letter: Letter) -> None:
+        parcel = (number, letter.originator, [letter.sender], [letter.service], [letter.data], 1, 0)
+        self._effects.append(Deliver(self.configuration.id, self.configuration.id, [parcel]))
+        self.in_flight -= letter.originator == self.me
+
+    # What a driver asks
+
+    @property
+    def is_ready(self) -> bool:
+        return self.state_name == OPERATIONAL
+
+    @property
+    def is_gone(self) -> bool:
+        return self.state_name == GONE
+
+    @property
+    def has_sent_all(self) -> bool:
+        return not self._waiting and not self.in_flight
+
+    def stalled(self, now: Instant) -> None:
+        return None
+
+    def roster_differences(self, now: Instant) -> list[str]:
+        return []
+
+    def next_deadline(self) -> Instant | None:
+        return self._rest_at
+
+    def room(self) -> int:
+        return max(0, self.config.queue_size_max - self._waiting_size)
+
+    def want_room(self, size: int) -> None:
+        self._wanted = max(self._wanted, min(size, self.config.queue_size_max))
+
+    def first_lane(self) -> Lane:
+        return Lane.DATA
+
+    def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
+        return True
+
+    def check_invariants(self, *, thorough: bool = True) -> None:
+        assert self.in_flight >= 0, "nothing is delivered that was not sent"
+
+    # Inputs
+
+    def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:
+        if incarnation != FIRST:
+            raise UsageError(f"the members of {self.name} never change: none may come back")
+        id, everybody = self.configuration
+        kind, reason, position = ConfigurationKind.REGULAR, ChangeReason.STARTED, Position(id, NO_SEQ, 0)
+        self._move(OPERATIONAL, "the members are known")
+        self._effects.append(Install(Configuration(kind, id, everybody, NO_CONFIGURATION, everybody, reason, position)))
+        return self._end()
+
+    def submit(self, submissions: Sequence[Submission | Submissions], now: Instant) -> list[Effect]:
+        letters = [letter for submission in submissions for letter in self._letters(submission)]
+        size = sum(len(letter.data) for letter in letters)
+        if size > self.room():
+            self.want_room(size)
+            raise UsageError(f"no room for {size} bytes; wait for a Room effect")
+        self._waiting.extend(letters)
+        self._waiting_size += size
+        return self._end()
+
+    def _letters(self, submission: Submission | Submissions) -> list[Letter]:
+        if submission.service not in self.services:
+            raise UsageError(f"the {self.name} does not serve {Service(submission.service).name} messages")
+        payloads = [submission.data] if isinstance(submission, Submission) else submission.payloads
+        return [Letter(self.me, submission.sender, int(submission.service), data) for data in payloads]
+
+    def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
+        for packet in packets:
+            data = bytes(packet.data)
+            transmitter, (kind, number) = transmitter_of(data), LINK.unpack_from(data, HEAD_SIZE)
+            link = (transmitter, packet.lane)
+            assert number == self._received.get(link, 0) + 1, "links keep the order of packets and lose none"
+            self._received[link] = number
+            self._take(kind, transmitter, data[HEAD_SIZE + LINK.size :])
+        self._rest_at = Instant(now + self.config.rest_ns)
+        return self._end()
+
+    def wake(self, now: Instant) -> list[Effect]:
+        if self._rest_at is not None and self._rest_at <= now:
+            self._rest_at = None
+            self._rest()
+        return self._end()
+
+    def leave(self, now: Instant) -> list[Effect]:
+        self._move(GONE, "it was told to leave")
+        return [*self._end(), LeaveDone()]
+
+    def persisted(self, key: str, now: Instant) -> list[Effect]:
+        raise UsageError(f"no write of {key!r} is outstanding")
+
+    def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
+        return []
+
+    def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
+        raise UsageError(f"the members of {self.name} never change: there is no node list")
+
+    def behind(self, is_behind: bool, now: Instant) -> list[Effect]:
+        return []
+
+    def _move(self, target: str, text: str) -> None:
+        self._effects.append(Record(Moved(self.state_name, target, None, text)))
+        self.state_name = target
+
+    def _end(self) -> list[Effect]:
+        """Send what may be sent, and hand out what was caused."""
+        while self._waiting and self.in_flight < max(1, IN_FLIGHT_MAX // len(self.members)):
+            letter = self._waiting.popleft()
+            self._waiting_size -= len(letter.data)
+            self.in_flight += 1
+            self._send(letter)
+        if self._wanted and self.room() >= self._wanted:
+            self._wanted = 0
+            self._effects.append(Room(self.room()))
+        effects, self._effects = self._effects, []
+        return effects

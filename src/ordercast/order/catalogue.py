@@ -1,0 +1,118 @@
+"""The catalogue of engines: one entry for each, with everything that others have to know of it.
+
+Daemon, simulator, campaigns, status and command line ask here. What belongs to a higher layer (a section of the status,
+of a report) is kept there under the engine's name; a test sees that no engine lacks any of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ordercast.model.configuration import ChangeReason
+from ordercast.model.effects import AlarmKind
+from ordercast.model.errors import UsageError
+from ordercast.model.notes import Occurrence
+from ordercast.model.promises import GroupPromise, Promise, ReplicaPromise
+from ordercast.model.service import Service
+from ordercast.order.baselines import base as static
+from ordercast.order.baselines.sequencer import Sequencer
+from ordercast.order.engine import ObservedEngine
+from ordercast.order.membership.states import moves
+from ordercast.order.ring import promised as ring
+from ordercast.order.ring.config import RingConfig
+from ordercast.order.ring.node import RingNode
+from ordercast.order.ring.traffic import RING_TRAFFIC
+from ordercast.order.setup import Setup
+from ordercast.order.traffic import Traffic
+
+DEFAULT = "ring"
+
+
+@dataclass(frozen=True, slots=True)
+class EngineEntry:
+    name: str
+    make: Callable[[Setup], ObservedEngine]
+    choose: str  # when to choose it; for `ordercast engines`, as the next two
+    gives: str
+    costs: str
+
+    promises: frozenset[Promise]
+    services: frozenset[Service]
+    traffic: Traffic  # what its packets are
+    groups: frozenset[GroupPromise] = frozenset(GroupPromise)  # what named groups on it promise; none: it has none
+    replicas: frozenset[ReplicaPromise] = frozenset(ReplicaPromise)  # likewise, replicated state
+
+    tables: Mapping[str, type[Any]] = field(default_factory=lambda: {"ring": RingConfig})  # of its configuration
+    is_live: bool = True  # daemons may run it; otherwise the simulator alone
+    nodes_max: int = 64  # in a simulation
+    attachments_max: int = 1  # of one process: rings, segments or links that it is on at a time
+    is_static: bool = False  # its members never change, nothing is repaired: a run has no loss and no faults
+
+    # What can happen to it, and must in a swarm
+    moves: frozenset[tuple[str, str]] = frozenset()  # between its states
+    reasons: tuple[ChangeReason, ...] = ()  # why a membership is given up
+    occurrences: tuple[Occurrence, ...] = ()
+    alarms: frozenset[AlarmKind] = frozenset()
+
+
+def _ring(setup: Setup) -> ObservedEngine:
+    return RingNode(setup.node, setup.ring, verbose=setup.verbose, beneath=setup.beneath, other_engines=setup.others)
+
+
+ENGINES: dict[str, EngineEntry] = {
+    entry.name: entry
+    for entry in (
+        EngineEntry(
+            "ring",
+            _ring,
+            "many messages, many senders; the default",
+            "highest throughput; the cost of a member does not grow with the senders",
+            "latency grows with the members: half a rotation, two rotations for safe messages",
+            ring.PROMISED,
+            ring.SERVICES,
+            RING_TRAFFIC,
+            moves=moves.MOVES,
+            reasons=ring.REASONS,
+            occurrences=ring.OCCURRENCES,
+            alarms=ring.ALARMS,
+        ),
+        EngineEntry(
+            "sequencer",
+            Sequencer,
+            "for comparison, in the simulator",
+            "one member numbers all messages: agreed order in two hops",
+            "no faults, no change of members, no safe messages; one member carries everything",
+            Sequencer.promised,
+            Sequencer.services,
+            Sequencer.traffic,
+            groups=frozenset(),
+            replicas=frozenset(),
+            is_live=False,
+            is_static=True,
+            moves=static.MOVES,
+        ),
+    )
+}
+LIVE = tuple(entry.name for entry in ENGINES.values() if entry.is_live)
+
+
+def entry_of(name: str) -> EngineEntry:
+    """UsageError when there is no such engine."""
+    if name not in ENGINES:
+        raise UsageError(f"engine {name!r} does not exist; there are: {', '.join(ENGINES)}")
+    return ENGINES[name]
+
+
+def live_entry_of(name: str) -> EngineEntry:
+    """UsageError when daemons cannot run this engine."""
+    if name not in LIVE:
+        why = "runs in the simulator alone" if name in ENGINES else "does not exist"
+        raise UsageError(f"engine {name!r} {why}; daemons can run: {', '.join(LIVE)}")
+    return ENGINES[name]
+
+
+def tables_of(name: str, holder: object) -> dict[str, Any]:
+    """The configuration tables of an engine, which `holder` has as attributes of their names."""
+    return {table: getattr(holder, table) for table in entry_of(name).tables}

@@ -1,0 +1,101 @@
+"""A ring as a layer: inside another engine, which consumes its ordered stream and passes on everything else.
+
+An engine may have several, each on an attachment of its own and with stored keys of its own, as if it were alone. What
+an input causes comes back in the order in which it has to be carried out, fit for the driver: packets bear the
+attachment, stored keys the name. Only the `Stream` is for the enclosing engine, which puts in its place what it makes
+of it; and a `Room` or `LeaveDone` speaks of the inner ring alone.
+
+An inner ring is never told that an application is behind: that would stop what the enclosing engine has to send. It
+holds back what its own users send.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ordercast.model.effects import Broadcast, Deliver, Effect, Install, Persist, SendTo
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import Attachment, Incarnation, Instant
+from ordercast.model.inputs import Lane, Packet, Stored, Submission, Submissions
+from ordercast.model.promises import Promises
+from ordercast.model.roster import Roster
+from ordercast.order.engine import Engine
+
+Stream = Deliver | Install  # what an inner ring orders: messages and configurations
+
+SEPARATOR = "."
+
+
+class InnerRing:
+    """A `RingNode`, or `Networks` with one above them."""
+
+    __slots__ = ("_engine", "_prefix", "attachment")
+
+    def __init__(self, engine: Engine, attachment: Attachment, name: str) -> None:
+        if not name or SEPARATOR in name:
+            raise UsageError(f"{name!r} cannot name an inner ring: it begins the keys in stable storage")
+        self.attachment = attachment
+        self._engine = engine
+        self._prefix = name + SEPARATOR
+
+    # What the enclosing engine asks
+
+    @property
+    def promises(self) -> Promises:
+        return self._engine.promises
+
+    def next_deadline(self) -> Instant | None:
+        return self._engine.next_deadline()
+
+    def room(self) -> int:
+        return self._engine.room()
+
+    def want_room(self, size: int) -> None:
+        self._engine.want_room(size)
+
+    def is_idle(self) -> bool:
+        return self._engine.is_idle()
+
+    def first_lane(self) -> Lane:
+        return self._engine.first_lane()
+
+    def check_invariants(self, *, thorough: bool = True) -> None:
+        self._engine.check_invariants(thorough=thorough)
+
+    # Inputs
+
+    def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:
+        """Begin a life, with what is stored under this ring's name."""
+        prefix = self._prefix
+        mine = {key.removeprefix(prefix): value for key, value in stored.items() if key.startswith(prefix)}
+        return self._outward(self._engine.start(mine, incarnation, now))
+
+    def submit(self, submissions: Sequence[Submission | Submissions], now: Instant) -> list[Effect]:
+        return self._outward(self._engine.submit(submissions, now))
+
+    def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
+        """Take those packets that came on this ring's attachment."""
+        mine = [packet for packet in packets if packet.attachment == self.attachment]
+        return self._outward(self._engine.receive(mine, now)) if mine else []
+
+    def persisted(self, key: str, now: Instant) -> list[Effect]:
+        """Hear of a write, if the key is this ring's."""
+        prefix = self._prefix
+        return self._outward(self._engine.persisted(key.removeprefix(prefix), now)) if key.startswith(prefix) else []
+
+    def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
+        return self._outward(self._engine.enlist(roster, now))
+
+    def wake(self, now: Instant) -> list[Effect]:
+        return self._outward(self._engine.wake(now))
+
+    def leave(self, now: Instant) -> list[Effect]:
+        return self._outward(self._engine.leave(now))
+
+    def _outward(self, effects: list[Effect]) -> list[Effect]:
+        for effect in effects:
+            if isinstance(effect, Broadcast | SendTo):
+                effect.attachment = self.attachment
+            elif isinstance(effect, Persist):
+                effect.key = self._prefix + effect.key
+        return effects

@@ -1,0 +1,27 @@
+"""Setup: what an engine is made of, whichever it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ordercast.model.ids import NodeId
+from ordercast.order.ring.config import ONE_NETWORK, RingConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    node: NodeId
+    tables: Mapping[str, Any]  # the configuration tables that the catalogue names for the engine, by name
+    nodes: int = 0  # how many there are from the start, numbered from 0; for engines whose members never change
+    verbose: bool = False  # note every step
+    beneath: str = ONE_NETWORK  # what carries the packets, in words, which are compared with other members'
+    others: tuple[str, ...] = ()  # the other engines that may run in a cluster of the same name
+
+    @property
+    def ring(self) -> RingConfig:
+        """Sizes, windows and membership timers, which every engine has in common."""
+        config = self.tables["ring"]
+        assert isinstance(config, RingConfig)
+        return config

@@ -1,0 +1,364 @@
+"""The desk of one replica: all that it decides beside I/O. Pure: no clock, no sockets, no randomness.
+
+It stands between the core (`core.py`) and a driver, live (`replica.py`) or simulated, which are alike for that:
+
+    the application    commands, gathered into batches (`batching.py`); calls that only wait for what is confirmed
+    the group          its views, signals and messages; a connection that is lost, and one that is back
+    the transfer       what comes from donors of a state (`arrival.py`)
+    time               `wake`, at `next_deadline`: members that are silent for too long, donors that give nothing
+
+Every input gives effects for the driver, to be carried out in order; after each it sends what is in `outgoing`, as soon
+as it can. The desk decides what is dropped unsent when the connection is lost, which commands are submitted again, who
+is told of its answer, and, for structures of which members own parts, which departures are to be told: all copies must
+let go of what somebody had at one place in the order, so the first of the holders says who is gone (GONE), and who
+begins, or was cut off for a while, says that what it had is lost (BACK).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import assert_never
+
+from ordercast.model.errors import WireError
+from ordercast.model.events import Transition, View
+from ordercast.model.ids import SECOND, Instant
+from ordercast.replicated.arrival import Arrival, Incoming, Patience
+from ordercast.replicated.batching import Batches, decode_results, encode_batch
+from ordercast.replicated.core import Core
+from ordercast.replicated.effects import (
+    Abandoned,
+    Answered,
+    Changed,
+    Confirm,
+    DeskEffect,
+    Effect,
+    Fetch,
+    Freeze,
+    GoOn,
+    HangUp,
+    Point,
+    Reason,
+    Refusal,
+    Refuse,
+    Release,
+    Send,
+    Spoilt,
+    StopFetching,
+    Synchronised,
+    Ticket,
+)
+from ordercast.replicated.facts import Round
+from ordercast.replicated.frames import Frame, key_of
+from ordercast.replicated.structures.base import BACK_COMMAND, Owned, gone_command
+from ordercast.replicated.told import Filling, Told
+
+SUBMITTED_MAX = 4096  # by the application and not answered; more wait
+OUTSTANDING_MAX = 2 * SUBMITTED_MAX  # batches of the core, with those that nobody waits for any more
+
+
+class Desk:
+    def __init__(
+        self,
+        group: str,
+        core: Core,
+        machine: Told,
+        patience: Patience,
+        *,
+        submitted_max: int = SUBMITTED_MAX,
+    ) -> None:
+        """`machine` is the core's."""
+        self.core = core
+        self.status: Changed | None = None  # what is known of the component
+        self.outgoing: list[bytes] = []  # to be sent to the group, in order, with service SAFE
+        self.wrong_pictures = 0  # states that came, and were not those that were wanted
+        self._group = group.encode()
+        self._machine = machine
+        self._owned = machine.structure if isinstance(machine.structure, Owned) else None
+        self._patience = patience
+        self._batches = Batches(submitted_max)
+        self._reads: dict[int, Ticket] = {}  # by the number of the core's request
+        self._again: list[bytes] = []  # commands that nobody waits for and that were refused
+        self._arrival: Arrival[Incoming] | None = None  # the state that is being fetched
+        self._point: Point  # of that one
+        self._round: Round | None = None  # that members are awaited in
+        self._silence_ends: Instant | None = None  # when the patience with them is over
+        self._is_turn_due = False  # a GoOn is not answered yet
+        self._is_core_behind = False  # and the core wants it
+
+    # Questions
+
+    @property
+    def mark(self) -> tuple[int, int, Changed | None]:
+        """Equal marks: the copy is the same, and so is what is known of the component."""
+        return self._machine.count, self._machine.loads, self.status
+
+    @property
+    def next_deadline(self) -> Instant | None:
+        deadlines = [self._silence_ends, None if self._arrival is None else self._arrival.deadline]
+        return min((each for each in deadlines if each is not None), default=None)
+
+    @property
+    def is_fetching(self) -> bool:
+        return self._arrival is not None
+
+    @property
+    def pieces(self) -> int:
+        """Of the state that is being fetched, so far."""
+        return 0 if self._arrival is None else self._arrival.pieces
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is to be sent, submitted or applied."""
+        return not (self.outgoing or self._is_turn_due)
+
+    def is_queued(self, ticket: object) -> bool:
+        """There was no room for this command so far: nothing of it was sent."""
+        return self._batches.is_queued(ticket)
+
+    # The application
+
+    def begin(self) -> list[DeskEffect]:
+        """Before it joins the group."""
+        effects: list[DeskEffect] = []
+        self._say_back(effects)
+        return effects
+
+    def add(self, command: bytes, ticket: Ticket | None) -> bool:
+        """Submit the command in the next turn; with no ticket nobody waits for it, and it is submitted again when it
+        was refused. Whether `go_on` is to be called soon. (The hot path: no effects.)"""
+        if not self._batches.add(command, ticket) or self._is_turn_due:
+            return False
+        self._is_turn_due = True
+        return True
+
+    def go_on(self, now: Instant) -> list[DeskEffect]:
+        """The answer to a GoOn: others have had their turn."""
+        effects: list[DeskEffect] = []
+        self._is_turn_due = False
+        self._submit(now, effects)
+        if self._is_core_behind:
+            self._is_core_behind = False
+            self._take(now, self.core.go_on(), effects)
+        return self._settled(now, effects)
+
+    def synchronise(self, now: Instant, ticket: Ticket) -> list[DeskEffect]:
+        """Answered when everything that was confirmed anywhere before is in the copy here."""
+        effects: list[DeskEffect] = []
+        self._submit(now, effects)
+        number, found = self.core.synchronise()
+        self._reads[number] = ticket
+        self._take(now, found, effects)
+        return effects
+
+    def send_again(self, now: Instant) -> list[DeskEffect]:
+        """The driver is not sure that what was sent went out."""
+        return self._result(now, self.core.send_again())
+
+    def force(self, now: Instant) -> list[DeskEffect]:
+        return self._result(now, self.core.force())
+
+    def end(self, now: Instant, why: str) -> list[DeskEffect]:
+        """It is over: nobody gets an answer any more, and what is here is of no membership."""
+        effects = self.lost(now, why)
+        sent, others = self._batches.clear()
+        others += self._reads.values()
+        self._reads.clear()
+        self._round = self._silence_ends = None
+        return [*effects, Abandoned(sent, others)]
+
+    def _submit(self, now: Instant, effects: list[DeskEffect]) -> None:
+        """Give the core what this turn has brought."""
+        for batch in self._batches.take():
+            number, found = self.core.submit(encode_batch(batch.commands))
+            self._batches.underway[number] = batch
+            self._take(now, found, effects)
+
+    def _post(self, command: bytes, effects: list[DeskEffect]) -> None:
+        if self.add(command, None):
+            effects.append(GoOn())
+
+    # The group
+
+    def on_view(self, now: Instant, view: View) -> list[DeskEffect]:
+        return self._result(now, self.core.on_view(view))
+
+    def on_transition(self, now: Instant, transition: Transition) -> list[DeskEffect]:
+        return self._result(now, self.core.on_transition(transition))
+
+    def on_messages(self, now: Instant, sender: str, payloads: Iterable[bytes]) -> list[DeskEffect]:
+        effects: list[DeskEffect] = []
+        before = self.mark
+        self._take(now, self.core.on_messages(sender, payloads), effects)
+        return effects if before == self.mark else self._settled(now, effects)
+
+    def lost(self, now: Instant, why: str) -> list[DeskEffect]:
+        """The stream is over, for now: what is here is neither current nor held, and whoever waits for that to end is
+        told first."""
+        self.outgoing.clear()
+        effects: list[DeskEffect] = []
+        if self.core.is_in_group:
+            found = self.core.cut_off(self.core.me.name, Reason.LOST)
+            noted = [replace(effect, note=why) if isinstance(effect, Changed) else effect for effect in found]
+            self._take(now, noted, effects)
+        return self._settled(now, effects)
+
+    def cut_off(self, now: Instant, name: str | None) -> list[DeskEffect]:
+        """The replica has left the group; or (with its name from now on) was out of it, and a new view follows. Nothing
+        that was not sent yet is of use: what still matters is sent again."""
+        self.outgoing.clear()
+        effects: list[DeskEffect] = []
+        self._take(now, self.core.cut_off(name or self.core.me.name), effects)
+        if name is not None:
+            self._say_back(effects)
+        return self._settled(now, effects)
+
+    # The transfer
+
+    def on_connected(self, now: Instant) -> list[DeskEffect]:
+        return [] if self._arrival is None else self._arrival.on_connected(now)
+
+    def on_broken(self, now: Instant, why: str) -> list[DeskEffect]:
+        return [] if self._arrival is None else self._arrival.on_broken(now, why)
+
+    def on_frame(self, now: Instant, frame: Frame) -> list[DeskEffect]:
+        if self._arrival is None:
+            return []
+        effects = self._arrival.on_frame(now, frame)
+        if self._arrival.is_done:
+            self._load(now, self._arrival, effects)
+        return effects
+
+    def _load(self, now: Instant, arrival: Arrival[Incoming], effects: list[DeskEffect]) -> None:
+        """The whole picture is here."""
+        self._arrival = None  # before what the core wants next, which may be another
+        taken = arrival.taken
+        try:
+            if taken.preface is None:
+                raise WireError("there is nothing in it")
+            found = self.core.loaded(self._point, taken.preface, taken.filling)
+        except WireError as error:
+            self.wrong_pictures += 1
+            self._arrival = arrival
+            effects += arrival.again(now, f"the state that came is not the one wanted: {error}")
+        else:
+            self._take(now, found, effects)
+            self._settled(now, effects)
+
+    def _fetch(self, now: Instant, fetch: Fetch, effects: list[DeskEffect]) -> None:
+        """Of the same point: go on with what has come so far."""
+        if self._arrival is None or self._point != fetch.point:
+            self._point = fetch.point
+            self._arrival = Arrival(self._group, key_of(fetch.point), self._incoming, self._patience)
+        effects += self._arrival.ask(now, fetch.donors)
+
+    def _incoming(self) -> Incoming:
+        return Incoming(Filling(self._machine.structure.blank()))
+
+    # Time
+
+    def wake(self, now: Instant) -> list[DeskEffect]:
+        """A deadline has come, perhaps."""
+        effects: list[DeskEffect] = []
+        if self._arrival is not None:
+            effects += self._arrival.wake(now)
+        if self._silence_ends is not None and now >= self._silence_ends:
+            self._round = self._silence_ends = None  # the patience begins anew, if it is still open
+            self._take(now, self.core.lose_patience(), effects)
+        return self._settled(now, effects)
+
+    def _watch_round(self, now: Instant) -> None:
+        """A silent member costs the group this time once at a view, and nothing at any other."""
+        is_open = self.core.round
+        if is_open != self._round:
+            self._round = is_open
+            ends = Instant(now + int(self._patience.silence_s * SECOND))
+            self._silence_ends = None if is_open is None else ends
+
+    # What the core decides
+
+    def _result(self, now: Instant, found: list[Effect]) -> list[DeskEffect]:
+        effects: list[DeskEffect] = []
+        self._take(now, found, effects)
+        return self._settled(now, effects)
+
+    def _take(self, now: Instant, found: list[Effect], effects: list[DeskEffect]) -> None:
+        for effect in found:
+            match effect:
+                case Send():
+                    self.outgoing += effect.payloads
+                case Confirm():
+                    self._confirmed(effect, effects)
+                case Refuse():
+                    self._refused(effect, effects)
+                case Fetch():
+                    self._fetch(now, effect, effects)
+                case StopFetching():
+                    self._arrival = None
+                    effects.append(HangUp())
+                case GoOn():
+                    self._is_core_behind = True
+                    self._ask_turn(effects)
+                case Changed():
+                    self.status = effect
+                    effects.append(effect)
+                case Freeze() | Release() | Spoilt():
+                    effects.append(effect)
+                case _:
+                    assert_never(effect)
+
+    def _ask_turn(self, effects: list[DeskEffect]) -> None:
+        if not self._is_turn_due:
+            self._is_turn_due = True
+            effects.append(GoOn())
+
+    def _confirmed(self, confirm: Confirm, effects: list[DeskEffect]) -> None:
+        ticket = self._reads.pop(confirm.request, None)
+        if ticket is not None:
+            effects.append(Synchronised(ticket))
+            return
+        batch, is_new = self._batches.settle(confirm.request)
+        if batch is not None:
+            assert confirm.result, "a command was confirmed of which no result is known"
+            effects.append(Answered(batch.tickets, *decode_results(confirm.result)))
+        if is_new:
+            self._ask_turn(effects)
+
+    def _refused(self, refuse: Refuse, effects: list[DeskEffect]) -> None:
+        ticket = self._reads.pop(refuse.request, None)
+        if ticket is not None:
+            effects.append(Refusal((ticket,), refuse.why))
+            return
+        batch, is_new = self._batches.settle(refuse.request)
+        if batch is not None:
+            self._again += batch.posted
+            if callers := batch.callers:
+                effects.append(Refusal(callers, refuse.why))
+        if is_new:
+            self._ask_turn(effects)
+
+    def _settled(self, now: Instant, effects: list[DeskEffect]) -> list[DeskEffect]:
+        """After everything that may have changed the copy, or what is known of the component."""
+        self._watch_round(now)
+        if self.core.is_primary:
+            again, self._again = self._again, []
+            for command in again:
+                self._post(command, effects)
+            gone = self._departed()
+            if gone is not None and not self._batches.has_posted(gone):
+                self._post(gone, effects)
+        return effects
+
+    # Departures
+
+    def _say_back(self, effects: list[DeskEffect]) -> None:
+        if self._owned is not None:
+            self._post(BACK_COMMAND, effects)
+
+    def _departed(self) -> bytes | None:
+        """The command that tells of owners who are gone, at the first of the holders."""
+        status = self.status
+        if self._owned is None or status is None or status.holders[:1] != (self.core.me.name,):
+            return None
+        gone = [owner for owner in self._owned.owners() if owner.name not in status.members]
+        return gone_command(gone) if gone else None

@@ -1,0 +1,1 @@
+"""Engines that exist to be tested."""

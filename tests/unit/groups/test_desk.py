@@ -1,0 +1,170 @@
+"""The desk: who is served when. Announcements first, nothing of sessions during a merge, ends after what was asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from ordercast.groups.desk import OWN, GroupDesk
+from ordercast.groups.envelope import Kind, decode_head, head_bytes_of
+from ordercast.groups.layer import Confirmed, MessageRun, data_head, join_payload
+from ordercast.groups.table import Notice
+from ordercast.groups.turns import Turn
+from ordercast.model.configuration import ConfigurationKind
+from ordercast.model.effects import Deliver
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import ConfigurationId, ProcessId
+
+from .stage import parcel_of, view_of
+
+ME, OTHER = ProcessId(1), ProcessId(2)
+REGULAR, TRANSITIONAL = ConfigurationKind.REGULAR, ConfigurationKind.TRANSITIONAL
+
+
+def desk() -> GroupDesk:
+    return GroupDesk(ME, "n1", overhead=10, portion_size_max=1000)
+
+
+def ring(seq: int) -> ConfigurationId:
+    return ConfigurationId(seq, ME)
+
+
+def turns_of(desk: GroupDesk, room: int = 1 << 30) -> list[Turn]:
+    found: list[Turn] = []
+
+    def has_room(size: int) -> bool:
+        return size <= room - sum(turn.size for turn in found)
+
+    while (turn := desk.next_turn(has_room)) is not None:
+        found.append(turn)
+    return found
+
+
+def kinds(turns: list[Turn]) -> list[tuple[int, Kind]]:
+    return [(turn.session, decode_head(head_bytes_of(turn.payloads[0])).kind) for turn in turns]
+
+
+class Stream:
+    """What the engine brings to one desk."""
+
+    def __init__(self, desk: GroupDesk, seq: int, members: tuple[int, ...] = (1,)) -> None:
+        self.desk, self.ring, self.number = desk, ring(seq), 0
+        self.outputs = list(desk.install(view_of(REGULAR, self.ring, members, (1,))))
+
+    def bring(self, *payloads: bytes, sender: ProcessId = ME) -> None:
+        for payload in payloads:
+            self.number += 1
+            parcel = parcel_of(self.number, sender, payload)
+            self.outputs += self.desk.deliver(Deliver(self.ring, self.ring, [parcel]))
+
+
+def alone() -> tuple[GroupDesk, Stream]:
+    """A desk whose configuration has this daemon alone, and has settled."""
+    it = desk()
+    stream = Stream(it, 4)
+    stream.bring(*(payload for turn in turns_of(it) for payload in turn.payloads))
+    return it, stream
+
+
+def test_sessions_have_numbers_and_names_of_their_own() -> None:
+    it = desk()
+    assert it.open("a") == (1, "a@n1")
+    with pytest.raises(UsageError, match="in use"):
+        it.open("a")
+    assert it.open("c2") == (2, "c2@n1")
+    assert it.open("") == (3, "c3@n1")
+    assert it.sessions == 3
+
+
+def test_a_name_that_is_found_is_free() -> None:
+    it = desk()
+    assert it.open("c2") == (1, "c2@n1")
+    assert it.open("") == (3, "c3@n1")
+
+
+def test_nothing_of_sessions_is_submitted_while_snapshots_are_awaited() -> None:
+    it, _ = alone()
+    number, name = it.open("a")
+    stream = Stream(it, 8, (1, 2))
+    it.request(number, (join_payload(name, ("g",)),), changes=1)
+    it.close(number, name, 1)
+    announced = turns_of(it)
+    assert kinds(announced) == [(OWN, Kind.GROUPS)]
+    assert not it.is_quiet() and it.requests_waiting == 2
+    stream.bring(*announced[0].payloads)
+    assert turns_of(it) == []
+    other = GroupDesk(OTHER, "n2", overhead=10, portion_size_max=1000)
+    other.install(view_of(REGULAR, ring(8), (1, 2), (2,)))
+    stream.bring(*turns_of(other)[0].payloads, sender=OTHER)
+    assert kinds(turns_of(it)) == [(number, Kind.JOIN), (number, Kind.DISCONNECT)]
+    assert it.is_quiet()
+
+
+def test_announcements_go_before_what_sessions_had_asked_for() -> None:
+    it, _ = alone()
+    number, name = it.open("a")
+    it.request(number, (data_head(name, ("g",)) + b"early",))
+    Stream(it, 8, (1, 2))
+    assert kinds(turns_of(it)) == [(OWN, Kind.GROUPS)]
+
+
+def test_only_what_there_is_room_for_is_submitted_and_nobody_is_passed_over() -> None:
+    it, _ = alone()
+    first, second = it.open("a"), it.open("b")
+    it.request(first[0], (b"x" * 80,))
+    it.request(second[0], (b"y" * 5,))
+    assert turns_of(it, room=89) == []
+    assert [turn.size for turn in turns_of(it, room=90)] == [90]
+    assert it.requests_size == it.requests_size_of(second[0]) == 15
+
+
+def test_a_large_request_is_submitted_in_portions_and_accepted_with_the_last() -> None:
+    it, _ = alone()
+    number, _ = it.open("a")
+    it.request(number, [bytes(400)] * 3, accepted=lambda: None)
+    turns = turns_of(it)
+    assert [len(turn.payloads) for turn in turns] == [1, 1, 1]
+    assert [turn.accepted is None for turn in turns] == [True, True, False]
+
+
+def test_a_session_that_ends_is_told_of_after_what_it_had_asked_for() -> None:
+    it, stream = alone()
+    number, name = it.open("a")
+    it.request(number, (join_payload(name, ("g",)),), changes=1)
+    it.close(number, name, 1)
+    it.close(number, name, 1)
+    turns = turns_of(it)
+    assert kinds(turns) == [(number, Kind.JOIN), (number, Kind.DISCONNECT)] and it.changing == 3
+    with pytest.raises(UsageError, match="in use"):
+        it.open("a")
+    stream.bring(*(payload for turn in turns for payload in turn.payloads))
+    assert it.changing == 0 and it.open("a") == (2, "a@n1")
+
+
+def test_requests_that_are_dropped_leave_the_end_to_be_told() -> None:
+    it, _ = alone()
+    (number, name), (other, _) = it.open("a"), it.open("b")
+    it.request(number, (b"never",))
+    it.request(other, (b"never",))
+    it.close(number, name)
+    it.drop_requests(number)
+    it.drop_requests(other)
+    assert kinds(turns_of(it)) == [(number, Kind.DISCONNECT)]
+
+
+def test_the_stream_comes_out_for_sessions_without_announcements() -> None:
+    it, stream = alone()
+    _, name = it.open("a")
+    stream.bring(join_payload(name, ("g",)), data_head(name, ("g",), confirm=True) + b"hello")
+    told = [output for output in stream.outputs if not isinstance(output, Notice) or output.sessions]
+    assert [type(output) for output in told] == [Notice, MessageRun, Confirmed]
+    Stream(it, 8, (1, 2))
+    assert it.has_something
+
+
+def test_changes_that_a_configuration_swallowed_hold_up_nobody() -> None:
+    it, _ = alone()
+    number, name = it.open("a")
+    it.request(number, (join_payload(name, ("g",)),), changes=1)
+    assert turns_of(it) and it.changing == 1
+    it.install(view_of(TRANSITIONAL, ring(6), (1,), (1,), ring(4)))
+    assert it.changing == 0
