@@ -16,6 +16,7 @@ from ordercast.order.engine import Engine
 from ordercast.order.layered import InnerRing, Stream
 from ordercast.order.membership.ring import Ring
 from ordercast.order.ring.node import RingNode
+from ordercast.order.traffic import Traffic
 
 
 class Enclosing:
@@ -34,6 +35,10 @@ class Enclosing:
     @property
     def promises(self) -> Promises:
         return self._inner.promises
+
+    @property
+    def traffic(self) -> Traffic:
+        return self._engine.traffic
 
     def next_deadline(self) -> Instant | None:
         return self._inner.next_deadline()
