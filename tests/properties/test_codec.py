@@ -62,8 +62,8 @@ def _said(packet: bytes) -> tuple[Parcel | None, int]:
     assert (run.packet(seq), run.seq, run.count, run.is_safe) == (packet, seq, 1, header.flags & SAFE)
     if run.parcel is None:
         return None, run.part
-    seq, originator, senders, services, payloads, each, base = run.parcel
-    return (seq, originator, tuple(senders), tuple(services), tuple(payloads), each, base), run.part
+    number, originator, senders, services, payloads, each, base = run.parcel
+    return (number, originator, tuple(senders), tuple(services), tuple(payloads), each, base), run.part
 
 
 @given(messages)
