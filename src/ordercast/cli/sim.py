@@ -38,7 +38,7 @@ EXAMPLE = "Example: ordercast sim --nodes 5 --loss 5% --fault '0.3s crash n1' --
 def sim(
     context: typer.Context,
     engine: EngineName = DEFAULT,
-    nodes: Annotated[int, typer.Option(help="Hosts; a ring has 1 to 64.")] = 5,
+    nodes: Annotated[int, typer.Option(help="Hosts; most engines take 1 to 64.")] = 5,
     messages: Annotated[int, typer.Option(help="Messages that the applications submit.")] = 200,
     clients: Annotated[
         int, typer.Option(help="Clients per host; if any, messages are their deeds: join, leave, send, crash …")

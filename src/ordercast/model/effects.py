@@ -119,7 +119,7 @@ class AlarmKind(Enum):
     STALLED = "stalled"
     STALL_ENDED = "stall ended"
     STORAGE_FAILED = "storage failed"  # a write was refused; it is tried again
-    WITHOUT_STORAGE = "without storage"  # a ring was formed whose seq is not stored
+    WITHOUT_STORAGE = "without storage"  # a configuration was formed whose seq is not stored
     STORAGE_REPAIRED = "storage repaired"
     STORAGE_DAMAGED = "storage damaged"  # what an earlier life had stored cannot be read
 

@@ -20,7 +20,7 @@ take up the last era that was said, or the one after it if it was said by one wh
 have: then it is agreed. Who misses that goes on in an era in which this view was never decided.
 
 So era and last view are a logical clock: every component is after the clocks of all its members, and sets them. No two
-components have one term, because no two views have one id: a ring is named after a process, and no process lives twice.
+components have one term, because no two views have one id: an id names a process, and no process lives twice.
 Of one view several rounds may be decided, when members were excluded: each in a later era than the last, of which those
 know, too, who had no part in it.
 """

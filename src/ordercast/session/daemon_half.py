@@ -2,7 +2,7 @@
 
 A wrong frame raises `WireError` with a sentence for the client: the daemon closes this session and nothing else moves.
 
-Credit: what the client may send, what it is owed, and what is under way to the ring are together one window. A frame
+Credit: what the client may send, what it is owed, and what is under way to the engine are together one window. A frame
 larger than that is announced (WANT); when nothing is under way, the window grows for that one frame.
 """
 

@@ -68,11 +68,11 @@ def last_roster(options: SimOptions) -> Roster:
 class RosterWitness:
     """Judges who was taken in, from what hosts were told and what they installed."""
 
-    _lists: dict[ProcessId, list[Roster]] = field(default_factory=dict)  # that each had since its last ring
+    _lists: dict[ProcessId, list[Roster]] = field(default_factory=dict)  # that each had since its last configuration
     _before: dict[ProcessId, Configuration] = field(default_factory=dict)  # the last regular view of each
     _came_with: dict[ConfigurationId, dict[ProcessId, tuple[ProcessId, ...]]] = field(
         default_factory=dict
-    )  # from which ring
+    )  # from which configuration
     _had: dict[ConfigurationId, dict[ProcessId, list[Roster]]] = field(default_factory=dict)
     _problems: list[Witness] = field(default_factory=list)
 

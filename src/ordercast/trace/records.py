@@ -4,8 +4,8 @@ A history is a sequence of events in the order in which they happened (simulatio
 in which each process's own order is kept (live). Every event names the process and the time.
 
 Identity comes from outside the engine: the application stamps each payload with (process, sender, counter); the
-recorder writes this and a digest of the bytes at submission, and reads both again from the delivered bytes. Ring, seq
-and slot of a delivery are the engine's own statement: evidence to be judged, not identity.
+recorder writes this and a digest of the bytes at submission, and reads both again from the delivered bytes. Origin,
+number and slot of a delivery are the engine's own statement: evidence to be judged, not identity.
 
 Live nodes stamp at trace level full alone. A stamp is announced to the engine by the bit `STAMPED` of the sender, so
 that nobody takes the bytes of a node that does not stamp for a stamp.
@@ -103,7 +103,7 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class DeliveredBatch:
-    """These messages of `ring` were delivered, in this order, while the configuration was `view`."""
+    """These messages of `origin` were delivered, in this order, in this `configuration`."""
 
     at: Instant
     process: ProcessId

@@ -77,7 +77,7 @@ class FakeEngine:
 
     @property
     def promises(self) -> Promises:
-        return Promises("fake", frozenset(), frozenset(), 1)
+        return Promises("ring", frozenset(), frozenset(), 1)
 
     def _answer(self) -> list[Effect]:
         return self.answers.pop(0) if self.answers else []

@@ -151,7 +151,7 @@ class ClientServer:
             self._are_gone.set()
 
     def may_work(self, connection: Connection) -> bool:
-        """Not when all together have asked for much in this turn of the event loop: the ring must have its turn."""
+        """Not when all together have asked for much in this turn of the event loop: the engine must have its turn."""
         if self._work >= WORK_MAX:
             self.go_on_soon(connection)
         return self._work < WORK_MAX

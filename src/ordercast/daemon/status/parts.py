@@ -266,7 +266,7 @@ def time_text(at: datetime) -> str:
 
 
 def change_text(view: ViewChange) -> str:
-    """`view 24.alpha of alpha beta, gamma is gone: the token was lost …`"""
+    """`view 24.alpha of alpha beta, gamma is gone: a member left …`"""
     kind = "view" if view.kind == ConfigurationKind.REGULAR.value else f"{view.kind} view"
     parts = [f"{kind} {view.id} of {' '.join(view.members)}"]
     if view.kind == ConfigurationKind.REGULAR.value:
