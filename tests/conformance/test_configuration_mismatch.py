@@ -11,7 +11,8 @@ from ordercast.model.effects import AlarmKind
 from ordercast.model.ids import ProcessId
 from ordercast.order.membership.hearing import KNOWN_FACTOR
 from ordercast.order.ring.config import RING_RELEVANT
-from ordercast.wire.codec import cluster_id_from, encode
+from ordercast.wire.codec import encode
+from ordercast.wire.head import cluster_id_from
 
 from .solo import ONE, SMALL, TRIO, Solo, alarms, process
 

@@ -392,7 +392,7 @@ def _announced_last(patch: pytest.MonkeyPatch) -> None:
     """What the groups have to say waits until clients have nothing to say."""
 
     def wrong(self: GroupDesk, room: Callable[[int], bool]) -> Turn | None:
-        turn = self._turns.first()
+        turn = self._turns.first(self.interests.is_ready)
         if turn is not None:
             return self._turns.take() if room(turn.size) else None
         return _next_turn(self, room)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.effects import Broadcast, Effect, Install, LeaveDone, SendTo
 from ordercast.model.ids import (
+    MAIN,
     MILLISECOND,
     NO_CONFIGURATION,
     NODE_MAX,
@@ -110,7 +111,7 @@ class Speaker:
     def is_idle(self) -> bool:
         return True
 
-    def first_lane(self) -> Lane:
+    def first_lane(self, attachment: Attachment = MAIN) -> Lane:
         return Lane.DATA
 
     def check_invariants(self, *, thorough: bool = True) -> None:

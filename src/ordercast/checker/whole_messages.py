@@ -63,5 +63,7 @@ class WholeMessages(Checker):
                 other, known = references.setdefault((old.id, transitional.id, new.id), (life, here))
                 for number in sorted(here ^ known):
                     had, lacked = (life, other) if number in here else (other, life)
+                    if not self.owed.is_owed(lacked, number):
+                        continue
                     what = f"large, and not delivered by {process_text(lacked.process)}, which moved along"
                     yield self.witness(what, had.process, number, old.id)

@@ -85,6 +85,10 @@ class Table:
         found = self._groups.get(group)
         return () if found is None else found.local.values()
 
+    def joined_by(self, member: str, daemon: ProcessId) -> tuple[str, ...]:
+        """Return the groups that a member of this daemon is in."""
+        return tuple(sorted(self._joined.get(daemon, {}).get(member, ())))
+
     def groups(self) -> dict[str, int]:
         """How many members each has, sorted by name."""
         return {name: len(self._groups[name].members) for name in self._names}
@@ -161,8 +165,8 @@ class Table:
         return notices
 
     def disconnect(self, member: str, daemon: ProcessId, at: ViewId) -> list[Notice]:
-        joined = self._joined.get(daemon, {}).get(member, ())
-        return [notice for name in sorted(joined) for notice in self.leave(member, daemon, name, at, Reason.DISCONNECT)]
+        joined = self.joined_by(member, daemon)
+        return [notice for name in joined for notice in self.leave(member, daemon, name, at, Reason.DISCONNECT)]
 
     # Changes of the configuration of daemons
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ordercast.model.effects import Broadcast, Deliver, Effect, Install, Persist, SendTo
+from ordercast.model.effects import Broadcast, Deliver, Effect, Install, Persist, SendTo, Unicast
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Attachment, Incarnation, Instant
 from ordercast.model.inputs import Lane, Packet, Stored, Submission, Submissions
@@ -57,7 +57,7 @@ class InnerRing:
         return self._engine.is_idle()
 
     def first_lane(self) -> Lane:
-        return self._engine.first_lane()
+        return self._engine.first_lane(self.attachment)
 
     def check_invariants(self, *, thorough: bool = True) -> None:
         self._engine.check_invariants(thorough=thorough)
@@ -94,7 +94,7 @@ class InnerRing:
 
     def _outward(self, effects: list[Effect]) -> list[Effect]:
         for effect in effects:
-            if isinstance(effect, Broadcast | SendTo):
+            if isinstance(effect, Broadcast | SendTo | Unicast):
                 effect.attachment = self.attachment
             elif isinstance(effect, Persist):
                 effect.key = self._prefix + effect.key

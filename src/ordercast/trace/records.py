@@ -29,6 +29,7 @@ _SIGNED_STAMP = struct.Struct(">qIq")
 STAMP_SIZE = _STAMP.size
 STAMPED = 0x8000_0000  # in the engine's sender number: the payload begins with a stamp
 UNSTAMPED = 0  # a counter that no stamp has
+UNKNOWN = ("",)  # destinations that nobody wants: they are lost, so that nobody is known to be owed the message
 
 
 class MessageId(NamedTuple):
@@ -94,11 +95,13 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """The engine accepted these messages, in this order."""
+    """The engine accepted these messages, in this order. `destinations` names the groups and daemons that they are for;
+    none: all processes must have them."""
 
     at: Instant
     process: ProcessId
     messages: tuple[SubmittedMessage, ...]
+    destinations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +202,17 @@ class StorageTurned:
     in_use: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """From here on the process gets whatever is sent to these destinations (`begins`), or may lack some of it again.
+    Said of engines that prune alone."""
+
+    at: Instant
+    process: ProcessId
+    destinations: tuple[str, ...]
+    begins: bool
+
+
 Event = (
     Started
     | Submitted
@@ -212,4 +226,5 @@ Event = (
     | Ended
     | Unrecorded
     | StorageTurned
+    | Wanted
 )

@@ -33,7 +33,7 @@ from ordercast.trace.client_records import (
     KnownGroups,
     Sent,
 )
-from ordercast.trace.records import Ended, Healed, Installed, MessageId
+from ordercast.trace.records import Ended, Healed, Installed, MessageId, Started
 
 
 @dataclass(slots=True, eq=False)
@@ -131,6 +131,7 @@ class GroupHistory:
         self.is_calm = False
         self._positions: dict[int, Position] = {}
         self.faults: list[str] = []
+        self.early: frozenset[int] = frozenset()  # services whose messages may come before their place in the order
         self.events: list[tuple[Client, int, bool]] = []  # messages sent (True) and got, in the order of the history
 
     @property
@@ -172,6 +173,10 @@ class GroupHistory:
         sending = self.sendings[number]
         return not (sending.sent.self_discard and sending.sender is client)
 
+    def is_early(self, number: int) -> bool:
+        """Return whether the message may come before its place in the order."""
+        return self.sendings[number].sent.service in self.early
+
     def is_owed(self, number: int, client: Client) -> bool:
         """Return whether a message that is for this client has to come to it: not one that it was told it lost."""
         if not self.is_for(number, client):
@@ -179,6 +184,9 @@ class GroupHistory:
         return not (client.gaps and client.has_lost(self._positions.get(number)))
 
     # Events
+
+    def _started(self, event: Started) -> None:
+        self.early = frozenset(event.promises.early)
 
     def _connected(self, event: Connected) -> None:
         self.clients[event.client] = Client(event.client, event.name, first=len(self.sendings))
@@ -289,6 +297,7 @@ class GroupHistory:
 
 
 _HANDLERS: dict[type, Callable[[GroupHistory, Any], None]] = {
+    Started: GroupHistory._started,
     Connected: GroupHistory._connected,
     AskedJoin: GroupHistory._asked_join,
     AskedLeave: GroupHistory._asked_leave,

@@ -96,10 +96,10 @@ def work(
 ) -> Token:
     """A whole visit: packets, the token (amended, in recovery; kept, if it is to rest), the packets that may follow."""
     facts = step.facts
-    token.timestamp = believed_clock(facts.clock, token.timestamp, is_new=False)
+    token.timestamp = believed_clock(facts.clock, token.timestamp, is_new=facts.parts.is_stamped)
     done = visit(ring, token, wanted, source, config, is_behind=is_behind)
     forwarded = amend(done.token)
-    facts.clock = forwarded.timestamp
+    facts.clock = max(facts.clock, forwarded.timestamp)
     if done.before:
         step.effects.append(Broadcast(done.before))
     if passes_on:
