@@ -83,7 +83,6 @@ def never_submitted_again(patch: pytest.MonkeyPatch) -> None:
         self._again.clear()
 
     patch.setattr(Desk, "_refused", wrong)
-    patch.setattr(Desk, "_departed", lambda self: None)
 
 
 def _taking(patch: pytest.MonkeyPatch, kinds: Iterable[str]) -> None:

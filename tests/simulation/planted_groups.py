@@ -126,7 +126,7 @@ def _given_up_with_old_ids(patch: pytest.MonkeyPatch) -> None:
     right = Groups._replay
 
     def wrong(self: Groups, kept: Any, outputs: list[Output], **how: Any) -> None:
-        right(self, kept._replace(configuration=kept.ring), outputs, **how)
+        right(self, kept._replace(configuration=kept.places.origin), outputs, **how)
 
     patch.setattr(Groups, "_replay", wrong)
 

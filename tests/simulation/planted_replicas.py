@@ -345,6 +345,11 @@ def locks(seed: int) -> SimOptions:
     return replace(talkative(seed), structure="lock")
 
 
+def crowded_locks(seed: int) -> SimOptions:
+    """The same with several replicas at each host, most of which do not come back when they were killed."""
+    return replace(locks(seed), replicas=3, replica_kills=8)
+
+
 def troubled(seed: int) -> SimOptions:
     """Hostile runs in which many pieces of states are lost or damaged, or end their connection."""
     return replace(talkative(seed), transfer_trouble=0.2, structure="dictionary")
@@ -468,7 +473,7 @@ PLANTED = (
     PlantedFault("a batch is lost with the connection", batch_forgotten, LIVE),
     PlantedFault("a batch is submitted again as another one", batch_resubmitted, frozenset({Promise.ONCE})),
     PlantedFault("a command is sent though its caller gave up", given_up_sent, REFUSED),
-    PlantedFault("a departure is forgotten", departure_forgotten, LIVE, locks),
+    PlantedFault("a departure is forgotten", departure_forgotten, LIVE, crowded_locks),
     PlantedFault("who is back does not say so", back_unsaid, LIVE, locks),
     PlantedFault("what nobody waits for is not submitted again", never_submitted_again, LIVE, locks),
     PlantedFault("a state with a piece missing", gap_taken, SAME | READ, troubled),

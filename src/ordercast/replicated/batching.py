@@ -70,7 +70,7 @@ class Answer(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Commands, and who waits for the answer of each; None: nobody."""
+    """Commands, and who waits for the answer of each; None: nobody. A call that only waits has no command."""
 
     commands: list[bytes]
     tickets: list[Ticket | None]
@@ -78,7 +78,7 @@ class Batch(NamedTuple):
     @property
     def posted(self) -> list[bytes]:
         """The commands of which nobody waits for the answer."""
-        return [command for command, ticket in zip(self.commands, self.tickets, strict=True) if ticket is None]
+        return [command for command, ticket in zip(self.commands, self.tickets, strict=False) if ticket is None]
 
     @property
     def callers(self) -> list[Ticket]:
@@ -148,9 +148,11 @@ class Batches:
         return any(each is ticket for _, each in self._queue)
 
     def clear(self) -> tuple[list[Ticket], list[Ticket]]:
-        """Forget everything. Return those who wait for what was submitted, and those who wait for the rest."""
-        sent = [ticket for batch in self.underway.values() for ticket in batch.callers]
-        unsent = [*self.next.callers, *(ticket for _, ticket in self._queue)]
+        """Forget everything. Return those who wait for commands that were submitted, and those who wait otherwise."""
+        sent, others = list[Ticket](), list[Ticket]()
+        for batch in self.underway.values():
+            (sent if batch.commands else others).extend(batch.callers)
+        others += [*self.next.callers, *(ticket for _, ticket in self._queue)]
         self._queue.clear()
         self.next, self.underway, self.size, self.count = Batch([], []), {}, 0, 0
-        return sent, unsent
+        return sent, others

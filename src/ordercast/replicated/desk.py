@@ -24,7 +24,7 @@ from ordercast.model.errors import WireError
 from ordercast.model.events import Transition, View
 from ordercast.model.ids import SECOND, Instant
 from ordercast.replicated.arrival import Arrival, Incoming, Patience
-from ordercast.replicated.batching import Batches, decode_results, encode_batch
+from ordercast.replicated.batching import Batch, Batches, decode_results, encode_batch
 from ordercast.replicated.core import Core
 from ordercast.replicated.effects import (
     Abandoned,
@@ -45,7 +45,6 @@ from ordercast.replicated.effects import (
     Send,
     Spoilt,
     StopFetching,
-    Synchronised,
     Ticket,
 )
 from ordercast.replicated.facts import Round
@@ -77,7 +76,6 @@ class Desk:
         self._owned = machine.structure if isinstance(machine.structure, Owned) else None
         self._patience = patience
         self._batches = Batches(submitted_max)
-        self._reads: dict[int, Ticket] = {}  # by the number of the core's request
         self._again: list[bytes] = []  # commands that nobody waits for and that were refused
         self._arrival: Arrival[Incoming] | None = None  # the state that is being fetched
         self._point: Point  # of that one
@@ -95,8 +93,10 @@ class Desk:
 
     @property
     def next_deadline(self) -> Instant | None:
-        deadlines = [self._silence_ends, None if self._arrival is None else self._arrival.deadline]
-        return min((each for each in deadlines if each is not None), default=None)
+        silence, stall = self._silence_ends, None if self._arrival is None else self._arrival.deadline
+        if silence is None or stall is None:
+            return stall if silence is None else silence
+        return min(silence, stall)
 
     @property
     def is_fetching(self) -> bool:
@@ -137,9 +137,10 @@ class Desk:
         effects: list[DeskEffect] = []
         self._is_turn_due = False
         self._submit(now, effects)
-        if self._is_core_behind:
-            self._is_core_behind = False
-            self._take(now, self.core.go_on(), effects)
+        if not self._is_core_behind:
+            return effects
+        self._is_core_behind = False
+        self._take(now, self.core.go_on(), effects)
         return self._settled(now, effects)
 
     def synchronise(self, now: Instant, ticket: Ticket) -> list[DeskEffect]:
@@ -147,7 +148,7 @@ class Desk:
         effects: list[DeskEffect] = []
         self._submit(now, effects)
         number, found = self.core.synchronise()
-        self._reads[number] = ticket
+        self._batches.underway[number] = Batch([], [ticket])
         self._take(now, found, effects)
         return effects
 
@@ -161,11 +162,8 @@ class Desk:
     def end(self, now: Instant, why: str) -> list[DeskEffect]:
         """It is over: nobody gets an answer any more, and what is here is of no membership."""
         effects = self.lost(now, why)
-        sent, others = self._batches.clear()
-        others += self._reads.values()
-        self._reads.clear()
         self._round = self._silence_ends = None
-        return [*effects, Abandoned(sent, others)]
+        return [*effects, Abandoned(*self._batches.clear())]
 
     def _submit(self, now: Instant, effects: list[DeskEffect]) -> None:
         """Give the core what this turn has brought."""
@@ -188,9 +186,12 @@ class Desk:
 
     def on_messages(self, now: Instant, sender: str, payloads: Iterable[bytes]) -> list[DeskEffect]:
         effects: list[DeskEffect] = []
-        before = self.mark
+        machine = self._machine
+        count, loads, status = machine.count, machine.loads, self.status
         self._take(now, self.core.on_messages(sender, payloads), effects)
-        return effects if before == self.mark else self._settled(now, effects)
+        if status is self.status and (count, loads) == (machine.count, machine.loads):
+            return effects
+        return self._settled(now, effects)
 
     def lost(self, now: Instant, why: str) -> list[DeskEffect]:
         """The stream is over, for now: what is here is neither current nor held, and whoever waits for that to end is
@@ -313,22 +314,16 @@ class Desk:
             effects.append(GoOn())
 
     def _confirmed(self, confirm: Confirm, effects: list[DeskEffect]) -> None:
-        ticket = self._reads.pop(confirm.request, None)
-        if ticket is not None:
-            effects.append(Synchronised(ticket))
-            return
         batch, is_new = self._batches.settle(confirm.request)
-        if batch is not None:
+        if batch is not None and batch.commands:
             assert confirm.result, "a command was confirmed of which no result is known"
             effects.append(Answered(batch.tickets, *decode_results(confirm.result)))
+        elif batch is not None:
+            effects.append(Answered(batch.tickets, self._machine.count, (b"",)))
         if is_new:
             self._ask_turn(effects)
 
     def _refused(self, refuse: Refuse, effects: list[DeskEffect]) -> None:
-        ticket = self._reads.pop(refuse.request, None)
-        if ticket is not None:
-            effects.append(Refusal((ticket,), refuse.why))
-            return
         batch, is_new = self._batches.settle(refuse.request)
         if batch is not None:
             self._again += batch.posted

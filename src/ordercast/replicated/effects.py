@@ -198,18 +198,12 @@ Effect = Send | Confirm | Refuse | Fetch | StopFetching | Freeze | Release | Cha
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The commands of a batch are confirmed."""
+    """The commands of a batch are confirmed; or, of a call that only waits for that, everything that was confirmed
+    anywhere before it is in the copy here."""
 
     tickets: Sequence[Ticket | None]  # who waits for each; None: nobody
-    first: int  # position of the first of them
+    first: int  # position of the first of them; of such a call, of the last command in the copy
     results: Sequence[bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class Synchronised:
-    """Everything that was confirmed anywhere before this call is in the copy here."""
-
-    ticket: Ticket
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,17 +244,4 @@ class Progress:
     trouble: str = ""  # why the donor before was given up
 
 
-DeskEffect = (
-    Answered
-    | Synchronised
-    | Refusal
-    | Abandoned
-    | Dial
-    | HangUp
-    | Progress
-    | Freeze
-    | Release
-    | Changed
-    | GoOn
-    | Spoilt
-)
+DeskEffect = Answered | Refusal | Abandoned | Dial | HangUp | Progress | Freeze | Release | Changed | GoOn | Spoilt

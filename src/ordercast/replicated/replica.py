@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from functools import partial
@@ -44,7 +45,6 @@ from ordercast.replicated.effects import (
     Refusal,
     Release,
     Spoilt,
-    Synchronised,
     Ticket,
     Why,
 )
@@ -126,6 +126,7 @@ class Replica(Generic[FrontT]):
         self._has_outgoing = asyncio.Event()
         self._sending: asyncio.Task[None] | None = None
         self._left = asyncio.Event()
+        self._now = cast("Callable[[], Instant]", time.monotonic_ns)  # the event loop's clock, in one call
         self._timer: asyncio.TimerHandle | None = None
         self._seen: object = None  # the desk's mark when waiters were told last
         self._ended: BaseException | None = None
@@ -257,7 +258,7 @@ class Replica(Generic[FrontT]):
 
     async def synced(self) -> int:
         self._check_running()
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._do(self._desk.synchronise, future)
         await future
         return self._machine.count
@@ -327,9 +328,6 @@ class Replica(Generic[FrontT]):
         self._timer = None
         self._do(self._desk.wake)
 
-    def _now(self) -> Instant:
-        return Instant(int(asyncio.get_running_loop().time() * SECOND))
-
     # What the desk decides
 
     def _do(self, happens: Callable[..., list[DeskEffect]], *arguments: Any) -> None:
@@ -341,19 +339,19 @@ class Replica(Generic[FrontT]):
         except Exception as error:
             self.on_failed(error)
             return
-        if self._desk.outgoing:
+        desk = self._desk
+        if desk.outgoing:
             self._has_outgoing.set()
-        mark = self._desk.mark
+        mark = desk.mark
         if mark != self._seen:
             self._seen = mark
             self._watchers.look()
-        self._arm()
+        deadline = desk.next_deadline
+        if deadline is not None:
+            self._arm(deadline)
 
-    def _arm(self) -> None:
+    def _arm(self, deadline: Instant) -> None:
         """One timer: it may come too early, and never too late."""
-        deadline = self._desk.next_deadline
-        if deadline is None:
-            return
         at = deadline / SECOND
         if self._timer is None or at < self._timer.when():
             if self._timer is not None:
@@ -380,8 +378,6 @@ class Replica(Generic[FrontT]):
             match effect:
                 case Answered():
                     _answer(effect)
-                case Synchronised():
-                    _set_result(effect.ticket, None)
                 case Refusal():
                     _fail(effect.tickets, self._refusal(effect.why))
                 case Abandoned():
@@ -423,11 +419,6 @@ def _answer(answered: Answered) -> None:
     for position, (ticket, result) in enumerate(zip(answered.tickets, answered.results, strict=True), answered.first):
         if ticket is not None and not ticket.done():
             cast("asyncio.Future[Answer]", ticket).set_result(make(Answer, (position, result)))
-
-
-def _set_result(ticket: Ticket, result: object) -> None:
-    if not ticket.done():
-        cast("asyncio.Future[object]", ticket).set_result(result)
 
 
 def _fail(tickets: Iterable[Ticket], error: BaseException, *, is_seen: bool = False) -> None:

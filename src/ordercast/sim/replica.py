@@ -30,7 +30,6 @@ from ordercast.replicated.effects import (
     Refusal,
     Release,
     Spoilt,
-    Synchronised,
 )
 from ordercast.replicated.frames import Frame, key_of
 from ordercast.sim.client import Client
@@ -133,8 +132,6 @@ class Replica:
                 case Answered():
                     self.witness.answered(effect)
                     self.replicas.moment(self, Moment.CONFIRMING)
-                case Synchronised():
-                    self.witness.synchronised(effect.ticket)
                 case Refusal():
                     self.witness.refused(effect)
                 case Dial():

@@ -50,7 +50,7 @@ class Asked:
 
     number: int
     cut: int  # how often its replica had been cut off
-    question: bytes = b""  # of a read
+    question: bytes | None = None  # of a read
     is_over: bool = False
 
     def done(self) -> bool:
@@ -203,7 +203,7 @@ class Witness:
 
     # Calls and answers
 
-    def called(self, operation: bytes, question: bytes = b"") -> Asked:
+    def called(self, operation: bytes, question: bytes | None = None) -> Asked:
         self.calls += 1
         asked = self.asked[self.calls] = Asked(self.calls, self.cut, question)
         self.tell(records.Called(self.at, self.replica.life, asked.number, operation))
@@ -220,19 +220,16 @@ class Witness:
             self.count(Row.BATCH)
         for at, (ticket, result) in enumerate(zip(answered.tickets, answered.results, strict=True), answered.first):
             if ticket is not None:
-                asked = self._settle(ticket)
-                self.count(Row.CONFIRMED_LATE if asked.cut < self.cut else Row.CONFIRMED)
-                self._returned(asked, at, result)
-
-    def synchronised(self, ticket: Ticket) -> None:
-        asked = self._settle(ticket)
-        self._returned(asked, self.position, b"")
-        self.count(Row.READ)
-        self.look(asked.question)
+                self._returned(self._settle(ticket), at, result)
 
     def _returned(self, asked: Asked, position: int, result: bytes) -> None:
         lineage = self.replica.desk.core.lineage
         self.tell(records.Returned(self.at, self.replica.life, asked.number, lineage, position, result))
+        if asked.question is None:
+            self.count(Row.CONFIRMED_LATE if asked.cut < self.cut else Row.CONFIRMED)
+        else:
+            self.count(Row.READ)
+            self.look(asked.question)
 
     def refused(self, refusal: Refusal) -> None:
         is_certain = refusal.why is not Why.UNCERTAIN

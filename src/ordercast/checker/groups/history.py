@@ -85,6 +85,9 @@ class Client:
     stays: dict[str, list[Stay]] = field(default_factory=dict)  # by group
     current: dict[str, Stay] = field(default_factory=dict)  # the groups that it is in
     wanted: dict[str, bool] = field(default_factory=dict)  # by group: it asked last to be in it, or out of it
+    asked: dict[str, int] = field(
+        default_factory=dict
+    )  # by group: how many messages were sent when it last asked to join
     got: list[int] = field(default_factory=list)
     places: list[Position] = field(default_factory=list)  # of what it got
     sent: list[int] = field(default_factory=list)
@@ -181,7 +184,9 @@ class GroupHistory:
         self.clients[event.client] = Client(event.client, event.name, first=len(self.sendings))
 
     def _asked_join(self, event: AskedJoin) -> None:
-        self.clients[event.client].wanted.update(dict.fromkeys(event.groups, True))
+        client = self.clients[event.client]
+        client.wanted.update(dict.fromkeys(event.groups, True))
+        client.asked.update(dict.fromkeys(event.groups, len(self.sendings)))
 
     def _asked_leave(self, event: AskedLeave) -> None:
         self.clients[event.client].wanted.update(dict.fromkeys(event.groups, False))
@@ -257,7 +262,12 @@ class GroupHistory:
         client.gaps.append(Gap(client.places[-1] if client.places else None))
 
     def _got_refusal(self, event: GotRefusal) -> None:
-        self.clients[event.client].wanted.update(dict.fromkeys(event.groups, False))
+        """It was never in these groups since it asked, and what it sent to them meanwhile does not come back."""
+        client = self.clients[event.client]
+        client.wanted.update(dict.fromkeys(event.groups, False))
+        for number in client.sent:
+            owed = self.sendings[number].owed
+            owed[:] = [group for group in owed if group not in event.groups or number < client.asked[group]]
 
     def _disconnected(self, event: Disconnected) -> None:
         self.clients[event.client].end = event.how
