@@ -11,7 +11,8 @@ from ordercast.model.inputs import Interest
 from ordercast.model.notes import Occurrence
 from ordercast.model.service import Service
 from ordercast.order.membership.bounds import CLOCK_LEAP
-from ordercast.wire.header import KIND_AT, TIMESTAMP, MessageKind
+from ordercast.wire.head import KIND_AT
+from ordercast.wire.header import TIMESTAMP, MessageKind
 from ordercast.wire.messages import Token
 
 from .solo import ONE, TRIO, TWO, Solo, occurred, packet_of, sent

@@ -26,7 +26,7 @@ from ordercast.model.ids import (
     process_id_from,
 )
 from ordercast.model.inputs import Lane, Packet, Stored, Submission, Submissions
-from ordercast.wire.header import HEADER, MAGIC, VERSION
+from ordercast.wire.head import HEAD_SIZE, with_head
 from tests.ports import free_ports
 
 FIRST, SECOND = MAIN, Attachment(1)
@@ -37,12 +37,11 @@ Heard = tuple[Attachment, int, Lane, bytes]  # attachment, network, lane, text
 
 def packet(text: str) -> bytes:
     """A packet that says its length where every packet does; the rest is of no kind that is known."""
-    prefix = (MAGIC + bytes((VERSION, 99))).ljust(28, b"\0")
-    return HEADER.pack(prefix, SIZE, 0, 0, 0, 0, 0, 0, 0) + text.encode().ljust(SIZE - HEADER.size, b".")
+    return with_head(bytes(8), ProcessId(1), text.encode().ljust(SIZE - HEAD_SIZE, b"."))
 
 
 def text_of(data: bytes) -> bytes:
-    return data[HEADER.size :].rstrip(b".")
+    return data[HEAD_SIZE:].rstrip(b".")
 
 
 class TinyEngine:

@@ -153,6 +153,7 @@ class AlarmKind(Enum):
     REMOVED = "removed from the cluster"
     IMPLAUSIBLE = "implausible number"
     FORGED = "forged packet"
+    WIRE_VERSION = "wire version"  # a node of this cluster runs a release whose packets cannot be read
     STALLED = "stalled"
     STALL_ENDED = "stall ended"
     STORAGE_FAILED = "storage failed"  # a write was refused; it is tried again

@@ -16,6 +16,7 @@ from ordercast.model.ids import MAIN, Attachment, ConfigurationId, Incarnation, 
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
+from ordercast.order.traffic import Traffic
 
 # The number of the newest configuration in stable storage: one for all engines, so that ids go on rising when a cluster
 # is restarted with another engine. It had the other name when the ring was the only one, and is still read there.
@@ -61,6 +62,10 @@ class Engine(Protocol):
     @property
     def promises(self) -> Promises:
         """What it guarantees and which services it serves; written to every trace."""
+
+    @property
+    def traffic(self) -> Traffic:
+        """What its packets are, for layers beneath it."""
 
     def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:
         """Begin a life. Called once, before anything else."""

@@ -133,7 +133,7 @@ class Host:
         inbox: list[dict[Lane, list[deque[bytes]]]] = [
             {lane: [deque() for _ in range(count)] for lane in Lane} for _ in self.segments
         ]
-        processor = Processor(options, self.slowness)
+        processor = Processor(options, engine.traffic, self.slowness)
         self.life = Life(engine, process, inbox, processor, station=self._station(process))
         self.world.record(Started(self._at(), process, engine.promises, kept_storage))
         self._carry_out(engine.start(dict(self.disk), Incarnation(self.lives), self.local_now()))

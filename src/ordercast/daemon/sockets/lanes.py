@@ -12,7 +12,7 @@ from itertools import groupby
 from ordercast.daemon.status.counters import SocketCounters
 from ordercast.model.ids import MAIN, Attachment
 from ordercast.model.inputs import Lane, Packet
-from ordercast.wire.header import HEADER_SIZE, LENGTH_AT
+from ordercast.wire.head import HEAD_SIZE, LENGTH_AT
 
 # Linux, <asm-generic/socket.h> and <linux/sock_diag.h>: Python does not name them in all versions.
 SO_MEMINFO = 55
@@ -76,7 +76,7 @@ class LaneSocket:
             alike = list(group)
             length = int.from_bytes(stated, "big")
             counters.bytes_received += size * len(alike)
-            if HEADER_SIZE <= length < size:  # several packets in one read
+            if HEAD_SIZE < length < size:  # several packets in one read
                 packets += [Packet(data, length, self.lane, self.attachment, self.network) for data in alike]
                 counters.packets_received += len(alike) * -(-size // length)
             else:

@@ -15,7 +15,7 @@ from ordercast import __version__
 from ordercast.daemon.status.counters import SocketCounters
 from ordercast.daemon.status.sections import RingSection
 from ordercast.model.configuration import ConfigurationKind
-from ordercast.wire.header import VERSION
+from ordercast.wire.head import VERSION
 
 
 @dataclass(frozen=True, slots=True)

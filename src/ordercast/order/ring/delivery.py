@@ -17,8 +17,8 @@ from ordercast.model.notes import Occurred, Occurrence
 from ordercast.order.membership.configurations import regular_configuration, transitional_configuration
 from ordercast.order.membership.recovery_plan import RecoveryPlan
 from ordercast.order.membership.ring import Ring
-from ordercast.wire.header import HEADER, Part, unwrapped
-from ordercast.wire.run import PacketRun, parse_data
+from ordercast.wire.header import Part, unwrapped
+from ordercast.wire.run import PacketRun, parse_packet
 
 
 @dataclass(slots=True)
@@ -44,9 +44,8 @@ class Delivery:
         store = self.ring.store
         if seq > store.aru + self.reach or store.has(seq):
             return False
-        raw = unwrapped(packet, self.ring.prefix)
-        _, _, flags, count, _, originator, *_ = HEADER.unpack_from(raw)
-        return store.add(seq, parse_data(raw, flags, count, originator, seq))
+        heading = self.ring.heading
+        return store.add(seq, parse_packet(unwrapped(packet, heading), heading))
 
     def advance(self, effects: list[Effect]) -> None:
         self.deliver(self.ring.memory.safe_seq, effects)

@@ -29,10 +29,11 @@ from ordercast.order.ring.promised import PROMISED, SERVICES
 from ordercast.order.ring.stall import why_stalled
 from ordercast.order.ring.states.operational import Operational
 from ordercast.order.ring.states.token_visit import TokenExchange
-from ordercast.wire.header import ARRIVAL, MAGIC, PREFIX, ROUND, TRANSMITTER, is_same
+from ordercast.order.ring.traffic import RING_TRAFFIC
+from ordercast.order.traffic import Traffic
+from ordercast.wire.head import MAGIC, transmitter_of
+from ordercast.wire.header import ARRIVAL, ROUND, is_same
 from ordercast.wire.run import PacketRun, parse_data, parse_run
-
-PREFIX_SIZE = PREFIX.size
 
 
 class RingNode(Frame):
@@ -57,6 +58,10 @@ class RingNode(Frame):
         super().__init__(node, config, promises, parts, verbose=verbose, beneath=beneath, other_engines=other_engines)
 
     # What a driver asks
+
+    @property
+    def traffic(self) -> Traffic:
+        return RING_TRAFFIC
 
     def is_idle(self) -> bool:
         facts = self._running
@@ -112,7 +117,7 @@ class RingNode(Frame):
             if ring is not None:
                 store = ring.store
                 if store.aru == store.high < ring.memory.forwarded_seq + self._reach:
-                    run = parse_run(data, start, size, ring.prefix, Seq(store.aru + 1))
+                    run = parse_run(data, start, size, ring.heading, Seq(store.aru + 1))
                     if run is not None:
                         store.extend(run)
                         fresh.append(run)
@@ -142,18 +147,18 @@ class RingNode(Frame):
 
     def _take(self, ring: Ring, data: bytes, start: int, size: int, fresh: list[PacketRun], step: Step) -> bool:
         """A data packet of this ring that is out of order, or a duplicate, or unsound. False when it is another's."""
-        if data[start : start + PREFIX_SIZE] != ring.prefix:
+        if not ring.heading.is_of(data, start):
             return False
         store = ring.store
         try:
-            _, length, flags, count, originator, seq = ARRIVAL.unpack_from(data, start)
+            _, length, _, _, flags, count, place, seq = ARRIVAL.unpack_from(data, start)
             end = start + length
             if length > size or end > len(data):
                 raise WireError("a data packet is cut short")
             if store.has(seq):
                 self._compare(ring, seq, data[start:end], step)
             elif seq <= ring.memory.forwarded_seq + self._reach:
-                run = parse_data(data, flags, count, originator, seq, start, end)
+                run = parse_data(data, flags, count, ring.heading.originator(place), seq, start, end)
                 store.add(seq, run)
                 fresh.append(run)
         except (struct.error, WireError) as error:
@@ -165,7 +170,7 @@ class RingNode(Frame):
         held = ring.store.get(seq)
         if held is None or is_same(mine := held.packet(seq), packet):
             return
-        if TRANSMITTER.unpack_from(mine)[0] == ring.me:
+        if transmitter_of(mine) == ring.me:
             ring.memory.foreign_seq = seq  # the state hears of it when it has the token
         else:
             text = f"two packets came as number {seq} of ring {ring.id}: one is forged"
@@ -174,7 +179,7 @@ class RingNode(Frame):
     def _choose_lane(self, ring: Ring, run: PacketRun) -> None:
         """Accelerated ring: once the predecessor sends packets of a round that I have not seen, its token is near."""
         packet = run.at + (run.count - 1) * run.size
-        if len(ring.members) > 1 and TRANSMITTER.unpack_from(run.data, packet)[0] == ring.predecessor:
+        if len(ring.members) > 1 and transmitter_of(run.data, packet) == ring.predecessor:
             nearing = ring.memory.round + (ring.me != ring.representative)  # the representative counts the rounds
             if ROUND.unpack_from(run.data, packet)[0] >= nearing:
                 self._lane = Lane.TOKEN

@@ -246,7 +246,7 @@ def test_a_large_message_cut_by_the_end_is_dropped_and_told() -> None:
 
 
 def test_recovered_packets_have_nothing_to_deliver() -> None:
-    delivery = _delivery((1, PacketRun(b"", 0, 0, Seq(1))), _agreed(2))
+    delivery = _delivery((1, PacketRun(b"", 0, 0, Seq(1), ONE)), _agreed(2))
     assert _advance(delivery) == ["2"]
 
 
@@ -254,7 +254,7 @@ def test_recovered_packets_have_nothing_to_deliver() -> None:
 
 
 def _exchanged(seq: int) -> bytes:
-    return recovered(make_packet(seq).packet(Seq(seq)), make_ring(ring_id=NEXT_RING_ID).prefix, ONE, Seq(1), 1)
+    return recovered(make_packet(seq).packet(Seq(seq)), ONE, make_ring(ring_id=NEXT_RING_ID).heading, ONE, Seq(1), 1)
 
 
 def test_a_packet_that_the_exchange_brings_is_kept_once() -> None:

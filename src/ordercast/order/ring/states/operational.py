@@ -219,7 +219,7 @@ def outbox_source(facts: Facts) -> Source:
 
     def take(first: Seq, token_round: int, timestamp: int, limit: int) -> list[PacketRun]:
         loads = facts.outbox.take(limit)
-        runs = build_runs(facts.installed.prefix, loads, facts.me, first, token_round, timestamp + 1)
+        runs = build_runs(facts.installed.heading, loads, facts.me, first, token_round, timestamp + 1)
         if runs:
             facts.own_seq = runs[-1].last
         return runs
