@@ -61,7 +61,7 @@ _DROPPED = Struct(">QQ")
 
 
 def send_size(payloads: int, size: int) -> int:
-    """Of the frame with so many payloads, which have this size together, heads included."""
+    """Return the size of the frame with so many payloads, which have this size together, heads included."""
     return HEADER.size + _SEND.size + 4 * payloads + size
 
 
