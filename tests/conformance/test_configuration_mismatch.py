@@ -94,4 +94,4 @@ def test_who_runs_another_engine_in_the_same_cluster_is_named_once_and_never_a_m
 def test_another_cluster_is_nobodys_business() -> None:
     solo = Solo(other_engines=("star",)).to_ring_of_one()
     assert alarms(solo.give_packets(encode(cluster_id_from("other", "star"), solo.join_of(ONE, TRIO)))) == []
-    assert alarms(solo.give_packets(_with_engine(solo, ONE, "star")[:40])) == []
+    assert alarms(solo.give_packets(_with_engine(solo, ONE, "star")[:20])) == []

@@ -85,7 +85,9 @@ class Enclosing:
         return self._onward(self._inner.wake(now))
 
     def behind(self, is_behind: bool, now: Instant) -> list[Effect]:
-        raise AssertionError("nobody in these tests is behind, and an inner ring would not be told")
+        """Tell the ring itself, past the layer, which has no word for it: this engine has nothing of its own to send
+        that would be held up, and all users shall stop as they do on a ring."""
+        return self._onward(self._engine.behind(is_behind, now))
 
     def leave(self, now: Instant) -> list[Effect]:
         return self._onward(self._inner.leave(now))

@@ -52,8 +52,8 @@ class Fifo(Checker):
                 where[stream] = index
 
     def _previous(self, life: Life) -> list[int]:
-        """Of each message the one that its sender submitted before it, among those that this process must have, or
-        has."""
+        """Return for each message the one that its sender submitted before it, among those that this process must have,
+        or has."""
         previous = self.history.columns.previous
         if self.owed.is_everything:
             return previous

@@ -182,7 +182,7 @@ class History:
         return [number for number in numbers if services[number] >= service]
 
     def ordered(self, numbers: list[int]) -> list[int]:
-        """Those that are delivered at their place in the order; the same list when all are."""
+        """Return the messages that are delivered at their place in the order; the same list when all are."""
         if not self.early:
             return numbers
         services = self.columns.services

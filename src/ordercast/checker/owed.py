@@ -25,7 +25,7 @@ class Owed:
         return not self._history.prunes
 
     def among(self, life: Life | None, numbers: Iterable[int]) -> list[int]:
-        """Return those of the messages that this process is owed. Of a process without a record nobody knows what it
+        """Return those of the messages that this process is owed. For a process without a record nobody knows what it
         wants."""
         if self.is_everything:
             return list(numbers)

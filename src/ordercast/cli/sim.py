@@ -211,7 +211,7 @@ def _replication(name: str) -> Replication:
 
 
 def _services(names: list[str] | None, engine: str) -> tuple[Service, ...]:
-    """Those that are named; without names, all that the engine serves."""
+    """Return the services that are named; without names, all that the engine serves."""
     known = {service.name.lower(): service for service in usual_options(engine).services}
     for name in names or ():
         if name.lower() not in known:

@@ -133,7 +133,7 @@ class Driver:
             self._protected(lambda: self._engine.behind(is_behind, now), now)
 
     def interest(self, changes: Sequence[Interest]) -> None:
-        """Not from within an effect."""
+        """Tell the engine what is wanted; not from within an effect."""
         now = _now()
         self._protected(lambda: self._engine.interest(changes, now), now)
 

@@ -68,7 +68,7 @@ class GroupHost(Participant):
 
     @property
     def sessions(self) -> dict[int, Session]:
-        """Those that are open, by number."""
+        """The sessions that are open, by number."""
         return self.handouts.sessions
 
     def open_session(self, session: Session, name: str) -> tuple[int, str]:
@@ -132,7 +132,7 @@ class GroupHost(Participant):
             self._pump()
 
     def _pump_soon(self) -> None:
-        """Not before the effects at hand are carried out: what the engine delivers comes in its order."""
+        """Pump once the effects at hand are carried out: what the engine delivers comes in its order."""
         if not self._will_pump:
             self._will_pump = True
             asyncio.get_running_loop().call_soon(self._pump)

@@ -82,7 +82,7 @@ class Reading(Protocol):
 
 
 class NobodyReads:
-    """Of a daemon: its clients have queues of their own."""
+    """The reading of a daemon, whose clients have queues of their own."""
 
     is_behind = False
     taken = size = 0
@@ -211,7 +211,7 @@ class Participant(ABC):
             sockets.reach(self.config.on(number).peers)
 
     def _open_sockets(self, config: NodeConfig) -> NodeConfig:
-        """Of every network; on the first one a node without an id finds one."""
+        """Open the sockets of every network; on the first one a node without an id finds one."""
         for number in range(len(config.networks)):
             sockets = Sockets(config.on(number), number, has_links=live_entry_of(config.engine).has_links)
             self.networks.append(sockets)
@@ -224,7 +224,7 @@ class Participant(ABC):
 
     @property
     def sockets(self) -> Sockets:
-        """Of the only network, or of the first."""
+        """The sockets of the only network, or of the first."""
         return self.networks[0]
 
     def _forget(self, driver: Driver) -> None:

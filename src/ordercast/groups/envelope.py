@@ -95,7 +95,7 @@ def joins_of(payload: bytes) -> tuple[str, ...]:
 
 
 def sender_of(head: bytes) -> str:
-    """Of a head that was decoded before: nothing is checked again."""
+    """Return the sender in a head that was decoded before: nothing is checked again."""
     return str(head[5 : 5 + head[4]], "ascii")
 
 

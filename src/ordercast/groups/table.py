@@ -55,7 +55,7 @@ class Group:
         self.partitioned.clear()
 
     def established(self) -> tuple[str, ...]:
-        """Those who are not partitioned."""
+        """The members that are not partitioned."""
         if not self.partitioned:
             return tuple(self.names)
         return tuple(name for name in self.names if name not in self.partitioned)
@@ -106,7 +106,7 @@ class Table:
         return tuple(names[start : start + count]), start + count >= len(names)
 
     def report(self) -> dict[str, list[str]]:
-        """Of the clients here."""
+        """Return the groups of the clients here."""
         reported: dict[str, list[str]] = {}
         mine = self._joined.get(self._me, {})
         for member in sorted(mine):

@@ -115,7 +115,7 @@ class Turns:
         self.look_again()
 
     def look_again(self) -> bool:
-        """Those who were held up may go on now; return whether there were any."""
+        """Let sessions that were held up go on; return whether there were any."""
         were_any = bool(self._held_up)
         self._ready.extend(self._held_up)
         self._held_up.clear()

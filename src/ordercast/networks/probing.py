@@ -31,7 +31,7 @@ class Word:
 
 
 class Probing:
-    """Of one network, among the members of one ring."""
+    """Probes one network, among the members of one ring."""
 
     __slots__ = ("_config", "_words", "marked_at", "members", "number", "tried_at")
 

@@ -151,7 +151,8 @@ class DaemonHalf:
         return None
 
     def admit(self, kind: int, size: int) -> None:
-        """Of a frame of so many bytes only the beginning is here: WireError when the rest is not worth waiting for."""
+        """Admit a frame of so many bytes of which only the beginning is here: WireError when the rest is not worth
+        waiting for."""
         if kind == FrameKind.SEND:
             self._check_credit(size)
         elif size > HEADER.size + _CHANGES_SIZE_MAX:

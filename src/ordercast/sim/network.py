@@ -216,7 +216,8 @@ class Network:
     def _fates(
         self, source: int, target: int, lane: Lane, packets: list[bytes], now: int, quality: Quality
     ) -> list[bytes]:
-        """Those that travel normally; lost ones are gone, copies and stragglers are scheduled by themselves."""
+        """Return the packets that travel normally; lost ones are gone, copies and stragglers are scheduled by
+        themselves."""
         rng = self.rng
         normal: list[bytes] = []
         for packet in packets:

@@ -37,7 +37,7 @@ class Processor:
         return int(self._options.send_ns * copies * self._slowness)
 
     def _is_copy(self, data: bytes | memoryview) -> bool:
-        """Of one that was here before. From now on there was one."""
+        """Tell whether this is a copy of one that was here before. From now on there was one."""
         name = self._traffic.name(bytes(data))
         if name is None or name in self._processed:
             return name is not None

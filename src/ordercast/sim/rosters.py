@@ -97,7 +97,7 @@ class RosterWitness:
             self._judge(view, rosters)
 
     def _judge(self, view: Configuration, rosters: dict[ProcessId, list[Roster]]) -> None:
-        """Who came alone must be on the list of everybody else, who came with others on somebody's. Those who were
+        """Who came alone must be on the list of everybody else, who came with others on somebody's. Members who were
         together before may be together again, whatever their lists say by now: expulsion follows."""
         came_with = self._came_with[view.id]
         for member in view.members:

@@ -232,7 +232,7 @@ def _bad_links(nodes: int, rng: Random) -> tuple[Link, ...]:
 def options_of(
     seed: int, *, groups: bool = False, replicated: bool = False, networks: bool = False, engine: str = DEFAULT
 ) -> SimOptions:
-    """Of a hostile run, without clients, with them, with replicas, or with several networks."""
+    """Return the options of a hostile run, without clients, with them, with replicas, or with several networks."""
     if engine != DEFAULT:
         return _options_on(engine, seed, groups=groups, replicated=replicated, networks=networks)
     if networks:

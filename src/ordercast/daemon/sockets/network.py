@@ -2,7 +2,7 @@
 
 Data goes out by multicast, or to each peer in turn; tokens and bursts of a link go to one peer. Where the kernel can
 (UDP_SEGMENT, UDP_GRO) one system call carries as many packets as fit in 64 KiB: packets of one size are cut apart again
-by the kernel or the network card, and a receiver gets them joined. That needs no side channel, since every packet's
+by the kernel or the network card, and a receiver gets them joined. This needs no side channel, since every packet's
 header says its length.
 """
 

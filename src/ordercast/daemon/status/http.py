@@ -194,7 +194,7 @@ class StatusServer:
 
 
 def _name_of(host: str) -> str:
-    """Without the port."""
+    """Return the name without the port."""
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0].lower().rstrip(".")

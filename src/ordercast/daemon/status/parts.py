@@ -99,7 +99,7 @@ class HoldStatus:
 
 @dataclass(frozen=True, slots=True)
 class ClientsStatus:
-    """Those who send and receive here, and the groups of the whole cluster."""
+    """Sessions that send and receive here, and the groups of the whole cluster."""
 
     sessions: int = 0  # clients, and the program that embeds the node
     groups: int = 0  # with members, here or elsewhere

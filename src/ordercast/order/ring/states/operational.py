@@ -81,7 +81,8 @@ class Operational(Working):
         return self._work(token, step)
 
     def _may_rest(self, token: Token, facts: Facts) -> bool:
-        """With whoever sent last, when a whole rotation found nothing to do and everybody has delivered everything.
+        """Tell whether the token may rest: with whoever sent last, when a whole rotation found nothing to do and
+        everybody has delivered everything.
 
         Nothing here is about the representative: every condition compares this visit with my previous one, and what
         lies between two visits of a member is one visit of each other member. So at whichever member it holds:

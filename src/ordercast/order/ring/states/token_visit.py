@@ -44,7 +44,7 @@ def accepted(ring: Ring, token: Token, step: Step) -> bool:
 
 def has_intruder(ring: Ring, token: Token, step: Step, delivered: Seq = NO_SEQ) -> bool:
     """Somebody who did not hold the token has numbered packets. Who has the token sees that for sure: there are packets
-    above its seq, or one under a number of mine that is not mine. Those that were not delivered are forgotten."""
+    above its seq, or one under a number of mine that is not mine. Packets that were not delivered are forgotten."""
     high, foreign = ring.store.high, ring.memory.foreign_seq
     if high <= token.seq and not foreign:
         return False
