@@ -448,7 +448,7 @@ PLANTED = (
     PlantedFault("a client tells twice what it has read", _room_told_twice, frozenset({SessionPromise.WINDOW})),
     PlantedFault("a client's credit is ignored", _credit_ignored, frozenset({SessionPromise.WINDOW})),
     PlantedFault("dropped instead of disconnected", _dropped_instead, frozenset({SessionPromise.STREAM})),
-    PlantedFault("dropped without a word", _dropped_silently, frozenset({SELF, Promise.TERMINATION})),
+    PlantedFault("dropped without a word", _dropped_silently, frozenset({SELF, SessionPromise.STREAM})),
     PlantedFault("views are dropped too", _views_dropped, frozenset({SessionPromise.STREAM})),
     PlantedFault("all wait for one that has caught up", _held_for_ever, frozenset(), is_stuck=True),
     PlantedFault("clients send while snapshots are awaited", _not_steady, frozenset({SessionPromise.GATE})),

@@ -67,6 +67,7 @@ class Daemon:
 
     def turns(self) -> list[Turn]:
         found = []
+        self.desk.subscribed(("g", "h"))
         while (turn := self.desk.next_turn(lambda size: True)) is not None:
             found.append(turn)
             if turn.accepted is not None:
