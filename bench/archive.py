@@ -14,12 +14,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from rig.programs import cpu_seconds, kill, ordercast_command
 
 from ordercast.api.connect import connect
 from ordercast.archive.branches import Cause, branch_of
@@ -126,13 +127,12 @@ class Ring:
         return self._start("archive", "bench", "--dir", str(self.folder / "archive"), "--at", self.at)
 
     def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "ordercast.cli.main", *arguments]
-        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=(self.folder / "log").open("ab"))
+        return subprocess.Popen(
+            ordercast_command(*arguments), stdout=subprocess.DEVNULL, stderr=(self.folder / "log").open("ab")
+        )
 
     def end(self) -> None:
-        for process in (self.archiver, self.daemon):
-            process.send_signal(signal.SIGKILL)
-            process.wait()
+        kill((self.archiver, self.daemon))
 
 
 def until(is_so: Callable[[], bool], what: str) -> float:
@@ -142,11 +142,6 @@ def until(is_so: Callable[[], bool], what: str) -> float:
             raise SystemExit(f"bench: {what}")
         time.sleep(0.005)
     return time.perf_counter() - began
-
-
-def _cpu(process: subprocess.Popen[bytes]) -> float:
-    fields = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def bench_ring(size: int, seconds: float) -> dict[str, Any]:
@@ -159,7 +154,7 @@ def bench_ring(size: int, seconds: float) -> dict[str, Any]:
             start = _number(archive)
             with connect(ring.at, name="load") as me:
                 payloads = [os.urandom(size)] * max(1, min(1000, (1 << 19) // size))
-                sent, began, cpu = 0, time.perf_counter(), _cpu(ring.archiver)
+                sent, began, cpu = 0, time.perf_counter(), cpu_seconds(ring.archiver.pid)
                 while time.perf_counter() - began < seconds:
                     me.send_many("bench", payloads)
                     sent += len(payloads)
@@ -167,7 +162,7 @@ def bench_ring(size: int, seconds: float) -> dict[str, Any]:
                 ordered = time.perf_counter() - began
                 until(lambda: _number(archive) >= start + sent + 1, "the archiver does not come along")
                 safe = time.perf_counter() - began
-            used = _cpu(ring.archiver) - cpu
+            used = cpu_seconds(ring.archiver.pid) - cpu
         finally:
             ring.end()
     return {

@@ -20,7 +20,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+from rig.programs import ROOT, Program, end, heard, ordercast_command, tell, worker
+
 SPREAD = (25_000, 33_000)  # messages a second of three C clients of three C daemons, 1,350 B agreed, on two cores
 SPREAD_LATENCY_MS = (0.06, 0.17)
 PORT = 24_700
@@ -61,7 +62,7 @@ class Outcome:
 
 
 @contextmanager
-def daemons(count: int) -> Iterator[list[tuple[subprocess.Popen[str], str]]]:
+def daemons(count: int) -> Iterator[list[tuple[Program, str]]]:
     """Processes and the addresses of their sockets."""
     with tempfile.TemporaryDirectory(prefix="ordercast-bench-") as name, ExitStack() as stack:
         folder = Path(name)
@@ -73,13 +74,12 @@ def daemons(count: int) -> Iterator[list[tuple[subprocess.Popen[str], str]]]:
         (folder / "cluster.toml").write_text(text + nodes)
         found = []
         for i in range(1, count + 1):
-            command = [sys.executable, "-m", "ordercast.cli.main", "daemon"]
-            command += ["--config", str(folder / "cluster.toml"), "--name", f"n{i}"]
-            program = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT)
-            stack.callback(_end, program)
+            command = ordercast_command("daemon", "--config", str(folder / "cluster.toml"), "--name", f"n{i}")
+            program = subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT)
+            stack.callback(end, [program])
             assert program.stderr is not None
             for line in program.stderr:
-                if "clients at" in line:
+                if b"clients at" in line:
                     break
             else:
                 raise SystemExit(f"the daemon n{i} has ended: {program.wait()}")
@@ -87,53 +87,23 @@ def daemons(count: int) -> Iterator[list[tuple[subprocess.Popen[str], str]]]:
         yield found
 
 
-def _end(program: subprocess.Popen[str]) -> None:
-    program.terminate()
-    try:
-        program.communicate(timeout=10)
-    except subprocess.TimeoutExpired:
-        program.kill()
-        program.communicate()
-
-
 class Clients:
     """Processes that are spoken to line by line."""
 
     def __init__(self, stack: ExitStack, addresses: Sequence[str], task: dict[str, Any]) -> None:
-        self.programs: list[subprocess.Popen[str]] = []
+        self.programs: list[Program] = []
+        stack.callback(end, self.programs)
         for number, address in enumerate(addresses, 1):
-            program = subprocess.Popen(
-                [sys.executable, "-m", "bench.client_load"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                cwd=ROOT,
-            )
-            stack.callback(_end, program)
+            program = worker([sys.executable, "-m", "bench.client_load"])
             self.programs.append(program)
-            self._say(program, {**task, "number": number, "address": address, "clients": len(addresses)})
+            tell(program, {**task, "number": number, "address": address, "clients": len(addresses)})
 
     def hear(self) -> list[dict[str, Any]]:
-        return [self._line(program) for program in self.programs]
+        return [heard(program) for program in self.programs]
 
     def say(self, what: object) -> None:
         for program in self.programs:
-            self._say(program, what)
-
-    @staticmethod
-    def _say(program: subprocess.Popen[str], what: object) -> None:
-        assert program.stdin is not None
-        program.stdin.write(json.dumps(what) + "\n")
-        program.stdin.flush()
-
-    @staticmethod
-    def _line(program: subprocess.Popen[str]) -> dict[str, Any]:
-        assert program.stdout is not None
-        line = program.stdout.readline()
-        if not line:
-            raise SystemExit(f"a client has ended: {program.wait()}")
-        told: dict[str, Any] = json.loads(line)
-        return told
+            tell(program, what)
 
 
 def measure(case: Case, seconds: float) -> Outcome:

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from rig.hosts import Hosts, why_not
+from rig.programs import cpu_seconds, kill
 
 from bench import corosync_peer, raw_udp
 
@@ -140,10 +141,7 @@ class Nodes:
         return document
 
     def end(self) -> None:
-        for program in self.programs:
-            if program.poll() is None:
-                program.kill()
-            program.wait()
+        kill(self.programs)
 
 
 @contextmanager
@@ -259,14 +257,9 @@ def idle_cores(hosts: Hosts, python: str, seconds: float = 5.0) -> float:
     with nodes_of(hosts, Case(), 3600.0, python) as nodes:
         nodes.hear()
         time.sleep(1.0)
-        before = sum(_cpu_s(program.pid) for program in nodes.programs)
+        before = sum(cpu_seconds(program.pid) for program in nodes.programs)
         time.sleep(seconds)
-        return (sum(_cpu_s(program.pid) for program in nodes.programs) - before) / seconds
-
-
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return (sum(cpu_seconds(program.pid) for program in nodes.programs) - before) / seconds
 
 
 GARBAGE = """

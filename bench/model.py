@@ -25,11 +25,11 @@ from ordercast.sim.options import SIM_RING, SimOptions
 from ordercast.sim.run import simulate
 from ordercast.sim.world import World
 from ordercast.trace.records import STAMP_SIZE, DeliveredBatch, Event, MessageId, Noted, Submitted
+from ordercast.wire.codec import TOKEN_SIZE
 from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE
 
 BANDWIDTH = 100_000_000
 SIZE = 1000
-TOKEN_SIZE = HEADER_SIZE + 33
 START_NS, END_NS = 200 * MILLISECOND, 800 * MILLISECOND
 
 

@@ -18,8 +18,8 @@ from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.networks.layer import Networks
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
-from ordercast.wire.codec import cluster_id_from
-from ordercast.wire.header import MessageKind, prefix_of
+from ordercast.wire.head import cluster_id_from
+from ordercast.wire.header import Heading
 from ordercast.wire.run import build_data
 
 NODES = tuple(process_id_from(NodeId(n), Incarnation(1)) for n in (1, 2, 3, 4))
@@ -82,12 +82,12 @@ def measured(style: Replication, networks: int, per_read: int, copies: int = 200
 
 def _reads(per_read: int, networks: int) -> list[Packet]:
     """Packets of three members in turn, each on every network."""
-    prefix = prefix_of(MessageKind.DATA, cluster_id_from("ordercast"), RING)
+    heading = Heading(cluster_id_from("ordercast"), RING, NODES)
     reads = []
     for number, member in enumerate(NODES[1:]):
         first = 1 + number * per_read
         packets = [
-            build_data(prefix, 0, [(0, len(PAYLOAD), 4, PAYLOAD)], member, Seq(seq), 1, seq).packet(Seq(seq))
+            build_data(heading, 0, [(0, len(PAYLOAD), 4, PAYLOAD)], member, Seq(seq), 1, seq).packet(Seq(seq))
             for seq in range(first, first + per_read)
         ]
         data = b"".join(packets)

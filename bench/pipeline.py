@@ -18,6 +18,8 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from rig.programs import ordercast_command
+
 from bench.long_traces import base_runs, long_run, many_runs, shape_of
 
 MANY, ONE = "many runs", "one run"
@@ -88,11 +90,7 @@ def _traces(folder: Path, shape: str, rows: int) -> tuple[Path, int]:
 def _measure(shape: str, name: str, rows: int, command: list[str]) -> Measured:
     load, began = os.getloadavg()[0], time.monotonic()
     memory, cpu = 0, dict[int, float]()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "ordercast.cli.main", *command],
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    process = subprocess.Popen(ordercast_command(*command), stdout=subprocess.DEVNULL, start_new_session=True)
     while process.poll() is None:
         memory = max(memory, _look(process.pid, cpu))
         time.sleep(POLL_S)

@@ -25,10 +25,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from rig.programs import Program, cpu_seconds, heard, kill, tell, worker
+
 from bench.clients import daemons
 from bench.replicated_worker import VALUE
 
-ROOT = Path(__file__).resolve().parent.parent
 REPLICAS = 4
 PATIENT = {"raftMinTimeout": 2.0, "raftMaxTimeout": 4.0, "connectionTimeout": 10.0}  # a busy leader stays the leader
 
@@ -81,7 +82,7 @@ def measure(system: System, seconds: float, window: int) -> Figures:
             for number, place in enumerate(places, 1)
         ]
         for program in programs:
-            hear(program)
+            heard(program)
         cpu, begun = sum(map(cpu_seconds, others)), time.monotonic()
         loads = ask(programs, do="load", seconds=seconds, window=window)
         cores = (sum(map(cpu_seconds, others)) - cpu) / (time.monotonic() - begun)
@@ -98,36 +99,17 @@ def measure(system: System, seconds: float, window: int) -> Figures:
     )
 
 
-def start(stack: ExitStack, task: dict[str, Any]) -> subprocess.Popen[str]:
+def start(stack: ExitStack, task: dict[str, Any]) -> Program:
     command = [sys.executable, "-m", "bench.replicated_worker", json.dumps(task)]
-    program = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT
-    )
-    stack.callback(program.wait)
-    stack.callback(program.kill)
+    program = worker(command, stderr=subprocess.DEVNULL)
+    stack.callback(kill, [program])
     return program
 
 
-def ask(programs: Sequence[subprocess.Popen[str]], **task: object) -> list[dict[str, Any]]:
+def ask(programs: Sequence[Program], **task: object) -> list[dict[str, Any]]:
     for program in programs:
-        assert program.stdin is not None
-        program.stdin.write(json.dumps(task) + "\n")
-        program.stdin.flush()
-    return [hear(program) for program in programs]
-
-
-def hear(program: subprocess.Popen[str]) -> dict[str, Any]:
-    assert program.stdout is not None
-    line = program.stdout.readline()
-    if not line:
-        raise SystemExit(f"a replica has ended: {program.wait()}")
-    told: dict[str, Any] = json.loads(line)
-    return told
-
-
-def cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        tell(program, task)
+    return [heard(program) for program in programs]
 
 
 def free_ports(count: int, kind: socket.SocketKind) -> list[int]:

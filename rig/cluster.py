@@ -35,12 +35,12 @@ from ordercast.model.ids import MILLISECOND, ProcessId, incarnation_of
 from ordercast.trace.cluster import append_cluster_event
 from ordercast.trace.folder import read_live
 from rig.hosts import Host, Hosts
+from rig.programs import ROOT, Program, close_pipes, tell
 from rig.switch import Link
 from rig.worker import Task
 
 PATIENCE_S = 60.0
 LOOK_S = 0.05  # between two questions, where nobody tells
-ROOT = Path(__file__).parents[1]
 
 # Timeouts for tests that are not about the usual ones.
 QUICK = {
@@ -85,7 +85,7 @@ class Life:
     """One life of a node, and all that it has said."""
 
     host: Host
-    program: subprocess.Popen[bytes]
+    program: Program
     process: ProcessId | None = None  # None: not started yet
     views: list[ViewSeen] = field(default_factory=list)
     alarms: list[AlarmSeen] = field(default_factory=list)
@@ -173,7 +173,7 @@ class LiveCluster:
             reader.join()  # at the end of what the worker said
         for life in self.lives.values():
             life.program.wait()
-            _close(life.program)
+            close_pipes(life.program)
 
     # Lives
 
@@ -226,7 +226,7 @@ class LiveCluster:
     def _bury(self, life: Life) -> None:
         life.program.wait(PATIENCE_S)
         self.wait(lambda: life.has_ended, f"{life.name} dies")
-        _close(life.program)
+        close_pipes(life.program)
         if life.process is not None and not life.has_left:
             append_cluster_event(self.folder, "crashed", process=f"{life.name}'{incarnation_of(life.process)}")
 
@@ -255,7 +255,7 @@ class LiveCluster:
         self.wait(lambda: all(life.has_ended for life in leaving), f"{[life.name for life in leaving]} leave")
         for life in leaving:
             life.program.wait(PATIENCE_S)
-            _close(life.program)
+            close_pipes(life.program)
 
     def alive(self) -> list[Host]:
         return [host for host in self.hosts if host in self.lives and self.lives[host].is_alive]
@@ -329,10 +329,8 @@ class LiveCluster:
     def order(self, host: Host, what: str, **details: Any) -> None:
         """Tells it to do something, see `worker.Worker`, and does not wait."""
         life = self.lives[host]
-        assert life.program.stdin is not None
         with suppress(BrokenPipeError):  # whoever waits for an answer will be told
-            life.program.stdin.write(f"{json.dumps({'do': what, **details})}\n".encode())
-            life.program.stdin.flush()
+            tell(life.program, {"do": what, **details})
 
     def _several(self, hosts: Host | Iterable[Host] | None) -> list[Host]:
         if hosts is None:
@@ -443,7 +441,7 @@ class LiveCluster:
         alive = [self.lives[host] for host in self.alive()]
         for life in alive:
             life.may_end = True
-            _close(life.program, only_stdin=True)
+            close_pipes(life.program, only_stdin=True)
         self.wait(lambda: all(life.has_ended for life in alive), "all workers end")
         for life in alive:
             life.program.wait(PATIENCE_S)
@@ -467,10 +465,3 @@ def _is_quiet(reports: dict[Host, dict[str, Any]]) -> bool:
     return all(report["idle"] and not report["sending"] for report in reports.values()) and (
         len({report["ring"] for report in reports.values()}) == 1
     )
-
-
-def _close(program: subprocess.Popen[bytes], only_stdin: bool = False) -> None:
-    for pipe in (program.stdin,) if only_stdin else (program.stdin, program.stdout):
-        if pipe is not None:
-            with suppress(OSError):
-                pipe.close()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 
 from ordercast.daemon.config.node import GROUP, PORT
-from ordercast.wire.header import MAGIC
+from ordercast.wire.head import MAGIC
 from rig.cluster import LiveCluster
 from rig.hosts import Host
 from rig.switch import Link

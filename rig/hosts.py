@@ -24,11 +24,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import socket
 import subprocess
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -38,11 +37,11 @@ from typing import Any, Self, overload
 from rig import namespaces
 from rig.fabric import Bridge, Fabric, Faults, Loss, SwitchClient
 from rig.namespaces import RigError, command, ip
+from rig.programs import end
 from rig.switch import EVERYBODY, Link
 
 HOSTS_MAX = 250  # a byte of the address
 NETWORKS_MAX = 250  # another one
-PATIENCE_S = 5.0  # for a program to end when asked
 
 
 @cache
@@ -108,7 +107,7 @@ class Host:
         return command(*namespaces.argv_inside(self.namespace, argv))
 
     def end_programs(self) -> None:
-        _end(self.programs)
+        end(self.programs)
         self.programs.clear()
 
 
@@ -201,7 +200,7 @@ class Hosts(Sequence[Host]):
             undo.callback(namespaces.remove, [f"{self._prefix}b", *(host.namespace for host in self._hosts)])
             for fabric in self._fabrics:
                 undo.callback(fabric.close)
-            undo.callback(_end, [program for host in self._hosts for program in host.programs])
+            undo.callback(end, [program for host in self._hosts for program in host.programs])
         self._fabrics.clear()
         for host in self._hosts:
             host.programs.clear()
@@ -312,28 +311,6 @@ class Hosts(Sequence[Host]):
 
     def _apply(self, at: int) -> None:
         self._fabrics[at].apply(self._faults[at])
-
-
-def _end(programs: Sequence[subprocess.Popen[Any]]) -> None:
-    """Asks all to end, paused ones too, then insists. Pipes are closed."""
-    alive = [program for program in programs if program.poll() is None]
-    for program in alive:
-        program.terminate()
-        program.send_signal(signal.SIGCONT)
-    for program in alive:
-        try:
-            program.wait(PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            # Not reaped, so the number is still its own, and so is the group if it leads one.
-            if os.getpgid(program.pid) == program.pid:
-                os.killpg(program.pid, signal.SIGKILL)
-            program.kill()
-            program.wait()
-    for program in programs:
-        for pipe in (program.stdin, program.stdout, program.stderr):
-            if pipe is not None:
-                with suppress(OSError):
-                    pipe.close()
 
 
 def _several(hosts: Host | Iterable[Host]) -> list[Host]:

@@ -22,9 +22,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from rig.cluster import PATIENCE_S, ROOT, LiveCluster
+from rig.cluster import PATIENCE_S, LiveCluster
 from rig.daemon_worker import sockets_of
 from rig.hosts import Host, Hosts
+from rig.programs import ROOT, Program, close_pipes, tell
 from rig.replica_worker import KINDS, ReplicaTask
 
 
@@ -33,7 +34,7 @@ class ReplicaLife:
     """One life of the replicas of a host, and what they have said."""
 
     host: Host
-    program: subprocess.Popen[bytes]
+    program: Program
     remembered: set[str] = field(default_factory=set)  # structures that it held, and has missed nothing of since
     answers: dict[int, dict[str, Any]] = field(default_factory=dict)
     failure: str | None = None
@@ -135,7 +136,7 @@ class ReplicaCluster(LiveCluster):
         life.program.send_signal(signal.SIGKILL)
         life.program.wait(PATIENCE_S)
         self.wait(lambda: life.has_ended, f"{life} dies")
-        _close(life.program)
+        close_pipes(life.program)
 
     def pause_replica(self, host: Host, is_paused: bool) -> None:
         life = self.replicas[host]
@@ -176,7 +177,7 @@ class ReplicaCluster(LiveCluster):
         self._ask("end")
         for life in lives:
             life.may_end = True
-            _close(life.program, only_stdin=True)
+            close_pipes(life.program, only_stdin=True)
         self.wait(lambda: all(life.has_ended for life in lives), "all replicas end")
         self.settle(patience_s)
 
@@ -202,10 +203,8 @@ class ReplicaCluster(LiveCluster):
         return [life.answers.pop(number) for life, number in numbers.items()]
 
     def _order(self, life: ReplicaLife, what: str, **details: Any) -> None:
-        assert life.program.stdin is not None
         with suppress(BrokenPipeError):
-            life.program.stdin.write(f"{json.dumps({'do': what, **details})}\n".encode())
-            life.program.stdin.flush()
+            tell(life.program, {"do": what, **details})
 
     def _failed(self) -> object | None:
         failed = next((life for life in self.replicas.values() if life.has_failed), None)
@@ -213,10 +212,3 @@ class ReplicaCluster(LiveCluster):
 
     def text(self) -> str:
         return "\n".join([super().text(), *(f"  {life}" for life in self.replicas.values())])
-
-
-def _close(program: subprocess.Popen[bytes], only_stdin: bool = False) -> None:
-    for pipe in (program.stdin,) if only_stdin else (program.stdin, program.stdout):
-        if pipe is not None:
-            with suppress(OSError):
-                pipe.close()

@@ -14,30 +14,22 @@ from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.world import World
 from ordercast.trace.records import DeliveredBatch, DeliveredMessage, Event, Installed, Noted
-from ordercast.wire.header import HEADER, MessageKind
+from ordercast.wire.head import KIND_AT
+from ordercast.wire.header import MessageKind
 
 SIZE = 40
 
 
 def kind_of(packet: bytes) -> int:
-    return packet[3]
+    return packet[KIND_AT]
 
 
 def is_data(packet: bytes) -> bool:
-    return packet[3] == MessageKind.DATA
+    return packet[KIND_AT] == MessageKind.DATA
 
 
 def is_token(packet: bytes) -> bool:
-    return packet[3] == MessageKind.TOKEN
-
-
-def seq_of(packet: bytes) -> int:
-    return int(HEADER.unpack_from(packet)[6])
-
-
-def originator_of(packet: bytes) -> int:
-    """The node that numbered a data packet."""
-    return int(HEADER.unpack_from(packet)[5]) >> 48
+    return packet[KIND_AT] == MessageKind.TOKEN
 
 
 def options(**changes: Any) -> SimOptions:

@@ -31,10 +31,12 @@ from ordercast.model.service import Service
 from ordercast.order.engine import CONFIGURATION_SEQ_KEY
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
-from ordercast.wire.codec import cluster_id_from, decode, encode
-from ordercast.wire.header import HEADER, SAFE, MessageKind, prefix_of, recovered
+from ordercast.wire.codec import decode, encode
+from ordercast.wire.head import KIND_AT, cluster_id_from
+from ordercast.wire.header import SAFE, Heading, MessageKind, recovered
 from ordercast.wire.messages import Announcement, CommitEntry, CommitToken, Join, Token, WireMessage
 from ordercast.wire.run import build_data
+from tests.packets import seq_of
 
 CLUSTER = cluster_id_from("ordercast")
 SMALL = RingConfig(window=8, visit_max=4, backlog_max=32, fail_to_receive_rotations=5)
@@ -57,32 +59,30 @@ def packet_of(
     originator: ProcessId = ONE,
     service: Service = Service.AGREED,
     ring: ConfigurationId = RING,
+    members: Sequence[ProcessId] | None = None,
 ) -> bytes:
     """A data packet with one message; it says its own seq when nothing else is given."""
     data = (text or str(seq)).encode()
     flags = SAFE if service is Service.SAFE else 0
-    prefix = prefix_of(MessageKind.DATA, CLUSTER, ring)
+    heading = Heading(CLUSTER, ring, members or (TRIO if originator in TRIO else (originator,)))
     entry = (0, len(data), int(service), data)
-    return build_data(prefix, flags, [entry], originator, Seq(seq), 1, seq).packet(Seq(seq))
+    return build_data(heading, flags, [entry], originator, Seq(seq), 1, seq).packet(Seq(seq))
 
 
 def wrapped(packet: bytes, seq: int, ring: ConfigurationId, transmitter: ProcessId) -> bytes:
     """An old-ring packet as it travels on a new ring."""
-    return recovered(packet, prefix_of(MessageKind.DATA, CLUSTER, ring), transmitter, Seq(seq), 1)
+    return recovered(packet, NOBODY, Heading(CLUSTER, ring, ()), transmitter, Seq(seq), 1)
 
 
 class Solo:
     def __init__(
-        self,
-        me: ProcessId = TWO,
-        config: RingConfig = SMALL,
-        stored: Stored | None = None,
-        other_engines: tuple[str, ...] = (),
+        self, me: ProcessId = TWO, config: RingConfig = SMALL, stored: Stored | None = None, **ring: Any
     ) -> None:
+        """`ring`: what else its engine is made with."""
         self.me = me
         self.config = config
         self.now = Instant(0)
-        self.node = RingNode(node_of(me), config, other_engines=other_engines)
+        self.node = RingNode(node_of(me), config, **ring)
         self.join = Join(RING, me, 0, 0, (), (), 0, ChangeReason.STARTED, NOBODY, ())  # its last
         self.forwarded: Token | CommitToken | None = None  # its last
         self.log: list[Effect] = []
@@ -311,11 +311,7 @@ def packets_of(effects: Sequence[Effect]) -> list[bytes]:
 
 
 def data_of(effects: Sequence[Effect]) -> list[bytes]:
-    return [packet for packet in packets_of(effects) if packet[3] == MessageKind.DATA]
-
-
-def seq_of(packet: bytes) -> int:
-    return int(HEADER.unpack_from(packet)[6])
+    return [packet for packet in packets_of(effects) if packet[KIND_AT] == MessageKind.DATA]
 
 
 def seqs(effects: Sequence[Effect]) -> list[int]:
@@ -323,7 +319,7 @@ def seqs(effects: Sequence[Effect]) -> list[int]:
 
 
 def controls_of(effects: Sequence[Effect]) -> list[WireMessage]:
-    packets = [packet for packet in packets_of(effects) if packet[3] != MessageKind.DATA]
+    packets = [packet for packet in packets_of(effects) if packet[KIND_AT] != MessageKind.DATA]
     return [decode(packet, CLUSTER) for packet in packets]
 
 

@@ -13,20 +13,21 @@ from ordercast.model.ids import ProcessId, Seq
 from ordercast.model.inputs import Lane
 from ordercast.model.service import Service
 from ordercast.sim.options import SIM_RING
-from ordercast.wire.header import MessageKind, prefix_of
+from ordercast.wire.header import Heading
 from ordercast.wire.messages import CommitEntry
 from ordercast.wire.run import build_data
+from tests.packets import seq_of
 
 from .play import Play, options
-from .solo import CLUSTER, ONE, RING, SMALL, THREE, Solo, data_of, packet_of, seq_of, seqs
+from .solo import CLUSTER, ONE, RING, SMALL, THREE, TRIO, Solo, data_of, packet_of, seqs
 
 FAST = replace(SMALL, accelerated=True, accelerated_window=2)
 BIG = FAST.whole_size_max
 
 
 def packet_in_round(seq: int, number: int, sender: ProcessId = ONE) -> bytes:
-    prefix = prefix_of(MessageKind.DATA, CLUSTER, RING)
-    return build_data(prefix, 0, [(0, 1, 4, b"x")], sender, Seq(seq), number, seq).packet(Seq(seq))
+    heading = Heading(CLUSTER, RING, TRIO)
+    return build_data(heading, 0, [(0, 1, 4, b"x")], sender, Seq(seq), number, seq).packet(Seq(seq))
 
 
 def test_the_token_leaves_before_the_last_packets() -> None:

@@ -8,7 +8,8 @@ from ordercast.model.effects import AlarmKind, Enlisted, Persist
 from ordercast.model.ids import SECOND, Instant, NodeId
 from ordercast.model.roster import Entry, Place, Roster
 from ordercast.order.membership.rosters import COPIES_MAX, COPIES_RATE
-from ordercast.wire.header import HEADER_SIZE
+from ordercast.wire.codec import CONTROL
+from ordercast.wire.head import HEAD_SIZE
 from ordercast.wire.messages import RosterCopy
 from ordercast.wire.roster import encode_roster
 
@@ -69,7 +70,7 @@ def test_a_name_that_a_stranger_gives_itself_is_quoted_in_the_command_that_admit
 def test_lists_that_come_in_a_flood_are_read_a_few_in_a_second() -> None:
     """Anybody can send them, and reading a large one takes many milliseconds."""
     solo, nodes = solo_with(roster(1)), tuple(range(1, 1001))
-    size = HEADER_SIZE + len(encode_roster(roster(1, nodes=nodes)))
+    size = HEAD_SIZE + CONTROL.size + len(encode_roster(roster(1, nodes=nodes)))
     taken = [enlisted(solo, roster(2 + number, nodes=nodes)) for number in range(2 * COPIES_MAX // size)]
     assert sum(taken) == COPIES_MAX // size
     solo.now = Instant(solo.now + SECOND * size // COPIES_RATE + 1)

@@ -226,7 +226,7 @@ def test_more_parts_than_all_members_can_have_in_their_queues_end_the_ring() -> 
     for seq in range(1, count + 1):
         entry = (seq, size, int(Service.AGREED), bytes(size))
         flags = Part.FIRST << PART_SHIFT
-        part = build_data(solo.node.ring.prefix, flags, [entry], THREE, Seq(seq), 1, seq).packet(Seq(seq))
+        part = build_data(solo.node.ring.heading, flags, [entry], THREE, Seq(seq), 1, seq).packet(Seq(seq))
         solo.give_packets(part)
         effects = solo.pass_token(seq=Seq(seq), aru=Seq(seq))
         assert solo.node.state_name == ("Operational" if seq < count else "Gather")

@@ -15,8 +15,9 @@ from ordercast.model.notes import Occurrence
 from ordercast.model.service import Service
 from ordercast.trace.records import DeliveredBatch, Event
 from ordercast.wire.messages import Token
+from tests.packets import originator_of
 
-from .play import Play, is_data, is_token, options, originator_of
+from .play import Play, is_data, is_token, options
 from .solo import ONE, RING, SMALL, THREE, TWO, Solo, data_of, delivered, occurred, packet_of, packets_of, sent, seqs
 
 KEEP = SMALL.token_retransmit_ns
@@ -361,7 +362,7 @@ def test_a_request_is_answered_by_whoever_has_the_packet() -> None:
     originator's packets never reach the one who asks, and the member between them on the ring answers."""
     play = Play()
     play.rule = lambda source, target, packet: (
-        not (is_data(packet) and source == 0 and target == 1 and originator_of(packet) == 0)
+        not (is_data(packet) and source == 0 and target == 1 and originator_of(packet, play.events) == 0)
     )
     play.at(100, lambda: play.submit(0))
     assert play.run().is_valid

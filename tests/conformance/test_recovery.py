@@ -19,10 +19,11 @@ from ordercast.order.ring.node import RingNode
 from ordercast.sim.options import SIM_RING
 from ordercast.trace.records import DeliveredBatch, Event, Noted
 from ordercast.wire.codec import decode
-from ordercast.wire.header import HEADER, RECOVERED, MessageKind, origin_of
+from ordercast.wire.header import HEADER_SIZE, RECOVERED, MessageKind, digest_of, origin_of
 from ordercast.wire.messages import CommitEntry, Join
+from tests.packets import header_of, originator_of
 
-from .play import Play, has_entered, has_installed, is_data, kind_of, options, originator_of
+from .play import Play, has_entered, has_installed, is_data, kind_of, options
 from .solo import (
     CLUSTER,
     FIVE,
@@ -75,11 +76,12 @@ def test_old_packets_travel_wrapped_with_old_ring_and_seq_inside_and_new_ones_ou
     old = packet_of(2, originator=THREE)
     solo = recovering(packet_of(1), old, aru=1)
     (packet,) = data_of(solo.begin_token())
-    header = HEADER.unpack_from(packet)
-    assert header[2] & RECOVERED
-    assert (header[4], header[5], header[6]) == (TWO, THREE, 1), "transmitter, originator, new seq"
-    assert packet[12:28] == PAIR.seq.to_bytes(8, "big") + PAIR.representative.to_bytes(8, "big")
-    assert origin_of(packet) == (RING, 2)
+    header = header_of(packet)
+    assert header.flags & RECOVERED
+    assert (header.transmitter, header.place, header.seq) == (TWO, 0, 1), "an originator that is gone has no place"
+    assert header.digest == digest_of(PAIR)
+    assert origin_of(packet) == (digest_of(RING), 2)
+    assert packet[HEADER_SIZE + 16 : HEADER_SIZE + 18] == b"\0\2", "it was in place 2 of the old ring"
 
 
 def test_what_everybody_has_is_not_exchanged() -> None:
@@ -418,7 +420,7 @@ def test_all_who_install_continue_from_the_same_number() -> None:
 
     def rule(source: int, target: int, packet: bytes) -> bool:
         is_alive = play.world.hosts[3].life is not None
-        return not (is_alive and is_data(packet) and originator_of(packet) == 3 and target != 0)
+        return not (is_alive and is_data(packet) and originator_of(packet, play.events) == 3 and target != 0)
 
     play.rule = rule
     for moment in range(5):
@@ -480,7 +482,7 @@ def test_figure_4_15() -> None:
     lost: list[bytes] = []
 
     def rule(source: int, target: int, packet: bytes) -> bool:
-        if is_data(packet) and originator_of(packet) == 3 and target == 4:
+        if is_data(packet) and originator_of(packet, play.events) == 3 and target == 4:
             lost.append(packet)
             return False  # so that n3's safe message is not safe when the ring breaks
         return scene.rule(source, target, packet)
@@ -506,7 +508,7 @@ def test_figure_4_16() -> None:
     tokenless: set[int] = set()
 
     def rule(source: int, target: int, packet: bytes) -> bool:
-        if is_data(packet) and originator_of(packet) == 2 and target == p:
+        if is_data(packet) and originator_of(packet, play.events) == 2 and target == p:
             return False
         if target in tokenless and kind_of(packet) == MessageKind.TOKEN:
             return False

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ordercast.model.effects import Deliver, Effect, Install
-from ordercast.model.ids import MAIN, ConfigurationId, Incarnation, Instant, Seq
+from ordercast.model.ids import MAIN, Attachment, ConfigurationId, Incarnation, Instant, Seq
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
@@ -16,6 +16,7 @@ from ordercast.order.engine import Engine
 from ordercast.order.layered import InnerRing, Stream
 from ordercast.order.membership.ring import Ring
 from ordercast.order.ring.node import RingNode
+from ordercast.order.traffic import Traffic
 
 
 class Enclosing:
@@ -35,6 +36,10 @@ class Enclosing:
     def promises(self) -> Promises:
         return self._inner.promises
 
+    @property
+    def traffic(self) -> Traffic:
+        return self._engine.traffic
+
     def next_deadline(self) -> Instant | None:
         return self._inner.next_deadline()
 
@@ -47,7 +52,7 @@ class Enclosing:
     def is_idle(self) -> bool:
         return self._inner.is_idle()
 
-    def first_lane(self) -> Lane:
+    def first_lane(self, attachment: Attachment = MAIN) -> Lane:
         return self._inner.first_lane()
 
     def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
@@ -71,7 +76,7 @@ class Enclosing:
         return self._onward(self._inner.persisted(key, now))
 
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
-        return []
+        return self._engine.interest(changes, now)
 
     def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
         return self._onward(self._inner.enlist(roster, now))
@@ -80,7 +85,9 @@ class Enclosing:
         return self._onward(self._inner.wake(now))
 
     def behind(self, is_behind: bool, now: Instant) -> list[Effect]:
-        raise AssertionError("nobody in these tests is behind, and an inner ring would not be told")
+        """Tell the ring itself, past the layer, which has no word for it: this engine has nothing of its own to send
+        that would be held up, and all users shall stop as they do on a ring."""
+        return self._onward(self._engine.behind(is_behind, now))
 
     def leave(self, now: Instant) -> list[Effect]:
         return self._onward(self._inner.leave(now))

@@ -22,11 +22,13 @@ from rig.cluster import LiveCluster
 
 from ordercast.checker import Outcome
 from ordercast.daemon.config.node import GROUP, PORT
-from ordercast.model.ids import ConfigurationId, Incarnation, NodeId, process_id_from
+from ordercast.model.ids import ConfigurationId, Incarnation, NodeId, Seq, process_id_from
 from ordercast.model.promises import Promise
-from ordercast.wire.codec import cluster_id_from, encode
-from ordercast.wire.header import HEADER_SIZE, MAGIC, VERSION, MessageKind, prefix_of
+from ordercast.wire.codec import encode
+from ordercast.wire.head import MAGIC, VERSION, cluster_id_from
+from ordercast.wire.header import Heading
 from ordercast.wire.messages import Announcement, Leave
+from ordercast.wire.run import build_data
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
 needs_switch = pytest.mark.skipif(why_not(switch=True) is not None, reason=why_not(switch=True) or "")
@@ -286,11 +288,13 @@ def test_packets_of_strangers_are_counted_and_change_nothing(tmp_path: Path) -> 
         "another cluster's packet": [
             encode(other_cluster, Announcement(ring, ghost, (ghost,), ())),
             encode(other_cluster, Leave(ring, ghost)),
-            prefix_of(MessageKind.DATA, other_cluster, ring).ljust(HEADER_SIZE, b"\0"),
+            build_data(Heading(other_cluster, ring, (ghost,)), 0, [(0, 1, 4, b"x")], ghost, Seq(1), 1, 1).packet(
+                Seq(1)
+            ),
         ],
         "wire version": [bytes(other_version)],
         "not an Ordercast packet": [b"GET / HTTP/1.1\r\nHost: somebody else's\r\n".ljust(200)],
-        "shorter than a header": [MAGIC],
+        "shorter than a head": [MAGIC],
         "an empty datagram": [b""],
     }
     with live(tmp_path, ring=USUAL) as cluster, stranger(cluster) as sending:

@@ -25,6 +25,7 @@ from ordercast.model.effects import (
     Broadcast,
     Deliver,
     Effect,
+    Endpoint,
     Enlisted,
     Install,
     LeaveDone,
@@ -32,6 +33,8 @@ from ordercast.model.effects import (
     Record,
     Room,
     SendTo,
+    Subscribed,
+    Unicast,
 )
 from ordercast.model.ids import (
     MILLISECOND,
@@ -52,15 +55,17 @@ from ordercast.model.service import Service
 from ordercast.order.engine import CONFIGURATION_SEQ_KEY
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
-from ordercast.wire.codec import cluster_id_from, decode, encode
+from ordercast.wire.codec import decode, encode
+from ordercast.wire.head import KIND_AT, cluster_id_from, transmitter_of
 from ordercast.wire.header import (
-    HEADER,
+    HEADER_SIZE,
+    ORIGIN,
     RECOVERED,
     RETRANSMITTED,
     SAFE,
+    Heading,
     MessageKind,
-    origin_of,
-    prefix_of,
+    digest_of,
     recovered,
 )
 from ordercast.wire.messages import (
@@ -75,8 +80,10 @@ from ordercast.wire.messages import (
     WireMessage,
 )
 from ordercast.wire.run import build_data
+from tests.packets import header_of
 
 CLUSTER = cluster_id_from("ordercast")
+RINGS: dict[bytes, tuple[ConfigurationId, tuple[ProcessId, ...]]] = {}  # that were spoken of, by digest
 
 
 def play(text: str, *, after: str = "") -> None:
@@ -110,6 +117,11 @@ class Conversation:
         self.node = RingNode(NodeId(2))
 
     def give(self, line: str) -> list[Effect]:
+        effects = self._give(line)
+        know(self.node.ring.id, self.node.ring.members)
+        return effects
+
+    def _give(self, line: str) -> list[Effect]:
         verb, *words = line.split()
         node = self.node
         match verb:
@@ -143,6 +155,15 @@ class Conversation:
             effects += self.node.wake(self.now)
         self.now = Instant(end)
         return effects
+
+
+def know(ring: ConfigurationId, members: tuple[ProcessId, ...]) -> None:
+    RINGS[digest_of(ring)] = ring, members
+
+
+def heading_of(ring: ConfigurationId, sender: ProcessId) -> Heading:
+    _, members = RINGS.get(digest_of(ring), (ring, (sender,)))
+    return Heading(CLUSTER, ring, members)
 
 
 # Reading inputs
@@ -184,6 +205,7 @@ def message_from(verb: str, words: list[str]) -> WireMessage:
             entries = tuple(member_from(word) for word in words[2:] if ":" in word)
             hop = TokenSeq(int(words[1][1:]))
             sender = entries[(hop - 1) % len(entries)].process
+            know(ring_from(words[0]), tuple(entry.process for entry in entries))
             return CommitToken(ring_from(words[0]), sender, hop, reason, entries, 0)
         case "token":
             by = process_from(options["by"]) if "by" in options else NOBODY
@@ -212,16 +234,16 @@ def data_from(words: list[str]) -> bytes:
     ring, number, sender, text = words[:4]
     seq = Seq(int(number))
     service = Service.SAFE if "safe" in words[4:] else Service.AGREED
-    prefix = prefix_of(MessageKind.DATA, CLUSTER, ring_from(ring))
+    heading = heading_of(ring_from(ring), process_from(sender))
     entry = (0, len(text), int(service), text.encode())
     flags = SAFE if service is Service.SAFE else 0
-    return build_data(prefix, flags, [entry], process_from(sender), seq, 1, seq).packet(seq)
+    return build_data(heading, flags, [entry], process_from(sender), seq, 1, seq).packet(seq)
 
 
 def wrapped_from(words: list[str]) -> bytes:
     old = data_from([word.strip("()") for word in words[2:]])
-    transmitter = ProcessId(HEADER.unpack_from(old)[5])
-    return recovered(old, prefix_of(MessageKind.DATA, CLUSTER, ring_from(words[0])), transmitter, Seq(int(words[1])), 1)
+    transmitter = transmitter_of(old)
+    return recovered(old, transmitter, heading_of(ring_from(words[0]), transmitter), transmitter, Seq(int(words[1])), 1)
 
 
 # Telling effects
@@ -237,6 +259,11 @@ def lines_of(effect: Effect) -> list[str]:
             return [f"broadcast {packet_text(packet)}" for packet in effect.packets]
         case SendTo(process, packet):
             return [f"to {process_text(process)}: {packet_text(packet)}"]
+        case Unicast(process, _):
+            to = process.host if isinstance(process, Endpoint) else process_text(process)
+            return [f"link to {to}: {packet_text(packet)}" for packet in effect.packets]
+        case Subscribed(groups):
+            return [f"subscribed to {' '.join(groups)}"]
         case Deliver():
             return [
                 f"deliver {message[0]} {message[5].decode()} in {effect.configuration}" for message in effect.messages()
@@ -274,7 +301,7 @@ def note_lines(note: object) -> list[str]:
 
 
 def packet_text(packet: bytes) -> str:
-    if packet[3] == MessageKind.DATA:
+    if packet[KIND_AT] == MessageKind.DATA:
         return data_text(packet)
     message = decode(packet, CLUSTER)
     match message:
@@ -284,6 +311,7 @@ def packet_text(packet: bytes) -> str:
             flag = " exchanging" if message.exchanging else ""
             return f"token {message.ring} #{message.token_seq} seq={message.seq} aru={message.aru}{by}{requests}{flag}"
         case CommitToken():
+            know(message.ring, tuple(member.process for member in message.members))
             return f"commit {message.ring} #{message.token_seq} " + " ".join(map(member_text, message.members))
         case Join():
             sets = f"{listed(message.candidates)} failed {listed(message.failed)}"
@@ -304,11 +332,13 @@ def member_text(member: CommitEntry) -> str:
 
 
 def data_text(packet: bytes) -> str:
-    prefix, _, flags, count, _, originator, seq, *_ = HEADER.unpack_from(packet)
-    ring = ConfigurationId(int.from_bytes(prefix[12:20], "big"), ProcessId(int.from_bytes(prefix[20:28], "big")))
+    header = header_of(packet)
+    flags, seq = header.flags, header.seq
+    ring, members = RINGS[header.digest]
     marks = "".join(text for bit, text in ((SAFE, " safe"), (RETRANSMITTED, " again")) if flags & bit)
     if flags & RECOVERED:
-        old_ring, old_seq = origin_of(packet)
-        return f"wrapped {ring} {seq} ({old_ring} {old_seq} {process_text(originator)}){marks}"
-    several = f" with {count}" if count > 1 else ""
-    return f"data {ring} {seq} {process_text(originator)}{several}{marks}"
+        digest, old_seq, place = ORIGIN.unpack_from(packet, HEADER_SIZE)
+        old_ring, old_members = RINGS[digest]
+        return f"wrapped {ring} {seq} ({old_ring} {old_seq} {process_text(old_members[place])}){marks}"
+    several = f" with {header.messages}" if header.messages > 1 else ""
+    return f"data {ring} {seq} {process_text(members[header.place])}{several}{marks}"

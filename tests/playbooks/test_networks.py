@@ -15,8 +15,10 @@ from ordercast.model.effects import Alarm, Broadcast, Effect, Record, SendTo
 from ordercast.model.ids import MILLISECOND, process_text
 from ordercast.model.notes import NetworkState, NetworkTurned, TokenReleased
 from ordercast.networks.config import Replication
-from ordercast.wire.codec import decode_probe
+from ordercast.networks.probe import decode_probe
+from ordercast.wire.head import KIND_AT, LAYER_KIND
 from ordercast.wire.header import MessageKind
+from tests.packets import seq_of
 from tests.unit.networks.stage import (
     CLUSTER,
     EVERYBODY,
@@ -24,7 +26,7 @@ from tests.unit.networks.stage import (
     announcement,
     burst,
     data_packet,
-    seq_of,
+    number_of,
     token_out,
     token_packet,
 )
@@ -76,16 +78,16 @@ def _give(stage: Stage, words: Sequence[str], seq: list[int]) -> Sequence[Effect
 
 
 def _packet(packet: bytes) -> str:
-    if packet[3] == MessageKind.TOKEN:
-        return f"token {int.from_bytes(packet[72:80], 'big')}"
-    return f"data {seq_of(packet)}" if packet[3] == MessageKind.DATA else "announcement"
+    if packet[KIND_AT] == MessageKind.TOKEN:
+        return f"token {number_of(packet)}"
+    return f"data {seq_of(packet)}" if packet[KIND_AT] == MessageKind.DATA else "announcement"
 
 
 def _told(effect: Effect) -> str:
     match effect:
         case Broadcast(networks=networks):
             first = effect.packets[0]
-            if first[3] == MessageKind.PROBE:
+            if first[KIND_AT] == LAYER_KIND:
                 probe = decode_probe(first, CLUSTER)
                 return f"probe {probe.number} {probe.state.value} on {networks[0]}"
             seqs = [seq_of(packet) for packet in effect.packets]

@@ -18,8 +18,10 @@ from ordercast.model.service import Service
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.sim.rosters import sim_roster
-from ordercast.wire.codec import cluster_id_from, kind_of
-from ordercast.wire.header import HEADER, RECOVERED
+from ordercast.wire.codec import decode
+from ordercast.wire.head import cluster_id_from, kind_of
+from ordercast.wire.header import RECOVERED, MessageKind
+from tests.packets import header_of, is_of_ring, seq_of
 
 CLUSTER = cluster_id_from("ordercast")
 MOMENTS_PER_SITUATION = 4
@@ -110,9 +112,11 @@ class Cluster:
 
 
 def _situation(node: RingNode, packet: bytes) -> str:
-    kind, ring = kind_of(packet, CLUSTER)
-    wrapped = "recovered " if HEADER.unpack_from(packet)[2] & RECOVERED else ""
-    whose = "own" if ring == node.ring.id else "another"
+    kind = MessageKind(kind_of(packet, CLUSTER))
+    is_data = kind is MessageKind.DATA
+    wrapped = "recovered " if is_data and header_of(packet).flags & RECOVERED else ""
+    is_own = is_of_ring(packet, node.ring.id) if is_data else decode(packet, CLUSTER).ring == node.ring.id
+    whose = "own" if is_own else "another"
     return f"{node.state_name}: {wrapped}{kind.name} of {whose} ring"
 
 
@@ -136,7 +140,9 @@ def moments() -> tuple[Moment, ...]:
         cluster.submit(process, Submission(bytes(5000)), Submission(b"after"))
     for _ in range(40):
         cluster.step()
-    cluster.is_lost = lambda receiver, packet: receiver == first and packet[3] == 1 and packet[55] % 2 == 0
+    cluster.is_lost = lambda receiver, packet: (
+        receiver == first and kind_of(packet, CLUSTER) == 1 and seq_of(packet) % 2 == 0
+    )
     for process in (first, second, third):
         cluster.submit(process, *(Submission(bytes(1000), Service.AGREED, sender) for sender in range(5)))
     for _ in range(60):

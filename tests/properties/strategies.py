@@ -8,14 +8,14 @@ from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import NODE_MAX, ConfigurationId, NodeId, ProcessId, Seq, TokenSeq
 from ordercast.model.roster import VERSION_MAX, Claim, Entry, Place, Roster
 from ordercast.model.service import Service
-from ordercast.wire.codec import DIGESTS_MAX, NUMBER_MAX, cluster_id_from, encode
+from ordercast.wire.codec import DIGESTS_MAX, NUMBER_MAX, encode
+from ordercast.wire.head import cluster_id_from
 from ordercast.wire.header import (
     PART_SHIFT,
     RETRANSMITTED,
     SAFE,
-    MessageKind,
+    Heading,
     Part,
-    prefix_of,
     recovered,
 )
 from ordercast.wire.messages import (
@@ -33,6 +33,7 @@ from ordercast.wire.messages import (
 from ordercast.wire.run import build_data
 
 CLUSTER = cluster_id_from("properties")
+MEMBERS = (ProcessId(1), ProcessId(1 << 48 | 1), ProcessId(2 << 48 | 1))  # of every ring whose data packets are drawn
 
 u8 = st.integers(0, 0xFF)
 u32 = st.integers(0, 0xFFFFFFFF)
@@ -153,6 +154,11 @@ messages: st.SearchStrategy[WireMessage] = st.one_of(
     copies(),
 )
 control_packets = messages.map(lambda message: encode(CLUSTER, message))
+originators = st.sampled_from(MEMBERS)
+
+
+def heading_of(ring: ConfigurationId) -> Heading:
+    return Heading(CLUSTER, ring, MEMBERS)
 
 
 @st.composite
@@ -165,15 +171,14 @@ def data_packets(draw: st.DrawFn, ring: ConfigurationId | None = None) -> bytes:
         flags |= draw(st.sampled_from(Part)) << PART_SHIFT
     flags |= draw(st.sampled_from((0, RETRANSMITTED)))
     listed = [(sender, len(data), int(service), data) for sender, service, data in entries]
-    prefix = prefix_of(MessageKind.DATA, CLUSTER, its_ring)
     seq = Seq(draw(u64))
-    return build_data(prefix, flags, listed, draw(processes), seq, 3, 4).packet(seq)
+    return build_data(heading_of(its_ring), flags, listed, draw(originators), seq, 3, 4).packet(seq)
 
 
 @st.composite
 def recovered_packets(draw: st.DrawFn) -> bytes:
-    prefix = prefix_of(MessageKind.DATA, CLUSTER, draw(rings))
-    return recovered(draw(data_packets()), prefix, draw(processes), Seq(draw(u64)), draw(u64))
+    heading = heading_of(draw(rings))
+    return recovered(draw(data_packets()), draw(originators), heading, draw(processes), Seq(draw(u64)), draw(u64))
 
 
 packets = st.one_of(control_packets, data_packets(), recovered_packets())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ordercast.model.ids import SECOND
@@ -47,6 +47,7 @@ def test_a_channel_is_never_idle_while_packets_wait(offered: Offers, rate: int, 
 
 
 @given(offers, rates, queues)
+@example([(0, 1500), (1500, 1500)], 8 * SECOND, 1500)  # the first leaves at the moment when the second comes
 def test_the_queue_holds_what_it_may_and_loses_only_what_has_no_room(
     offered: Offers, rate: int, queue: int | None
 ) -> None:

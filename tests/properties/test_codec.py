@@ -10,30 +10,33 @@ from hypothesis import strategies as st
 from ordercast.model.effects import Parcel
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
-from ordercast.wire.codec import decode, encode, kind_of
+from ordercast.wire.codec import CONTROL, decode, encode
+from ordercast.wire.head import kind_of, transmitter_of, with_head
 from ordercast.wire.header import (
-    HEADER,
     HEADER_SIZE,
+    ORIGIN_SIZE,
     PART_SHIFT,
-    PREFIX,
     RECOVERED,
     RETRANSMITTED,
     SAFE,
     MessageKind,
-    prefix_of,
+    is_same,
     recovered,
     retransmitted,
     unwrapped,
 )
 from ordercast.wire.messages import WireMessage
-from ordercast.wire.run import parse_data
+from ordercast.wire.run import parse_data, parse_packet
+from tests.packets import header_of, is_of_ring
 
 from .strategies import (
     CLUSTER,
     control_packets,
     cut_short,
     data_packets,
+    heading_of,
     messages,
+    originators,
     packets,
     processes,
     recovered_packets,
@@ -43,54 +46,58 @@ from .strategies import (
     with_one_byte_changed,
 )
 
+RING = ConfigurationId(8, ProcessId(1))
 garbage = st.one_of(
     st.binary(max_size=200),
-    st.binary(min_size=HEADER_SIZE - 28, max_size=300).map(
-        lambda rest: prefix_of(MessageKind.TOKEN, CLUSTER, ConfigurationId(8, ProcessId(1))) + rest
+    st.tuples(st.sampled_from(MessageKind), st.binary(max_size=300)).map(
+        lambda drawn: with_head(CLUSTER, ProcessId(1), CONTROL.pack(drawn[0], 8, 1) + drawn[1])
     ),
 )
 
 
 def _said(packet: bytes) -> tuple[Parcel | None, int]:
     """The messages, and what part they are. Columns may be any sequences: as tuples they can be compared."""
-    _, _, flags, count, _, originator, seq, _, _ = HEADER.unpack_from(packet)
-    run = parse_data(packet, flags, count, originator, seq)
-    assert (run.packet(seq), run.seq, run.count, run.is_safe) == (packet, seq, 1, flags & SAFE)
+    header = header_of(packet)
+    run, seq = parse_packet(packet, heading_of(RING)), header.seq
+    assert (run.packet(seq), run.seq, run.count, run.is_safe) == (packet, seq, 1, header.flags & SAFE)
     if run.parcel is None:
         return None, run.part
-    seq, originator, senders, services, payloads, each, base = run.parcel
-    return (seq, originator, tuple(senders), tuple(services), tuple(payloads), each, base), run.part
+    number, originator, senders, services, payloads, each, base = run.parcel
+    return (number, originator, tuple(senders), tuple(services), tuple(payloads), each, base), run.part
 
 
 @given(messages)
 def test_every_control_message_survives_the_wire(message: WireMessage) -> None:
     packet = encode(CLUSTER, message)
     assert decode(packet, CLUSTER) == message
-    kind, ring = kind_of(packet, CLUSTER)
     name = type(message).__name__.removesuffix("Token").removesuffix("Copy").upper() or "TOKEN"
-    assert (kind.name, ring) == (name, message.ring)
+    assert MessageKind(kind_of(packet, CLUSTER)).name == name
+    assert transmitter_of(packet) == message.sender
 
 
 @given(data_packets(), processes)
 def test_retransmission_changes_the_transmitter_and_one_flag_only(packet: bytes, me: ProcessId) -> None:
     again = retransmitted(packet, me)
-    before, after = list(HEADER.unpack_from(packet)), list(HEADER.unpack_from(again))
-    assert after[2] == before[2] | RETRANSMITTED and after[4] == me
-    before[2], before[4] = after[2], after[4]
-    assert after == before and again[HEADER_SIZE:] == packet[HEADER_SIZE:]
+    before, after = header_of(packet), header_of(again)
+    assert after == before._replace(transmitter=me, flags=before.flags | RETRANSMITTED)
+    assert again[HEADER_SIZE:] == packet[HEADER_SIZE:]
+    assert is_same(packet, again) and not is_same(packet, again[:-1] + bytes((again[-1] ^ 1,)))
     assert _said(again) == _said(packet)
 
 
-@given(data_packets(), rings, processes, u64)
+@given(data_packets(RING), originators, rings, processes, u64)
 def test_an_old_packet_survives_being_wrapped_for_a_new_ring(
-    packet: bytes, ring: ConfigurationId, me: ProcessId, seq: int
+    packet: bytes, originator: ProcessId, ring: ConfigurationId, me: ProcessId, seq: int
 ) -> None:
-    wrapped = recovered(packet, prefix_of(MessageKind.DATA, CLUSTER, ring), me, Seq(seq), 9)
-    assert kind_of(wrapped, CLUSTER) == (MessageKind.DATA, ring)
+    wrapped = recovered(packet, originator, heading_of(ring), me, Seq(seq), 9)
+    assert kind_of(wrapped, CLUSTER) == MessageKind.DATA and is_of_ring(wrapped, ring)
+    assert len(wrapped) == len(packet) + ORIGIN_SIZE
     assert _said(wrapped) == (None, 0)
-    raw = unwrapped(wrapped, packet[: PREFIX.size])
-    assert _said(raw) == _said(packet)
-    assert HEADER.unpack_from(raw)[5:7] == HEADER.unpack_from(packet)[5:7]
+    assert parse_packet(wrapped, heading_of(ring)).originator == originator
+    raw = unwrapped(wrapped, heading_of(RING))
+    assert _said(raw) == _said(packet) and len(raw) == len(packet)
+    before, after = header_of(packet), header_of(raw)
+    assert (after.ring, after.place, after.seq) == (before.ring, before.place, before.seq)
 
 
 @given(st.one_of(garbage, packets, with_one_byte_changed(packets), cut_short(packets)))

@@ -9,7 +9,7 @@ from ordercast.model.effects import AlarmKind, Broadcast, SendTo
 from ordercast.model.ids import MILLISECOND, ConfigurationId
 from ordercast.model.notes import NetworkState
 from ordercast.networks.config import Replication
-from ordercast.wire.header import MessageKind
+from ordercast.wire.head import KIND_AT, LAYER_KIND
 from tests.unit.networks.stage import (
     EVERYBODY,
     FOUR,
@@ -96,7 +96,7 @@ class Run:
         for effect in effects:
             if isinstance(effect, Broadcast | SendTo):
                 packet = effect.packet if isinstance(effect, SendTo) else effect.bursts[0][0]
-                is_probe = packet[3] == MessageKind.PROBE
+                is_probe = packet[KIND_AT] == LAYER_KIND
                 assert is_probe or not silent & set(effect.networks), "a marked network is sent probes alone"
                 assert effect.networks, "nothing is sent nowhere"
         assert len(alarms(effects)) <= len(marked), "no alarm without a mark"

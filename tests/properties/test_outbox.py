@@ -11,22 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ordercast.model.effects import Broadcast
-from ordercast.model.ids import ProcessId, Seq
+from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.model.service import Service
 from ordercast.order.outbox import Lot, Outbox, cost, lots_from
 from ordercast.order.ring.config import RingConfig
 from ordercast.wire.header import (
     COUNT_MAX,
     DESCRIPTOR_SIZE,
-    HEADER,
     HEADER_SIZE,
+    Heading,
     PacketEntry,
     Part,
 )
-from ordercast.wire.run import Load, build_runs, parse_data
+from ordercast.wire.run import Load, build_runs, parse_packet
+from tests.packets import header_of
 
 ME = ProcessId(1)
-PREFIX = bytes(28)
+HEADING = Heading(bytes(8), ConfigurationId(4, ME), (ME,))
 BODY = 144
 WHOLE = BODY - DESCRIPTOR_SIZE
 
@@ -88,13 +89,13 @@ class Receiver:
 
     def take(self, loads: list[Load]) -> None:
         assert all(groups for *_, groups, _ in loads)
-        packets = Broadcast([run.burst() for run in build_runs(PREFIX, loads, ME, Seq(self.seq + 1), 1, 1)]).packets
+        packets = Broadcast([run.burst() for run in build_runs(HEADING, loads, ME, Seq(self.seq + 1), 1, 1)]).packets
         assert len(packets) == _count(loads)
         for packet in packets:
             self.seq = Seq(self.seq + 1)
-            _, length, flags, count, _, _, seq, _, _ = HEADER.unpack_from(packet)
-            assert (length, seq) == (len(packet), self.seq)
-            run = parse_data(packet, flags, count, ME, seq)
+            header, run = header_of(packet), parse_packet(packet, HEADING)
+            count = header.messages
+            assert (header.length, header.seq) == (len(packet), self.seq)
             parcel = run.parcel
             assert parcel is not None and parcel[5] == count
             assert len(packet) <= HEADER_SIZE + self.body_size_max

@@ -19,27 +19,36 @@ from ordercast.order.ring.delivery import Delivery
 from ordercast.order.ring.ordering import visit
 from ordercast.wire.header import (
     DESCRIPTOR_SIZE,
-    HEADER,
+    FLAGS_AT,
     HEADER_SIZE,
     PART_SHIFT,
     RECOVERED,
     RETRANSMITTED,
     SAFE,
-    MessageKind,
+    Heading,
     Part,
-    prefix_of,
     retransmitted,
 )
 from ordercast.wire.messages import Token
-from ordercast.wire.run import Load, PacketRun, Shape, build_data, build_runs, parse_data, parse_run
+from ordercast.wire.run import Load, PacketRun, Shape, build_data, build_runs, parse_packet, parse_run
+from tests.packets import header_of
 
-from .strategies import CLUSTER, cut_short, data_packets, recovered_packets, u32, with_one_byte_changed
+from .strategies import (
+    CLUSTER,
+    MEMBERS,
+    cut_short,
+    data_packets,
+    heading_of,
+    recovered_packets,
+    u32,
+    with_one_byte_changed,
+)
 
-ME, OTHER, THIRD = ProcessId(1), ProcessId(1 << 48 | 1), ProcessId(2 << 48 | 1)
+ME, OTHER, THIRD = MEMBERS
 RING_ID, NEXT_RING_ID = ConfigurationId(8, ME), ConfigurationId(12, ME)
-PREFIX = prefix_of(MessageKind.DATA, CLUSTER, RING_ID)
+HEADING = heading_of(RING_ID)
 FIRST = Seq(5)
-SEQ_AT, ROUND_AT = 48, 56
+SEQ_AT, ROUND_AT = 35, 43
 
 lengths = st.sampled_from((0, 1, 2, 3, 4, 9))  # few, so that packets of one size often have different messages
 senders = st.one_of(st.integers(0, 1), u32)
@@ -104,7 +113,7 @@ def _payload(number: int, slot: int, length: int) -> bytes:
 
 
 def _built(loads: Sequence[Load], me: ProcessId = ME, seq: Seq = FIRST) -> list[PacketRun]:
-    return build_runs(PREFIX, loads, me, seq, 3, 99)
+    return build_runs(HEADING, loads, me, seq, 3, 99)
 
 
 def _one_by_one(loads: Sequence[Load], me: ProcessId = ME, seq: Seq = FIRST) -> list[PacketRun]:
@@ -116,7 +125,7 @@ def _one_by_one(loads: Sequence[Load], me: ProcessId = ME, seq: Seq = FIRST) -> 
         for group in groups
     ]
     return [
-        build_data(PREFIX, flags, entries, me, Seq(seq + at), 3, 99 + at) for at, (flags, entries) in enumerate(single)
+        build_data(HEADING, flags, entries, me, Seq(seq + at), 3, 99 + at) for at, (flags, entries) in enumerate(single)
     ]
 
 
@@ -156,7 +165,7 @@ def _read(data: bytes, size: int, expected: Seq) -> list[PacketRun]:
     runs: list[PacketRun] = []
     start = 0
     while start < len(data):
-        run = parse_run(data, start, size, PREFIX, expected)
+        run = parse_run(data, start, size, HEADING, expected)
         assert run is not None and run.seq == expected
         runs.append(run)
         start += run.count * size
@@ -166,16 +175,20 @@ def _read(data: bytes, size: int, expected: Seq) -> list[PacketRun]:
 
 def _shape(packet: bytes) -> bytes:
     """All but seq, round, timestamp and payloads; of parts, which part it is does not matter either."""
-    flags, count = packet[30], packet[31]
+    flags, count = packet[FLAGS_AT], packet[FLAGS_AT + 1]
     is_part = flags >> PART_SHIFT > 0
     shown = bytes((flags & (1 << PART_SHIFT) - 1, is_part))
-    return packet[:30] + shown + packet[31:SEQ_AT] + packet[HEADER_SIZE : HEADER_SIZE + DESCRIPTOR_SIZE * count]
+    return (
+        packet[:FLAGS_AT]
+        + shown
+        + packet[FLAGS_AT + 1 : SEQ_AT]
+        + packet[HEADER_SIZE : HEADER_SIZE + DESCRIPTOR_SIZE * count]
+    )
 
 
 def _is_even(packet: bytes) -> bool:
     """All its messages have one length."""
-    _, _, flags, count, _, originator, seq, _, _ = HEADER.unpack_from(packet)
-    parcel = parse_data(packet, flags, count, originator, seq).parcel
+    parcel = parse_packet(packet, HEADING).parcel
     return parcel is not None and len(set(map(len, parcel[4]))) == 1
 
 
@@ -187,7 +200,7 @@ def test_runs_are_built_as_their_packets_would_be_one_by_one(loads: list[Load]) 
     assert _messages(runs) == _messages(single) == _submitted(loads)
     assert [run.seq for run in runs[1:]] == [run.last + 1 for run in runs[:-1]]
     for run in runs:
-        flags = {packet[30] for packet in _packets([run])}
+        flags = {packet[FLAGS_AT] for packet in _packets([run])}
         assert {bits & SAFE for bits in flags} == {run.is_safe}
         assert {bits >> PART_SHIFT for bits in flags} == (set(run.parts) or {Part.WHOLE})
     for one, other in pairwise(runs):
@@ -258,18 +271,18 @@ def test_a_run_ends_exactly_before_the_first_packet_with_another_byte_in_what_mu
     packets: list[bytes], data: st.DataObject
 ) -> None:
     at = data.draw(st.integers(0, len(packets) - 1))
-    described = HEADER_SIZE + DESCRIPTOR_SIZE * packets[0][31]
+    described = HEADER_SIZE + DESCRIPTOR_SIZE * packets[0][FLAGS_AT + 1]
     must_be_equal = [*range(ROUND_AT), *range(HEADER_SIZE, described)]
     place = data.draw(st.sampled_from(must_be_equal))
     changed = bytearray(packets[at])
     changed[place] ^= data.draw(st.integers(1, 255))
     read = b"".join((*packets[:at], changed, *packets[at + 1 :]))
     size = len(packets[0])
-    run = parse_run(read, 0, size, PREFIX, FIRST)
+    run = parse_run(read, 0, size, HEADING, FIRST)
     if at:
         assert run is not None and _packets([run]) == packets[:at]
         assert _messages([run]) == _messages(_read(b"".join(packets[:at]), size, FIRST))
-        following = parse_run(read, at * size, size, PREFIX, Seq(FIRST + at))
+        following = parse_run(read, at * size, size, HEADING, Seq(FIRST + at))
     else:
         following = run
     assert following is None or following.count == 1
@@ -278,7 +291,7 @@ def test_a_run_ends_exactly_before_the_first_packet_with_another_byte_in_what_mu
 @given(alike(), st.data())
 def test_rounds_timestamps_and_payloads_may_differ_within_a_run(packets: list[bytes], data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(packets) - 1))
-    described = HEADER_SIZE + DESCRIPTOR_SIZE * packets[0][31]
+    described = HEADER_SIZE + DESCRIPTOR_SIZE * packets[0][FLAGS_AT + 1]
     may_differ = [*range(ROUND_AT, HEADER_SIZE), *range(described, len(packets[0]))]
     changed = bytearray(packets[at])
     changed[data.draw(st.sampled_from(may_differ))] ^= data.draw(st.integers(1, 255))
@@ -293,24 +306,28 @@ def test_rounds_timestamps_and_payloads_may_differ_within_a_run(packets: list[by
 def test_a_run_ends_before_a_packet_that_was_cut_short(packets: list[bytes], data: st.DataObject) -> None:
     read, size = b"".join(packets), len(packets[0])
     cut = data.draw(st.integers(0, len(read)))
-    run = parse_run(read[:cut], 0, size, PREFIX, FIRST)
+    run = parse_run(read[:cut], 0, size, HEADING, FIRST)
     assert (run.count if run else 0) == cut // size
     if run is not None:
         assert _packets([run]) == packets[: cut // size]
-        rest = parse_run(read[:cut], run.count * size, size, PREFIX, Seq(run.last + 1))
+        rest = parse_run(read[:cut], run.count * size, size, HEADING, Seq(run.last + 1))
         assert rest is None
 
 
 @given(cut_short(data_packets(RING_ID)), st.integers(0, 40))
 def test_a_packet_of_any_shape_that_was_cut_short_is_no_run(packet: bytes, more: int) -> None:
     expected = Seq(int.from_bytes(packet[SEQ_AT:ROUND_AT], "big"))
-    length = int.from_bytes(packet[28:30], "big")
-    assert parse_run(packet, 0, max(length, len(packet)) + more, PREFIX, expected) is None
+    length = int.from_bytes(packet[4:6], "big")
+    assert parse_run(packet, 0, max(length, len(packet)) + more, HEADING, expected) is None
 
 
-@given(st.lists(data_packets(RING_ID), min_size=1, max_size=6), st.integers(0, 3), st.sampled_from((PREFIX, b"x" * 28)))
+@given(
+    st.lists(data_packets(RING_ID), min_size=1, max_size=6),
+    st.integers(0, 3),
+    st.sampled_from((HEADING, heading_of(NEXT_RING_ID))),
+)
 def test_packets_shorter_than_their_pieces_of_a_read_are_read_all_the_same(
-    drawn: list[bytes], skipped: int, prefix: bytes
+    drawn: list[bytes], skipped: int, heading: Heading
 ) -> None:
     size = max(map(len, drawn))
     numbered = [packet[:SEQ_AT] + at.to_bytes(8, "big") + packet[ROUND_AT:] for at, packet in enumerate(drawn, FIRST)]
@@ -320,17 +337,18 @@ def test_packets_shorter_than_their_pieces_of_a_read_are_read_all_the_same(
     assert _packets(runs) == numbered[first:]
     single = [parsed for seq, packet in enumerate(numbered, FIRST) for parsed in _read(packet, len(packet), Seq(seq))]
     assert _messages(runs) == _messages(single[first:])
-    assert parse_run(read, 0, size, prefix, Seq(FIRST + (prefix == PREFIX))) is None
+    assert parse_run(read, 0, size, heading, Seq(FIRST + (heading is HEADING))) is None
 
 
 # Noise
 
+GOOD: Load = (0, (7,), (4,), (int(Service.AGREED),), [(b"good",)], ())
+
 
 @given(st.binary(max_size=300), st.integers(0, 320), st.integers(1, 400), st.integers(0, 3), st.booleans())
 def test_reading_noise_never_raises(data: bytes, start: int, size: int, expected: int, behind_a_prefix: bool) -> None:
-    read = PREFIX + data if behind_a_prefix else data
-    prefix = PREFIX if behind_a_prefix else data[start : start + 28]
-    run = parse_run(read, start, size, prefix, Seq(expected))
+    read = _packets(_built([GOOD]))[0][:FLAGS_AT] + data if behind_a_prefix else data
+    run = parse_run(read, start, size, HEADING, Seq(expected))
     assert run is None or run.at + run.count * run.size <= len(read)
 
 
@@ -340,12 +358,12 @@ def test_reading_noise_never_raises(data: bytes, start: int, size: int, expected
 )
 def test_reading_what_was_damaged_never_raises(read: bytes, size: int | None) -> None:
     """The ring and the seq are the expected ones, whatever they have become."""
-    prefix, length, *_ = HEADER.unpack_from(read)
-    expected = Seq(HEADER.unpack_from(read)[6])
-    run = parse_run(read, 0, size or max(1, length), prefix, expected)
+    header, heading = header_of(read), heading_of(RING_ID)
+    heading.ring, heading.cluster = header.ring, header.cluster
+    run = parse_run(read, 0, size or max(1, header.length), heading, header.seq)
     if run is not None:
         assert run.at + run.count * run.size <= len(read)
-        assert (run.parcel is None) == bool(read[30] & RECOVERED)
+        assert (run.parcel is None) == bool(read[FLAGS_AT] & RECOVERED)
         if run.parcel is not None:
             assert {len(column) for column in run.parcel[2:5]} == {run.count * run.parcel[5]}
 
@@ -408,7 +426,7 @@ def arrivals(draw: st.DrawFn) -> list[tuple[PacketRun, list[PacketRun]]]:
         for run in _built(loads, me, seq):
             packets = single[run.seq - seq : run.seq - seq + run.count]
             if run.count == 1 and draw(st.integers(0, 5)) == 0:
-                run = PacketRun(run.data, 0, run.size, run.seq, 1, run.is_safe)
+                run = PacketRun(run.data, 0, run.size, run.seq, run.originator, 1, run.is_safe)
                 packets = [run]
             found.append((run, packets))
         seq = Seq(seq + len(single))
@@ -500,7 +518,7 @@ def test_a_visit_divides_what_it_sends_by_packets_and_keeps_their_order(
         98,
     )
     fresh = _packets(_built(loads, seq=Seq(high + 1)))
-    done = visit(ring, token, len(fresh), lambda first, *_: build_runs(PREFIX, loads, ME, first, 3, 99), config)
+    done = visit(ring, token, len(fresh), lambda first, *_: build_runs(HEADING, loads, ME, first, 3, 99), config)
     again = [retransmitted(packets[seq - 1], ME) for seq in asked]
     count = max(0, len(again) + len(fresh) - following) if config.accelerated else len(again) + len(fresh)
     sent = [*again, *fresh]

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from ordercast.model.ids import Seq
+from ordercast.model.ids import ProcessId, Seq
 from ordercast.order.membership.store import Store
 from ordercast.wire.run import PacketRun
 
@@ -16,7 +16,7 @@ seqs = st.integers(1, 40).map(Seq)
 def _run(seq: int, *numbers: int) -> PacketRun:
     """Packets from `seq` on that say their numbers, behind something else that came in the same read."""
     data = b"before" + b"".join(map(_packet, numbers))
-    return PacketRun(data, 6, 4, Seq(seq), len(numbers))
+    return PacketRun(data, 6, 4, Seq(seq), ProcessId(1), len(numbers))
 
 
 def _packet(number: int) -> bytes:

@@ -6,11 +6,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from rig.programs import kill, ordercast_command
 
 from ordercast.cli.status import fetch
 from ordercast.model.errors import UsageError
@@ -47,12 +48,10 @@ class Cluster:
         limited = [] if open_files is None else ["sh", "-c", f'ulimit -n {open_files}; exec "$@"', "sh"]
         with self.log(name).open("ab") as log:
             self.processes[name] = subprocess.Popen(
-                [*limited,
-                 sys.executable, "-m", "ordercast.cli.main", "daemon", "--config", str(self.file), "--name", name,
-                 "--log", "json"],
+                [*limited, *ordercast_command("daemon", "--config", str(self.file), "--name", name, "--log", "json")],
                 stderr=log,
                 env={**os.environ, **environment},
-            )  # fmt: skip
+            )
 
     def unix(self, name: str) -> str:
         """Where clients find it."""
@@ -89,6 +88,4 @@ class Cluster:
         )
 
     def end(self) -> None:
-        for process in self.processes.values():
-            process.kill()
-            process.wait()
+        kill(self.processes.values())

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from rig.programs import ordercast_command
 
 from ordercast import connect
 from ordercast.archive.entries import record_bytes
@@ -35,7 +35,7 @@ class Archivers:
     def start(self, name: str, *daemons: str) -> None:
         at = " ".join(self._cluster.unix(daemon) for daemon in daemons)
         folder = self._cluster.folder / name
-        command = [sys.executable, "-m", "ordercast.cli.main", "archive", "orders", "--dir", str(folder), "--at", at]
+        command = ordercast_command("archive", "orders", "--dir", str(folder), "--at", at)
         with (self._cluster.folder / f"{name}.archiver.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 [*command, "--segment-size", "64KiB", "--json"], stdout=log, stderr=log

@@ -5,11 +5,11 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rig.programs import ordercast_command
 
 from tests.runtime.cluster import NAMES, PATIENCE_S, Cluster
 
@@ -47,7 +47,7 @@ def test_daemons_form_a_ring_and_tell_a_crash_from_a_leave(cluster: Cluster) -> 
 def test_a_second_daemon_of_the_same_name_is_refused_with_one_sentence(cluster: Cluster) -> None:
     cluster.start("alpha")
     cluster.has_members("alpha", "alpha")
-    command = [sys.executable, "-m", "ordercast.cli.main", "daemon", "--config", str(cluster.file), "--name", "alpha"]
+    command = ordercast_command("daemon", "--config", str(cluster.file), "--name", "alpha")
     second = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     assert second.returncode == 2
     assert second.stderr.startswith("ordercast: ")

@@ -7,7 +7,6 @@ import resource
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rig.programs import ordercast_command
 
 import ordercast
 from ordercast import connect
@@ -193,7 +193,7 @@ class Archiver:
     def __init__(self, cluster: Cluster, folder: Path, *more: str) -> None:
         self.folder = folder
         self._log = cluster.folder / "archiver.log"
-        command = [sys.executable, "-m", "ordercast.cli.main", "archive", "orders", "--dir", str(folder)]
+        command = ordercast_command("archive", "orders", "--dir", str(folder))
         with self._log.open("wb") as log:
             self.process = subprocess.Popen([*command, "--at", cluster.unix("alpha"), *more], stdout=log, stderr=log)
 

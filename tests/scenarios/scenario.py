@@ -25,7 +25,9 @@ from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.world import World
 from ordercast.trace.records import Crashed, DeliveredBatch, Departed, Event, Healed, Installed, Noted, Started
-from ordercast.wire.header import HEADER, MessageKind
+from ordercast.wire.head import KIND_AT
+from ordercast.wire.header import MessageKind
+from tests.packets import originator_of
 
 LINE = "-" * 40
 SIZE = 40
@@ -54,6 +56,7 @@ class Scenario:
     lost_tokens: set[int] = field(default_factory=set)
     names: dict[ConfigurationId, str] = field(default_factory=dict)
     worlds: list[World] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for line in self.script:
@@ -99,11 +102,11 @@ class Scenario:
             world.schedule(at, self._act, act)
 
     def _passes(self, source: int, target: int, packet: bytes) -> bool:
-        kind = packet[3]
+        kind = packet[KIND_AT]
         if {source, target} & self.isolated:
             return False
         if kind == MessageKind.DATA:
-            return (int(HEADER.unpack_from(packet)[5]) >> 48, target) not in self.lost_data
+            return (originator_of(packet, self.events), target) not in self.lost_data
         return kind != MessageKind.TOKEN or target not in self.lost_tokens
 
     # Acts
@@ -157,6 +160,7 @@ class Scenario:
         self.timeline.append(f"{self.world.now / MILLISECOND:7.1f} {who:<5} {text}".rstrip())
 
     def _observe(self, event: Event) -> None:
+        self.events.append(event)
         match event:
             case Started():
                 self._tell("starts", event.process)

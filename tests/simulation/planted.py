@@ -99,7 +99,9 @@ def _only_obligation_in_transitional(patch: pytest.MonkeyPatch) -> None:
         for seq, run in list(store.held_after(self.delivered)):
             if run.parcel is not None and run.parcel[1] not in obligation:
                 packet = run.packet(seq)
-                store.slots[seq - store.base - 1] = PacketRun(packet, 0, len(packet), seq, 1, run.is_safe)
+                store.slots[seq - store.base - 1] = PacketRun(
+                    packet, 0, len(packet), seq, run.originator, 1, run.is_safe
+                )
         right(self, obligation, effects)
 
     patch.setattr(Delivery, "_deliver_rest", wrong)

@@ -126,7 +126,7 @@ def _given_up_with_old_ids(patch: pytest.MonkeyPatch) -> None:
     right = Groups._replay
 
     def wrong(self: Groups, kept: Any, outputs: list[Output], **how: Any) -> None:
-        right(self, kept._replace(configuration=kept.ring), outputs, **how)
+        right(self, kept._replace(configuration=kept.places.origin), outputs, **how)
 
     patch.setattr(Groups, "_replay", wrong)
 
@@ -392,7 +392,7 @@ def _announced_last(patch: pytest.MonkeyPatch) -> None:
     """What the groups have to say waits until clients have nothing to say."""
 
     def wrong(self: GroupDesk, room: Callable[[int], bool]) -> Turn | None:
-        turn = self._turns.first()
+        turn = self._turns.first(self.interests.is_ready)
         if turn is not None:
             return self._turns.take() if room(turn.size) else None
         return _next_turn(self, room)
@@ -428,12 +428,12 @@ PLANTED = (
     PlantedFault("the first piece of a snapshot is taken for all", _first_piece_is_all, frozenset({PRECISION})),
     PlantedFault("kept messages are forgotten", _kept_forgotten, frozenset({SELF})),
     PlantedFault("kept messages are not kept", _kept_too_early, frozenset({AGREEMENT, Promise.SANE_VIEWS})),
-    PlantedFault("given up, kept messages are forgotten", _given_up_forgotten, frozenset({SELF, PRECISION})),
-    PlantedFault("given up, views have the ids of the merge", _given_up_with_old_ids, frozenset({AGREEMENT}), first=30),
+    PlantedFault("given up, kept messages are forgotten", _given_up_forgotten, frozenset({SELF, PRECISION}), first=10),
+    PlantedFault("given up, views have the ids of the merge", _given_up_with_old_ids, frozenset({AGREEMENT})),
     PlantedFault("given up, strangers' joins are done", _strangers_heeded, frozenset({AGREEMENT})),
     PlantedFault("an interruption is forgotten", _interruption_forgotten, frozenset({REACH, SIGNALS})),
     PlantedFault("a signal is forgotten", _signal_forgotten, frozenset({SIGNALS})),
-    PlantedFault("a gathering given up signals again", _signal_repeated, frozenset({SIGNALS})),
+    PlantedFault("a gathering given up signals again", _signal_repeated, frozenset({SIGNALS}), first=10),
     PlantedFault("a joiner has companions", _joiner_has_companions, frozenset({SETS})),
     PlantedFault("those out of reach come along at a join", _lost_ones_come_along, frozenset({REACH})),
     PlantedFault("a joiner out of reach is not lost", _lost_joiner_is_here, frozenset({REACH})),

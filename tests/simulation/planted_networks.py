@@ -27,6 +27,7 @@ from ordercast.networks.monitors import ArrivalCounts, Problems
 from ordercast.networks.passive import Passive
 from ordercast.networks.styles import Lacking
 from ordercast.order.membership.step import Step
+from ordercast.order.traffic import TokenName
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -46,9 +47,9 @@ def _late_copies_go_up(patch: pytest.MonkeyPatch) -> None:
     """Figure 2, last lines: a copy that comes after the token went up completes the set again."""
     right = Gate.take
 
-    def wrong(self: Gate, packet: Packet, data: bytes, deadline: Any) -> Arrival:
-        arrival = right(self, packet, data, deadline)
-        if arrival is Arrival.LATE and data[72:80] == self._newest and self.packet is None:
+    def wrong(self: Gate, packet: Packet, name: TokenName, deadline: Any) -> Arrival:
+        arrival = right(self, packet, name, deadline)
+        if arrival is Arrival.LATE and name.number == self.token_seq and self.packet is None:
             self.packet, self.deadline = packet, deadline
             self.brought |= 1 << packet.network
             return Arrival.COPY
@@ -80,10 +81,10 @@ def _older_tokens_go_up(patch: pytest.MonkeyPatch) -> None:
     """Figure 2, indentation: an old token is passed up as it comes."""
     right = Gate.take
 
-    def wrong(self: Gate, packet: Packet, data: bytes, deadline: Any) -> Arrival:
-        arrival = right(self, packet, data, deadline)
+    def wrong(self: Gate, packet: Packet, name: TokenName, deadline: Any) -> Arrival:
+        arrival = right(self, packet, name, deadline)
         if arrival is Arrival.LATE and self.packet is None:
-            self._newest = data[72:80]
+            self.token_seq = name.number
             self.packet, self.deadline, self.brought = packet, deadline, (1 << 8) - 1
         return arrival
 
@@ -94,8 +95,8 @@ def _tokens_compared_by_seq(patch: pytest.MonkeyPatch) -> None:
     """Figure 2, recvToken: an idle ring's next token has the seq of the last one."""
     right = Gate.take
 
-    def wrong(self: Gate, packet: Packet, data: bytes, deadline: Any) -> Arrival:
-        return right(self, packet, data[:72] + data[48:56] + data[80:], deadline)
+    def wrong(self: Gate, packet: Packet, name: TokenName, deadline: Any) -> Arrival:
+        return right(self, packet, name._replace(number=name.seq), deadline)
 
     patch.setattr(Gate, "take", wrong)
 
@@ -103,8 +104,8 @@ def _tokens_compared_by_seq(patch: pytest.MonkeyPatch) -> None:
 def _no_timer(patch: pytest.MonkeyPatch) -> None:
     right = Gate.take
 
-    def wrong(self: Gate, packet: Packet, data: bytes, deadline: Any) -> Arrival:
-        return right(self, packet, data, deadline + (1 << 60))
+    def wrong(self: Gate, packet: Packet, name: TokenName, deadline: Any) -> Arrival:
+        return right(self, packet, name, deadline + (1 << 60))
 
     patch.setattr(Gate, "take", wrong)
 
@@ -185,7 +186,7 @@ def _tokens_counted_when_held(patch: pytest.MonkeyPatch) -> None:
         return right(self, packet, data, up, now, effects)
 
     patch.setattr(Networks, "_take_token", wrong)
-    patch.setattr(layer.Networks, "_count", lambda self, kind, packet, data, now, effects: None)
+    patch.setattr(layer.Networks, "_count", lambda self, packet, data, now, effects: None)
 
 
 def _no_decay(patch: pytest.MonkeyPatch) -> None:

@@ -15,19 +15,16 @@ from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.world import World
 from ordercast.trace.records import DeliveredBatch, Event, Installed, Noted
-from ordercast.wire.header import HEADER, MessageKind
+from ordercast.wire.head import KIND_AT
+from ordercast.wire.header import MessageKind
+from tests.packets import originator_of, seq_of
 
 SIZE = 40
 QUIET = SimOptions(nodes=4, messages=0, fault_time_ns=600 * MILLISECOND, delay_max_ns=100_000)
 
 
 def is_data(packet: bytes) -> bool:
-    return packet[3] == MessageKind.DATA
-
-
-def originator_of(packet: bytes) -> int:
-    """The node that numbered a data packet."""
-    return int(HEADER.unpack_from(packet)[5]) >> 48
+    return packet[KIND_AT] == MessageKind.DATA
 
 
 @dataclass
@@ -132,7 +129,7 @@ class Promised(Scene):
         self.at(590, self.cut.clear)
 
     def rule(self, source: int, target: int, packet: bytes) -> bool:
-        if is_data(packet) and originator_of(packet) == 3:
+        if is_data(packet) and originator_of(packet, self.events) == 3:
             self.lost = packet
             return False
         return True
@@ -173,9 +170,9 @@ class Gap(Scene):
         self.at(590, self.cut.clear)
 
     def rule(self, source: int, target: int, packet: bytes) -> bool:
-        if not (is_data(packet) and originator_of(packet) == 3):
+        if not (is_data(packet) and originator_of(packet, self.events) == 3):
             return True
-        seq = int(HEADER.unpack_from(packet)[6])
+        seq = seq_of(packet)
         self.lost = self.lost or seq
         return seq != self.lost
 

@@ -1,4 +1,4 @@
-"""A test engine that only speaks: on every attachment it multicasts and unicasts at a beat, and notes what it hears.
+"""A test engine that only speaks: on every attachment and lane it sends at a beat, and notes what it hears.
 
 It orders nothing and promises nothing. Its one configuration has all hosts from the start, so runs with it settle as
 long as nobody crashes.
@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
-from ordercast.model.effects import Broadcast, Effect, Install, LeaveDone, SendTo
+from ordercast.model.effects import Broadcast, Effect, Install, LeaveDone, SendTo, Unicast
 from ordercast.model.ids import (
+    MAIN,
     MILLISECOND,
     NO_CONFIGURATION,
     NODE_MAX,
@@ -88,6 +89,8 @@ class Speaker:
             effects.append(Broadcast([(word, len(word))], Attachment(attachment)))
             others = [other for other in range(self.options.nodes) if other != self.node]
             effects += [SendTo(process_of(other), word, Attachment(attachment)) for other in others]
+            burst = [(word * 2, len(word))]
+            effects += [Unicast(process_of(other), burst, Attachment(attachment)) for other in others]
         return effects
 
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
@@ -110,7 +113,7 @@ class Speaker:
     def is_idle(self) -> bool:
         return True
 
-    def first_lane(self) -> Lane:
+    def first_lane(self, attachment: Attachment = MAIN) -> Lane:
         return Lane.DATA
 
     def check_invariants(self, *, thorough: bool = True) -> None:

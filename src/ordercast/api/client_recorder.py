@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from ordercast.api.client import Client
 from ordercast.api.connect import connect
 from ordercast.model.errors import ConnectionLost
-from ordercast.model.events import Event, Left, Message, Reconnected, Transition, View
+from ordercast.model.events import Dropped, Event, Left, Message, Reconnected, Transition, View
 from ordercast.model.ids import Instant, ProcessId
 from ordercast.model.service import Service
 from ordercast.trace.client_records import (
@@ -31,6 +31,7 @@ from ordercast.trace.client_records import (
     Disconnected,
     End,
     GotConfirmation,
+    GotDropped,
     GotLeft,
     GotMessage,
     GotTransition,
@@ -149,6 +150,8 @@ class Told:
                 tell(GotTransition(now(), self.id, event))
             case Left(group):
                 tell(GotLeft(now(), self.id, group))
+            case Dropped(messages):
+                tell(GotDropped(now(), self.id, messages))
             case Reconnected():  # is another client, for those who judge
                 tell(Disconnected(now(), self.id, End.DAEMON_CRASHED))
                 self.id, self._sent = self.recorder.new_id(event.name), 0

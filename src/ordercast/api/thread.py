@@ -1,7 +1,7 @@
 """A node with a thread and an event loop of its own, for programs whose loop is often busy.
 
 The methods are those of `Node`, called from the event loop on which it was started: what is sent crosses over in
-batches, and so does what is delivered. A program that blocks its own loop no longer holds up the token; if it blocks
+batches, and so does what is delivered. A program that blocks its own loop no longer holds up the others; if it blocks
 for long, deliveries wait in the node's inbox and then stop the senders, as they would in a plain node.
 """
 

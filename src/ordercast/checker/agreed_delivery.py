@@ -3,7 +3,8 @@
 What members deliver in a regular configuration are prefixes of its delivery order; what processes deliver in one
 transitional configuration likewise. And all who deliver a message do so in the same regular configuration, or in the
 transitional configuration that follows directly on that one.
-Judged are messages that asked for agreed or better.
+Judged are messages that asked for agreed or better. Where the engine prunes, nobody may have the whole sequence: then a
+process that delivers a message must have delivered all messages before it that it is owed, by their places.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ class AgreedDelivery(Checker):
     def violations(self) -> Iterator[Witness]:
         for life in self.history.lives():
             yield from self._strangers(life)
+        judge = self._disagreements if self.owed.is_everything else self._holes
         for view, stays in stays_of_views(self.history).items():
-            yield from self._disagreements(view, stays)
+            yield from judge(view, stays)
 
     def _strangers(self, life: Life) -> Iterator[Witness]:
         """Messages that were delivered in no configuration, or elsewhere in another."""
@@ -57,3 +59,15 @@ class AgreedDelivery(Checker):
                 other = message_text(self.history.identity(reference[shared]))
                 what = f"delivered where {process_text(owner.process)} delivered {other}"
                 yield self.witness(what, life.process, sequence[shared], view)
+
+    def _holes(self, view: ConfigurationId, stays: list[tuple[Life, Stay]]) -> Iterator[Witness]:
+        """For an engine that prunes: messages that a process lacks, and delivered a later one."""
+        origins, places = self.history.placements().origins, self.history.placements().places
+        sequences = [(life, self.history.at_least(Service.AGREED, stay.numbers)) for life, stay in stays]
+        everything = {number: (origins[number], places[number]) for _, sequence in sequences for number in sequence}
+        inorder = sorted(everything, key=everything.__getitem__)
+        for life, sequence in sequences:
+            has, last = set(sequence), max((everything[number] for number in sequence), default=None)
+            earlier = (number for number in inorder if last is not None and everything[number] < last)
+            for number in self.owed.among(life, (number for number in earlier if number not in has)):
+                yield self.witness("not delivered, but a later one was", life.process, number, view)

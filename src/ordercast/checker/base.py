@@ -18,6 +18,7 @@ from typing import ClassVar
 
 from ordercast.checker.history import History
 from ordercast.checker.matters import Matter, has_matter
+from ordercast.checker.owed import Owed
 from ordercast.checker.verdict import Outcome, Verdict, Witness
 from ordercast.model.ids import ConfigurationId, ProcessId, process_text
 from ordercast.model.promises import Promise
@@ -36,6 +37,7 @@ class Checker(ABC):
 
     def __init__(self, history: History | None = None) -> None:
         self.history = History() if history is None else history
+        self.owed = Owed(self.history)
 
     def observe(self, event: Event) -> None:
         """For a checker that stands alone."""

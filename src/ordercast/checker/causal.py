@@ -15,6 +15,10 @@ whole chain lies in it, where (3) excludes holes. Judged are messages that asked
 Fact 3 would compare processes in pairs. But when all deliver along one sequence, "the first k of what the submitter
 delivered" are the first k of that sequence, and a number is all there is to compare; only where a process departs from
 the sequence are sets looked at.
+
+Where the engine prunes, a process need not have what it is not owed, and chains may lead through messages that it
+lacks. So that it lacks nothing else, one more fact is checked: a message's place is above those of all that its
+submitter had delivered in its configuration.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from ordercast.checker.base import Checker
 from ordercast.checker.history import NONE
@@ -54,6 +58,8 @@ class Causal(Checker):
         yield from self._origins()
         sequences = self._sequences()
         needs, priors = self._needs(), self._priors()
+        if not self.owed.is_everything:
+            yield from self._misplaced(sequences, needs)
         bounds = self._bounds(sequences, needs)
         for life in self.history.lives():
             yield from self._falling(life)
@@ -62,7 +68,9 @@ class Causal(Checker):
             for number, done in _suspects(mine, bounds, priors):
                 submitter = self.history.identity(number).process
                 theirs = sequences.get((submitter, home), _Share([])).numbers
-                missing = _missing(done, theirs[cleared.get(submitter, 0) : needs[number]], priors[number])
+                seen = [*theirs[cleared.get(submitter, 0) : needs[number]], priors[number]]
+                lacked = (cause for cause in seen if cause not in done and self._is_owed(process, cause))
+                missing = next(lacked, NONE)
                 if missing == NONE:
                     cleared[submitter] = max(needs[number], cleared.get(submitter, 0))
                 else:
@@ -85,6 +93,24 @@ class Causal(Checker):
             if sent > home:
                 yield self.witness(f"ordered in {home}, after one of its sender in {sent}", number=number)
             highest[columns.streams[number]] = max(sent, home)
+
+    def _is_owed(self, process: ProcessId, number: int) -> bool:
+        return self.owed.is_everything or self.owed.is_owed(self.history.life(process), number)
+
+    def _misplaced(
+        self, sequences: dict[tuple[ProcessId, ConfigurationId], _Share], needs: list[int]
+    ) -> Iterator[Witness]:
+        """The fact that is added where the engine prunes."""
+        placements = self.history.placements()
+        homes = placements.homes
+        places = {number: (placements.origins[number], place) for number, place in placements.places.items()}
+        highest = {
+            key: list(accumulate((places[number] for number in mine.numbers), max)) for key, mine in sequences.items()
+        }
+        for number, need in enumerate(needs):
+            submitter = self.history.identity(number).process
+            if need and highest[submitter, homes[number]][need - 1] > places[number]:
+                yield self.witness("its place is below that of one that its submitter had delivered", number=number)
 
     def _falling(self, life: Life) -> Iterator[Witness]:
         """Fact 2."""
@@ -166,7 +192,3 @@ def _suspects(mine: _Share, bounds: list[int], priors: list[int]) -> Iterator[tu
         if bound > index or bound > shared or priors[number] not in done:
             yield number, done
         done.add(number)
-
-
-def _missing(done: set[int], seen: list[int], prior: int) -> int:
-    return next((number for number in (*seen, prior) if number not in done), NONE)

@@ -1,4 +1,4 @@
-"""Fairness: while all have something to send, each member gets its share of the ring.
+"""Fairness: while all have something to send, each member gets its share.
 
 Judged at every process, for each regular view and each time of saturation: of the messages that it delivered from the
 saturated members of that view, every one of them has at least half of an equal share. With fewer than MESSAGES_MIN

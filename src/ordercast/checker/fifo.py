@@ -35,7 +35,7 @@ class Fifo(Checker):
             yield from self._of(life)
 
     def _of(self, life: Life) -> Iterator[Witness]:
-        streams, previous = self.history.columns.streams, self.history.columns.previous
+        streams, previous = self.history.columns.streams, self._previous(life)
         latest: dict[int, int] = {}  # of each sender, the newest message delivered
         where: dict[int, int] = {}  # and the index of the stay in which it was
         for index, stay in enumerate(life.stays):
@@ -43,7 +43,7 @@ class Fifo(Checker):
                 stream = streams[number]
                 before = latest.get(stream, NONE)
                 if before != previous[number]:
-                    what = self._judge(life, number, before, where.get(stream, 0), index)
+                    what = self._judge(life, (number, previous[number], before), where.get(stream, 0), index)
                     if what is not None:
                         yield self.witness(what, life.process, number, stay.id)
                     if before != NONE and self._is_older(number, before):
@@ -51,16 +51,30 @@ class Fifo(Checker):
                 latest[stream] = number
                 where[stream] = index
 
+    def _previous(self, life: Life) -> list[int]:
+        """Return for each message the one that its sender submitted before it, among those that this process must have,
+        or has."""
+        previous = self.history.columns.previous
+        if self.owed.is_everything:
+            return previous
+        found: list[int] = []
+        for before in previous:
+            while before != NONE and before not in life.delivered and not self.owed.is_owed(life, before):
+                before = previous[before]
+            found.append(before)
+        return found
+
     def _is_older(self, number: int, before: int) -> bool:
         return self.history.identity(number).counter <= self.history.identity(before).counter
 
-    def _judge(self, life: Life, number: int, before: int, stay_before: int, stay_now: int) -> str | None:
-        """What is wrong with delivering `number` next after `before`, if anything is."""
+    def _judge(self, life: Life, messages: tuple[int, int, int], stay_before: int, stay_now: int) -> str | None:
+        """What is wrong with delivering a message, if anything is. `messages`: itself, the one that its sender
+        submitted before it, the one that was delivered before it."""
+        number, missing, before = messages
         message = self.history.identity(number)
         if before != NONE and self._is_older(number, before):
             newer = self.history.identity(before)
             return None if newer == message else f"delivered after {message_text(newer)} of the same sender"
-        missing = self.history.columns.previous[number]
         if missing == NONE:
             return None
         homes = self.history.placements().homes

@@ -40,9 +40,11 @@ from ordercast.trace.records import (
     Submitted,
     SubmittedMessage,
     Unrecorded,
+    Wanted,
 )
 
 NONE = -1  # no message
+NEVER = 1 << 62  # later than any event
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,14 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True)
+class Bound:
+    """Where a message is to go, if not to all; known of engines that prune."""
+
+    destinations: tuple[str, ...]
+    submitted: int  # the number of the event
+
+
+@dataclass(frozen=True, slots=True)
 class Placements:
     """Where each delivered message stands, by its first delivery. Origin and place are its position in the order; its
     home is the regular configuration in which, or behind which, it was delivered. What the one says of the other the
@@ -102,6 +112,11 @@ class History:
         self.gaps: list[Unrecorded] = []
         self.unstamped: dict[ProcessId, DeliveredMessage] = {}  # of each that sends without a stamp, what came first
         self.service_min: int = max(Service)
+        self.now = 0  # events so far
+        self.prunes = False  # a message reaches only those who want it
+        self.early: frozenset[int] = frozenset()  # services whose messages may come before their place in the order
+        self.bound: dict[int, Bound] = {}  # of messages that are not for all, where nothing else is known
+        self.last_delivered: dict[int, int] = {}  # by which event a message was last delivered, where that matters
         self.matters: set[Matter] = set()  # what others counted in messages that are not here (`matters.py`)
         self._lives: dict[ProcessId, Life] = {}
         self._exact: dict[tuple[MessageId | None, int, int, int], int] = {}  # submissions, field by field
@@ -124,11 +139,13 @@ class History:
             Ended: self._on_ended,
             Unrecorded: self._on_unrecorded,
             StorageTurned: self._on_storage_turned,
+            Wanted: self._on_wanted,
         }
 
     def observe(self, event: Event) -> None:
         if self.ended is not None:
             self.add_fault("there are events after the end of the record")
+        self.now += 1
         self._handlers[type(event)](event)
 
     # What the checkers ask.
@@ -163,6 +180,13 @@ class History:
             return numbers
         services = self.columns.services
         return [number for number in numbers if services[number] >= service]
+
+    def ordered(self, numbers: list[int]) -> list[int]:
+        """Return the messages that are delivered at their place in the order; the same list when all are."""
+        if not self.early:
+            return numbers
+        services = self.columns.services
+        return [number for number in numbers if services[number] not in self.early]
 
     def placements(self) -> Placements:
         """Computed when asked for, and kept until the next delivery."""
@@ -217,11 +241,16 @@ class History:
         if event.process in self._lives:
             self.add_fault(f"{process_text(event.process)} started after events of its own")
         self._life(event.process).started = event
+        self.prunes = event.promises.prunes
+        self.early = frozenset(event.promises.early)
 
     def _on_submitted(self, event: Submitted) -> None:
         life = self._life(event.process)
         for submission in event.messages:
-            life.submitted.append(self._submit(submission, life))
+            number = self._submit(submission, life)
+            life.submitted.append(number)
+            if self.prunes and event.destinations:
+                self.bound[number] = Bound(event.destinations, self.now)
 
     def _submit(self, submission: SubmittedMessage, life: Life) -> int:
         message, columns = submission.message, self.columns
@@ -276,6 +305,8 @@ class History:
         life.home_count += len(numbers)
         life.delivered.update(numbers)
         life.delivered_count += len(numbers)
+        if self.prunes:
+            self.last_delivered.update(dict.fromkeys(numbers, self.now))
         self._placements = None
 
     def _run_of(self, life: Life, origin: ConfigurationId) -> Run:
@@ -344,6 +375,15 @@ class History:
         if event.in_use:
             for stay in life.stays:
                 stay.is_stored = True
+
+    def _on_wanted(self, event: Wanted) -> None:
+        wanted = self._life(event.process).wanted
+        for destination in event.destinations:
+            times = wanted.setdefault(destination, [])
+            if event.begins:
+                times.append((self.now, NEVER))
+            elif times:
+                times[-1] = times[-1][0], self.now
 
     def _on_healed(self, event: Healed) -> None:
         self.healed = event

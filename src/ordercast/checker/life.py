@@ -83,6 +83,7 @@ class Life:
     home: ConfigurationId = NO_CONFIGURATION  # that of the stay of the last delivery
     home_count: int = 0  # how many were delivered in stays of that home
     has_storage: bool = True  # it has not said that it goes on without
+    wanted: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # destinations: from which event to which
     crashed: bool = False
     departed: bool = False
 

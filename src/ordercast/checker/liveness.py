@@ -62,7 +62,7 @@ class Liveness(Checker):
             owed.update(life.submitted[life.submitted_before_view :], life.stays[-1].numbers)
         for life in running:
             missing = self.history.at_least(Service.RELIABLE, sorted(owed - life.delivered))
-            yield from self._missing(life, missing)
+            yield from self._missing(life, self.owed.among(life, missing))
 
     def _missing(self, life: Life, numbers: list[int]) -> Iterator[Witness]:
         for number in numbers:

@@ -51,7 +51,7 @@ class SafeDelivery(Checker):
             for member in members:
                 life = self.history.life(member)
                 missing = safe if life is None else safe - life.delivered
-                for number in sorted(missing):
+                for number in self.owed.among(life, sorted(missing)):
                     yield view, member, number
 
     def _safe_in(self, stays: list[Stay]) -> set[int]:

@@ -56,4 +56,4 @@ class SelfDelivery(Checker):
         if life.delivered.issuperset(life.submitted):
             return []
         missing = [number for number in life.submitted if number not in life.delivered]
-        return self.history.at_least(Service.RELIABLE, missing)
+        return self.owed.among(life, self.history.at_least(Service.RELIABLE, missing))

@@ -1,9 +1,9 @@
-"""Transitional sets: a view tells each process exactly who came along with it from the same old ring.
+"""Transitional sets: a view tells each process exactly who came along with it from the same old configuration.
 
-A transitional view lists members of the old ring and of the new one, the process itself among them, and all of them
-that install the new ring come through this same view. The regular view after it repeats that list. The first view of a
-life is regular, of the process alone, with nothing before it. (Definition of a transitional configuration, chapter 3;
-recovery steps 3 to 5.)
+A transitional view lists members of the old and of the new configuration, the process itself among them, and all of
+them that install the new one come through this same view. The regular view after it repeats that list. The first view
+of a life is regular, of the process alone, with nothing before it. (Definition of a transitional configuration, chapter
+3; recovery steps 3 to 5.)
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ordercast.model.promises import Promise
 
 class TransitionalSets(Checker):
     promise = Promise.TRANSITIONAL_SETS
-    rule = "every view told each process exactly who came along from its old ring"
+    rule = "every view told each process exactly who came along from its old configuration"
     matter = Matter.CHANGE
     needs_messages = False
 
@@ -33,7 +33,7 @@ class TransitionalSets(Checker):
         yield from self._faults_between()
 
     def _faults_between(self) -> Iterator[Witness]:
-        """Who installed the same regular view, and through which transitional view from which old ring?"""
+        """Who installed the same regular view, and through which transitional view from which old one?"""
         arrivals: dict[ConfigurationId, dict[ProcessId, tuple[Configuration, Configuration, Configuration]]] = {}
         for life in self.history.lives():
             views = life.views()

@@ -1,7 +1,7 @@
-"""View monotony: configurations only move on (Theorems 4.1, 4.18; the ring sequence number in stable storage).
+"""View monotony: configurations only move on (Theorems 4.1, 4.18; the number in stable storage).
 
 At each process the ids of views strictly rise, and so do their positions. A node that comes back with its storage
-begins above every ring that it had installed before; one that lost it starts anew, and binds its later lives alone.
+begins above everything that it had installed before; one that lost it starts anew, and binds its later lives alone.
 Rings that were installed while the process said that it had no storage bind nobody, until it uses storage again.
 """
 
@@ -25,7 +25,7 @@ class ViewMonotony(Checker):
     needs_messages = False
 
     def violations(self) -> Iterator[Witness]:
-        remembered: dict[NodeId, int] = {}  # the highest seq of a ring that the node's storage must hold
+        remembered: dict[NodeId, int] = {}  # the highest seq that the node's storage must hold
         for life in self.history.lives():
             yield from self._rising(life)
             yield from self._restart(life, remembered)
@@ -47,6 +47,6 @@ class ViewMonotony(Checker):
             return
         stored = [stay.id for stay in life.stays if stay.is_regular and stay.is_stored]
         if node in remembered and rings[0].seq <= remembered[node]:
-            what = f"the first view after a restart, but an earlier life had installed a ring of seq {remembered[node]}"
+            what = f"the first view after a restart, but an earlier life had installed one of seq {remembered[node]}"
             yield self.witness(what, life.process, view=rings[0])
-        remembered[node] = max([remembered.get(node, 0), *(ring.seq for ring in stored)])
+        remembered[node] = max([remembered.get(node, 0), *(id.seq for id in stored)])

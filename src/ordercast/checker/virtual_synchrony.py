@@ -1,17 +1,19 @@
 """Virtual synchrony: those who go together from one configuration to the next have delivered the same in the first
 (Theorem 4.10). Both steps count: regular to transitional, and transitional to regular.
-Judged are messages that asked for reliable or better."""
+Judged are messages that asked for reliable or better. Services that the engine delivers early are judged over a regular
+configuration and the transitional one that follows it together: a message may come before the change here and after it
+there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from ordercast.checker.base import Checker
-from ordercast.checker.life import Life
+from ordercast.checker.life import Life, Stay
 from ordercast.checker.matters import Matter
 from ordercast.checker.verdict import Witness
 from ordercast.model.configuration import Configuration
-from ordercast.model.ids import ConfigurationId, process_text
+from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, process_text
 from ordercast.model.promises import Promise
 from ordercast.model.service import Service
 
@@ -22,19 +24,33 @@ class VirtualSynchrony(Checker):
     matter = Matter.COMPANY
 
     def violations(self) -> Iterator[Witness]:
-        references: dict[tuple[ConfigurationId, ConfigurationId], tuple[Life, list[int]]] = {}
+        references: dict[tuple[ConfigurationId, ...], tuple[Life, list[int]]] = {}
         for life in self.history.lives():
-            for left, entered in life.moves():
-                numbers = self.history.at_least(Service.RELIABLE, left.numbers)
-                other, reference = references.setdefault((left.id, entered.id), (life, numbers))
+            for step, numbers in self._steps(life):
+                other, reference = references.setdefault(step, (life, numbers))
                 if numbers != reference:
-                    yield from self._difference(left.id, (life, numbers), (other, reference))
+                    yield from self._difference(step[0], (life, numbers), (other, reference))
+
+    def _steps(self, life: Life) -> Iterator[tuple[tuple[ConfigurationId, ...], list[int]]]:
+        """Each step of a process from one configuration to the next, and what it had delivered in the first."""
+        before: Stay | None = None
+        for left, entered in life.moves():
+            numbers = self.history.at_least(Service.RELIABLE, left.numbers)
+            yield (left.id, entered.id), self.history.ordered(numbers)
+            if self.history.early and entered.is_regular:
+                both = numbers if before is None else [*before.numbers, *numbers]
+                yield (NO_CONFIGURATION if before is None else before.id, left.id, entered.id), self._early(both)
+            before = None if entered.is_regular else left
+
+    def _early(self, numbers: list[int]) -> list[int]:
+        services, early = self.history.columns.services, self.history.early
+        return sorted(number for number in numbers if services[number] in early)
 
     def _difference(
         self, view: ConfigurationId, first: tuple[Life, list[int]], second: tuple[Life, list[int]]
     ) -> Iterator[Witness]:
         for (life, numbers), (other, others) in ((first, second), (second, first)):
-            for number in sorted(set(numbers).difference(others)):
+            for number in self.owed.among(other, sorted(set(numbers).difference(others))):
                 what = f"not delivered by {process_text(other.process)}, which went on to the same configuration"
                 yield self.witness(what, life.process, number, view)
 

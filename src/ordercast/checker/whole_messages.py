@@ -1,9 +1,9 @@
 """Whole messages: all of a message or nothing, however many packets it took.
 
-Size and bytes of every delivered message are those submitted. And a message too large for one packet, cut by a
-change of view, is delivered by all or none of those who go together from the old ring to the new: counted over the old
-regular and the transitional configuration, since the last packet decides where it is delivered. (Virtual synchrony asks
-this of each configuration alone; here a message counts once, wherever its end came.)
+Size and bytes of every delivered message are those submitted. And a message too large for one packet, cut by a change
+of view, is delivered by all or none of those who go together from the old configuration to the new: counted over the
+old regular and the transitional configuration, since the last packet decides where it is delivered. (Virtual synchrony
+asks this of each configuration alone; here a message counts once, wherever its end came.)
 """
 
 from __future__ import annotations
@@ -63,5 +63,7 @@ class WholeMessages(Checker):
                 other, known = references.setdefault((old.id, transitional.id, new.id), (life, here))
                 for number in sorted(here ^ known):
                     had, lacked = (life, other) if number in here else (other, life)
+                    if not self.owed.is_owed(lacked, number):
+                        continue
                     what = f"large, and not delivered by {process_text(lacked.process)}, which moved along"
                     yield self.witness(what, had.process, number, old.id)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -22,6 +23,11 @@ RING_S = 5.0  # for which the first view of all is waited for
 LEAVE_S = 10.0  # that a daemon has for an orderly leave
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LINE_SIZE_MAX = 1 << 20
+
+
+def daemon_command(*arguments: str) -> list[str]:
+    """The command of such a daemon."""
+    return [sys.executable, "-m", "ordercast.cli.main", "daemon", "--log", "json", "--until-eof", *arguments]
 
 
 @dataclass(slots=True, eq=False)

@@ -29,7 +29,7 @@ def report(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> int:
-    """Latency, throughput, token, retransmissions, flow control and view changes of recorded traces.
+    """Latency, throughput, view changes, and what the engine has of its own, of recorded traces.
 
     Writes one HTML page, which needs no network, and the numbers in it as Parquet tables.
     """

@@ -38,7 +38,7 @@ EXAMPLE = "Example: ordercast sim --nodes 5 --loss 5% --fault '0.3s crash n1' --
 def sim(
     context: typer.Context,
     engine: EngineName = DEFAULT,
-    nodes: Annotated[int, typer.Option(help="Hosts; a ring has 1 to 64.")] = 5,
+    nodes: Annotated[int, typer.Option(help="Hosts; most engines take 1 to 64.")] = 5,
     messages: Annotated[int, typer.Option(help="Messages that the applications submit.")] = 200,
     clients: Annotated[
         int, typer.Option(help="Clients per host; if any, messages are their deeds: join, leave, send, crash …")
@@ -211,7 +211,7 @@ def _replication(name: str) -> Replication:
 
 
 def _services(names: list[str] | None, engine: str) -> tuple[Service, ...]:
-    """Those that are named; without names, all that the engine serves."""
+    """Return the services that are named; without names, all that the engine serves."""
     known = {service.name.lower(): service for service in usual_options(engine).services}
     for name in names or ():
         if name.lower() not in known:

@@ -30,6 +30,7 @@ from ordercast.trace.records import (
     Started,
     StorageTurned,
     Submitted,
+    Wanted,
 )
 
 ALIKE_NS = 25 * MILLISECOND  # how far apart two processes may do the same and share an entry
@@ -112,6 +113,9 @@ class Timeline:
                 self._note(event)
             case StorageTurned(in_use=in_use):
                 text = "uses stable storage again" if in_use else "goes on without stable storage"
+                self._add(event.at, EntryKind.LIFE, text, event.process)
+            case Wanted(destinations=wanted, begins=begins):
+                text = f"{'gets' if begins else 'may lack'} what is sent to {', '.join(wanted)}"
                 self._add(event.at, EntryKind.LIFE, text, event.process)
             case Healed() | Saturated() | Ended():
                 self._cluster(event)

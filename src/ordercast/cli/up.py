@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ordercast.cli.daemon import PORT_MAX
-from ordercast.cli.daemons import Cluster, Daemon
+from ordercast.cli.daemons import Cluster, Daemon, daemon_command
 from ordercast.cli.engine_option import EngineName
 from ordercast.cli.event_text import counted, listed, verb
 from ordercast.cli.log_lines import LogStream
@@ -79,7 +79,7 @@ def _run_traced(cluster: Cluster, commands: list[list[str]], one_by_one: bool, f
 
 
 def _command(number: int, tcp: int | None, trace: Path | None, port: int, engine: str) -> list[str]:
-    command = [sys.executable, "-m", "ordercast.cli.main", "daemon", "--log", "json", "--until-eof"]
+    command = daemon_command()
     if port != PORT:
         command += ["--port", str(port)]
     if engine != DEFAULT:

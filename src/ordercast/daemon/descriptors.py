@@ -1,6 +1,6 @@
 """Descriptors: how many connections a daemon may have, so that it never lacks a descriptor for itself.
 
-The limit of open files is one for everything: sockets of the ring, stable storage, traces, status, clients. Strangers
+The limit of open files is one for everything: sockets of the engine, stable storage, traces, status, clients. Strangers
 must not be able to take what the rest needs, so a reserve is kept, and connections share what is left of the limit.
 """
 

@@ -6,12 +6,13 @@ No decision of the protocol is made here. Everything runs on one event loop; not
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic_ns
 from typing import Protocol, assert_never
 
+from ordercast.daemon.sockets.lanes import LaneSocket
 from ordercast.daemon.sockets.network import Sockets
 from ordercast.daemon.status.counters import Counters
 from ordercast.daemon.storage import Storage
@@ -21,6 +22,7 @@ from ordercast.model.effects import (
     Broadcast,
     Deliver,
     Effect,
+    Endpoint,
     Enlisted,
     Install,
     LeaveDone,
@@ -28,10 +30,12 @@ from ordercast.model.effects import (
     Record,
     Room,
     SendTo,
+    Subscribed,
+    Unicast,
 )
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import SECOND, Instant, node_of
-from ordercast.model.inputs import Lane, Packet, Submission, Submissions
+from ordercast.model.ids import SECOND, Attachment, Instant, node_of
+from ordercast.model.inputs import Interest, Lane, Packet, Submission, Submissions
 from ordercast.model.notes import Moved, Note, Occurred, PacketDropped
 from ordercast.model.roster import Roster
 from ordercast.order.engine import Engine
@@ -49,6 +53,7 @@ class Application(Protocol):
     def on_view(self, effect: Install, at: Instant) -> None: ...
     def on_room(self) -> None: ...
     def on_enlisted(self, effect: Enlisted) -> None: ...
+    def on_subscribed(self, effect: Subscribed) -> None: ...
     def on_alarm(self, alarm: Alarm, at: Instant) -> None: ...
     def on_note(self, note: Note, at: Instant) -> None: ...
     def on_left(self, at: Instant) -> None: ...
@@ -59,13 +64,15 @@ class Driver:
     def __init__(
         self,
         engine: Engine,
-        networks: Sequence[Sockets],
+        attachments: Mapping[Attachment, Sequence[Sockets]],
         storage: Storage,
         application: Application,
         counters: Counters,
     ) -> None:
+        """`attachments`: of each, its networks in order."""
         self._engine = engine
-        self._networks = networks
+        self._attachments = attachments
+        self._sockets = [sockets for networks in attachments.values() for sockets in networks]
         self._storage = storage
         self._application = application
         self._counters = counters
@@ -85,17 +92,19 @@ class Driver:
         return late if _now() - at < LAG_KEPT_NS else 0
 
     def start(self) -> None:
-        for sockets in self._networks:
-            self._loop.add_reader(sockets.data.socket.fileno(), self._data_readable, sockets)
+        for sockets in self._sockets:
+            self._loop.add_reader(sockets.data.socket.fileno(), self._readable, sockets.data)
             self._loop.add_reader(sockets.token.socket.fileno(), self._token_readable, sockets)
+            if sockets.link is not None:
+                self._loop.add_reader(sockets.link.socket.fileno(), self._readable, sockets.link)
         now = _now()
         self._carry_out(self._engine.start(dict(self._storage.stored), self._storage.incarnation, now), now)
 
     def stop(self) -> None:
         """Nothing is read, written or timed any more."""
         self._is_stopped = True
-        for sockets in self._networks:
-            for lane in (sockets.token, sockets.data):
+        for sockets in self._sockets:
+            for lane in sockets.lanes:
                 self._loop.remove_reader(lane.socket.fileno())
         if self._timer is not None:
             self._timer.cancel()
@@ -123,6 +132,11 @@ class Driver:
             now = _now()
             self._protected(lambda: self._engine.behind(is_behind, now), now)
 
+    def interest(self, changes: Sequence[Interest]) -> None:
+        """Tell the engine what is wanted; not from within an effect."""
+        now = _now()
+        self._protected(lambda: self._engine.interest(changes, now), now)
+
     def enlist(self, roster: Roster) -> None:
         """UsageError when it is not newer than what the engine has. Not from within an effect."""
         now = _now()
@@ -133,10 +147,11 @@ class Driver:
         now = _now()
         self._protected(lambda: self._engine.leave(now), now)
 
-    def _data_readable(self, sockets: Sockets) -> None:
+    def _readable(self, lane: LaneSocket) -> None:
+        """Data, or packets of links."""
         now = _now()
         is_lone = now - self._read_at > LONE_NS  # nothing came for a while: there is no second packet to look for
-        packets = sockets.data.read_one() if is_lone else sockets.data.drain()
+        packets = lane.read_one() if is_lone else lane.drain()
         self._receive(packets, now)
         self._brought_lone = is_lone
 
@@ -150,7 +165,7 @@ class Driver:
             return
         now, packets = _now(), list[Packet]()
         is_lone = now - self._read_at > LONE_NS
-        if self._engine.first_lane() is Lane.DATA:
+        if self._engine.first_lane(sockets.attachment) is Lane.DATA:
             packets = sockets.data.drain()
         if not packets or sockets.data.is_drained:
             packets += sockets.token.read_one() if is_lone else sockets.token.drain()
@@ -167,17 +182,19 @@ class Driver:
         if late > max(LAG_MIN_NS, self.loop_lag_ns):
             self._lag = late, now
         self._timer = None
-        if len(self._networks) > 1:
+        if len(self._sockets) > 1:
             self._read_all(now)
         self._protected(lambda: self._engine.wake(now), now)
 
     def _read_all(self, now: Instant) -> None:
         """Before a timer blames a network: what has come on each and is not read yet."""
         packets: list[Packet] = []
-        for sockets in self._networks:
+        for sockets in self._sockets:
             packets += sockets.data.drain()
             if sockets.data.is_drained:
                 packets += sockets.token.drain()
+            if sockets.link is not None:
+                packets += sockets.link.drain()
         self._receive(packets, now)
 
     def _written(self, key: str, error: OSError | None) -> None:
@@ -204,7 +221,7 @@ class Driver:
         application = self._application
         for effect in effects:
             match effect:
-                case Broadcast() | SendTo():
+                case Broadcast() | SendTo() | Unicast():
                     self._send(effect)
                 case Deliver():
                     application.on_deliver(effect, now)
@@ -220,6 +237,8 @@ class Driver:
                     application.on_room()
                 case Enlisted():
                     application.on_enlisted(effect)
+                case Subscribed():
+                    application.on_subscribed(effect)
                 case Alarm():
                     self._raise(effect, now)
                 case LeaveDone():
@@ -230,17 +249,23 @@ class Driver:
                     assert_never(effect)
         self._arm()
 
-    def _send(self, effect: Broadcast | SendTo) -> None:
-        """What cannot be sent is counted, whatever is in the way: to the ring it is a packet that got lost."""
+    def _send(self, effect: Broadcast | SendTo | Unicast) -> None:
+        """What cannot be sent is counted, whatever is in the way: to the engine it is a packet that got lost."""
+        networks = self._attachments[effect.attachment]
         for number in effect.networks:
-            network = self._networks[number]
+            sockets = networks[number]
             try:
                 if isinstance(effect, Broadcast):
-                    network.broadcast(effect.bursts)
+                    sockets.broadcast(effect.bursts)
+                elif isinstance(effect, SendTo):
+                    sockets.send_to(node_of(effect.process), effect.packet)
                 else:
-                    network.send_to(node_of(effect.process), effect.packet)
+                    target = effect.target
+                    sockets.unicast(target if isinstance(target, Endpoint) else node_of(target), effect.bursts)
             except (OSError, OverflowError, ValueError, UsageError):
-                lane = network.data if isinstance(effect, Broadcast) else network.token
+                lane = sockets.data if isinstance(effect, Broadcast) else sockets.token
+                if isinstance(effect, Unicast) and sockets.link is not None:
+                    lane = sockets.link
                 lane.counters.send_failures += 1
 
     def _arm(self) -> None:

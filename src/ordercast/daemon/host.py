@@ -18,7 +18,7 @@ from ordercast.groups.desk import DeskOutput, GroupDesk
 from ordercast.groups.layer import Confirmed, Groups, MessageRun, PassedOver, Relisted, Warned
 from ordercast.groups.table import Notice
 from ordercast.model.configuration import Configuration
-from ordercast.model.effects import Alarm, AlarmKind, Deliver
+from ordercast.model.effects import Alarm, AlarmKind, Deliver, Subscribed
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Instant
 from ordercast.model.notes import PacketDropped
@@ -68,7 +68,7 @@ class GroupHost(Participant):
 
     @property
     def sessions(self) -> dict[int, Session]:
-        """Those that are open, by number."""
+        """The sessions that are open, by number."""
         return self.handouts.sessions
 
     def open_session(self, session: Session, name: str) -> tuple[int, str]:
@@ -132,7 +132,7 @@ class GroupHost(Participant):
             self._pump()
 
     def _pump_soon(self) -> None:
-        """Not before the effects at hand are carried out: what the engine delivers comes in its order."""
+        """Pump once the effects at hand are carried out: what the engine delivers comes in its order."""
         if not self._will_pump:
             self._will_pump = True
             asyncio.get_running_loop().call_soon(self._pump)
@@ -142,8 +142,10 @@ class GroupHost(Participant):
         self._will_pump = False
         if self._is_leaving:
             return  # the engine takes nothing more
+        if self.desk.interests.has_changes and self.is_running:
+            self._tell_interest(self.desk.interests.changes())
         while self.is_running and (turn := self.desk.next_turn(self._has_room_for)) is not None:
-            self._hand_over(turn.payloads, turn.service, turn.session, turn.size)
+            self._hand_over(turn.payloads, turn.service, turn.session, turn.size, turn.destinations)
             if turn.accepted is not None:
                 turn.accepted()
                 if (session := self.sessions.get(turn.session)) is not None:
@@ -230,6 +232,11 @@ class GroupHost(Participant):
     def on_room(self) -> None:
         super().on_room()
         self._pump_soon()
+
+    def on_subscribed(self, effect: Subscribed) -> None:
+        super().on_subscribed(effect)
+        if self.desk.subscribed(effect.groups):
+            self._pump_soon()
 
     def _carry_out_groups(self, outputs: list[DeskOutput]) -> None:
         self._is_carrying_out = True

@@ -1,7 +1,8 @@
 """Logs of a daemon on the standard library's `logging`: lines for people, or JSON lines for machines.
 
-What is logged is a sentence and fields: `log.info("…", extra=fields(ring="24.alpha"))`. Text shows the sentence, JSON
-both. The journal of systemd adds the time itself and reads the level from a prefix, so both are left to it there.
+What is logged is a sentence and fields: `log.info("…", extra=fields(configuration="24.alpha"))`. Text shows the
+sentence, JSON both. The journal of systemd adds the time itself and reads the level from a prefix, so both are left to
+it there.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from dataclasses import fields
 from typing import Any
 
 from ordercast.daemon.config.file import load_config
-from ordercast.daemon.config.keys import PORT_MAX, read_host, read_port
-from ordercast.daemon.config.node import NodeConfig
+from ordercast.daemon.config.keys import read_host, read_port
+from ordercast.daemon.config.node import PORT_MAX, NodeConfig
 from ordercast.daemon.host import GroupHost
 from ordercast.groups.desk import OWN
 from ordercast.groups.layer import roster_payload

@@ -23,10 +23,10 @@ from ordercast.daemon.status.parts import ClientsStatus, StorageStatus
 from ordercast.daemon.storage import FolderStorage, MemoryStorage, Storage
 from ordercast.groups.names import checked_daemon
 from ordercast.model.configuration import Configuration
-from ordercast.model.effects import Alarm, AlarmKind, Deliver, Enlisted, Install
+from ordercast.model.effects import Alarm, AlarmKind, Deliver, Enlisted, Install, Subscribed
 from ordercast.model.errors import Error, UsageError
-from ordercast.model.ids import Instant, NodeId, ProcessId, node_of, process_id_from, process_text
-from ordercast.model.inputs import Submissions
+from ordercast.model.ids import MAIN, Instant, NodeId, ProcessId, node_of, process_id_from, process_text
+from ordercast.model.inputs import EVERYWHERE, Interest, Submissions
 from ordercast.model.notes import Note
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
@@ -36,7 +36,17 @@ from ordercast.order.catalogue import live_entry_of
 from ordercast.order.engine import ObservedEngine
 from ordercast.order.outbox import OVERHEAD
 from ordercast.session.payloads import MESSAGE_OVERHEAD
-from ordercast.trace.records import STAMP_SIZE, STAMPED, Crashed, Departed, Installed, Noted, Started, StorageTurned
+from ordercast.trace.records import (
+    STAMP_SIZE,
+    STAMPED,
+    Crashed,
+    Departed,
+    Installed,
+    Noted,
+    Started,
+    StorageTurned,
+    Wanted,
+)
 from ordercast.trace.records import Event as TraceEvent
 
 if TYPE_CHECKING:
@@ -72,7 +82,7 @@ class Reading(Protocol):
 
 
 class NobodyReads:
-    """Of a daemon: its clients have queues of their own."""
+    """The reading of a daemon, whose clients have queues of their own."""
 
     is_behind = False
     taken = size = 0
@@ -143,7 +153,7 @@ class Participant(ABC):
                 undo.callback(self._recording.close)
             assembly = self._assembled(self.config.node)
             self.engine, self.layer = assembly.engine, assembly.layer
-            self._driver = Driver(assembly.driven, self.networks, self._storage, self, self.counters)
+            self._driver = Driver(assembly.driven, {MAIN: self.networks}, self._storage, self, self.counters)
             undo.callback(self._forget, self._driver)
             self._opened()
             self.started_at = self.now()
@@ -201,9 +211,9 @@ class Participant(ABC):
             sockets.reach(self.config.on(number).peers)
 
     def _open_sockets(self, config: NodeConfig) -> NodeConfig:
-        """Of every network; on the first one a node without an id finds one."""
+        """Open the sockets of every network; on the first one a node without an id finds one."""
         for number in range(len(config.networks)):
-            sockets = Sockets(config.on(number), number)
+            sockets = Sockets(config.on(number), number, has_links=live_entry_of(config.engine).has_links)
             self.networks.append(sockets)
             config = sockets.config if number == 0 else config
         return config
@@ -214,7 +224,7 @@ class Participant(ABC):
 
     @property
     def sockets(self) -> Sockets:
-        """Of the only network, or of the first."""
+        """The sockets of the only network, or of the first."""
         return self.networks[0]
 
     def _forget(self, driver: Driver) -> None:
@@ -312,9 +322,16 @@ class Participant(ABC):
         self.engine.want_room(size)
         return False
 
-    def _hand_over(self, payloads: Sequence[bytes], service: Service, sender: int, size: int) -> None:
+    def _hand_over(
+        self,
+        payloads: Sequence[bytes],
+        service: Service,
+        sender: int,
+        size: int,
+        destinations: tuple[str, ...] = EVERYWHERE,
+    ) -> None:
         """To the engine, which has room for them."""
-        submissions = Submissions(payloads, service, sender)
+        submissions = Submissions(payloads, service, sender, destinations)
         if self._recording is not None and self._is_stamping:
             submissions = self._recording.submitted(submissions, self.now())
         self._running().submit([submissions])
@@ -437,6 +454,18 @@ class Participant(ABC):
 
     def on_room(self) -> None:
         self._has_room.set()
+
+    def on_subscribed(self, effect: Subscribed) -> None:
+        self._record_wanted(effect.groups, begins=True)
+
+    def _tell_interest(self, changes: Sequence[Interest]) -> None:
+        self._record_wanted(tuple(change.group for change in changes if not change.is_wanted), begins=False)
+        self._running().interest(changes)
+
+    def _record_wanted(self, destinations: tuple[str, ...], *, begins: bool) -> None:
+        """Where nothing is pruned everybody is owed everything, and nobody needs to know."""
+        if destinations and self.engine.promises.prunes:
+            self._record(Wanted(self.now(), self.process, destinations, begins))
 
     def on_alarm(self, alarm: Alarm, at: Instant) -> None:
         """The driver has counted it."""

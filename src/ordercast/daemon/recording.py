@@ -52,7 +52,8 @@ class Recording:
             stamped(MessageId(self._process, sender, number), data)
             for number, data in enumerate(submissions.payloads, first)
         ]
-        self._trace.submitted(at, [(sender, number, int(service), data) for number, data in enumerate(payloads, first)])
+        stamps = [(sender, number, int(service), data) for number, data in enumerate(payloads, first)]
+        self._trace.submitted(at, stamps, submissions.destinations)
         return Submissions(payloads, service, sender | STAMPED, submissions.destinations)
 
     def delivered(self, deliver: Deliver, at: Instant) -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from ordercast.cli.daemons import LEAVE_S, LINE_SIZE_MAX, daemon_command
 from ordercast.cli.log_lines import LogLine, line_from
 from ordercast.demo import relay
 from ordercast.demo.waiting import News, NotSettled
@@ -28,8 +29,6 @@ from ordercast.trace.cluster import append_cluster_event
 from ordercast.trace.live_file import file_name_from
 
 TOKEN_PORT, DATA_PORT = 4701, 4700
-LEAVE_S = 10.0  # that a daemon has for an orderly leave
-LINE_SIZE_MAX = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +183,13 @@ class Hosts:
         for host in hosts:
             host.views, host.serves, host.may_end, host.was_killed = [], False, False, False
             host.process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "ordercast.cli.main", "daemon", "--config", str(host.file), "--name", host.name,
-                "--log", "json", "--until-eof",
-                stdin=PIPE, stdout=DEVNULL, stderr=PIPE, process_group=0, limit=LINE_SIZE_MAX,
-            )  # fmt: skip
+                *daemon_command("--config", str(host.file), "--name", host.name),
+                stdin=PIPE,
+                stdout=DEVNULL,
+                stderr=PIPE,
+                process_group=0,
+                limit=LINE_SIZE_MAX,
+            )
             self._readers.append(asyncio.create_task(self._read(host, host.process)))
 
     async def _read(self, host: Host, process: Process) -> None:

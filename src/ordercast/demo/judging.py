@@ -13,7 +13,7 @@ from ordercast.cli.check import judge
 from ordercast.demo.dictionaries import Audit
 from ordercast.demo.evidence import Evidence
 from ordercast.trace.client_records import ClientEvent
-from ordercast.trace.records import Event, Installed
+from ordercast.trace.records import Event, Installed, Started
 from ordercast.trace.replica_records import ReplicaEvent
 
 
@@ -44,12 +44,12 @@ def judge_all(traces: Path, evidence: Evidence) -> list[Panel]:
     ]
 
 
-def _judge_order(traces: Path) -> tuple[Panel, list[Installed]]:
-    """As `ordercast check` does."""
-    views: list[Installed] = []
+def _judge_order(traces: Path) -> tuple[Panel, list[Started | Installed]]:
+    """As `ordercast check` does. Return what the judges of the groups need to know of the daemons, too."""
+    views: list[Started | Installed] = []
 
     def watch(event: Event) -> None:
-        if isinstance(event, Installed):
+        if isinstance(event, Started | Installed):
             views.append(event)
 
     judged = judge(traces, watch)
@@ -57,7 +57,7 @@ def _judge_order(traces: Path) -> tuple[Panel, list[Installed]]:
     return Panel("order and views", evidence, judged.verdicts), views
 
 
-def _judge_groups(views: Iterable[Installed], events: Sequence[ClientEvent]) -> Panel:
+def _judge_groups(views: Iterable[Started | Installed], events: Sequence[ClientEvent]) -> Panel:
     checkers = GroupCheckers()
     for event in (*views, *events):
         checkers.observe(event)

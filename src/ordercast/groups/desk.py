@@ -2,7 +2,8 @@
 
 A session is somebody who sends and receives here: the program that embeds a node, or a client that is connected to a
 daemon. Inputs: sessions (`open`, `close`, `request`) and the engine's ordered stream (`deliver`, `install`). Outputs:
-what the stream has for sessions and for the driver, in order; and, by `next_turn`, what is to be submitted now.
+what the stream has for sessions and for the driver, in order; by `next_turn`, what is to be submitted now, with its
+destinations; and in `interests` what the engine is to be told first, which it answers (`subscribed`).
 
 What the groups themselves have to say is submitted before anything of a session; nothing of a session is submitted
 while snapshots are awaited, not even that it has ended; and sessions have their turns, one of each (`turns.py`).
@@ -13,8 +14,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from ordercast.groups.envelope import destinations_of, joins_of
+from ordercast.groups.interests import Interests
 from ordercast.groups.layer import (
     Announce,
+    Changed,
     Confirmed,
     Groups,
     MessageRun,
@@ -29,6 +33,7 @@ from ordercast.groups.turns import Turn, Turns, portions
 from ordercast.model.configuration import Configuration
 from ordercast.model.effects import Deliver
 from ordercast.model.ids import ProcessId
+from ordercast.model.inputs import EVERYWHERE
 from ordercast.model.service import Service
 
 OWN = 0  # the session number of what the daemon itself has to say
@@ -49,6 +54,7 @@ class GroupDesk:
         self._open: set[int] = set()
         self._announcements: deque[bytes] = deque()
         self._turns = Turns()
+        self.interests = Interests(daemon, self.groups.table)
         self._changes_seen = 0
 
     # Sessions
@@ -80,15 +86,21 @@ class GroupDesk:
     ) -> None:
         """Have it sent in this session's turn, after what it has asked for before. `changes`: it is a join or a leave
         of so many groups."""
+        joins = joins_of(payloads[0]) if changes else ()
+        self.interests.ask(joins)
+        destinations = EVERYWHERE if changes or not payloads else destinations_of(payloads[0])
+        turn = Turn(session, (), service, 0, changes, joins, destinations)
         start = 0
         for end, size in portions(payloads, self._overhead, self._portion_size_max):
             is_last = end == len(payloads)
-            self._turns.add(Turn(session, payloads[start:end], service, size, changes, accepted if is_last else None))
+            told = accepted if is_last else None
+            self._turns.add(turn._replace(payloads=payloads[start:end], size=size, accepted=told))
             start = end
 
     def drop_requests(self, session: int) -> None:
         """Forget what this session has asked for, but not that it has ended."""
-        self._turns.drop(session, keep=0 if session in self._open else 1)
+        for turn in self._turns.drop(session, keep=0 if session in self._open else 1):
+            self.interests.came(turn.joins, is_join=True)
 
     @property
     def sessions(self) -> int:
@@ -123,12 +135,19 @@ class GroupDesk:
         self._turns.begin_again()
         return self._take(self.groups.install(configuration))
 
+    def subscribed(self, groups: tuple[str, ...]) -> bool:
+        """The engine brings what is sent to these groups from now on; return whether a join waited for that."""
+        self.interests.subscribed(groups)
+        return self._turns.look_again()
+
     def _take(self, outputs: list[Output]) -> list[DeskOutput]:
-        """Keep the announcements, and return the rest."""
+        """Keep the announcements and what clients here are in, and return the rest."""
         told: list[DeskOutput] = []
         for output in outputs:
             if isinstance(output, Announce):
                 self._announcements.extend(output.payloads)
+            elif isinstance(output, Changed):
+                self.interests.came(output.groups, is_join=output.is_join)
             else:
                 told.append(output)
         seen = self.groups.own_changes
@@ -141,8 +160,8 @@ class GroupDesk:
 
     @property
     def has_something(self) -> bool:
-        """It may be worth asking for the next turn."""
-        return bool(self._announcements) or self._turns.are_ready
+        """It may be worth asking for the next turn, or the engine is to be told of interests."""
+        return bool(self._announcements) or self._turns.are_ready or self.interests.has_changes
 
     def next_turn(self, room: Callable[[int], bool]) -> Turn | None:
         """Return what to submit now, which is no longer here. `room` says whether the engine takes so many bytes."""
@@ -151,7 +170,7 @@ class GroupDesk:
             return Turn(OWN, (self._announcements.popleft(),), Service.AGREED, size) if room(size) else None
         if not self.groups.is_steady:
             return None
-        turn = self._turns.first()
+        turn = self._turns.first(self.interests.is_ready)
         return self._turns.take() if turn is not None and room(turn.size) else None
 
     def is_quiet(self) -> bool:

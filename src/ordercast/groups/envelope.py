@@ -10,10 +10,19 @@ application is held to (`names.py`): whether it is one is a question of its byte
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import lru_cache
 from typing import NamedTuple
 
-from ordercast.groups.names import checked_daemon, checked_destinations, checked_groups, checked_member
+from ordercast.groups.names import (
+    AT,
+    checked_daemon,
+    checked_destinations,
+    checked_groups,
+    checked_member,
+    daemon_of,
+)
 from ordercast.model.errors import UsageError, WireError
+from ordercast.model.inputs import EVERYWHERE
 
 FIXED_SIZE = 4
 SELF_DISCARD = 1  # the sender does not want its own message back
@@ -60,8 +69,33 @@ def head_bytes_of(payload: bytes) -> bytes:
     return payload[:size]
 
 
+def daemon_destination(daemon: str) -> str:
+    """Return the destination that stands for a daemon: no group is called so."""
+    return AT + daemon
+
+
+def destinations_of(payload: bytes) -> tuple[str, ...]:
+    """Return where a payload that was made here has to go: the groups that it is sent to, and of members that it is
+    sent to by name the daemons. What changes the groups themselves goes everywhere."""
+    return _destinations(head_bytes_of(payload))
+
+
+@lru_cache(maxsize=1024)
+def _destinations(head: bytes) -> tuple[str, ...]:
+    read = _read(head)
+    if read.kind is not Kind.DATA:
+        return EVERYWHERE
+    return tuple(dict.fromkeys(daemon_destination(daemon_of(name)) if AT in name else name for name in read.groups))
+
+
+def joins_of(payload: bytes) -> tuple[str, ...]:
+    """Return the groups that a payload joins; none, if it is no join."""
+    head = _read(head_bytes_of(payload)) if payload[KIND_AT] == Kind.JOIN else None
+    return () if head is None else head.groups
+
+
 def sender_of(head: bytes) -> str:
-    """Of a head that was decoded before: nothing is checked again."""
+    """Return the sender in a head that was decoded before: nothing is checked again."""
     return str(head[5 : 5 + head[4]], "ascii")
 
 

@@ -39,7 +39,7 @@ from ordercast.groups.table import Notice, Table
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import Deliver
 from ordercast.model.errors import UsageError, WireError
-from ordercast.model.events import ViewId
+from ordercast.model.events import Left, ViewId
 from ordercast.model.ids import ConfigurationId, Places, Position, ProcessId, process_text
 from ordercast.model.roster import Roster
 from ordercast.wire.roster import decode_roster, encode_roster
@@ -86,6 +86,13 @@ class Relisted(NamedTuple):
     roster: Roster
 
 
+class Changed(NamedTuple):
+    """A join, a leave or a disconnection of a client here has come in order, of these groups."""
+
+    groups: tuple[str, ...]
+    is_join: bool
+
+
 class PassedOver(NamedTuple):
     """A message of this daemon was passed over, by all daemons alike. There are few reasons, so that they can be
     counted one by one."""
@@ -94,11 +101,16 @@ class PassedOver(NamedTuple):
     why: str
 
 
-Output = MessageRun | Notice | Announce | Confirmed | Warned | PassedOver | Relisted
+Output = MessageRun | Notice | Announce | Confirmed | Warned | PassedOver | Relisted | Changed
+
+
+# Messages in a row, as the stream brought them: in columns, as in `model.effects.Parcel`. (A plain tuple on the data
+# path, where one is made of every run of packets; named where they are kept.)
+_Columns = tuple[ConfigurationId, Places, ProcessId, Sequence[int], Sequence[bytes]]
 
 
 class _Stretch(NamedTuple):
-    """Messages in a row, as the stream brought them: in columns, as in `model.effects.Parcel`."""
+    """Messages in a row that are kept."""
 
     configuration: ConfigurationId
     places: Places
@@ -173,16 +185,18 @@ class Groups:
     # The engine's ordered stream
 
     def deliver(self, deliver: Deliver) -> list[Output]:
+        """Take messages in order; those that the engine delivers early pass at any time, also while snapshots are
+        awaited, and change nothing."""
         outputs: list[Output] = []
         for number, originator, _, services, payloads, each, base in deliver.parcels:
             places = Places(deliver.origin, number, base, each, 0)
-            stretch = _Stretch(deliver.configuration, places, originator, services, payloads)
+            stretch = deliver.configuration, places, originator, services, payloads
             index = 0
             while index < len(payloads):
                 if self._gathering is not None and deliver.ordered:
                     index = self._keep(self._gathering, stretch, index, outputs)
                 else:
-                    index = self._take(stretch, index, outputs)
+                    index = self._take(stretch, index, outputs, ordered=deliver.ordered)
         return outputs
 
     def install(self, view: Configuration) -> list[Output]:
@@ -193,7 +207,7 @@ class Groups:
             self._begin_configuration(view, outputs)
         return outputs
 
-    def _take(self, stretch: _Stretch, index: int, outputs: list[Output]) -> int:
+    def _take(self, stretch: _Columns, index: int, outputs: list[Output], *, ordered: bool = True) -> int:
         """Take the message at this index, with those behind it that have the same head; return where the next one
         is."""
         configuration, places, originator, services, payloads = stretch
@@ -202,6 +216,9 @@ class Groups:
             route = self._routes.get((originator, head)) or self._find_route(originator, head)
         except WireError:
             self._refuse(originator, "a group message whose head is wrong", outputs)
+            return index + 1
+        if isinstance(route, Head) and not ordered:
+            self._refuse(originator, "a change of groups that came out of order", outputs)
             return index + 1
         if isinstance(route, Head):
             at = ViewId(configuration, places.at(index))
@@ -250,7 +267,9 @@ class Groups:
             return
         self._routes.clear()
         remaining = None if self._transition is None else self._transition.members
-        self.own_changes += originator == self._me and head.kind not in (Kind.GROUPS, Kind.ROSTER)
+        is_own = originator == self._me and head.kind not in (Kind.GROUPS, Kind.ROSTER)
+        self.own_changes += is_own
+        groups = self.table.joined_by(head.sender, originator) if head.kind is Kind.DISCONNECT else head.groups
         match head.kind:
             case Kind.JOIN:
                 for group in head.groups:
@@ -269,6 +288,8 @@ class Groups:
                     self._refuse(originator, "a node list that cannot be read", outputs)
             case Kind.GROUPS | Kind.DATA:
                 pass  # a snapshot for a configuration that is over
+        if is_own:
+            outputs.append(Changed(groups, head.kind is Kind.JOIN))
 
     # Configurations of daemons
 
@@ -298,7 +319,7 @@ class Groups:
         head = encode_head(Head(Kind.GROUPS, self._daemon, ()))
         outputs.append(Announce([head + piece for piece in encode_snapshot(view.id, self.table.report())]))
 
-    def _keep(self, gathering: _Gathering, stretch: _Stretch, index: int, outputs: list[Output]) -> int:
+    def _keep(self, gathering: _Gathering, stretch: _Columns, index: int, outputs: list[Output]) -> int:
         """Take the snapshot at this index, or keep what comes before the next snapshot; return where to go on."""
         configuration, places, originator, services, payloads = stretch
         rest = range(index, len(payloads))
@@ -327,7 +348,10 @@ class Groups:
         view, self._gathering = gathering.view, None
         self._routes.clear()
         self._look_for_twins(gathering.names, outputs)
-        outputs += self.table.merge(gathering.reports, self._together, ViewId(view.id, view.position), view.reason.text)
+        at = ViewId(view.id, view.position)
+        notices = self.table.merge(gathering.reports, self._together, at, view.reason.text)
+        outputs += notices
+        outputs += [Changed((notice.news.group,), False) for notice in notices if isinstance(notice.news, Left)]
         self._together, self._names = frozenset(view.members), gathering.names
         for kept in gathering.kept:
             if isinstance(kept, Configuration):

@@ -43,7 +43,7 @@ class SortedNames:
             del self._blocks[at], self._lasts[at]
 
     def after(self, name: str) -> Iterator[str]:
-        """Those that come later."""
+        """Return the names that come later."""
         at = bisect_right(self._lasts, name)
         if at < len(self._blocks):
             yield from self._blocks[at][bisect_right(self._blocks[at], name) :]

@@ -55,7 +55,7 @@ class Group:
         self.partitioned.clear()
 
     def established(self) -> tuple[str, ...]:
-        """Those who are not partitioned."""
+        """The members that are not partitioned."""
         if not self.partitioned:
             return tuple(self.names)
         return tuple(name for name in self.names if name not in self.partitioned)
@@ -85,6 +85,10 @@ class Table:
         found = self._groups.get(group)
         return () if found is None else found.local.values()
 
+    def joined_by(self, member: str, daemon: ProcessId) -> tuple[str, ...]:
+        """Return the groups that a member of this daemon is in."""
+        return tuple(sorted(self._joined.get(daemon, {}).get(member, ())))
+
     def groups(self) -> dict[str, int]:
         """How many members each has, sorted by name."""
         return {name: len(self._groups[name].members) for name in self._names}
@@ -102,7 +106,7 @@ class Table:
         return tuple(names[start : start + count]), start + count >= len(names)
 
     def report(self) -> dict[str, list[str]]:
-        """Of the clients here."""
+        """Return the groups of the clients here."""
         reported: dict[str, list[str]] = {}
         mine = self._joined.get(self._me, {})
         for member in sorted(mine):
@@ -161,8 +165,8 @@ class Table:
         return notices
 
     def disconnect(self, member: str, daemon: ProcessId, at: ViewId) -> list[Notice]:
-        joined = self._joined.get(daemon, {}).get(member, ())
-        return [notice for name in sorted(joined) for notice in self.leave(member, daemon, name, at, Reason.DISCONNECT)]
+        joined = self.joined_by(member, daemon)
+        return [notice for name in joined for notice in self.leave(member, daemon, name, at, Reason.DISCONNECT)]
 
     # Changes of the configuration of daemons
 

@@ -2,7 +2,8 @@
 
 Nobody waits for anybody else: a session that asks for much has its next turn after all others have had one. Joins and
 leaves are small and cost every daemon much: only so many groups are changing at a time. A session whose next request is
-a change too many is held up, and the messages of others pass it by.
+a change too many is held up, and so is one with a join that waits for the engine (`interests.py`); the messages of
+others pass them by.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from ordercast.model.inputs import EVERYWHERE
 from ordercast.model.service import Service
 
 CHANGING_MAX = 1000  # groups that are being joined or left: each keeps every daemon for some ten microseconds
@@ -24,6 +26,8 @@ class Turn(NamedTuple):
     service: Service
     size: int  # in the engine's queue
     changes: int = 0  # groups that are joined or left; none: messages
+    joins: tuple[str, ...] = ()  # groups that are joined
+    destinations: tuple[str, ...] = EVERYWHERE
     accepted: Callable[[], None] | None = None  # called by whoever has submitted it
 
 
@@ -32,7 +36,7 @@ class Turns:
         self._queues: dict[int, deque[Turn]] = {}  # by session
         self._sizes: dict[int, int] = {}  # bytes of these
         self._ready: deque[int] = deque()  # sessions that have some
-        self._held_up: deque[int] = deque()  # the same, whose next one has to wait until fewer groups are changing
+        self._held_up: deque[int] = deque()  # the same, whose next one has to wait for the engine, or for other changes
         self._changing: deque[int] = deque()  # joins and leaves that are on their way: how many groups each
 
     def __len__(self) -> int:
@@ -67,11 +71,13 @@ class Turns:
         queue.append(turn)
         self._sizes[session] = self._sizes.get(session, 0) + turn.size
 
-    def first(self) -> Turn | None:
-        """Return the turn that is next. Sessions with a change too many step aside."""
+    def first(self, may_join: Callable[[tuple[str, ...]], bool]) -> Turn | None:
+        """Return the turn that is next. Sessions with a change too many step aside, and so do those with a join that
+        the engine is not ready for."""
         while self._ready:
             turn = self._queues[self._ready[0]][0]
-            if not (turn.changes and self._changing and self.changing + turn.changes > CHANGING_MAX):
+            is_crowded = turn.changes and self._changing and self.changing + turn.changes > CHANGING_MAX
+            if not is_crowded and may_join(turn.joins):
                 return turn
             self._held_up.append(self._ready.popleft())
         return None
@@ -90,23 +96,30 @@ class Turns:
             self._changing.append(turn.changes)
         return turn
 
-    def drop(self, session: int, keep: int = 0) -> None:
-        """Forget what this session has asked for, but so many of the last."""
+    def drop(self, session: int, keep: int = 0) -> list[Turn]:
+        """Forget what this session has asked for, but so many of the last; return what is forgotten."""
         queue = self._queues.get(session)
-        if queue is None:
-            return
-        while len(queue) > keep:
-            self._take_back(session, queue.popleft().size)
-        if not queue:
+        dropped: list[Turn] = []
+        while queue is not None and len(queue) > keep:
+            dropped.append(queue.popleft())
+            self._take_back(session, dropped[-1].size)
+        if queue is not None and not queue:
             del self._queues[session]
             (self._ready if session in self._ready else self._held_up).remove(session)
+        return dropped
 
     def came_back(self, changes: int) -> None:
         """So many joins and leaves have come back, in the order in which they were sent."""
         for _ in range(min(changes, len(self._changing))):
             self._changing.popleft()
+        self.look_again()
+
+    def look_again(self) -> bool:
+        """Let sessions that were held up go on; return whether there were any."""
+        were_any = bool(self._held_up)
         self._ready.extend(self._held_up)
         self._held_up.clear()
+        return were_any
 
     def begin_again(self) -> None:
         """A configuration ends: whatever became of joins and leaves on their way, nobody waits for them for ever."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import count
+from typing import NamedTuple
 
 from ordercast.model.configuration import Configuration
 from ordercast.model.ids import MAIN, Attachment, ConfigurationId, Duration, Position, ProcessId
@@ -33,6 +34,11 @@ ONE_NETWORK = (0,)
 Delivered = tuple[int, int, ProcessId, int, int, bytes]
 
 
+def packets_of(bursts: Sequence[Burst]) -> list[bytes]:
+    """Return the packets one by one."""
+    return [data[at : at + size] for data, size in bursts for at in range(0, len(data), size)]
+
+
 @dataclass(slots=True)
 class Broadcast:
     """Multicast these packets on the data lane, in order."""
@@ -44,7 +50,11 @@ class Broadcast:
     @property
     def packets(self) -> list[bytes]:
         """One by one."""
-        return [data[at : at + size] for data, size in self.bursts for at in range(0, len(data), size)]
+        return packets_of(self.bursts)
+
+    def piece(self, bursts: list[Burst], networks: tuple[int, ...]) -> Broadcast:
+        """Return the same with some of the packets, on some of the networks."""
+        return Broadcast(bursts, self.attachment, networks)
 
 
 @dataclass(slots=True)
@@ -58,15 +68,42 @@ class SendTo:
     is_vital: bool = False  # it was lost once, or its loss would be noticed late: worth more than one copy
 
 
+class Endpoint(NamedTuple):
+    """An address that no process is known at yet."""
+
+    host: str  # IPv4 or IPv6 as digits; in the simulator the number of a host
+    port: int
+
+
+@dataclass(slots=True)
+class Unicast:
+    """Send these packets to one process, or to whoever is at an address, on the link lane, in order."""
+
+    target: ProcessId | Endpoint
+    bursts: list[Burst]
+    attachment: Attachment = MAIN
+    networks: tuple[int, ...] = ONE_NETWORK  # a copy on each, in this order
+
+    @property
+    def packets(self) -> list[bytes]:
+        """One by one."""
+        return packets_of(self.bursts)
+
+    def piece(self, bursts: list[Burst], networks: tuple[int, ...]) -> Unicast:
+        """Return the same with some of the packets, on some of the networks."""
+        return Unicast(self.target, bursts, self.attachment, networks)
+
+
 @dataclass(slots=True)
 class Deliver:
-    """Messages whose positions have this origin, in order, delivered in this configuration. `ordered` tells agreed or
-    safe delivery from early delivery of a weaker service."""
+    """Messages whose positions have this origin, in order, delivered in this configuration. `ordered` tells delivery in
+    the order of all messages from early delivery, which an engine declares for some services (`Promises.early`)."""
 
     configuration: ConfigurationId
     origin: ConfigurationId
     parcels: list[Parcel]
     ordered: bool = True
+    stamps: list[list[int]] | None = None  # for an enclosing engine that asks: of each parcel, those of its packets
 
     def messages(self) -> Iterator[Delivered]:
         """One by one, in order."""
@@ -116,10 +153,11 @@ class AlarmKind(Enum):
     REMOVED = "removed from the cluster"
     IMPLAUSIBLE = "implausible number"
     FORGED = "forged packet"
+    WIRE_VERSION = "wire version"  # a node of this cluster runs a release whose packets cannot be read
     STALLED = "stalled"
     STALL_ENDED = "stall ended"
     STORAGE_FAILED = "storage failed"  # a write was refused; it is tried again
-    WITHOUT_STORAGE = "without storage"  # a ring was formed whose seq is not stored
+    WITHOUT_STORAGE = "without storage"  # a configuration was formed whose seq is not stored
     STORAGE_REPAIRED = "storage repaired"
     STORAGE_DAMAGED = "storage damaged"  # what an earlier life had stored cannot be read
 
@@ -145,6 +183,14 @@ class Enlisted:
 
 
 @dataclass(slots=True)
+class Subscribed:
+    """What is sent to these groups from now on reaches this process: a join may be submitted. Answers
+    `Engine.interest`."""
+
+    groups: tuple[str, ...]
+
+
+@dataclass(slots=True)
 class LeaveDone:
     """The orderly leave is complete: nothing more will come from this engine."""
 
@@ -156,7 +202,20 @@ class Record:
     note: Note
 
 
-Effect = Broadcast | SendTo | Deliver | Install | Persist | Room | Alarm | Enlisted | LeaveDone | Record
+Effect = (
+    Broadcast
+    | SendTo
+    | Unicast
+    | Deliver
+    | Install
+    | Persist
+    | Room
+    | Alarm
+    | Enlisted
+    | Subscribed
+    | LeaveDone
+    | Record
+)
 
 
 def position_of(deliver: Deliver, message: Delivered) -> Position:

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-from ordercast.model.ids import MAIN, Attachment, ProcessId
+from ordercast.model.ids import MAIN, Attachment
 from ordercast.model.service import Service
+
+EVERYWHERE: tuple[str, ...] = ()  # no destinations: every process must have it
 
 
 class Lane(IntEnum):
-    """Tokens and data have sockets of their own, so that one can be read before the other."""
+    """Each lane has a socket of its own, so that one can be read before the other. Numbers are those of a driver."""
 
-    DATA = 0
-    TOKEN = 1
+    DATA = 0  # multicast
+    TOKEN = 1  # unicast, one packet at a time
+    LINK = 2  # unicast in bursts, between two processes; only engines that have links use it
 
 
 class Packet(NamedTuple):
@@ -30,12 +33,14 @@ class Packet(NamedTuple):
 
 @dataclass(slots=True)
 class Submission:
-    """One message to be sent. `sender` is the client within this process: order is kept per sender."""
+    """One message to be sent. `sender` is the client within this process: order is kept per sender. Engines that prune
+    bring it to the processes that want one of its `destinations`: names of groups, and of single members in full, which
+    stand for their daemons."""
 
     data: bytes
     service: Service = Service.AGREED
     sender: int = 0
-    destinations: tuple[str, ...] = ()  # group names, for engines that route by them
+    destinations: tuple[str, ...] = EVERYWHERE
 
 
 @dataclass(slots=True)
@@ -45,16 +50,15 @@ class Submissions:
     payloads: Sequence[bytes]
     service: Service = Service.AGREED
     sender: int = 0
-    destinations: tuple[str, ...] = ()
+    destinations: tuple[str, ...] = EVERYWHERE
 
 
 @dataclass(frozen=True, slots=True)
 class Interest:
-    """Some process gained or lost members of a group; for engines that prune."""
+    """This process begins or ceases to want what is sent to a group. An engine remembers it over configurations."""
 
     group: str
-    process: ProcessId
-    joined: bool
+    is_wanted: bool
 
 
 Stored = Mapping[str, bytes]  # what earlier `Persist` effects left in stable storage; empty when it was lost

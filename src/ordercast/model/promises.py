@@ -110,3 +110,5 @@ class Promises:
     promises: frozenset[Promise]
     services: frozenset[Service]
     message_size_max: int
+    early: frozenset[Service] = frozenset()  # services that are delivered before their place in the order is known
+    prunes: bool = False  # a message reaches only processes that want one of its destinations

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ordercast.model.effects import Broadcast
 from ordercast.model.notes import Release
-from ordercast.networks.styles import Lacking, Style
+from ordercast.networks.styles import Lacking, Spreadable, Style
 
 
 class Active(Style):
     counts_tokens = False  # whoever did not bring the token is known when its timer runs out
     blames_expiry = True
 
-    def spread(self, broadcast: Broadcast) -> Sequence[Broadcast]:
-        broadcast.networks = self._marks.used
-        return (broadcast,)
+    def spread(self, effect: Spreadable) -> Sequence[Spreadable]:
+        effect.networks = self._marks.used
+        return (effect,)
 
     def token_networks(self) -> tuple[int, ...]:
         return self._marks.used

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ordercast.model.effects import Broadcast
 from ordercast.model.notes import Release
 from ordercast.networks.marks import Marks
-from ordercast.networks.styles import Lacking, Rotation, Style, packets_in, shares
+from ordercast.networks.styles import Lacking, Rotation, Spreadable, Style, packets_in, shares
 
 
 class ActivePassive(Style):
@@ -23,22 +22,20 @@ class ActivePassive(Style):
         self._messages = Rotation(networks)
         self._tokens = Rotation(networks)
 
-    def spread(self, broadcast: Broadcast) -> Sequence[Broadcast]:
-        marks, bursts = self._marks, broadcast.bursts
+    def spread(self, effect: Spreadable) -> Sequence[Spreadable]:
+        marks, bursts = self._marks, effect.bursts
         order = self._messages.order(marks.good)
         count = packets_in(bursts)
         self._messages.step(order, count)
         if count == 1 or len(order) <= self._copies:
-            broadcast.networks = (*order[: self._copies], *marks.trial)
-            return (broadcast,)
+            effect.networks = (*order[: self._copies], *marks.trial)
+            return (effect,)
         parts = min(count, len(order))
         pieces = shares(bursts, parts)
-        spread = [
-            Broadcast(piece, broadcast.attachment, self._group(order, first)) for first, piece in enumerate(pieces)
-        ]
+        spread = [effect.piece(piece, self._group(order, first)) for first, piece in enumerate(pieces)]
         if marks.trial:
-            broadcast.networks = marks.trial
-            spread.append(broadcast)
+            effect.networks = marks.trial
+            spread.append(effect)
         return spread
 
     def _group(self, order: tuple[int, ...], first: int) -> tuple[int, ...]:

@@ -11,11 +11,10 @@ from ordercast.model.ids import ConfigurationId, Instant, ProcessId, Seq, proces
 from ordercast.model.notes import Evidence, NetworkState, NetworkTurned, PacketDropped
 from ordercast.networks.config import HOLD_OFF_LEVEL_MAX, NetworksConfig
 from ordercast.networks.marks import Marks
+from ordercast.networks.probe import Probe, decode_probe, encode_probe
 from ordercast.networks.probing import Probing
 from ordercast.networks.stats import NetworksStats
 from ordercast.networks.watch import NetworkSuspicion, Watch
-from ordercast.wire.codec import decode_probe, encode_probe
-from ordercast.wire.messages import Probe
 
 
 class Judgement:

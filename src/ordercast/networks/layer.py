@@ -5,7 +5,8 @@ the networks that its style names, lets messages up at once, lets a token up whe
 which network, and marks, probes and takes back networks. It reads the engine's effects (a new ring starts it anew) and
 asks it one question, `holds`. Membership packets go out on every network that is not marked, and up at every copy.
 
-On the way up the cost is per read, not per packet; nothing is decoded but tokens' names and probes.
+On the way up the cost is per read, not per packet; nothing is read but the clear head, what `Engine.traffic` says of
+what lies behind it, and probes.
 """
 
 from __future__ import annotations
@@ -13,8 +14,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ordercast.model.configuration import Configuration, ConfigurationKind
-from ordercast.model.effects import Broadcast, Effect, Install, Record, SendTo
-from ordercast.model.ids import ConfigurationId, Incarnation, Instant, NodeId, ProcessId, Seq, process_id_from
+from ordercast.model.effects import Broadcast, Effect, Endpoint, Install, Record, SendTo, Unicast
+from ordercast.model.ids import (
+    MAIN,
+    NO_CONFIGURATION,
+    NO_SEQ,
+    NOBODY,
+    Attachment,
+    ConfigurationId,
+    Incarnation,
+    Instant,
+    NodeId,
+    Seq,
+    process_id_from,
+)
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.notes import Evidence, Release, TokenReleased
 from ordercast.model.promises import Promises
@@ -22,7 +35,7 @@ from ordercast.model.roster import Roster
 from ordercast.networks.active import Active
 from ordercast.networks.active_passive import ActivePassive
 from ordercast.networks.config import NetworksConfig, Replication
-from ordercast.networks.gate import NUMBER_END, RING, Arrival, Gate
+from ordercast.networks.gate import Arrival, Gate
 from ordercast.networks.judgement import Judgement
 from ordercast.networks.marks import Marks
 from ordercast.networks.monitors import ArrivalCounts
@@ -32,14 +45,20 @@ from ordercast.networks.styles import Style
 from ordercast.networks.watch import Watch, WatchedMember, suspicions
 from ordercast.order.engine import Engine
 from ordercast.order.ring.config import RingConfig
-from ordercast.wire.codec import cluster_id_from
-from ordercast.wire.header import KIND_AT, MAGIC, VERSION, MessageKind
+from ordercast.order.traffic import Traffic
+from ordercast.wire.head import (
+    CLUSTER,
+    KIND_AT,
+    LAYER_KIND,
+    OPENING,
+    TRANSMITTER,
+    TRANSMITTER_AT,
+    cluster_id_from,
+)
 
-HEAD = slice(0, 12)  # magic, version, kind and cluster
-TRANSMITTER = slice(32, 40)
-TELLING = (KIND_AT, 32, 33, 39)  # bytes that tell one member's data packets from all else: kind, node, incarnation
+# Bytes that tell one member's data packets from all else: kind, node, the end of the incarnation.
+TELLING = (KIND_AT, TRANSMITTER_AT, TRANSMITTER_AT + 1, TRANSMITTER_AT + 7)
 VISITS_MAX = 20  # that a packet may be missing while networks are marked; a fifth of what expels a member
-DATA, TOKEN, COMMIT = int(MessageKind.DATA), int(MessageKind.TOKEN), int(MessageKind.COMMIT)
 
 
 def style_of(config: NetworksConfig, marks: Marks) -> Style:
@@ -59,30 +78,30 @@ class Networks:
         self, engine: Engine, node: NodeId, config: NetworksConfig, ring: RingConfig, *, verbose: bool = False
     ) -> None:
         self._engine = engine
+        self._traffic = engine.traffic
         self._node = node
         self._config = config
         self._verbose = verbose
-        cluster = cluster_id_from(ring.cluster, engine.promises.engine)
-        self._kinds = {
-            MAGIC + bytes((VERSION, kind)) + cluster: int(kind)
-            for kind in (MessageKind.DATA, MessageKind.TOKEN, MessageKind.ANNOUNCEMENT, MessageKind.PROBE)
-        }
-        self._data_head = MAGIC + bytes((VERSION, DATA)) + cluster
+        self._cluster = cluster_id_from(ring.cluster, engine.promises.engine)
         self.marks = Marks(config)
         self._style = style_of(config, self.marks)
-        self._gate = Gate(cluster)
+        self._gate = Gate()
         self._watch = Watch(config, self.marks, config.message_lag(ring))
-        self._me = ProcessId(0)
-        self._awaited = ConfigurationId(0, ProcessId(0)), Seq(0)  # the engine should soon hold everything up to here
+        self._me = NOBODY
+        self._awaited = NO_CONFIGURATION, NO_SEQ  # the engine should soon hold everything up to here
         self._visits = 0  # how often it did not when the token came
         self.stats = NetworksStats([0] * config.count)
-        self._judgement = Judgement(config, cluster, self.marks, self._watch, self.stats)
+        self._judgement = Judgement(config, self._cluster, self.marks, self._watch, self.stats)
 
     # What a driver asks
 
     @property
     def promises(self) -> Promises:
         return self._engine.promises
+
+    @property
+    def traffic(self) -> Traffic:
+        return self._traffic
 
     def next_deadline(self) -> Instant | None:
         deadlines = (self._engine.next_deadline(), self._gate.deadline, self._judgement.probe_at)
@@ -97,8 +116,8 @@ class Networks:
     def is_idle(self) -> bool:
         return self._engine.is_idle()
 
-    def first_lane(self) -> Lane:
-        return self._engine.first_lane()
+    def first_lane(self, attachment: Attachment = MAIN) -> Lane:
+        return self._engine.first_lane(attachment)
 
     def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
         return self._engine.holds(ring, seq)
@@ -147,14 +166,16 @@ class Networks:
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
         """Data packets, which are nearly all, are counted and passed as they are; what is left is sorted out."""
         effects: list[Effect] = []
-        head, counted, passed = self._data_head, self._watch.messages, 0
+        cluster, kinds, counted, passed = self._cluster, self._traffic.data, self._watch.messages, 0
         for packet in packets:
             data, size, network = packet[0], packet[1], packet[4]  # costs less than names, or than taking it apart
-            if type(data) is not bytes or data[HEAD] != head:
+            if type(data) is not bytes or data[CLUSTER] != cluster or len(data) <= KIND_AT:
+                break
+            if data[KIND_AT] not in kinds or data[:4] != OPENING:
                 break
             count = 1
             if len(data) > size:
-                if not _is_uniform(data, size):
+                if not _is_uniform(data, size, kinds):
                     break
                 count = -(-len(data) // size)
             counts = counted.get(data[TRANSMITTER])
@@ -181,42 +202,46 @@ class Networks:
     def _sort_out(self, packets: Sequence[Packet], up: list[Packet], now: Instant, effects: list[Effect]) -> bool:
         """Adds to `up` what is for the engine now; True when a new token has come, which now waits, perhaps for no time
         at all."""
-        is_first = False
+        is_first, traffic = False, self._traffic
         for packet in packets:
+            if packet.lane is Lane.LINK:  # numbered by its link, which drops copies; no network is judged by it
+                up.append(packet)
+                continue
             data = bytes(packet.data)
-            if len(data) > packet.segment_size and not _is_uniform(data, packet.segment_size):
+            if len(data) > packet.segment_size and not _is_uniform(data, packet.segment_size, traffic.data):
                 is_first |= self._sort_out(_singles(packet, data), up, now, effects)
                 continue
-            kind = self._kinds.get(data[HEAD])
-            if kind == TOKEN:
+            if len(data) <= KIND_AT or data[:4] != OPENING or data[CLUSTER] != self._cluster:
+                up.append(packet)  # the engine says what it is not
+            elif data[KIND_AT] in traffic.tokens:
                 is_first |= self._take_token(packet, data, up, now, effects)
-            elif kind == MessageKind.PROBE:
+            elif data[KIND_AT] == LAYER_KIND:
                 self._judgement.take_probe(packet.network, data, now, effects)
             else:
                 up.append(packet)
-                if kind is not None:
-                    self._count(kind, packet, data, now, effects)
+                self._count(packet, data, now, effects)
         return is_first
 
-    def _count(self, kind: int, packet: Packet, data: bytes, now: Instant, effects: list[Effect]) -> None:
-        """Data packets, or an announcement."""
-        member = self._watch.members.get(data[TRANSMITTER])
+    def _count(self, packet: Packet, data: bytes, now: Instant, effects: list[Effect]) -> None:
+        """Data packets, or an announcement, or neither."""
+        member, kind, traffic = self._watch.members.get(data[TRANSMITTER]), data[KIND_AT], self._traffic
         if member is None:
             return
-        if kind == DATA:
+        if kind in traffic.data:
             behind = member.messages.add(packet.network, -(-len(data) // packet.segment_size))
             self._blame(behind, Evidence.MESSAGES, member, member.messages, now, effects)
-        else:
+        elif kind in traffic.announcements:
             behind = member.announcements.add(packet.network)
             self._blame(behind, Evidence.ANNOUNCEMENTS, member, member.announcements, now, effects)
 
     def _take_token(self, packet: Packet, data: bytes, up: list[Packet], now: Instant, effects: list[Effect]) -> bool:
         """True when it is a new one."""
-        if len(data) < NUMBER_END:
+        name = self._traffic.token(data)
+        if name is None:
             up.append(packet)  # cut short: the engine says so
             return False
         member = self._watch.members.get(data[TRANSMITTER])
-        arrival = self._gate.take(packet, data, Instant(now + self._config.token_hold_ns))
+        arrival = self._gate.take(packet, name, Instant(now + self._config.token_hold_ns))
         if arrival is Arrival.FOREIGN:
             up.append(packet)
         elif member is not None and self._style.counts_tokens:
@@ -290,20 +315,22 @@ class Networks:
 
     def _outward(self, effects: list[Effect], now: Instant) -> list[Effect]:
         outward: list[Effect] = []
+        traffic = self._traffic
         for effect in effects:
             if type(effect) is Broadcast:
-                if effect.bursts[0][0][KIND_AT] == DATA:
+                if effect.bursts[0][0][KIND_AT] in traffic.data:
                     outward += self._style.spread(effect)
                 else:
                     effect.networks = self.marks.used
                     outward.append(effect)
             elif type(effect) is SendTo:
-                kind = effect.packet[KIND_AT]
-                is_shared = kind == TOKEN and not effect.is_vital
+                is_shared = effect.packet[KIND_AT] in traffic.tokens and not effect.is_vital
                 effect.networks = self._style.token_networks() if is_shared else self.marks.used
                 outward.append(effect)
-                if kind == COMMIT:
-                    self._gate.expect(ConfigurationId(*RING.unpack_from(effect.packet)))
+                if (agreed := traffic.agreed(effect.packet)) is not None:
+                    self._gate.expect(agreed)
+            elif type(effect) is Unicast and not isinstance(effect.target, Endpoint):
+                outward += self._style.spread(effect)
             else:
                 outward.append(effect)
                 if type(effect) is Install and effect.configuration.kind is ConfigurationKind.REGULAR:
@@ -316,14 +343,14 @@ class Networks:
         self._judgement.begin(view.id, self._me, others, now, effects)
 
 
-def _is_uniform(data: bytes, size: int) -> bool:
+def _is_uniform(data: bytes, size: int, kinds: frozenset[int]) -> bool:
     """Whether all packets of a read are one member's data. A few bytes are compared, all packets at a time. Reads of
     other packets, which are rare, are taken apart: the kernel joins whatever one sender sends in a row."""
     for at in TELLING:
         column = data[at::size]
         if column.count(column[:1]) != len(column):
             return False
-    return data[KIND_AT] == DATA
+    return data[KIND_AT] in kinds
 
 
 def _singles(packet: Packet, data: bytes) -> list[Packet]:

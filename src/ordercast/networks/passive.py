@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ordercast.model.effects import Broadcast
 from ordercast.model.notes import Release
 from ordercast.networks.marks import Marks
-from ordercast.networks.styles import Lacking, Rotation, Style, packets_in, shares
+from ordercast.networks.styles import Lacking, Rotation, Spreadable, Style, packets_in, shares
 
 
 class Passive(Style):
@@ -21,20 +20,20 @@ class Passive(Style):
         self._messages = Rotation(networks)
         self._tokens = Rotation(networks)
 
-    def spread(self, broadcast: Broadcast) -> Sequence[Broadcast]:
-        marks, bursts = self._marks, broadcast.bursts
+    def spread(self, effect: Spreadable) -> Sequence[Spreadable]:
+        marks, bursts = self._marks, effect.bursts
         order = self._messages.order(marks.good)
         count = packets_in(bursts)
         self._messages.step(order, count)
         if count == 1 or len(order) == 1:
-            broadcast.networks = (order[0], *marks.trial)
-            return (broadcast,)
+            effect.networks = (order[0], *marks.trial)
+            return (effect,)
         parts = min(count, len(order))
         pieces = shares(bursts, parts)
-        spread = [Broadcast(piece, broadcast.attachment, (n,)) for piece, n in zip(pieces, order, strict=False)]
+        spread = [effect.piece(piece, (n,)) for piece, n in zip(pieces, order, strict=False)]
         if marks.trial:
-            broadcast.networks = marks.trial
-            spread.append(broadcast)
+            effect.networks = marks.trial
+            spread.append(effect)
         return spread
 
     def token_networks(self) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ordercast.model.ids import Instant, ProcessId
 from ordercast.model.notes import NetworkState
 from ordercast.networks.config import NetworksConfig
-from ordercast.wire.messages import Probe
+from ordercast.networks.probe import Probe
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class Word:
 
 
 class Probing:
-    """Of one network, among the members of one ring."""
+    """Probes one network, among the members of one ring."""
 
     __slots__ = ("_config", "_words", "marked_at", "members", "number", "tried_at")
 

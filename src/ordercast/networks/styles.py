@@ -10,10 +10,11 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
-from ordercast.model.effects import Broadcast, Burst
+from ordercast.model.effects import Broadcast, Burst, Unicast
 from ordercast.model.notes import Release
 from ordercast.networks.marks import Marks
 
+Spreadable = Broadcast | Unicast
 Lacking = Callable[[], bool]  # whether the token would make the engine ask for messages again
 
 
@@ -27,8 +28,8 @@ class Style(ABC):
         self._marks = marks
 
     @abstractmethod
-    def spread(self, broadcast: Broadcast) -> Sequence[Broadcast]:
-        """Data packets, with the networks that they go out on."""
+    def spread(self, effect: Spreadable) -> Sequence[Spreadable]:
+        """Packets of data or of a link, with the networks that they go out on."""
 
     @abstractmethod
     def token_networks(self) -> tuple[int, ...]:

@@ -23,7 +23,9 @@ from ordercast.order.membership.states import moves
 from ordercast.order.ring import promised as ring
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
+from ordercast.order.ring.traffic import RING_TRAFFIC
 from ordercast.order.setup import Setup
+from ordercast.order.traffic import Traffic
 
 DEFAULT = "ring"
 
@@ -38,6 +40,7 @@ class EngineEntry:
 
     promises: frozenset[Promise]
     services: frozenset[Service]
+    traffic: Traffic  # what its packets are
     groups: frozenset[GroupPromise] = frozenset(GroupPromise)  # what named groups on it promise; none: it has none
     replicas: frozenset[ReplicaPromise] = frozenset(ReplicaPromise)  # likewise, replicated state
 
@@ -45,6 +48,7 @@ class EngineEntry:
     is_live: bool = True  # daemons may run it; otherwise the simulator alone
     nodes_max: int = 64  # in a simulation
     attachments_max: int = 1  # of one process: rings, segments or links that it is on at a time
+    has_links: bool = False  # its processes speak on links: a daemon opens a third port
     is_static: bool = False  # its members never change, nothing is repaired: a run has no loss and no faults
 
     # What can happen to it, and must in a swarm
@@ -69,6 +73,7 @@ ENGINES: dict[str, EngineEntry] = {
             "latency grows with the members: half a rotation, two rotations for safe messages",
             ring.PROMISED,
             ring.SERVICES,
+            RING_TRAFFIC,
             moves=moves.MOVES,
             reasons=ring.REASONS,
             occurrences=ring.OCCURRENCES,
@@ -82,6 +87,7 @@ ENGINES: dict[str, EngineEntry] = {
             "no faults, no change of members, no safe messages; one member carries everything",
             Sequencer.promised,
             Sequencer.services,
+            Sequencer.traffic,
             groups=frozenset(),
             replicas=frozenset(),
             is_live=False,

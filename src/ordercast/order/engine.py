@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from ordercast.model.effects import Effect
-from ordercast.model.ids import ConfigurationId, Incarnation, Instant, ProcessId, Seq
+from ordercast.model.effects import Effect, Subscribed
+from ordercast.model.ids import MAIN, Attachment, ConfigurationId, Incarnation, Instant, ProcessId, Seq
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
+from ordercast.order.traffic import Traffic
 
 # The number of the newest configuration in stable storage: one for all engines, so that ids go on rising when a cluster
 # is restarted with another engine. It had the other name when the ring was the only one, and is still read there.
@@ -49,12 +50,22 @@ class EngineStats:
     packets_requested: int = 0  # asked for, by anybody, as far as this process saw
 
 
+def granted(changes: Sequence[Interest]) -> list[Effect]:
+    """Return the answer to a change of interest of an engine that prunes nothing: whatever is wanted comes already."""
+    gained = tuple(change.group for change in changes if change.is_wanted)
+    return [Subscribed(gained)] if gained else []
+
+
 class Engine(Protocol):
     """What a driver drives."""
 
     @property
     def promises(self) -> Promises:
         """What it guarantees and which services it serves; written to every trace."""
+
+    @property
+    def traffic(self) -> Traffic:
+        """What its packets are, for layers beneath it."""
 
     def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:
         """Begin a life. Called once, before anything else."""
@@ -69,7 +80,8 @@ class Engine(Protocol):
         """The oldest unconfirmed `Persist` of this key is on stable storage."""
 
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
-        """Which groups have members where."""
+        """A group gains its first or loses its last member at this process. Kept over configurations; each group that
+        is gained is answered by `Subscribed`, at once by an engine that prunes nothing."""
 
     def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
         """Take this roster in place of the older one. UsageError, and nothing changed, when it is not newer."""
@@ -96,8 +108,8 @@ class Engine(Protocol):
     def is_idle(self) -> bool:
         """Nothing to send, nothing to deliver, no membership change under way."""
 
-    def first_lane(self) -> Lane:
-        """Which lane the driver should drain first."""
+    def first_lane(self, attachment: Attachment = MAIN) -> Lane:
+        """Return the lane of this attachment that the driver should drain first."""
 
     def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
         """Whether every packet through this seq of this ring is here; True also for a ring whose packets are not taken.

@@ -44,7 +44,7 @@ class Lot:
 
 
 def lots_from(payloads: Iterable[bytes], service: int, sender: int) -> list[Lot]:
-    """Of messages that were submitted together."""
+    """Return the lots of messages that were submitted together."""
     return [Lot(sender, length, service, list(group)) for length, group in groupby(payloads, len)]
 
 

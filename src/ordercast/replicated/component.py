@@ -20,8 +20,8 @@ take up the last era that was said, or the one after it if it was said by one wh
 have: then it is agreed. Who misses that goes on in an era in which this view was never decided.
 
 So era and last view are a logical clock: every component is after the clocks of all its members, and sets them. No two
-components have one term, because no two views have one id: a ring is named after a process, and no process lives twice.
-Of one view several rounds may be decided, when members were excluded: each in a later era than the last, of which those
+components have one term, because no two views have one id: an id names a process, and no process lives twice.
+In one view several rounds may be decided, when members were excluded: each in a later era than the last, of which those
 know, too, who had no part in it.
 """
 
@@ -154,7 +154,7 @@ class Component:
         self.is_uniting = decision.reason in (Reason.SIDES, Reason.UNITED)
 
     def electorate(self) -> Electorate:
-        """Those who hold the state at this point."""
+        """Return who holds the state at this point."""
         lives = tuple(self.life(name) for name in sorted(self.holders))
         return Electorate(Point(self.term, self.step), lives)
 
@@ -176,7 +176,7 @@ class Component:
 
 @dataclass(slots=True)
 class Calendar:
-    """Of one replica."""
+    """The eras that one replica has seen."""
 
     era: int = 0
     _last: ViewId | None = None  # the last view that it was in, in this era

@@ -89,7 +89,7 @@ class Copy:
         return life, request, outcome
 
     def preface(self, count: int) -> bytes:
-        """Of the picture of so many commands: what is held beyond them is not in it."""
+        """Return the preface of the picture of so many commands: what is held beyond them is not in it."""
         track = self.track
         assert track is not None
         held = tuple(islice(track.held, count - track.applied))

@@ -25,7 +25,7 @@ States = Mapping[str, State]  # what each member said
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """Of primary components."""
+    """What is known of primary components."""
 
     formed: Electorate | None = None
     attempts: tuple[Electorate, ...] = ()  # after `formed`, in order
@@ -74,7 +74,8 @@ def _decide_sides(term: Term, states: States) -> Decision:
 
 
 def decide_united(term: Term, states: States, sides: Sequence[Side], uniter: str) -> Decision:
-    """Of several sides these make the state. If it is one, who was on it has it; if not, the uniter alone."""
+    """Decide on a union: of several sides these make the state. If it is one, who was on it has it; if not, the uniter
+    alone."""
     best, is_one = united_rank(term, sides), len(sides) == 1
     holders, reason = (sides[0].members, Reason.ONE_SIDE) if is_one else ((uniter,), Reason.UNITED)
     return Decision(Point(term, 0), reason, best, holders, is_one, lacking=_others(states, holders))
@@ -130,7 +131,7 @@ def _others(states: States, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _known(states: States) -> Knowledge:
-    """Of all together, without the attempts that turn out to have failed."""
+    """Return what all together know, without the attempts that turn out to have failed."""
     formed = max((state.formed for state in states.values() if state.formed is not None), default=None)
     attempts = {
         attempt
@@ -143,7 +144,7 @@ def _known(states: States) -> Knowledge:
 
 
 def _votes(best: Rank, states: States, knowledge: Knowledge) -> dict[str, tuple[Life, ...]]:
-    """Who came with a vote keeps it, unless that was about another state altogether. Those who lost theirs when they
+    """Who came with a vote keeps it, unless that was about another state altogether. Members who lost theirs when they
     were cut off have it again when everybody is back who held the state in the last primary component, in the life in
     which it did: nobody has forgotten anything, so what was confirmed is here. (Nobody can have gone on without them:
     a quorum needs one of them, and who is cut off in a round, or while somebody is being loaded, does not count.)"""
@@ -174,8 +175,9 @@ def _is_refuted(attempt: Electorate, states: States) -> bool:
 
 
 def _best(ranks: Mapping[str, Rank], states: States, rule: Rule) -> Rank:
-    """The greatest by term and count, of these the one whose holder is first by name. Of several lineages (all who had
-    a voice lost everything and began anew, and somebody without one did not) the one whose voters have more weight."""
+    """The greatest by term and count, of these the one whose holder is first by name. Where there are several lineages
+    (all who had a voice lost everything and began anew, and somebody without one did not) the one whose voters have
+    more weight."""
     weights = {rank.lineage: 0 for rank in ranks.values()}
     for name, rank in ranks.items():
         if states[name].voter:

@@ -104,7 +104,7 @@ class Desk:
 
     @property
     def pieces(self) -> int:
-        """Of the state that is being fetched, so far."""
+        """The pieces of the state that is being fetched, so far."""
         return 0 if self._arrival is None else self._arrival.pieces
 
     @property
@@ -247,7 +247,7 @@ class Desk:
             self._settled(now, effects)
 
     def _fetch(self, now: Instant, fetch: Fetch, effects: list[DeskEffect]) -> None:
-        """Of the same point: go on with what has come so far."""
+        """Fetch a state; of the same point, go on with what has come so far."""
         if self._arrival is None or self._point != fetch.point:
             self._point = fetch.point
             self._arrival = Arrival(self._group, key_of(fetch.point), self._incoming, self._patience)

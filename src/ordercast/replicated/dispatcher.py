@@ -91,7 +91,7 @@ class Dispatcher:
                 waiting -= size_of(piece)
                 if waiting <= 0:
                     waiting = TURN_SIZE
-                    await asyncio.sleep(0)  # to apply is work: the token shall not wait for all of it
+                    await asyncio.sleep(0)  # to apply is work: nobody shall wait for all of it
         except asyncio.CancelledError:
             raise
         except Exception as caught:

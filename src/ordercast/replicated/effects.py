@@ -24,7 +24,7 @@ class Point(NamedTuple):
 
 
 class Standing(Enum):
-    """Of this replica."""
+    """How this replica stands."""
 
     FRESH = "fresh"  # it has no state in this life
     STALE = "stale"  # it has a state, and not the best one that is known

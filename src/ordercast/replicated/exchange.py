@@ -42,14 +42,14 @@ class Pictures:
         self.readers[point] = set(lives)
 
     def retain(self, wanted: Collection[Point]) -> list[Point]:
-        """Those that are not kept any more."""
+        """Return the pictures that are not kept any more."""
         released = [point for point in self.points if point not in wanted]
         for point in released:
             del self.readers[point]
         return released
 
     def loaded(self, life: Life) -> list[Point]:
-        """It needs none any more. Those that are not kept any more."""
+        """It needs none any more. Returns the pictures that are not kept any more."""
         for lives in self.readers.values():
             lives.discard(life)
         return self.retain([point for point, lives in self.readers.items() if lives])
@@ -68,7 +68,7 @@ class Exchange:
 
     @property
     def track(self) -> Track | None:
-        """Of the state that is being fetched, with what came since."""
+        """The track of the state that is being fetched, with what came since."""
         return None if self._arriving is None else self._arriving[1].track
 
     @property
@@ -87,7 +87,8 @@ class Exchange:
     # Views come and go
 
     def on_view(self) -> None:
-        """A picture that is not taken yet never will be. Those that are may be asked for in the new view, too."""
+        """A picture that is not taken yet never will be. Pictures that were taken may be asked for in the new view,
+        too."""
         self.due = None
 
     def cut_off(self, effects: list[Effect]) -> None:
@@ -138,7 +139,7 @@ class Exchange:
     # For others
 
     def keep_pictures(self, me: str, component: Component, decision: Decision, effects: list[Effect]) -> None:
-        """Those that somebody still fetches, and a new one for those who begin."""
+        """Keep the pictures that somebody still fetches, and a new one for those who begin."""
         wanted = set(decision.continuing.values()) if component.has_best else set()
         effects += [Release(point) for point in self._pictures.retain(wanted)]
         for point in self._pictures.points:

@@ -121,12 +121,12 @@ class Facts:
 
     @property
     def arriving_lineage(self) -> Lineage | None:
-        """Of the state that is being fetched."""
+        """The lineage of the state that is being fetched."""
         return None if self._exchange.track is None else self._exchange.track.lineage
 
     @property
     def pictures(self) -> int:
-        """That are kept for others."""
+        """The pictures that are kept for others."""
         return len(self._exchange.points)
 
     @property

@@ -28,7 +28,7 @@ class Life(NamedTuple):
 
 
 class Electorate(NamedTuple):
-    """Those who held the state in a primary component, from this place in the order on."""
+    """The members who held the state in a primary component, from this place in the order on."""
 
     point: Point
     lives: tuple[Life, ...]  # sorted
@@ -53,7 +53,7 @@ class Rule(Protocol):
 
     def beginners(self, fresh: Mapping[str, bool]) -> Collection[str]:
         """Who of the members of a view, none of which has a state, begins with the empty one: all who must be here for
-        that, and nobody if one of them is not. Of each member, whether it is founding: in the first life that it ever
+        that, and nobody if one of them is not. For each member, whether it is founding: in the first life that it ever
         had. Others fetch it like any other state: were they to begin, too, a beginning could come to count, or to be
         remembered, by those alone who need not be here when another one is made."""
         ...

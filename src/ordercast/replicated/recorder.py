@@ -282,7 +282,7 @@ class RecordedFront:
         replica.recorder.tell(returned)
 
     def _refused(self, request: int, error: NotPrimary | ReplicaEnded) -> None:
-        """Of a replica that has ended nothing is known for certain, and nothing is owed."""
+        """Record a refusal; of a replica that has ended nothing is known for certain, and nothing is owed."""
         self.replica.waiting -= 1
         if isinstance(error, NotPrimary):
             life = self.replica.life

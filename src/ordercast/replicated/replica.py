@@ -304,8 +304,8 @@ class Replica(Generic[FrontT]):
         self._end(ReplicaEnded(f"the replica of {self.group} has ended: {error}"))
 
     def on_failed(self, error: Exception) -> None:
-        """Of the application's code, or its disk: the copy here may not be what the others have. It leaves the group,
-        so that nobody waits for it."""
+        """The application's code or its disk failed: the copy here may not be what the others have. It leaves the
+        group, so that nobody waits for it."""
         if self._ended is None:
             self._end(ReplicaEnded(f"the replica of {self.group} has failed: {error!r}"))
             self._leaving = asyncio.get_running_loop().create_task(self._leave())

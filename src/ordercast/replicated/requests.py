@@ -68,5 +68,5 @@ class Requests:
             effects.append(Refuse(number, Why.NOT_PRIMARY if request.copies == 1 else Why.UNCERTAIN))
 
     def unheard(self) -> Iterator[int]:
-        """Those of which no copy is still to come in this view."""
+        """Return the requests of which no copy is still to come in this view."""
         return (number for number, request in self.waiting.items() if not request.is_underway)

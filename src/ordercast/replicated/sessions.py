@@ -14,7 +14,7 @@ SESSIONS_MAX = 4096
 
 
 class Outcome(NamedTuple):
-    """Of a request that was applied."""
+    """What came of a request that was applied."""
 
     position: int
     result: bytes

@@ -3,7 +3,7 @@
 Under `EverySide` every component applies commands. When several meet in a view, one replica, the uniter, fetches a
 picture of every other side, and says in the order which of them are to be united: all but those whose commands another
 one has too. If that leaves one, its state is the state of the view. If it leaves several, the uniter asks the
-application for a state that unites them, and everybody else fetches that. That work is in `uniting.py`; here is what
+application for a state that unites them, and everybody else fetches that. Such work is in `uniting.py`; here is what
 sides are, and which commands they have in common.
 """
 
@@ -20,7 +20,7 @@ from ordercast.replicated.track import DIGEST_SIZE, Rank, Sequenced
 
 
 class Side(NamedTuple):
-    """Those who have one sequence."""
+    """The replicas that have one sequence."""
 
     number: int  # from 1, the same at all members of the view
     sequence: Sequenced
@@ -28,8 +28,8 @@ class Side(NamedTuple):
 
 
 def sides_of(sequences: dict[str, Sequenced]) -> tuple[Side, ...]:
-    """Of each replica that has a state, its sequence. The longest first. Who has applied nothing is no side, unless
-    nobody has."""
+    """Sort replicas by the sequence that each with a state has. The longest first. Who has applied nothing is no side,
+    unless nobody has."""
     members: dict[Sequenced, list[str]] = {}
     for name, sequence in sorted(sequences.items()):
         members.setdefault(sequence, []).append(name)
@@ -48,7 +48,7 @@ def uniter_of(sides: Sequence[Side]) -> str:
 
 
 def united_rank(term: Term, sides: Sequence[Side]) -> Rank:
-    """Of the state that unites these. A digest that nobody else has: it depends on the term, too."""
+    """Return the rank of the state that unites these. A digest that nobody else has: it depends on the term, too."""
     if len(sides) == 1:
         return Rank(Lineage(term), term, *sides[0].sequence)
     digest = hashlib.blake2b(repr(term).encode(), digest_size=DIGEST_SIZE)
@@ -79,7 +79,7 @@ def _covers(one: Session, other: Session) -> bool:
 
 
 def united_sessions(parts: Sequence[Sessions]) -> Sessions:
-    """Of what was applied on several sides the first one's result is remembered."""
+    """Unite sessions: of what was applied on several sides the first one's result is remembered."""
     united = Sessions(forgotten=sum(part.forgotten for part in parts))
     for part in parts:
         for life, session in part.by_life.items():

@@ -2,7 +2,7 @@
 
 One replica, the uniter, fetches a picture of every side but its own, one after the other, and keeps them beside until
 all are here. It says in the order which of them are needed, and at that place its state becomes the one that unites
-them. Of every other side the first few members keep a picture for it (`exchange.py`). What that means for the component
+them. On every other side the first few members keep a picture for it (`exchange.py`). What that means for the component
 is a decision like any other, which the core (`core.py`) takes up.
 """
 
@@ -65,7 +65,8 @@ class Uniting:
         self.fetched[wanted.number] = Fetched(sessions, pieces)
 
     def needed(self) -> list[Side]:
-        """Those that are to be united. Of two that have the same commands, in two orders, the first is enough."""
+        """Return the sides that are to be united. Where two have the same commands in two orders, the first is
+        enough."""
         needed: list[Side] = []
         for side in reversed(self.sides):
             others = (*needed, *self.sides[: side.number - 1])

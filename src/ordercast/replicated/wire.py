@@ -106,7 +106,7 @@ class Force(NamedTuple):
 
 
 class Exclude(NamedTuple):
-    """Of one who has spoken in this round. `names`: of those who have not, or have not answered an ASK, sorted."""
+    """Said by one who has spoken in this round. `names`: members who have not, or have not answered an ASK, sorted."""
 
     view: ViewId
     round: int
@@ -114,7 +114,7 @@ class Exclude(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """Of a view and a round."""
+    """Asks all in a view and a round."""
 
     view: ViewId
     round: int
@@ -126,7 +126,7 @@ class Here(NamedTuple):
 
 
 class United(NamedTuple):
-    """Of the uniter. `numbers`: the sides that are united, rising."""
+    """Said by the uniter. `numbers`: the sides that are united, rising."""
 
     view: ViewId
     life: int
@@ -327,7 +327,7 @@ class _Reader:
         return self.bytes_of(self.take(U16)[0])
 
     def name(self) -> str:
-        """Of a member: held to the rules of names, as it is compared and shown."""
+        """Read the name of a member: held to the rules of names, as it is compared and shown."""
         try:
             return checked_destination(str(self.text_bytes(), "ascii"))
         except (UnicodeDecodeError, UsageError) as error:

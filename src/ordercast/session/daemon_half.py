@@ -2,7 +2,7 @@
 
 A wrong frame raises `WireError` with a sentence for the client: the daemon closes this session and nothing else moves.
 
-Credit: what the client may send, what it is owed, and what is under way to the ring are together one window. A frame
+Credit: what the client may send, what it is owed, and what is under way to the engine are together one window. A frame
 larger than that is announced (WANT); when nothing is under way, the window grows for that one frame.
 """
 
@@ -151,7 +151,8 @@ class DaemonHalf:
         return None
 
     def admit(self, kind: int, size: int) -> None:
-        """Of a frame of so many bytes only the beginning is here: WireError when the rest is not worth waiting for."""
+        """Admit a frame of so many bytes of which only the beginning is here: WireError when the rest is not worth
+        waiting for."""
         if kind == FrameKind.SEND:
             self._check_credit(size)
         elif size > HEADER.size + _CHANGES_SIZE_MAX:

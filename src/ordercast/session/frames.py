@@ -26,7 +26,7 @@ class SlowPolicy(IntEnum):
     WAIT = 0  # keep much for it; when that is full, disconnect it
     DROP = 1  # keep less; when that is full, drop the oldest messages and say so in their place
     DISCONNECT = 2  # keep less; when that is full, disconnect it
-    HOLD = 3  # as WAIT; and while much waits for it, and it makes progress, nobody on the ring sends
+    HOLD = 3  # as WAIT; and while much waits for it, and it makes progress, nobody in the cluster sends
 
 
 class Hello(NamedTuple):

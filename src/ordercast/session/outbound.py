@@ -2,8 +2,8 @@
 
 Messages may be dropped, where the client has chosen that; a notice then stands in their place. Views are never dropped:
 who follows them must see them all. A client may ask that all wait for it (`is_holding`): long before it would be lost,
-and only as long as it makes progress (`look`): while it holds nobody sends, so a reader that is nearly as fast as the
-ring has soon read what waits, and one that reads a little now and then would stop everybody for good.
+and only as long as it makes progress (`look`): while it holds nobody sends, so a reader that is nearly as fast as
+the others has soon read what waits, and one that reads a little now and then would stop everybody for good.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from __future__ import annotations
 from ordercast.groups.names import MEMBERSHIPS_MAX
 
 # Of all clients of a daemon. When daemons come together each works through the groups of all in one go, some ten
-# microseconds for each: with a few daemons that are full this must stay well below the time after which a token is
-# missed.
+# microseconds for each: with a few daemons that are full this must stay well below the time after which a daemon
+# is missed.
 ALL_MEMBERSHIPS_MAX = 20_000
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ordercast.sim.world import World
 
 _DEEDS = ("join", "leave", "send", "disconnect", "crash")
-_WEIGHTS = (25, 15, 48, 5, 7)
+_WEIGHTS = (32, 26, 30, 5, 7)
 _LARGE_PROBABILITY = 0.02
 _LARGE_SIZE = 5_000  # several packets
 _BURSTS = (1, 1, 1, 1, 2, 8)  # messages that travel together

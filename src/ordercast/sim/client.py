@@ -14,7 +14,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, assert_never
 
 from ordercast.model.events import Batch, Dropped, GroupNews, Left, Piece, Reconnected, Transition, View
-from ordercast.model.ids import MICROSECOND, MILLISECOND
+from ordercast.model.ids import MILLISECOND
 from ordercast.model.service import Service
 from ordercast.session.batches import Confirm, send_size
 from ordercast.session.client_half import BYE, ClientHalf, Closing, Managed, News, cost_of
@@ -42,7 +42,7 @@ from ordercast.trace.records import MessageId, digest_of, message_id_of, stamped
 if TYPE_CHECKING:
     from ordercast.sim.station import Station
 
-_SLOWLY_NS = (500 * MICROSECOND, 8 * MILLISECOND)  # between two pieces that a slow client reads
+_SLOWLY_NS = (MILLISECOND, 12 * MILLISECOND)  # between two pieces that a slow client reads
 
 
 class Pace(Enum):
@@ -84,6 +84,7 @@ class Client:
     pace: Pace = Pace.AT_ONCE
     sent: int = 0
     joined: set[str] = field(default_factory=set)  # groups that it has asked for
+    _uncertain: set[str] = field(default_factory=set)  # of these, those that may yet be refused
     listener: Listener | None = None
     reconnects: bool = False  # when its daemon sends it away, or ends
     is_rude: bool = False  # it has said something wrong
@@ -111,10 +112,13 @@ class Client:
         if wanted and not self.refusal:
             self.station.tell(AskedJoin(self.station.clock(), self.id, wanted))
             self.joined.update(wanted)
+            if self.station.may_refuse:
+                self._uncertain.update(wanted)
             self.up.write(self.half.join(wanted))
 
     def leave(self, groups: tuple[str, ...]) -> None:
-        wanted = tuple(group for group in groups if group in self.joined)
+        """Where a join may be refused, it is waited for: a refusal does not say which of several joins it is of."""
+        wanted = tuple(group for group in groups if group in self.joined and group not in self._uncertain)
         if wanted and not self.refusal:
             self.station.tell(AskedLeave(self.station.clock(), self.id, wanted))
             self.joined.difference_update(wanted)
@@ -222,6 +226,8 @@ class Client:
                 self._outbox.clear()
                 self._inbox.append((news, 0))
             case Batch() | View() | Transition() | Left() | Dropped():
+                if isinstance(news, View):
+                    self._uncertain.discard(news.group)
                 self._inbox.append((news, size))
                 self._inbox_size += size
                 self.station.witness.receives(self.id, self._inbox_size, size)
@@ -239,6 +245,7 @@ class Client:
         """It had asked for more groups than it may be in."""
         if refused.joins:
             self.joined.difference_update(refused.groups)
+            self._uncertain.difference_update(refused.groups)
             self.station.tally.count(Row.GROUPS_REFUSED)
             self.station.tell(GotRefusal(self.station.clock(), self.id, refused.groups))
 

@@ -91,7 +91,7 @@ _ENDS = {
 
 @dataclass(slots=True)
 class GroupTally:
-    """Of one life of a daemon; `counts` and `names` are the whole run's."""
+    """Tallies one life of a daemon; `counts` and `names` are the whole run's."""
 
     counts: Counter[str]
     names: dict[tuple[int, str], ProcessId]  # who had a client of this name last, by node and name

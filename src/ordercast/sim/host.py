@@ -19,6 +19,7 @@ from ordercast.model.effects import (
     Broadcast,
     Deliver,
     Effect,
+    Endpoint,
     Enlisted,
     Install,
     LeaveDone,
@@ -26,6 +27,8 @@ from ordercast.model.effects import (
     Record,
     Room,
     SendTo,
+    Subscribed,
+    Unicast,
 )
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import (
@@ -38,7 +41,7 @@ from ordercast.model.ids import (
     node_of,
     process_id_from,
 )
-from ordercast.model.inputs import Lane, Packet, Submission
+from ordercast.model.inputs import EVERYWHERE, Lane, Packet, Submission
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
 from ordercast.order.engine import Engine
@@ -60,6 +63,7 @@ from ordercast.trace.records import (
     StorageTurned,
     Submitted,
     SubmittedMessage,
+    Wanted,
     digest_of,
     message_id_of,
     stamped,
@@ -70,6 +74,7 @@ if TYPE_CHECKING:
 
 SWEEP_EVERY = 16  # inputs between thorough checks of an engine's invariants
 READ_MAX = 64  # packets per lane that one look at the network brings
+_TURNS = {first: (first, *(lane for lane in Lane if lane is not first)) for first in Lane}  # of lanes
 
 
 @dataclass(slots=True)
@@ -128,7 +133,7 @@ class Host:
         inbox: list[dict[Lane, list[deque[bytes]]]] = [
             {lane: [deque() for _ in range(count)] for lane in Lane} for _ in self.segments
         ]
-        processor = Processor(options, self.slowness)
+        processor = Processor(options, engine.traffic, self.slowness)
         self.life = Life(engine, process, inbox, processor, station=self._station(process))
         self.world.record(Started(self._at(), process, engine.promises, kept_storage))
         self._carry_out(engine.start(dict(self.disk), Incarnation(self.lives), self.local_now()))
@@ -186,15 +191,22 @@ class Host:
     def _can_submit(self, life: Life, size: int) -> bool:
         return not self.has_left and not self.is_paused and life.engine.room() >= size + OVERHEAD
 
-    def _submit(self, life: Life, sender: int, service: Service, fillers: Sequence[bytes]) -> None:
+    def _submit(
+        self,
+        life: Life,
+        sender: int,
+        service: Service,
+        fillers: Sequence[bytes],
+        destinations: tuple[str, ...] = EVERYWHERE,
+    ) -> None:
         submissions, submitted = [], []
         for filler in fillers:
             counter = life.counters[sender] = life.counters.get(sender, 0) + 1
             message = MessageId(life.process, sender, counter)
             data = stamped(message, filler)
             submitted.append(SubmittedMessage(message, digest_of(data), int(service), len(data)))
-            submissions.append(Submission(data, service, sender))
-        self.world.record(Submitted(self._at(), life.process, tuple(submitted)))
+            submissions.append(Submission(data, service, sender, destinations))
+        self.world.record(Submitted(self._at(), life.process, tuple(submitted), destinations))
         self._input(life, life.engine.submit(submissions, self.local_now()))
 
     def submit_for_clients(self) -> None:
@@ -210,11 +222,25 @@ class Host:
         if self.is_paused:
             self.submit_for_clients()
             return
+        self._tell_interest(life)
         while life is self.life and not self.has_left and (turn := self._next_turn(life)) is not None:
             assert life.station is not None
             life.station.submitting(turn)
-            self._submit(life, turn.session, turn.service, turn.payloads)
+            self._submit(life, turn.session, turn.service, turn.payloads, turn.destinations)
             life.station.submitted(turn)
+
+    def _tell_interest(self, life: Life) -> None:
+        assert life.station is not None
+        interests = life.station.desk.interests
+        if interests.has_changes and life is self.life and not self.has_left:
+            changes = interests.changes()
+            self._record_wanted(life, tuple(change.group for change in changes if not change.is_wanted), begins=False)
+            self._input(life, life.engine.interest(changes, self.local_now()))
+
+    def _record_wanted(self, life: Life, destinations: tuple[str, ...], *, begins: bool) -> None:
+        """Where nothing is pruned everybody is owed everything, and nobody needs to know."""
+        if destinations and life.engine.promises.prunes:
+            self.world.record(Wanted(self._at(), life.process, destinations, begins))
 
     def _next_turn(self, life: Life) -> Turn | None:
         def has_room(size: int) -> bool:
@@ -264,18 +290,18 @@ class Host:
             self.world.schedule(at, self._read, life)
 
     def _read(self, life: Life) -> None:
-        """Drain the lanes in the order that the engine asks for, then pay the price in time."""
+        """Drain the lanes in the order that the engine asks for, links last, then pay the price in time."""
         if life is not self.life:
             return
         life.is_reading = False
         if self.is_paused:
             self._read_soon(life)
             return
-        first = life.engine.first_lane()
         packets: list[Packet] = []
-        for attachment, inbox in enumerate(life.inbox):
-            for lane in (first, *(lane for lane in Lane if lane is not first)):
-                packets += _drained(inbox[lane], lane, Attachment(attachment))
+        for number, inbox in enumerate(life.inbox):
+            attachment = Attachment(number)
+            for lane in _TURNS[life.engine.first_lane(attachment)]:
+                packets += _drained(inbox[lane], lane, attachment)
         life.waiting -= len(packets)
         cost = life.processor.receiving_ns(packets)
         life.busy_until = self.world.now + cost
@@ -310,8 +336,9 @@ class Host:
             if send_ns and isinstance(effect, Broadcast):
                 departure = self._send_slowly(life, effect, departure)
                 continue
-            if send_ns and isinstance(effect, SendTo):
-                departure += life.processor.sending_ns(len(effect.networks))
+            if send_ns and isinstance(effect, SendTo | Unicast):
+                packets = 1 if isinstance(effect, SendTo) else len(effect.packets)
+                departure += life.processor.sending_ns(packets * len(effect.networks))
             self._carry_out_one(life, effect, departure)
             if life is not self.life:
                 return
@@ -349,6 +376,11 @@ class Host:
                 if target in segment.attachments and (self.reached is None or target in self.reached):
                     for number in effect.networks:
                         segment.networks[number].unicast(self.node, target, effect.packet, departure)
+            case Unicast(target=whom):
+                node = int(whom.host) if isinstance(whom, Endpoint) else node_of(whom)
+                if self.reached is None or node in self.reached:
+                    segment = self.segments[effect.attachment]
+                    segment.carry(self.node, node, Lane.LINK, effect.packets, effect.networks, departure)
             case Deliver():
                 self._deliver(life, effect)
             case Install():
@@ -370,6 +402,10 @@ class Host:
                 world.departed(self)
             case Room():
                 self.submit_for_clients()
+            case Subscribed():
+                self._record_wanted(life, effect.groups, begins=True)
+                if life.station is not None and life.station.desk.subscribed(effect.groups):
+                    self.submit_for_clients()
             case Enlisted():
                 self.reached = {entry.node for entry in (*effect.roster.entries, *effect.tolerated)}
                 if world.roster_witness is not None:

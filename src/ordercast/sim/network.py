@@ -10,14 +10,15 @@ from dataclasses import asdict, dataclass, field, replace
 from random import Random
 
 from ordercast.model.inputs import Lane
+from ordercast.order.catalogue import entry_of
 from ordercast.sim.channel import Channel
 from ordercast.sim.options import Delays, SimOptions
 from ordercast.sim.topology import Line, Link
+from ordercast.wire.head import KIND_AT
 
 STRAGGLER_FACTOR = 10
 _STRAGGLE_NS = 5_000_000
 _EXCEPTED = frozenset({"loss", "duplication", "straggler", "delay_min_ns", "delay_max_ns"})
-_KIND_AT, _DATA_KIND = 3, 1  # where a packet says what it is
 
 # Called as schedule(time, source, target, lane, packets).
 Schedule = Callable[[int, int, int, Lane, list[bytes]], None]
@@ -83,6 +84,7 @@ class Network:
     link_delay_ns: dict[tuple[int, int], int] = field(default_factory=dict)  # likewise
 
     _common: Quality = field(init=False)
+    _data_kinds: frozenset[int] = field(init=False)
     _bandwidth: int = field(init=False)
     _exceptions: dict[tuple[int, int], Quality] = field(init=False)
     _channels: dict[tuple[int, int], Channel] = field(init=False)  # of links with a rate
@@ -91,6 +93,7 @@ class Network:
 
     def __post_init__(self) -> None:
         self._common = quality_of(self.options, line=self.line)
+        self._data_kinds = entry_of(self.options.engine).traffic.data
         links = {
             (link.source, link.target): link
             for link in self.options.links
@@ -171,7 +174,8 @@ class Network:
         if (self.sides or self.detached) and self.is_cut(source, target):
             return
         if lane is Lane.DATA and target in self.deaf:
-            packets = [packet for packet in packets if packet[_KIND_AT] != _DATA_KIND]  # control messages still arrive
+            # Control messages still arrive.
+            packets = [packet for packet in packets if packet[KIND_AT] not in self._data_kinds]
         channel = self._channels.get((source, target)) if self._channels else None
         if channel is None:
             self._travel(source, target, lane, packets, now)
@@ -212,7 +216,8 @@ class Network:
     def _fates(
         self, source: int, target: int, lane: Lane, packets: list[bytes], now: int, quality: Quality
     ) -> list[bytes]:
-        """Those that travel normally; lost ones are gone, copies and stragglers are scheduled by themselves."""
+        """Return the packets that travel normally; lost ones are gone, copies and stragglers are scheduled by
+        themselves."""
         rng = self.rng
         normal: list[bytes] = []
         for packet in packets:

@@ -12,31 +12,44 @@ from dataclasses import dataclass, field
 from ordercast.checker.verdict import Outcome, Verdict, Witness
 from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, Install, Record, SendTo
-from ordercast.model.ids import MILLISECOND, ConfigurationId, ProcessId, Seq, node_of
+from ordercast.model.ids import MILLISECOND, ConfigurationId, ProcessId, node_of
 from ordercast.model.inputs import Packet
 from ordercast.model.notes import Moved, NetworkState, NetworkTurned, Occurred, Occurrence, Release, TokenReleased
 from ordercast.model.promises import NetworkPromise
 from ordercast.networks.config import Replication
 from ordercast.order.membership.states.moves import GATHER, OPERATIONAL
+from ordercast.order.ring.traffic import RING_TRAFFIC
 from ordercast.sim.options import SimOptions
 from ordercast.trace.records import DeliveredBatch, Event, Submitted
 from ordercast.wire.codec import decode
-from ordercast.wire.header import HEADER, PREFIX, RETRANSMITTED, MessageKind
+from ordercast.wire.head import CLUSTER, KIND_AT, LAYER_KIND
+from ordercast.wire.header import FIXED_SIZE, FLAGS_AT, RETRANSMITTED, RING, digest_of
 from ordercast.wire.messages import Token
 
 WITNESSES_MAX = 5
 ROTATIONS_MAX = 8  # in which every message is delivered that is submitted while networks fail
-CLUSTER = slice(4, 12)  # where a packet says whose it is
 HOP_NS = 2 * MILLISECOND  # more than a hop takes when nothing fails
 
-Key = tuple[ConfigurationId, int]  # of a packet: its ring and its number there
+Key = tuple[ConfigurationId, int]  # of a token: its ring and its number there
+DataKey = tuple[bytes, int]  # of a data packet: the digest of its ring, and its seq
 
 
-def parsed(packet: bytes) -> tuple[ConfigurationId, int, int, int]:
-    """Ring, seq, flags, and the number of the hop if it is a token."""
-    prefix, _, flags, _, _, _, seq, _, _ = HEADER.unpack_from(packet)
-    ring = ConfigurationId(*PREFIX.unpack(prefix)[4:])
-    return ring, seq, flags, int.from_bytes(packet[72:80], "big")
+def is_data(packet: bytes) -> bool:
+    return packet[KIND_AT] in RING_TRAFFIC.data
+
+
+def is_token(packet: bytes) -> bool:
+    return packet[KIND_AT] in RING_TRAFFIC.tokens
+
+
+def data_key(packet: bytes) -> DataKey:
+    return packet[RING], int.from_bytes(packet[FIXED_SIZE : FIXED_SIZE + 8], "big")
+
+
+def token_key(packet: bytes) -> Key:
+    name = RING_TRAFFIC.token(packet)
+    assert name is not None
+    return name.configuration, name.number
 
 
 def token_in(packet: bytes) -> Token:
@@ -59,20 +72,21 @@ class Conduct:
     released: dict[ConfigurationId, int] = field(default_factory=dict)  # the last token passed up
     forwarded: Key | None = None  # the last token that it sent
     has_kept: bool = False  # the token that it sends next has rested here, and so rests nowhere else
-    again_at: dict[Key, int] = field(default_factory=dict)  # when it last sent a packet again
+    again_at: dict[DataKey, int] = field(default_factory=dict)  # when it last sent a packet again
     spoken: dict[ConfigurationId, int] = field(default_factory=dict)  # the highest seq of which it spoke
-    held: dict[ConfigurationId, set[int]] = field(default_factory=dict)  # data packets that came, or were sent
-    known: dict[ConfigurationId, int] = field(default_factory=dict)  # up to here nothing is missing
+    held: dict[bytes, set[int]] = field(default_factory=dict)  # data packets that came, or were sent, by ring digest
+    known: dict[bytes, int] = field(default_factory=dict)  # up to here nothing is missing
     alarmed: int | None = None  # the network of an alarm that no mark has followed yet
     is_complete: bool = False  # it was in a view of all
 
     def missing(self, ring: ConfigurationId, through: int) -> int | None:
         """The first packet that never came."""
-        held = self.held.get(ring, set())
-        seq = self.known.get(ring, 0) + 1
+        digest = digest_of(ring)
+        held = self.held.get(digest, set())
+        seq = self.known.get(digest, 0) + 1
         while seq <= through and seq in held:
             seq += 1
-        self.known[ring] = seq - 1
+        self.known[digest] = seq - 1
         return None if seq > through else seq
 
     @property
@@ -89,8 +103,8 @@ class NetworkWitness:
         self._options = options
         self._config = options.networks
         self._conducts: dict[ProcessId, Conduct] = {}
-        self._arriving: Counter[tuple[Key, int]] = Counter()  # copies of a packet that a host gets, or got
-        self._owned: set[tuple[Key, int]] = set()  # packets that a host has because it sent them
+        self._arriving: Counter[tuple[DataKey, int]] = Counter()  # copies of a packet that a host gets, or got
+        self._owned: set[tuple[DataKey, int]] = set()  # packets that a host has because it sent them
         self._submitted: dict[object, int] = {}
         self._longest_ns = 0
         self._problems: dict[NetworkPromise, list[Witness]] = {promise: [] for promise in NetworkPromise}
@@ -100,28 +114,26 @@ class NetworkWitness:
     def arriving(self, target: int, packets: list[bytes]) -> None:
         """These are on their way to a host."""
         for packet in packets:
-            if packet[3] == MessageKind.DATA:
-                ring, seq, *_ = parsed(packet)
-                self._arriving[(ring, seq), target] += 1
+            if is_data(packet):
+                self._arriving[data_key(packet), target] += 1
 
     def overflowed(self, target: int, packets: list[bytes]) -> None:
         """These came and found no room."""
         for packet in packets:
-            if packet[3] == MessageKind.DATA:
-                ring, seq, *_ = parsed(packet)
-                self._arriving[(ring, seq), target] -= 1
+            if is_data(packet):
+                self._arriving[data_key(packet), target] -= 1
 
     def received(self, process: ProcessId, packets: list[Packet], now: int) -> None:
         conduct = self._conduct(process)
         for packet in packets:
             data = bytes(packet.data)
-            if data[3] == MessageKind.TOKEN:
-                ring, _, _, number = parsed(data)
-                conduct.brought[ring, number] = conduct.brought.get((ring, number), 0) | 1 << packet.network
-                if conduct.first_at.setdefault((ring, number), now) == now and token_in(data).requests:
-                    conduct.asking.add((ring, number))
-            elif data[3] == MessageKind.DATA:
-                ring, seq, *_ = parsed(data)
+            if is_token(data):
+                key = token_key(data)
+                conduct.brought[key] = conduct.brought.get(key, 0) | 1 << packet.network
+                if conduct.first_at.setdefault(key, now) == now and token_in(data).requests:
+                    conduct.asking.add(key)
+            elif is_data(data):
+                ring, seq = data_key(data)
                 conduct.held.setdefault(ring, set()).add(seq)
 
     def effect(self, process: ProcessId, effect: Effect, now: int) -> None:
@@ -196,11 +208,11 @@ class NetworkWitness:
                 return min(self._config.copies, len(good))
 
     def _broadcast(self, process: ProcessId, conduct: Conduct, effect: Broadcast, now: int) -> None:
-        kind = effect.bursts[0][0][3]
-        if kind == MessageKind.PROBE:
+        first = effect.bursts[0][0]
+        if first[KIND_AT] == LAYER_KIND:
             return
-        self._check_networks(process, conduct, effect.networks, is_shared=kind == MessageKind.DATA)
-        if kind == MessageKind.DATA:
+        self._check_networks(process, conduct, effect.networks, is_shared=is_data(first))
+        if is_data(first):
             packets = effect.packets
             for network in effect.networks:
                 conduct.sent[network] += len(packets)
@@ -208,16 +220,15 @@ class NetworkWitness:
                 self._data(process, conduct, packet, now)
 
     def _unicast(self, process: ProcessId, conduct: Conduct, effect: SendTo) -> None:
-        is_token = effect.packet[3] == MessageKind.TOKEN
-        ring, _, _, number = parsed(effect.packet)
-        is_again = is_token and conduct.forwarded == (ring, number)
-        is_shared = is_token and not is_again and not effect.is_vital
+        key = token_key(effect.packet) if is_token(effect.packet) else None
+        is_again = key is not None and conduct.forwarded == key
+        is_shared = key is not None and not is_again and not effect.is_vital
         self._check_networks(process, conduct, effect.networks, is_shared=is_shared)
-        if not is_token:
+        if key is None:
             return
         if not is_again:
             self._check_vital(process, conduct, token_in(effect.packet), is_vital=effect.is_vital)
-        conduct.forwarded = ring, number
+        conduct.forwarded = key
         sent = [conduct.sent[network] for network in conduct.good]
         bound = self._copies(conduct.good)
         if sent and max(sent) - min(sent) > bound:
@@ -265,14 +276,14 @@ class NetworkWitness:
 
     def _data(self, process: ProcessId, conduct: Conduct, packet: bytes, now: int) -> None:
         """What goes out on several networks at a time is sent once."""
-        ring, seq, flags, _ = parsed(packet)
-        key, node = (ring, seq), node_of(process)
+        ring, seq = key = data_key(packet)
+        node = node_of(process)
         others = [node_of(member) for member in conduct.members if member != process]
         conduct.held.setdefault(ring, set()).add(seq)
-        if flags & RETRANSMITTED and conduct.again_at.get(key) != now:
+        if packet[FLAGS_AT] & RETRANSMITTED and conduct.again_at.get(key) != now:
             conduct.again_at[key] = now
             if all(self._arriving[key, n] > 0 or (key, n) in self._owned for n in others):
-                text = f"packet {Seq(seq)} of ring {ring} was sent again though it reaches everybody"
+                text = f"packet {seq} of ring {ring.hex()} was sent again though it reaches everybody"
                 self._found(NetworkPromise.NOTHING_TWICE, process, text)
         self._owned.add((key, node))
 

@@ -19,8 +19,9 @@ from typing import Any
 from ordercast.model.errors import WireError
 from ordercast.model.ids import NOBODY, ConfigurationId, Incarnation, NodeId, Seq, TokenSeq, process_id_from
 from ordercast.order.membership.ring import Ring
-from ordercast.wire.codec import NUMBER_MAX, cluster_id_from, decode, encode
-from ordercast.wire.header import KIND_AT, MessageKind
+from ordercast.wire.codec import NUMBER_MAX, decode, encode
+from ordercast.wire.head import KIND_AT, LAYER_KIND, cluster_id_from
+from ordercast.wire.header import MessageKind
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, Token, WireMessage
 
 COUNTS = (1, 3, 1000, 0xFFFF)
@@ -80,7 +81,7 @@ class Poisoner:
 
     def forged(self, packet: bytes, ring: Ring) -> tuple[bytes, bool] | None:
         """What arrives before this packet at a member of that ring, and whether everybody hears it; None mostly."""
-        if packet[KIND_AT] in (MessageKind.DATA, MessageKind.PROBE) or self._rng.random() >= self._chance:
+        if packet[KIND_AT] in (MessageKind.DATA, LAYER_KIND) or self._rng.random() >= self._chance:
             return None
         try:
             message = decode(packet, self._cluster)

@@ -10,23 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ordercast.model.inputs import Lane, Packet
-from ordercast.networks.gate import NUMBER_AT, NUMBER_END, PREFIX_SIZE
+from ordercast.order.traffic import Traffic
 from ordercast.sim.options import SimOptions
-from ordercast.wire.header import FIXED_SIZE, KIND_AT, MessageKind
-
-_SEQ_AT, _SEQ_END = FIXED_SIZE, FIXED_SIZE + 8
-# Where packets that travel as copies have the number that is theirs alone on their ring.
-_NUMBERS: dict[int, slice] = {
-    MessageKind.DATA: slice(_SEQ_AT, _SEQ_END),
-    MessageKind.TOKEN: slice(NUMBER_AT, NUMBER_END),
-}
 
 
 class Processor:
-    __slots__ = ("_options", "_processed", "_remembers", "_slowness")
+    __slots__ = ("_options", "_processed", "_remembers", "_slowness", "_traffic")
 
-    def __init__(self, options: SimOptions, slowness: float) -> None:
+    def __init__(self, options: SimOptions, traffic: Traffic, slowness: float) -> None:
         self._options = options
+        self._traffic = traffic
         self._slowness = slowness
         self._remembers = options.networks.count > 1
         self._processed: set[bytes] = set()
@@ -44,12 +37,9 @@ class Processor:
         return int(self._options.send_ns * copies * self._slowness)
 
     def _is_copy(self, data: bytes | memoryview) -> bool:
-        """Of one that was here before. From now on there was one."""
-        number = _NUMBERS.get(data[KIND_AT])
-        if number is None:
-            return False
-        name = bytes(data[:PREFIX_SIZE]) + bytes(data[number])
-        if name in self._processed:
-            return True
+        """Tell whether this is a copy of one that was here before. From now on there was one."""
+        name = self._traffic.name(bytes(data))
+        if name is None or name in self._processed:
+            return name is not None
         self._processed.add(name)
         return False

@@ -187,7 +187,7 @@ class Replica:
         station.join(client, (GROUP,))
 
     def leave(self) -> None:
-        """And join again."""
+        """Leave, and join again."""
         if self.client is not None and self.station is not None:
             self.station.leave(self.client, (GROUP,))
             self.station.join(self.client, (GROUP,))

@@ -312,7 +312,7 @@ class Witness:
 
     @property
     def position(self) -> int:
-        """Of the last command in the copy."""
+        """The position of the last command in the copy."""
         return self.replica.desk.mark[0]
 
     @property

@@ -66,7 +66,7 @@ class RestWitness:
                 self._problems[RestPromise.COMPLETE].append(Witness(what, process, view=view.id))
 
     def verdicts(self) -> list[Verdict]:
-        """Of what was broken."""
+        """Return a verdict on what was broken."""
         return [
             Verdict(promise, Outcome.INVALID, str(found[0]), tuple(found[:WITNESSES_MAX]))
             for promise, found in self._problems.items()

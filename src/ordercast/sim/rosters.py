@@ -68,11 +68,11 @@ def last_roster(options: SimOptions) -> Roster:
 class RosterWitness:
     """Judges who was taken in, from what hosts were told and what they installed."""
 
-    _lists: dict[ProcessId, list[Roster]] = field(default_factory=dict)  # that each had since its last ring
+    _lists: dict[ProcessId, list[Roster]] = field(default_factory=dict)  # that each had since its last configuration
     _before: dict[ProcessId, Configuration] = field(default_factory=dict)  # the last regular view of each
     _came_with: dict[ConfigurationId, dict[ProcessId, tuple[ProcessId, ...]]] = field(
         default_factory=dict
-    )  # from which ring
+    )  # from which configuration
     _had: dict[ConfigurationId, dict[ProcessId, list[Roster]]] = field(default_factory=dict)
     _problems: list[Witness] = field(default_factory=list)
 
@@ -97,7 +97,7 @@ class RosterWitness:
             self._judge(view, rosters)
 
     def _judge(self, view: Configuration, rosters: dict[ProcessId, list[Roster]]) -> None:
-        """Who came alone must be on the list of everybody else, who came with others on somebody's. Those who were
+        """Who came alone must be on the list of everybody else, who came with others on somebody's. Members who were
         together before may be together again, whatever their lists say by now: expulsion follows."""
         came_with = self._came_with[view.id]
         for member in view.members:

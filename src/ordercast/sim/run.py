@@ -33,7 +33,7 @@ from ordercast.sim.rest_witness import RestWitness
 from ordercast.sim.rosters import RosterWitness
 from ordercast.sim.world import World
 from ordercast.trace.client_records import ClientEvent
-from ordercast.trace.records import Event, Installed, Noted
+from ordercast.trace.records import Event, Installed, Noted, Started
 from ordercast.trace.replica_records import ReplicaEvent
 
 
@@ -113,6 +113,7 @@ def simulate(
     world = World(options, Random(seed), observers, on_fault)
     group_checkers, client_events = GroupCheckers(entry.groups), list[ClientEvent]()
     if options.has_clients:
+        observers.append(lambda event: group_checkers.observe(event) if isinstance(event, Started) else None)
         world.client_observers += [group_checkers.observe, digest.observe]
         if keep_events:
             world.client_observers.append(client_events.append)

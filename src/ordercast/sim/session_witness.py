@@ -118,7 +118,7 @@ class SessionWitness:
         self._problems[promise].append(Witness(f"{client}: {what}", client.process))
 
     def verdicts(self) -> list[Verdict]:
-        """Of what was broken."""
+        """Return a verdict on what was broken."""
         return [
             Verdict(promise, Outcome.INVALID, str(found[0]), tuple(found[:WITNESSES_MAX]))
             for promise, found in self._problems.items()

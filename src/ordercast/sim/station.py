@@ -85,6 +85,11 @@ class Station:
     def witness(self) -> SessionWitness:
         return self._world.session_witness
 
+    @property
+    def may_refuse(self) -> bool:
+        """Clients may ask for more groups than they may be in."""
+        return bool(self._world.options.memberships_max)
+
     def tell(self, event: ClientEvent) -> None:
         self._world.tell(event)
 

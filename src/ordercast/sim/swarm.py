@@ -131,11 +131,11 @@ def _with_sessions(options: SimOptions, seed: int) -> SimOptions:
     rng = Random(f"sessions swarm {seed}")
     return replace(
         options,
-        pace_changes=rng.choice((0.0, 0.05, 0.15)),
+        pace_changes=rng.choice((0.0, 0.0, 0.05, 0.15)),
         rudeness=rng.choice((0.0, 0.0, 0.01)),
         send_credit=rng.choice((0, 600, 2_000, 6_000)),
         receive_credit=rng.choice((0, 600, 2_000)),
-        client_queue=rng.choice((1_500, 4_000, 16_000)),
+        client_queue=rng.choice((1_500, 4_000, 16_000, 16_000)),
         hold_ns=rng.choice((30, 80, 200)) * MILLISECOND,
         memberships_max=rng.choice((0, 0, 0, 4)),
     )
@@ -150,7 +150,7 @@ def _hostile_groups(seed: int) -> SimOptions:
         saturation=0,
         clients=rng.choice((1, 2, 2, 3)),
         groups=rng.choice((1, 2, 3, 3)),
-        rush=rng.choice((0, 1, 3, 6)),
+        rush=rng.choice((0, 2, 5, 10)),
         size_max=rng.choice((40, 120, 400)),
         services=rng.choice((SimOptions().services, (Service.SAFE, Service.SAFE, Service.AGREED, Service.FIFO))),
         ambushes=rng.choice((6, 15, 30)),
@@ -232,7 +232,7 @@ def _bad_links(nodes: int, rng: Random) -> tuple[Link, ...]:
 def options_of(
     seed: int, *, groups: bool = False, replicated: bool = False, networks: bool = False, engine: str = DEFAULT
 ) -> SimOptions:
-    """Of a hostile run, without clients, with them, with replicas, or with several networks."""
+    """Return the options of a hostile run, without clients, with them, with replicas, or with several networks."""
     if engine != DEFAULT:
         return _options_on(engine, seed, groups=groups, replicated=replicated, networks=networks)
     if networks:

@@ -90,7 +90,7 @@ class _Claimant(User):
 
 
 class LockUser(_Claimant):
-    """Of a leader, too."""
+    """Uses a lock, or a leader."""
 
     def __init__(self, structure: Exclusive[Any], owner: Owner) -> None:
         super().__init__(owner)

@@ -20,7 +20,8 @@ class TraceError(UsageError):
 
 
 def schema_with(metadata: Mapping[bytes, bytes]) -> pa.Schema:
-    types = {"processes": pa.list_(pa.int64()), "bool": pa.bool_(), "string": pa.string()}
+    lists = {"processes": pa.list_(pa.int64()), "names": pa.list_(pa.string())}
+    types = {**lists, "bool": pa.bool_(), "string": pa.string()}
     fields = [(name, types.get(column.type) or getattr(pa, column.type)()) for name, column in COLUMNS.items()]
     return pa.schema(fields).with_metadata({FORMAT_KEY: str(FORMAT_VERSION).encode(), **metadata})
 

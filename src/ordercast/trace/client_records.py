@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ordercast.model.events import Transition, View
 from ordercast.model.ids import Instant, Position, ProcessId, process_text
-from ordercast.trace.records import Ended, Healed, Installed, MessageId
+from ordercast.trace.records import Ended, Healed, Installed, MessageId, Started
 
 
 class ClientId(NamedTuple):
@@ -159,7 +159,8 @@ class KnownGroups:
 
 
 ClientEvent = (
-    Connected
+    Started
+    | Connected
     | AskedJoin
     | AskedLeave
     | Sent

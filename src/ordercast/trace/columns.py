@@ -9,7 +9,7 @@ same 64 bits, since Spark knows no others. `to_rows.py` and `from_rows.py` trans
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -37,10 +37,11 @@ class RowKind(IntEnum):
     NETWORK_TURNED = 17
     TOKEN_RELEASED = 18
     STORAGE_TURNED = 19
+    WANTED = 20
 
 
 class Column(NamedTuple):
-    type: str  # int8, int16, int32, int64, bool, string, or processes: a list of int64
+    type: str  # int8, int16, int32, int64, bool, string, processes: a list of int64, or names: a list of strings
     meaning: str
     repeats: bool = False  # few different values, in no order: kept as a dictionary rather than as differences
 
@@ -66,6 +67,7 @@ COLUMNS: Mapping[str, Column] = {
     "digest": Column("int64", "63 bits of a hash of the payload; null in a batch without messages", repeats=True),
     "service": Column("int16", "service asked for: 0 unreliable to 5 safe", repeats=True),
     "size": Column("int32", "bytes of the payload"),
+    "destinations": Column("names", "groups and daemons that it is for, or that are wanted; null: all", repeats=True),
     "members": Column("processes", "members of a view; those alive when healed; senders that are saturated"),
     "transitional": Column("processes", "those who come to the view directly from the same old ring"),
     "previous_seq": Column("int64", "configuration that the view ends: seq"),
@@ -121,6 +123,7 @@ class MessageRow(NamedTuple):
     digest: int | None = None
     service: int | None = None
     size: int | None = None
+    destinations: Sequence[str] | None = None
 
 
 MESSAGE_COLUMNS = MessageRow._fields

@@ -34,6 +34,7 @@ from ordercast.trace.records import (
     Submitted,
     SubmittedMessage,
     Unrecorded,
+    Wanted,
 )
 
 
@@ -57,7 +58,7 @@ def _batch_from(rows: list[MessageRow]) -> Event:
     filled = [row for row in rows if row.digest is not None]  # an empty batch has a row without a message
     at, process = Instant(first.t), ProcessId(unsigned(first.process))
     if first.kind == RowKind.SUBMITTED:
-        return Submitted(at, process, tuple(_submitted_from(row) for row in filled))
+        return Submitted(at, process, tuple(_submitted_from(row) for row in filled), tuple(first.destinations or ()))
     configuration = _pair_from(first.configuration_seq, first.configuration_rep)
     origin = _pair_from(first.origin_seq, first.origin_rep)
     return DeliveredBatch(at, process, configuration, origin, tuple(_delivered_from(row) for row in filled))
@@ -120,6 +121,8 @@ def control_event_from(cells: Cells) -> Event:
             return Unrecorded(at, process, Gap(cells["name"]), cells["text"])
         case RowKind.STORAGE_TURNED:
             return StorageTurned(at, process, cells["flag"])
+        case RowKind.WANTED:
+            return Wanted(at, process, tuple(cells["destinations"]), cells["flag"])
         case kind:
             return Noted(at, process, note_from(kind, cells))
 
@@ -128,7 +131,8 @@ def _promises_from(cells: Cells) -> Promises:
     known = json.loads(cells["text"])
     promises = frozenset(Promise(name) for name in known["promises"])
     services = frozenset(Service(number) for number in known["services"])
-    return Promises(cells["name"], promises, services, known["message_size_max"])
+    early = frozenset(Service(number) for number in known["early"])
+    return Promises(cells["name"], promises, services, known["message_size_max"], early, known["prunes"])
 
 
 def _view_from(cells: Cells, kind: ConfigurationKind) -> Configuration:

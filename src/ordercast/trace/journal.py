@@ -16,9 +16,10 @@ from pathlib import Path
 
 from ordercast.model.ids import Instant, ProcessId
 from ordercast.trace.private_files import open_private
-from ordercast.trace.records import MessageId, Submitted, SubmittedMessage
+from ordercast.trace.records import UNKNOWN, MessageId, Submitted, SubmittedMessage
 
 _RECORD = struct.Struct(">qIQHIQQ")  # time, sender, counter, service, size, digest; last its number, from 1
+_BOUND = 0x8000  # in the service: it has destinations, for which there is no room here
 _SLOTS = 1 << 16
 
 Row = tuple[int, int, int, int, int]  # sender, counter, service, size, digest
@@ -37,11 +38,12 @@ class Journal:
         finally:
             os.close(file)
 
-    def put(self, at: Instant, rows: Sequence[Row]) -> None:
-        count, memory, pack, size = self._count, self._memory, _RECORD.pack_into, _RECORD.size
-        for row in rows:
+    def put(self, at: Instant, rows: Sequence[Row], *, has_destinations: bool = False) -> None:
+        count, memory, pack, record = self._count, self._memory, _RECORD.pack_into, _RECORD.size
+        bound = _BOUND * has_destinations
+        for sender, counter, service, size, digest in rows:
             count += 1
-            pack(memory, (count % _SLOTS) * size, at, *row, count)
+            pack(memory, (count % _SLOTS) * record, at, sender, counter, service | bound, size, digest, count)
         self._count = count
 
     def remove(self) -> None:
@@ -59,6 +61,7 @@ def submissions_after(path: Path, process: ProcessId, recorded: int) -> list[Sub
     result: list[Submitted] = []
     for at, sender, counter, service, size, digest, number in records:
         if number == recorded + len(result) + 1:
-            message = SubmittedMessage(MessageId(process, sender, counter), digest, service, size)
-            result.append(Submitted(Instant(at), process, (message,)))
+            message = SubmittedMessage(MessageId(process, sender, counter), digest, service & ~_BOUND, size)
+            destinations = UNKNOWN if service & _BOUND else ()
+            result.append(Submitted(Instant(at), process, (message,), destinations))
     return result

@@ -71,12 +71,12 @@ class LiveTrace:
             size += MESSAGE_SIZE * len(event.messages)
         if isinstance(event, Submitted):
             rows = [(sent.message[1], sent.message[2], sent.service, sent.size, sent.digest) for sent in event.messages]
-            self._remember(event.at, rows)
+            self._remember(event.at, rows, event.destinations)
         self._add(event, size)
         if isinstance(event, Started):  # from now on the folder knows that this process exists
             self.flush()
 
-    def submitted(self, at: Instant, messages: Sequence[Submission]) -> None:
+    def submitted(self, at: Instant, messages: Sequence[Submission], destinations: tuple[str, ...] = ()) -> None:
         """The engine is about to be given these, in this order: call it before, so that nothing is sent that a kill
         could make unknown. The stamp has the same sender and counter; `STAMPED` is for the engine alone."""
         if self.is_full:
@@ -84,8 +84,8 @@ class LiveTrace:
                 (sender, counter, int(service), len(data), digest_of(data))
                 for sender, counter, service, data in messages
             ]
-            self._remember(at, rows)
-            self._add((at, rows), EVENT_SIZE + MESSAGE_SIZE * len(rows))
+            self._remember(at, rows, destinations)
+            self._add((at, rows, destinations), EVENT_SIZE + MESSAGE_SIZE * len(rows))
 
     def delivered(self, at: Instant, deliver: Deliver) -> None:
         """The engine delivered this; it must not be changed afterwards."""
@@ -120,9 +120,9 @@ class LiveTrace:
         if self._given_size - self._writer.taken_size > BEHIND_SIZE_MAX:
             self._give_up()
 
-    def _remember(self, at: Instant, rows: list[Row]) -> None:
+    def _remember(self, at: Instant, rows: list[Row], destinations: tuple[str, ...]) -> None:
         if self._is_recording and self._writer.journal is not None:
-            self._writer.journal.put(at, rows)
+            self._writer.journal.put(at, rows, has_destinations=bool(destinations))
 
     def _give_up(self) -> None:
         self._is_recording = False

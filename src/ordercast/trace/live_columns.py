@@ -25,9 +25,11 @@ from ordercast.trace.records import (
 )
 from ordercast.trace.to_rows import rows_from
 
-Item = Event | tuple[Instant, Sequence[Row]] | tuple[Instant, Deliver]
+Item = Event | tuple[Instant, Sequence[Row], tuple[str, ...]] | tuple[Instant, Deliver]
 
 _NO_IDENTITY = (None, None, None)
+_PAIRS = ("configuration_seq", "configuration_rep", "origin_seq", "origin_rep")
+_COMMON = ("process", "n", "t", "kind", *_PAIRS, "destinations")
 
 
 class Gathered:
@@ -49,10 +51,10 @@ class Gathered:
         for item in items:
             if not isinstance(item, tuple):
                 self._add_event(item)
-            elif isinstance(item[1], Deliver):
-                self._add_delivered(item[0], item[1])
+            elif len(item) == 2:
+                self._add_delivered(*item)
             else:
-                self._add_submitted(item[0], item[1])
+                self._add_submitted(*item)
             self._n += 1
 
     def _add_event(self, event: Event) -> None:
@@ -63,12 +65,13 @@ class Gathered:
                 self.columns[name].append(value)
         self.count += len(rows.messages)
 
-    def _add_submitted(self, at: Instant, rows: Sequence[Row]) -> None:
+    def _add_submitted(self, at: Instant, rows: Sequence[Row], destinations: tuple[str, ...]) -> None:
         if not rows:
-            self._add_event(Submitted(at, self._process, ()))
+            self._add_event(Submitted(at, self._process, (), destinations))
             return
         columns, count = self.columns, len(rows)
-        self._add_common(MessageRow(self._process, 0, self._n, at, int(RowKind.SUBMITTED)), count)
+        kind, goal = int(RowKind.SUBMITTED), destinations or None
+        self._add_common(MessageRow(self._process, 0, self._n, at, kind, destinations=goal), count)
         columns["number"] += repeat(None, count)
         columns["slot"] += repeat(None, count)
         columns["sender_process"] += repeat(signed(self._process), count)
@@ -82,7 +85,8 @@ class Gathered:
         if not count:
             self._add_event(DeliveredBatch(at, self._process, deliver.configuration, deliver.origin, ()))
             return
-        where = map(signed, (*deliver.configuration, *deliver.origin))
+        (seq, rep), (origin_seq, origin_rep) = map(signed, deliver.configuration), map(signed, deliver.origin)
+        where = seq, rep, origin_seq, origin_rep
         self._add_common(MessageRow(self._process, 0, self._n, at, int(RowKind.DELIVERED), *where), count)
         columns, parcels = self.columns, deliver.parcels
         identities = [identity for parcel in parcels for identity in _identities(parcel)]
@@ -100,7 +104,7 @@ class Gathered:
     def _add_common(self, row: MessageRow, count: int) -> None:
         """What is the same for all messages of a batch, and their `idx`."""
         columns, idx = self.columns, self._counts[self._process]
-        for name in ("process", "n", "t", "kind", "configuration_seq", "configuration_rep", "origin_seq", "origin_rep"):
+        for name in _COMMON:
             columns[name] += repeat(getattr(row, name), count)
         columns["idx"] += range(idx, idx + count)
         self._counts[self._process] = idx + count

@@ -45,11 +45,11 @@ def _read_moved(cells: Cells) -> Moved:
 
 
 def _visited(note: Visited) -> Cells:
-    return _ring(note.ring) | {name: signed(getattr(note, name)) for name in VISITED_COLUMNS}
+    return _configuration(note.ring) | {name: signed(getattr(note, name)) for name in VISITED_COLUMNS}
 
 
 def _read_visited(cells: Cells) -> Visited:
-    return Visited(_read_ring(cells), *(unsigned(cells[name]) for name in VISITED_COLUMNS))
+    return Visited(_read_configuration(cells), *(unsigned(cells[name]) for name in VISITED_COLUMNS))
 
 
 def _occurred(note: Occurred) -> Cells:
@@ -72,20 +72,21 @@ def _read_network_turned(cells: Cells) -> NetworkTurned:
 
 def _token_released(note: TokenReleased) -> Cells:
     numbers = {"round": signed(note.token_seq), "seq": signed(note.seq), "count": note.brought}
-    return _ring(note.ring) | {"name": note.cause.value, **numbers}
+    return _configuration(note.ring) | {"name": note.cause.value, **numbers}
 
 
 def _read_token_released(cells: Cells) -> TokenReleased:
     numbers = unsigned(cells["round"]), unsigned(cells["seq"])
-    return TokenReleased(_read_ring(cells), *numbers, Release(cells["name"]), cells["count"])
+    return TokenReleased(_read_configuration(cells), *numbers, Release(cells["name"]), cells["count"])
 
 
-def _ring(ring: ConfigurationId) -> Cells:
-    return {"configuration_seq": signed(ring.seq), "configuration_rep": signed(ring.representative)}
+def _configuration(id: ConfigurationId) -> Cells:
+    return {"configuration_seq": signed(id.seq), "configuration_rep": signed(id.representative)}
 
 
-def _read_ring(cells: Cells) -> ConfigurationId:
-    return ConfigurationId(unsigned(cells["configuration_seq"]), ProcessId(unsigned(cells["configuration_rep"])))
+def _read_configuration(cells: Cells) -> ConfigurationId:
+    seq, representative = unsigned(cells["configuration_seq"]), unsigned(cells["configuration_rep"])
+    return ConfigurationId(seq, ProcessId(representative))
 
 
 def _about(process: ProcessId | None) -> int | None:

@@ -113,7 +113,7 @@ def parquet_options() -> dict[str, Any]:
     """How the columns are kept."""
     return {
         "compression": "zstd",
-        "use_dictionary": [name for name, column in COLUMNS.items() if column.repeats],
+        "use_dictionary": [_path(name) for name, column in COLUMNS.items() if column.repeats],
         "column_encoding": _encodings(),
         "write_page_checksum": True,
     }
@@ -130,9 +130,13 @@ def _encodings() -> dict[str, str]:
     encodings = {"flag": "PLAIN"}  # single bits
     for name, column in COLUMNS.items():
         if not column.repeats and name not in encodings:
-            path = f"{name}.list.element" if column.type == "processes" else name
-            encodings[path] = "DELTA_BINARY_PACKED"
+            encodings[_path(name)] = "DELTA_BINARY_PACKED"
     return encodings
+
+
+def _path(name: str) -> str:
+    """Return what Parquet calls the values of a column."""
+    return f"{name}.list.element" if COLUMNS[name].type in ("processes", "names") else name
 
 
 def _plain(options: Mapping[str, Any]) -> Any:

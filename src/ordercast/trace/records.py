@@ -4,8 +4,8 @@ A history is a sequence of events in the order in which they happened (simulatio
 in which each process's own order is kept (live). Every event names the process and the time.
 
 Identity comes from outside the engine: the application stamps each payload with (process, sender, counter); the
-recorder writes this and a digest of the bytes at submission, and reads both again from the delivered bytes. Ring, seq
-and slot of a delivery are the engine's own statement: evidence to be judged, not identity.
+recorder writes this and a digest of the bytes at submission, and reads both again from the delivered bytes. Origin,
+number and slot of a delivery are the engine's own statement: evidence to be judged, not identity.
 
 Live nodes stamp at trace level full alone. A stamp is announced to the engine by the bit `STAMPED` of the sender, so
 that nobody takes the bytes of a node that does not stamp for a stamp.
@@ -29,6 +29,7 @@ _SIGNED_STAMP = struct.Struct(">qIq")
 STAMP_SIZE = _STAMP.size
 STAMPED = 0x8000_0000  # in the engine's sender number: the payload begins with a stamp
 UNSTAMPED = 0  # a counter that no stamp has
+UNKNOWN = ("",)  # destinations that nobody wants: they are lost, so that nobody is known to be owed the message
 
 
 class MessageId(NamedTuple):
@@ -94,16 +95,18 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """The engine accepted these messages, in this order."""
+    """The engine accepted these messages, in this order. `destinations` names the groups and daemons that they are for;
+    none: all processes must have them."""
 
     at: Instant
     process: ProcessId
     messages: tuple[SubmittedMessage, ...]
+    destinations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveredBatch:
-    """These messages of `ring` were delivered, in this order, while the configuration was `view`."""
+    """These messages of `origin` were delivered, in this order, in this `configuration`."""
 
     at: Instant
     process: ProcessId
@@ -199,6 +202,17 @@ class StorageTurned:
     in_use: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """From here on the process gets whatever is sent to these destinations (`begins`), or may lack some of it again.
+    Said of engines that prune alone."""
+
+    at: Instant
+    process: ProcessId
+    destinations: tuple[str, ...]
+    begins: bool
+
+
 Event = (
     Started
     | Submitted
@@ -212,4 +226,5 @@ Event = (
     | Ended
     | Unrecorded
     | StorageTurned
+    | Wanted
 )

@@ -27,6 +27,7 @@ from ordercast.trace.records import (
     Submitted,
     SubmittedMessage,
     Unrecorded,
+    Wanted,
 )
 
 
@@ -56,14 +57,19 @@ def _message_rows(event: Submitted | DeliveredBatch, idx: int, n: int) -> Iterat
     rows: list[tuple[Any, ...]]
     if isinstance(event, Submitted):
         kind, places = int(RowKind.SUBMITTED), (None, None, None, None)
-        rows = [(None, None, *_identity(message)) for message in event.messages]
+        goal = _destinations(event)
+        rows = [(None, None, *_identity(message), goal) for message in event.messages]
     else:
         kind, places = int(RowKind.DELIVERED), (*_signed_pair(event.configuration), *_signed_pair(event.origin))
         rows = [(signed(message.number), message.slot, *_identity(message)) for message in event.messages]
     for offset, row in enumerate(rows):
         yield MessageRow(process, idx + offset, n, at, kind, *places, *row)
     if not rows:
-        yield MessageRow(process, idx, n, at, kind, *places)
+        yield MessageRow(process, idx, n, at, kind, *places)._replace(destinations=_destinations(event))
+
+
+def _destinations(event: Submitted | DeliveredBatch) -> tuple[str, ...] | None:
+    return (event.destinations or None) if isinstance(event, Submitted) else None
 
 
 def _identity(message: SubmittedMessage | DeliveredMessage) -> tuple[Any, ...]:
@@ -88,7 +94,7 @@ def _processes(processes: Sequence[ProcessId]) -> list[int]:
 
 
 ControlEvent = (
-    Started | Installed | Crashed | Departed | Noted | Healed | Saturated | Ended | Unrecorded | StorageTurned
+    Started | Installed | Crashed | Departed | Noted | Healed | Saturated | Ended | Unrecorded | StorageTurned | Wanted
 )
 
 
@@ -115,6 +121,8 @@ def _cells_from(event: ControlEvent) -> Cells:
             return {"kind": RowKind.UNRECORDED, "name": event.gap.value, "text": event.why}
         case StorageTurned():
             return {"kind": RowKind.STORAGE_TURNED, "flag": event.in_use}
+        case Wanted():
+            return {"kind": RowKind.WANTED, "destinations": event.destinations, "flag": event.begins}
         case _:
             assert_never(event)
 
@@ -125,6 +133,8 @@ def _promises_text(promises: Promises) -> str:
             "promises": sorted(promise.value for promise in promises.promises),
             "services": sorted(int(service) for service in promises.services),
             "message_size_max": promises.message_size_max,
+            "early": sorted(int(service) for service in promises.early),
+            "prunes": promises.prunes,
         }
     )
 

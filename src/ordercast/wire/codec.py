@@ -1,11 +1,11 @@
 """Control messages to bytes and back. `decode` raises WireError and nothing else, whatever the bytes.
 
-Counts are checked before anything is allocated; a length is never trusted.
+Behind the clear head each has its kind, its ring in full, and a body. Counts are checked before anything is allocated;
+a length is never trusted.
 """
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Iterable
 from typing import assert_never
@@ -13,18 +13,9 @@ from typing import assert_never
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq, TokenSeq
-from ordercast.model.notes import NetworkState
 from ordercast.model.roster import Claim
-from ordercast.wire.header import (
-    CLUSTER_SIZE,
-    HEADER,
-    HEADER_SIZE,
-    MAGIC,
-    PREFIX,
-    VERSION,
-    MessageKind,
-    prefix_of,
-)
+from ordercast.wire.head import HEAD_SIZE, LAYER_KIND, kind_of, transmitter_of, with_head
+from ordercast.wire.header import MessageKind
 from ordercast.wire.messages import (
     EXTENSION_SIZE_MAX,
     MEMBERS_MAX,
@@ -33,76 +24,35 @@ from ordercast.wire.messages import (
     CommitToken,
     Join,
     Leave,
-    Probe,
     RosterCopy,
     Token,
     Wake,
     WireMessage,
 )
+from ordercast.wire.reader import ByteReader
 from ordercast.wire.roster import decode_roster, encode_roster
 
-FIRST_ENGINE = "ring"  # its name is not part of the id: it was there before there were others
 REQUESTS_MAX = 4096
 DIGESTS_MAX = 64
 
-# token_seq, aru, aru_id, retransmitted, budget, waiting, behind, the counted three, exchanging, runs, extension size
-TOKEN = struct.Struct(">QQQIIIHIIHBHH")
+CONTROL = struct.Struct(">BQQ")  # kind, ring seq, ring representative: before every body
+# token_seq, seq, round, timestamp, aru, aru_id, retransmitted, budget, waiting, behind, the counted three, exchanging,
+# runs, extension size
+TOKEN = struct.Struct(">QQQQQQIIIHIIHBHH")
 RUN = struct.Struct(">QH")  # first requested seq, how many after it
-COMMIT = struct.Struct(">QBHH")  # token_seq, reason, members, extension size
+COMMIT = struct.Struct(">QQBHH")  # token_seq, timestamp, reason, members, extension size
 MEMBER = struct.Struct(">QBQQQQ")  # process, flags, old ring seq, old ring representative, old_aru, high_delivered
 JOIN = struct.Struct(">QQIBQHHB")  # number, ring_seq, forwards, reason, blamed, candidates, failed, digests
 ANNOUNCEMENT = struct.Struct(">HH")  # members, heard
 CLAIM = struct.Struct(">IQ")  # version and digest of the roster, at the end of Joins and announcements
-PROBE = struct.Struct(">QBBB")  # number, network, state, flags
-assert (TOKEN.size, RUN.size, COMMIT.size, MEMBER.size, JOIN.size, ANNOUNCEMENT.size) == (53, 10, 13, 41, 34, 4)
+assert (TOKEN.size, RUN.size, COMMIT.size, MEMBER.size, JOIN.size, ANNOUNCEMENT.size) == (77, 10, 21, 41, 34, 4)
 
+TOKEN_SIZE = HEAD_SIZE + CONTROL.size + TOKEN.size  # of a token without requests
 NUMBER_MAX = (1 << 62) - 1  # no counter gets there; one that does is damaged, and must not overflow further on
 FILLED = 1
 RECEIVED = 2
-WHOLE, IN_NEED = 1, 2  # flags of a probe
-_STATES = (NetworkState.GOOD, NetworkState.ON_TRIAL, NetworkState.FAULTY)  # by number, append only
 _KINDS = {int(kind): kind for kind in MessageKind}
 _REASONS = {int(reason): reason for reason in ChangeReason}
-
-
-def cluster_id_from(name: str, engine: str = FIRST_ENGINE) -> bytes:
-    """Eight bytes that keep strangers on one multicast group apart, and nodes of a cluster that run another engine."""
-    text = name if engine == FIRST_ENGINE else f"{name}\0{engine}"
-    return hashlib.blake2b(text.encode(), digest_size=CLUSTER_SIZE).digest()
-
-
-class _Reader:
-    """Takes pieces off a body; whatever is missing is a WireError."""
-
-    __slots__ = ("at", "data")
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.at = 0
-
-    def unpack(self, layout: struct.Struct) -> tuple[int, ...]:
-        try:
-            fields = layout.unpack_from(self.data, self.at)
-        except struct.error:
-            raise WireError("the packet is cut short") from None
-        self.at += layout.size
-        return fields
-
-    def take(self, size: int) -> bytes:
-        piece = self.data[self.at : self.at + size]
-        if len(piece) != size:
-            raise WireError("the packet is cut short")
-        self.at += size
-        return piece
-
-    def processes(self, count: int) -> tuple[ProcessId, ...]:
-        _bounded(count, MEMBERS_MAX, "processes")
-        piece = self.take(8 * count)
-        return tuple(map(ProcessId, struct.unpack(f">{count}Q", piece)))
-
-    def end(self) -> None:
-        if self.at != len(self.data):
-            raise WireError(f"{len(self.data) - self.at} bytes too many")
 
 
 def _bounded(count: int, limit: int, what: str) -> None:
@@ -127,20 +77,13 @@ def _packed(processes: Iterable[ProcessId]) -> bytes:
     return struct.pack(f">{len(listed)}Q", *listed)
 
 
-def _frame(
-    cluster: bytes,
-    kind: MessageKind,
-    ring: ConfigurationId,
-    sender: ProcessId,
-    body: bytes = b"",
-    *,
-    seq: int = 0,
-    token_round: int = 0,
-    timestamp: int = 0,
-) -> bytes:
-    prefix = prefix_of(kind, cluster, ring)
-    length = HEADER_SIZE + len(body)
-    return HEADER.pack(prefix, length, 0, 0, sender, sender, seq, token_round, timestamp) + body
+def _processes(body: ByteReader, count: int) -> tuple[ProcessId, ...]:
+    _bounded(count, MEMBERS_MAX, "processes")
+    return tuple(map(ProcessId, body.numbers(count, "Q")))
+
+
+def _frame(cluster: bytes, kind: MessageKind, message: WireMessage, body: bytes = b"") -> bytes:
+    return with_head(cluster, message.sender, CONTROL.pack(kind, *message.ring) + body)
 
 
 def _runs(requests: tuple[Seq, ...]) -> list[tuple[int, int]]:
@@ -158,6 +101,9 @@ def encode_token(cluster: bytes, token: Token) -> bytes:
     runs = _runs(token.requests)
     fixed = TOKEN.pack(
         token.token_seq,
+        token.seq,
+        token.round,
+        token.timestamp,
         token.aru,
         token.aru_id,
         token.retransmitted,
@@ -170,25 +116,14 @@ def encode_token(cluster: bytes, token: Token) -> bytes:
         len(token.extension),
     )
     body = b"".join((fixed, *(RUN.pack(first, more) for first, more in runs), token.extension))
-    return _frame(
-        cluster,
-        MessageKind.TOKEN,
-        token.ring,
-        token.sender,
-        body,
-        seq=token.seq,
-        token_round=token.round,
-        timestamp=token.timestamp,
-    )
+    return _frame(cluster, MessageKind.TOKEN, token, body)
 
 
-def _decode_token(
-    ring: ConfigurationId, sender: ProcessId, seq: Seq, token_round: int, timestamp: int, body: _Reader
-) -> Token:
+def _decode_token(ring: ConfigurationId, sender: ProcessId, body: ByteReader) -> Token:
     fields = body.unpack(TOKEN)
-    token_seq, aru, aru_id, retransmitted, budget, waiting, behind = fields[:7]
-    exchanging, count, extension_size = fields[10:]
-    _sane(token_seq)
+    token_seq, seq, token_round, timestamp, aru, aru_id, retransmitted, budget, waiting, behind = fields[:10]
+    exchanging, count, extension_size = fields[13:]
+    _sane(token_seq, seq, token_round, timestamp)
     _bounded(count, REQUESTS_MAX, "requests")
     _bounded(extension_size, EXTENSION_SIZE_MAX, "bytes of extension")
     requests: list[int] = []
@@ -205,7 +140,7 @@ def _decode_token(
         sender,
         TokenSeq(token_seq),
         token_round,
-        seq,
+        Seq(seq),
         Seq(aru),
         ProcessId(aru_id),
         tuple(map(Seq, requests)),
@@ -216,7 +151,7 @@ def _decode_token(
         bool(exchanging),
         timestamp,
         body.take(extension_size),
-        (fields[7], fields[8], fields[9]),
+        (fields[10], fields[11], fields[12]),
     )
 
 
@@ -232,14 +167,13 @@ def encode_commit(cluster: bytes, token: CommitToken) -> bytes:
         )
         for member in token.members
     )
-    fixed = COMMIT.pack(token.token_seq, token.reason, len(token.members), len(token.extension))
-    body = b"".join((fixed, *members, token.extension))
-    return _frame(cluster, MessageKind.COMMIT, token.ring, token.sender, body, timestamp=token.timestamp)
+    fixed = COMMIT.pack(token.token_seq, token.timestamp, token.reason, len(token.members), len(token.extension))
+    return _frame(cluster, MessageKind.COMMIT, token, b"".join((fixed, *members, token.extension)))
 
 
-def _decode_commit(ring: ConfigurationId, sender: ProcessId, timestamp: int, body: _Reader) -> CommitToken:
-    token_seq, reason, count, extension_size = body.unpack(COMMIT)
-    _sane(token_seq)
+def _decode_commit(ring: ConfigurationId, sender: ProcessId, body: ByteReader) -> CommitToken:
+    token_seq, timestamp, reason, count, extension_size = body.unpack(COMMIT)
+    _sane(token_seq, timestamp)
     _bounded(count, MEMBERS_MAX, "members")
     _bounded(extension_size, EXTENSION_SIZE_MAX, "bytes of extension")
     members = tuple(_decode_member(body) for _ in range(count))
@@ -250,7 +184,7 @@ def _decode_commit(ring: ConfigurationId, sender: ProcessId, timestamp: int, bod
     return CommitToken(ring, sender, TokenSeq(token_seq), _reason(reason), members, timestamp, extension)
 
 
-def _decode_member(body: _Reader) -> CommitEntry:
+def _decode_member(body: ByteReader) -> CommitEntry:
     process, flags, old_seq, old_representative, old_aru, high_delivered = body.unpack(MEMBER)
     if flags > FILLED | RECEIVED:
         raise WireError("flags that do not exist")
@@ -278,10 +212,10 @@ def encode_join(cluster: bytes, join: Join) -> bytes:
     )
     digests = struct.pack(f">{len(join.digests)}I", *join.digests)
     body = b"".join((fixed, _packed(join.candidates), _packed(join.failed), digests, CLAIM.pack(*join.claim)))
-    return _frame(cluster, MessageKind.JOIN, join.ring, join.sender, body)
+    return _frame(cluster, MessageKind.JOIN, join, body)
 
 
-def _decode_join(ring: ConfigurationId, sender: ProcessId, body: _Reader) -> Join:
+def _decode_join(ring: ConfigurationId, sender: ProcessId, body: ByteReader) -> Join:
     number, ring_seq, forwards, reason, blamed, candidates, failed, digests = body.unpack(JOIN)
     _sane(number, ring_seq)
     _bounded(digests, DIGESTS_MAX, "digests")
@@ -290,12 +224,12 @@ def _decode_join(ring: ConfigurationId, sender: ProcessId, body: _Reader) -> Joi
         sender,
         number,
         ring_seq,
-        body.processes(candidates),
-        body.processes(failed),
+        _processes(body, candidates),
+        _processes(body, failed),
         forwards,
         _reason(reason),
         ProcessId(blamed),
-        struct.unpack(f">{digests}I", body.take(4 * digests)),
+        body.numbers(digests, "I"),
         Claim(*body.unpack(CLAIM)),
     )
     if not set(join.failed) <= set(join.candidates) or sender not in join.candidates or sender in join.failed:
@@ -307,37 +241,16 @@ def encode_announcement(cluster: bytes, announcement: Announcement) -> bytes:
     fixed = ANNOUNCEMENT.pack(len(announcement.members), len(announcement.heard))
     claim = CLAIM.pack(*announcement.claim)
     body = b"".join((fixed, _packed(announcement.members), _packed(announcement.heard), claim))
-    return _frame(cluster, MessageKind.ANNOUNCEMENT, announcement.ring, announcement.sender, body)
+    return _frame(cluster, MessageKind.ANNOUNCEMENT, announcement, body)
 
 
-def _decode_announcement(ring: ConfigurationId, sender: ProcessId, body: _Reader) -> Announcement:
+def _decode_announcement(ring: ConfigurationId, sender: ProcessId, body: ByteReader) -> Announcement:
     members, heard = body.unpack(ANNOUNCEMENT)
-    listed = body.processes(members), body.processes(heard)
+    listed = _processes(body, members), _processes(body, heard)
     announcement = Announcement(ring, sender, *listed, Claim(*body.unpack(CLAIM)))
     if sender not in announcement.members:
         raise WireError("the announcer is not on its own ring")
     return announcement
-
-
-def encode_probe(cluster: bytes, probe: Probe) -> bytes:
-    flags = WHOLE * probe.is_whole | IN_NEED * probe.is_in_need
-    body = PROBE.pack(probe.number, probe.network, _STATES.index(probe.state), flags)
-    return _frame(cluster, MessageKind.PROBE, probe.ring, probe.sender, body)
-
-
-def decode_probe(data: bytes, cluster: bytes) -> Probe:
-    """A probe, which is for the layer that knows several networks and not for an engine."""
-    kind, ring = kind_of(data, cluster)
-    if kind is not MessageKind.PROBE:
-        raise WireError("another packet where a probe was expected")
-    sender, *_ = _checked(data, ring)
-    body = _Reader(data[HEADER_SIZE:])
-    number, network, state, flags = body.unpack(PROBE)
-    body.end()
-    _sane(number)
-    if state >= len(_STATES) or flags > WHOLE | IN_NEED:
-        raise WireError("the probe says something that does not exist")
-    return Probe(ring, sender, number, network, _STATES[state], bool(flags & WHOLE), bool(flags & IN_NEED))
 
 
 def encode(cluster: bytes, message: WireMessage) -> bytes:
@@ -351,53 +264,33 @@ def encode(cluster: bytes, message: WireMessage) -> bytes:
         case Announcement():
             return encode_announcement(cluster, message)
         case Wake():
-            return _frame(cluster, MessageKind.WAKE, message.ring, message.sender)
+            return _frame(cluster, MessageKind.WAKE, message)
         case Leave():
-            return _frame(cluster, MessageKind.LEAVE, message.ring, message.sender)
+            return _frame(cluster, MessageKind.LEAVE, message)
         case RosterCopy():
-            return _frame(cluster, MessageKind.ROSTER, message.ring, message.sender, encode_roster(message.roster))
+            return _frame(cluster, MessageKind.ROSTER, message, encode_roster(message.roster))
         case _:
             assert_never(message)
 
 
-def kind_of(data: bytes, cluster: bytes) -> tuple[MessageKind, ConfigurationId]:
-    """What a packet is and of which ring; raises WireError for strangers and garbage."""
-    if len(data) < HEADER_SIZE:
-        raise WireError("shorter than a header")
-    magic, version, kind, its_cluster, ring_seq, representative = PREFIX.unpack_from(data)
-    if magic != MAGIC:
-        raise WireError("not an Ordercast packet")
-    if version != VERSION:
-        raise WireError(f"wire version {version}, we speak {VERSION}")
-    if its_cluster != cluster:
-        raise WireError("another cluster's packet")
-    if kind not in _KINDS:
-        raise WireError(f"message kind {kind} does not exist")
-    return _KINDS[kind], ConfigurationId(ring_seq, ProcessId(representative))
-
-
-def _checked(data: bytes, ring: ConfigurationId) -> tuple[ProcessId, int, int, int]:
-    """Sender, seq, round and timestamp from the header of a control message, which has nothing else."""
-    _, length, flags, count, transmitter, originator, seq, token_round, timestamp = HEADER.unpack_from(data)
-    if length != len(data):
-        raise WireError(f"the header says {length} bytes, {len(data)} came")
-    if flags or count or transmitter != originator or not transmitter:
-        raise WireError("header fields that a control message does not have")
-    _sane(ring.seq, seq, token_round, timestamp)
-    return ProcessId(transmitter), seq, token_round, timestamp
-
-
 def decode(data: bytes, cluster: bytes) -> WireMessage:
-    """A control message. Data packets are for `header.parse_data`."""
-    kind, ring = kind_of(data, cluster)
-    sender, seq, token_round, timestamp = _checked(data, ring)
-    body = _Reader(data[HEADER_SIZE:])
+    """A control message. Data packets are for `run.parse_data`."""
+    number = kind_of(data, cluster)
+    kind = _KINDS.get(number)
+    if kind is None:
+        raise WireError(_unknown(number))
+    if kind is MessageKind.DATA:
+        raise WireError("a data packet where a control message was expected")
+    sender, body = transmitter_of(data), ByteReader(data, HEAD_SIZE)
+    _, ring_seq, representative = body.unpack(CONTROL)
+    _sane(ring_seq)
+    ring = ConfigurationId(ring_seq, ProcessId(representative))
     message: WireMessage
     match kind:
         case MessageKind.TOKEN:
-            message = _decode_token(ring, sender, Seq(seq), token_round, timestamp, body)
+            message = _decode_token(ring, sender, body)
         case MessageKind.COMMIT:
-            message = _decode_commit(ring, sender, timestamp, body)
+            message = _decode_commit(ring, sender, body)
         case MessageKind.JOIN:
             message = _decode_join(ring, sender, body)
         case MessageKind.ANNOUNCEMENT:
@@ -407,12 +300,14 @@ def decode(data: bytes, cluster: bytes) -> WireMessage:
         case MessageKind.LEAVE:
             message = Leave(ring, sender)
         case MessageKind.ROSTER:
-            message = RosterCopy(ring, sender, decode_roster(body.take(len(body.data))))
-        case MessageKind.DATA:
-            raise WireError("a data packet where a control message was expected")
-        case MessageKind.PROBE:
-            raise WireError("a probe of one of several networks, and this process knows one alone")
+            message = RosterCopy(ring, sender, decode_roster(body.rest()))
         case _:
             assert_never(kind)
     body.end()
     return message
+
+
+def _unknown(kind: int) -> str:
+    if kind == LAYER_KIND:
+        return "a probe of one of several networks, and this process knows one alone"
+    return f"message kind {kind} does not exist"

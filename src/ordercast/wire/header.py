@@ -1,17 +1,18 @@
-"""The one header of every packet. `run.py` reads and builds data packets; both are the data path: plain buffers, few
-objects, kept apart so that compiled modules can replace them. A packet is header, descriptors (in columns), payloads:
+"""The header of a ring's data packets, behind the clear head. `run.py` reads and builds them; both are the data path:
+plain buffers, few objects, kept apart so that compiled modules can replace them. A packet is head, header, descriptors
+(in columns), payloads:
 
-    prefix 28   magic 2, version 1, kind 1, cluster 8, ring seq 8, ring representative 8
-    length 2    of the whole packet: several packets may come in one read
-    flags 1     count 1 (messages or parts of messages in a data packet)
-    transmitter 8, originator 8 (process ids with their incarnation; they differ when a packet is retransmitted)
-    seq 8, token round 8, Lamport timestamp 8 (taken when the packet was numbered)
+    22  kind 1, ring 8 (a digest of the ring's id)
+    31  flags 1, count 1 (messages or parts of messages in the packet)
+    33  originator 2 (its place among the ring's members; the transmitter, in the head, differs when it is sent again)
+    35  seq 8, token round 8, Lamport timestamp 8 (taken when the packet was numbered)
 
-One comparison of the prefix tells a data packet of our cluster and ring from everything else.
+All before the seq is equal in packets that are alike.
 """
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from collections.abc import Sequence
 from enum import IntEnum
@@ -21,21 +22,11 @@ from itertools import accumulate, pairwise
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.model.service import SERVICE_MAX
-
-MAGIC = b"oC"
-VERSION = 2
-KIND_AT = 3  # where the prefix says what the packet is
-FLAGS_AT = 30  # where its flags are
-COUNT_AT = 31  # where it says how many messages it has
-ORIGINATOR_AT = 40  # where its originator is, behind its transmitter
-LENGTH_AT = 28  # where the header says how long the packet is
-CLUSTER_SIZE = 8
-CLUSTER_IN_HEADER = slice(4, 4 + CLUSTER_SIZE)
-PACKET_SIZE_MAX = 65507  # what one UDP datagram can carry
+from ordercast.wire.head import KIND_AT, OPENING, TRANSMITTER_AT
 
 
 class MessageKind(IntEnum):
-    """Append only."""
+    """What a ring's packets are. Append only."""
 
     DATA = 1
     TOKEN = 2
@@ -44,8 +35,7 @@ class MessageKind(IntEnum):
     ANNOUNCEMENT = 5
     WAKE = 6
     LEAVE = 7
-    PROBE = 8
-    ROSTER = 9
+    ROSTER = 8
 
 
 SAFE = 1  # this packet's messages ask for safe delivery
@@ -54,25 +44,25 @@ RETRANSMITTED = 4  # sent again on request
 PART_SHIFT = 4  # the two bits above this say what part of its message the packet's only payload is
 BELOW_PART = (1 << PART_SHIFT) - 1  # the flags that all parts of a message share
 
-PREFIX = struct.Struct(">2sBB8sQQ")
-HEADER = struct.Struct(">28sHBBQQQQQ")
-FIXED = struct.Struct(">28sHBBQQ")  # the header up to the seq: equal in the packets of one visit that are alike
-NUMBERS = struct.Struct(">QQQ")  # and the rest of it: seq, token round, timestamp
-ORIGIN = struct.Struct(">QQQ")  # only with RECOVERED: old ring seq, old ring representative, old seq
+RING_SIZE = 9  # the kind of a data packet, and the digest of its ring
+FLAGS_AT = KIND_AT + RING_SIZE
+HEADER = struct.Struct(f">4sH8sQ{RING_SIZE}sBBHQQQ")  # the clear head as well
+FIXED = struct.Struct(f">4sH8sQ{RING_SIZE}sBBH")  # up to the seq: equal in the packets of one visit that are alike
+NUMBERS = struct.Struct(">QQQ")  # and the rest: seq, token round, timestamp
+ORIGIN = struct.Struct(">8sQH")  # only with RECOVERED: digest of the old ring, old seq, old place of the originator
 HEADER_SIZE = HEADER.size
 ORIGIN_SIZE = ORIGIN.size
 DESCRIPTOR_SIZE = 7  # of each message: sender 4, length 2, service 1; all senders first, then lengths, then services
 FIXED_SIZE = FIXED.size
 COUNT_MAX = 255
-assert (PREFIX.size, HEADER_SIZE, ORIGIN_SIZE) == (28, 72, 24)
+assert (FLAGS_AT, FIXED_SIZE, HEADER_SIZE, ORIGIN_SIZE) == (31, 35, 59, 18)
 
-# What the receiver of a data packet needs: the header without transmitter, round and timestamp.
-ARRIVAL = struct.Struct(">28sHBB8xQQ16x")
-TRANSMITTER = struct.Struct(">32xQ")
-ORIGINATOR = struct.Struct(">40xQ")
-ROUND = struct.Struct(">56xQ")
-TIMESTAMP = struct.Struct(">64xQ")
-TIMESTAMP_AT = 64
+# What the receiver of a data packet needs: opening, length, cluster, ring, flags, count, place, seq.
+ARRIVAL = struct.Struct(f">4sH8s8x{RING_SIZE}sBBHQ16x")
+RING = slice(KIND_AT + 1, FLAGS_AT)  # the digest
+ROUND = struct.Struct(">43xQ")
+TIMESTAMP_AT = 51
+TIMESTAMP = struct.Struct(f">{TIMESTAMP_AT}xQ")
 
 
 class Part(IntEnum):
@@ -89,8 +79,36 @@ DESCRIPTORS = tuple(struct.Struct(f">{count}I{count}H") for count in range(COUNT
 SERVICES = bytes(range(SERVICE_MAX + 1))
 
 
-def prefix_of(kind: MessageKind, cluster: bytes, ring: ConfigurationId) -> bytes:
-    return PREFIX.pack(MAGIC, VERSION, kind, cluster, ring.seq, ring.representative)
+def digest_of(ring: ConfigurationId) -> bytes:
+    """Eight bytes that name a ring in its data packets."""
+    return hashlib.blake2b(struct.pack(">QQ", *ring), digest_size=8).digest()
+
+
+class Heading:
+    """What the data packets of one ring share: the bytes that tell them from all others, and the members, whose places
+    name the originators."""
+
+    __slots__ = ("cluster", "digest", "members", "places", "ring")
+
+    def __init__(self, cluster: bytes, ring: ConfigurationId, members: Sequence[ProcessId]) -> None:
+        self.cluster = cluster
+        self.digest = digest_of(ring)
+        self.ring = bytes((MessageKind.DATA,)) + self.digest
+        self.members = tuple(members)
+        self.places = {process: place for place, process in enumerate(self.members)}
+
+    def originator(self, place: int) -> ProcessId:
+        if place >= len(self.members):
+            raise WireError(f"an originator in place {place} of a ring of {len(self.members)}")
+        return self.members[place]
+
+    def is_of(self, data: bytes, at: int) -> bool:
+        """Whether a data packet of this ring begins here."""
+        return (
+            data[at + KIND_AT : at + FLAGS_AT] == self.ring
+            and data[at : at + 4] == OPENING
+            and data[at + 6 : at + TRANSMITTER_AT] == self.cluster
+        )
 
 
 @lru_cache(maxsize=256)
@@ -115,47 +133,62 @@ PacketEntry = tuple[int, int, int, bytes]
 
 def retransmitted(packet: bytes, me: ProcessId) -> bytes:
     """The same packet, with this process as its transmitter."""
-    prefix, length, flags, count, _, originator, seq, token_round, timestamp = HEADER.unpack_from(packet)
-    header = HEADER.pack(prefix, length, flags | RETRANSMITTED, count, me, originator, seq, token_round, timestamp)
-    return header + packet[HEADER_SIZE:]
+    flags = bytes((packet[FLAGS_AT] | RETRANSMITTED,))
+    pieces = packet[:TRANSMITTER_AT], me.to_bytes(8, "big"), packet[KIND_AT:FLAGS_AT], flags, packet[FLAGS_AT + 1 :]
+    return b"".join(pieces)
 
 
 def is_same(one: bytes, other: bytes) -> bool:
     """The same packet, whoever transmitted it."""
     return (
-        one[:FLAGS_AT] == other[:FLAGS_AT]
+        one[:TRANSMITTER_AT] == other[:TRANSMITTER_AT]
+        and one[KIND_AT:FLAGS_AT] == other[KIND_AT:FLAGS_AT]
         and (one[FLAGS_AT] ^ other[FLAGS_AT]) & ~RETRANSMITTED == 0
-        and one[COUNT_AT] == other[COUNT_AT]
-        and one[ORIGINATOR_AT:] == other[ORIGINATOR_AT:]
+        and one[FLAGS_AT + 1 :] == other[FLAGS_AT + 1 :]
     )
 
 
-def recovered(packet: bytes, prefix: bytes, me: ProcessId, seq: Seq, token_round: int) -> bytes:
-    """An old-ring packet wrapped for the new ring: new ring and seq outside, old ring and seq inside."""
-    old_prefix, length, flags, count, _, originator, old_seq, _, timestamp = HEADER.unpack_from(packet)
-    ring_seq, representative = PREFIX.unpack(old_prefix)[4:]
-    flags = flags & ~RETRANSMITTED | RECOVERED
-    header = HEADER.pack(prefix, length + ORIGIN_SIZE, flags, count, me, originator, seq, token_round, timestamp)
-    return b"".join((header, ORIGIN.pack(ring_seq, representative, old_seq), packet[HEADER_SIZE:]))
-
-
-def origin_of(packet: bytes) -> tuple[ConfigurationId, Seq]:
-    """Old ring and seq of a recovered packet."""
-    ring_seq, representative, seq = ORIGIN.unpack_from(packet, HEADER_SIZE)
-    return ConfigurationId(ring_seq, representative), seq
-
-
-def unwrapped(packet: bytes, old_prefix: bytes) -> bytes:
-    """The old-ring packet inside a recovered one."""
-    _, length, flags, count, transmitter, originator, _, token_round, timestamp = HEADER.unpack_from(packet)
-    _, old_seq = origin_of(packet)
+def recovered(
+    packet: bytes, originator: ProcessId, heading: Heading, me: ProcessId, seq: Seq, token_round: int
+) -> bytes:
+    """An old-ring packet wrapped for the new ring: new ring, seq and place outside, the old ones inside. An originator
+    that is not on the new ring is replaced by the representative outside."""
+    _, length, cluster, _, old_ring, flags, count, old_place, old_seq, _, timestamp = HEADER.unpack_from(packet)
     header = HEADER.pack(
-        old_prefix,
+        OPENING,
+        length + ORIGIN_SIZE,
+        cluster,
+        me,
+        heading.ring,
+        flags & ~RETRANSMITTED | RECOVERED,
+        count,
+        heading.places.get(originator, 0),
+        seq,
+        token_round,
+        timestamp,
+    )
+    return b"".join((header, ORIGIN.pack(old_ring[1:], old_seq, old_place), packet[HEADER_SIZE:]))
+
+
+def origin_of(packet: bytes) -> tuple[bytes, Seq]:
+    """The digest of the old ring, and the old seq, of a recovered packet."""
+    digest, seq, _ = ORIGIN.unpack_from(packet, HEADER_SIZE)
+    return digest, seq
+
+
+def unwrapped(packet: bytes, old: Heading) -> bytes:
+    """The old-ring packet inside a recovered one."""
+    _, length, cluster, transmitter, _, flags, count, _, _, token_round, timestamp = HEADER.unpack_from(packet)
+    _, old_seq, old_place = ORIGIN.unpack_from(packet, HEADER_SIZE)
+    header = HEADER.pack(
+        OPENING,
         length - ORIGIN_SIZE,
+        cluster,
+        transmitter,
+        old.ring,
         flags & ~RECOVERED,
         count,
-        transmitter,
-        originator,
+        old_place,
         old_seq,
         token_round,
         timestamp,

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import NO_CONFIGURATION, NO_SEQ, ConfigurationId, ProcessId, Seq, TokenSeq
-from ordercast.model.notes import NetworkState
 from ordercast.model.roster import NO_CLAIM, Claim, Roster
 
 EXTENSION_SIZE_MAX = 512
@@ -123,19 +122,6 @@ class RosterCopy:
     ring: ConfigurationId
     sender: ProcessId
     roster: Roster
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """What its sender thinks of the one of several networks that brings it. Engines never see one."""
-
-    ring: ConfigurationId
-    sender: ProcessId
-    number: int  # rises by one with every probe of this sender on this network: losses are seen
-    network: int  # which network it was sent on: crossed cables are seen
-    state: NetworkState
-    is_whole: bool  # the sender hears every other member of its ring there
-    is_in_need: bool = False  # the sender has no network on which it hears everybody: others should use all they have
 
 
 WireMessage = Token | CommitToken | Join | Announcement | Wake | Leave | RosterCopy

@@ -15,6 +15,7 @@ from ipaddress import ip_address
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import NODE_MAX, NodeId
 from ordercast.model.roster import Entry, Place, Roster
+from ordercast.wire.reader import ByteReader
 
 NAME_SIZE_MAX = 64
 NODES_MAX = 1000
@@ -39,52 +40,40 @@ def encode_roster(roster: Roster) -> bytes:
 
 
 def decode_roster(data: bytes) -> Roster:
-    roster, at = read_roster(data)
-    if at != len(data):
-        raise WireError(f"{len(data) - at} bytes too many behind a node list")
+    reader = ByteReader(data, what="a node list")
+    roster = read_roster(reader)
+    reader.end()
     return roster
 
 
-def read_roster(data: bytes, at: int = 0) -> tuple[Roster, int]:
-    """The roster that begins here, and where it ends."""
+def read_roster(reader: ByteReader) -> Roster:
+    """The roster that begins where the reader is."""
+    version, flags, count = reader.unpack(_FIXED)
+    if flags > ORDERED or count > NODES_MAX:
+        raise WireError("a node list with impossible flags or too many nodes")
     try:
-        version, flags, count = _FIXED.unpack_from(data, at)
-        if flags > ORDERED or count > NODES_MAX:
-            raise WireError("a node list with impossible flags or too many nodes")
-        at += _FIXED.size
-        entries: list[Entry] = []
-        for _ in range(count):
-            entry, at = _read_entry(data, at)
-            entries.append(entry)
-        return Roster(version, tuple(entries), bool(flags & ORDERED)), at
-    except (struct.error, IndexError, ValueError, UsageError) as error:
+        return Roster(version, tuple(_read_entry(reader) for _ in range(count)), bool(flags & ORDERED))
+    except (ValueError, UsageError) as error:
         raise WireError(f"a node list that cannot be read: {error}") from None
 
 
-def _read_entry(data: bytes, at: int) -> tuple[Entry, int]:
-    node, size = _NODE.unpack_from(data, at)
-    at += _NODE.size
-    name = str(data[at : at + size], "ascii")
-    at += size
-    if len(name) != size or size > NAME_SIZE_MAX or not _PLAIN.fullmatch(name) or node > NODE_MAX:
+def _read_entry(reader: ByteReader) -> Entry:
+    node, size = reader.unpack(_NODE)
+    name = str(reader.take(size), "ascii")
+    if size > NAME_SIZE_MAX or not _PLAIN.fullmatch(name) or node > NODE_MAX:
         raise ValueError("a node whose name or id cannot be")
-    count = data[at]
-    at += 1
+    (count,) = reader.take(1)
     if not 1 <= count <= PLACES_MAX:
         raise ValueError(f"a node with {count} addresses")
-    places = []
-    for _ in range(count):
-        place, at = _read_place(data, at)
-        places.append(place)
-    return Entry(NodeId(node), name, tuple(places)), at
+    return Entry(NodeId(node), name, tuple(_read_place(reader) for _ in range(count)))
 
 
-def _read_place(data: bytes, at: int) -> tuple[Place, int]:
-    size = data[at]
-    packed = data[at + 1 : at + 1 + size]
-    if size not in (4, 16) or len(packed) != size:
+def _read_place(reader: ByteReader) -> Place:
+    (size,) = reader.take(1)
+    if size not in (4, 16):
         raise ValueError("an address that is neither IPv4 nor IPv6")
-    token_port, data_port = _PORTS.unpack_from(data, at + 1 + size)
+    address = str(ip_address(reader.take(size)))
+    token_port, data_port = reader.unpack(_PORTS)
     if not token_port or not data_port:
         raise ValueError("a port of zero")
-    return Place(str(ip_address(packed)), token_port, data_port), at + 1 + size + _PORTS.size
+    return Place(address, token_port, data_port)

@@ -15,6 +15,7 @@ from itertools import groupby
 from ordercast.model.effects import Burst, Parcel
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ProcessId, Seq
+from ordercast.wire.head import OPENING
 from ordercast.wire.header import (
     ARRIVAL,
     BELOW_PART,
@@ -26,11 +27,12 @@ from ordercast.wire.header import (
     HEADER_SIZE,
     NUMBERS,
     ORIGIN_SIZE,
-    ORIGINATOR,
     PART_SHIFT,
     RECOVERED,
     SAFE,
     SERVICES,
+    TIMESTAMP,
+    Heading,
     PacketEntry,
     Part,
     payloads_from,
@@ -45,7 +47,7 @@ Load = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], Sequence[Se
 
 
 class PacketRun:
-    __slots__ = ("at", "count", "data", "is_safe", "parcel", "parts", "seq", "size")
+    __slots__ = ("at", "count", "data", "is_safe", "originator", "parcel", "parts", "seq", "size")
 
     def __init__(
         self,
@@ -53,6 +55,7 @@ class PacketRun:
         at: int,
         size: int,
         seq: Seq,
+        originator: ProcessId,
         count: int = 1,
         is_safe: int = 0,
         parts: Sequence[int] = (),
@@ -62,6 +65,7 @@ class PacketRun:
         self.at = at
         self.size = size
         self.seq = seq  # of the first packet
+        self.originator = originator  # of a recovered packet: as the new ring has it
         self.count = count  # of packets
         self.is_safe = is_safe  # safe delivery is asked for
         self.parts = parts  # which part of a message each packet has; nothing: whole messages
@@ -72,10 +76,6 @@ class PacketRun:
         return Seq(self.seq + self.count - 1)
 
     @property
-    def originator(self) -> ProcessId:
-        return ProcessId(ORIGINATOR.unpack_from(self.data, self.at)[0])
-
-    @property
     def part(self) -> int:
         """Which part of a message the first packet has."""
         return self.parts[0] if self.parts else Part.WHOLE
@@ -84,6 +84,10 @@ class PacketRun:
         """One packet as it travels."""
         at = self.at + (seq - self.seq) * self.size
         return self.data[at : at + self.size]
+
+    def timestamp(self, seq: int) -> int:
+        """Return the Lamport timestamp of one packet."""
+        return int(TIMESTAMP.unpack_from(self.data, self.at + (seq - self.seq) * self.size)[0])
 
     def burst(self) -> Burst:
         """All packets, as they travel."""
@@ -103,15 +107,17 @@ class PacketRun:
 # Reading
 
 
-def parse_run(data: bytes, start: int, size: int, prefix: bytes, expected: Seq) -> PacketRun | None:
+def parse_run(data: bytes, start: int, size: int, heading: Heading, expected: Seq) -> PacketRun | None:
     """Data packets from `start` on, one every `size` bytes, as long as they are of this ring, sound, next in order and
     alike. None when the first is not: it is left to whoever takes more time."""
     try:
-        its_prefix, length, flags, count, originator, seq = ARRIVAL.unpack_from(data, start)
-        if its_prefix != prefix or seq != expected or length > size or start + length > len(data):
+        opening, length, cluster, ring, flags, count, place, seq = ARRIVAL.unpack_from(data, start)
+        if ring != heading.ring or seq != expected or length > size or start + length > len(data):
             return None
-        run = parse_data(data, flags, count, originator, seq, start, start + length)
-    except (struct.error, WireError):
+        if opening != OPENING or cluster != heading.cluster:
+            return None
+        run = parse_data(data, flags, count, heading.members[place], seq, start, start + length)
+    except (struct.error, IndexError, WireError):
         return None
     if length == size and run.parcel is not None:
         alike = (len(data) - start) // size
@@ -135,7 +141,7 @@ def parse_data(
     if flags & RECOVERED:
         if end - at < HEADER_SIZE + ORIGIN_SIZE:
             raise WireError("a recovered packet without its origin")
-        return PacketRun(data, at, end - at, seq, is_safe=flags & SAFE)
+        return PacketRun(data, at, end - at, seq, originator, is_safe=flags & SAFE)
     start = at + HEADER_SIZE + DESCRIPTOR_SIZE * count
     if not count or end < start:
         raise WireError(f"{count} descriptors do not fit in {end - at} bytes")
@@ -149,7 +155,15 @@ def parse_data(
     filled = min(end, start + columns[1]) if part == Part.LAST else end  # the last part may be padded
     payloads = payloads_from(data, start, filled, columns[count:])
     parcel = seq, originator, columns[:count], services, payloads, count, 0
-    return PacketRun(data, at, end - at, seq, 1, flags & SAFE, (part,) if part else (), parcel)
+    return PacketRun(data, at, end - at, seq, originator, 1, flags & SAFE, (part,) if part else (), parcel)
+
+
+def parse_packet(packet: bytes, heading: Heading) -> PacketRun:
+    """One data packet of this ring as a run of one. Raises WireError and nothing else."""
+    if len(packet) < HEADER_SIZE:
+        raise WireError("shorter than a header")
+    *_, flags, count, place, seq = ARRIVAL.unpack_from(packet)
+    return parse_data(packet, flags, count, heading.originator(place), seq)
 
 
 @lru_cache(maxsize=256)
@@ -227,7 +241,7 @@ def _extend_parts(run: PacketRun, alike: int) -> None:
 
 
 def build_runs(
-    prefix: bytes, loads: Sequence[Load], me: ProcessId, seq: Seq, token_round: int, timestamp: int
+    heading: Heading, loads: Sequence[Load], me: ProcessId, seq: Seq, token_round: int, timestamp: int
 ) -> list[PacketRun]:
     """New data packets of this process, as others would read them, numbered from `seq` on and stamped from `timestamp`
     on."""
@@ -237,13 +251,13 @@ def build_runs(
         groups = [payloads for load in alike for payloads in load[4]]
         parts = [part for load in alike for part in load[5]]
         shape = flags, senders, lengths, services
-        runs.append(_build(prefix, shape, groups, parts, me, seq, token_round, timestamp))
+        runs.append(_build(heading, shape, groups, parts, me, seq, token_round, timestamp))
         seq, timestamp = Seq(seq + len(groups)), timestamp + len(groups)
     return runs
 
 
 def build_data(
-    prefix: bytes,
+    heading: Heading,
     flags: int,
     entries: Sequence[PacketEntry],
     me: ProcessId,
@@ -255,7 +269,7 @@ def build_data(
     senders, lengths, services, payloads = zip(*entries, strict=True)
     part = flags >> PART_SHIFT
     shape = flags & BELOW_PART, senders, lengths, services
-    return _build(prefix, shape, [payloads], [Part(part)] if part else [], me, seq, token_round, timestamp)
+    return _build(heading, shape, [payloads], [Part(part)] if part else [], me, seq, token_round, timestamp)
 
 
 def _shape_of(load: Load) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], bool]:
@@ -263,7 +277,7 @@ def _shape_of(load: Load) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[
 
 
 def _build(
-    prefix: bytes,
+    heading: Heading,
     shape: Shape,
     groups: Sequence[Sequence[bytes]],
     parts: Sequence[Part],
@@ -277,11 +291,14 @@ def _build(
     size = HEADER_SIZE + DESCRIPTOR_SIZE * each + sum(lengths)
     served = bytes(services)
     descriptors = DESCRIPTORS[each].pack(*senders, *lengths) + served
+    cluster, ring, place = heading.cluster, heading.ring, heading.places[me]
     pack = NUMBERS.pack
     pieces: list[bytes] = []
     gathered: list[bytes] = []
     if parts:
-        fixed = {part: FIXED.pack(prefix, size, flags | part << PART_SHIFT, 1, me, me) for part in Part}
+        fixed = {
+            part: FIXED.pack(OPENING, size, cluster, me, ring, flags | part << PART_SHIFT, 1, place) for part in Part
+        }
         for offset, ((chunk,), part) in enumerate(zip(groups, parts, strict=True)):
             described = descriptors
             if len(chunk) < lengths[0]:  # the last part: padded, so that all are alike
@@ -290,9 +307,9 @@ def _build(
             pieces += (fixed[part], pack(seq + offset, token_round, timestamp + offset), described, padded)
             gathered.append(chunk)
     else:
-        whole = FIXED.pack(prefix, size, flags, each, me, me)
+        whole = FIXED.pack(OPENING, size, cluster, me, ring, flags, each, place)
         for offset, payloads in enumerate(groups):
             pieces += (whole, pack(seq + offset, token_round, timestamp + offset), descriptors, *payloads)
             gathered += payloads
     parcel = seq, me, senders * count, served * count, gathered, each, 0
-    return PacketRun(b"".join(pieces), 0, size, seq, count, flags & SAFE, parts, parcel)
+    return PacketRun(b"".join(pieces), 0, size, seq, me, count, flags & SAFE, parts, parcel)

@@ -10,6 +10,7 @@ from ordercast.model.effects import Broadcast, SendTo
 from ordercast.model.ids import ConfigurationId, Instant
 from ordercast.model.notes import Evidence, NetworkState, Release
 from ordercast.networks.config import Replication
+from tests.packets import seq_of
 from tests.unit.networks.stage import (
     HOLD,
     ME,
@@ -23,7 +24,6 @@ from tests.unit.networks.stage import (
     join,
     releases,
     sends,
-    seq_of,
     token_networks,
     token_out,
     token_packet,
@@ -225,5 +225,5 @@ def test_membership_packets_go_out_on_every_network_that_is_not_marked() -> None
 
 def test_a_token_that_is_cut_short_is_left_to_the_engine() -> None:
     stage = Stage()
-    stage.give(0, token_packet(4)[:75])
+    stage.give(0, token_packet(4)[:50])
     assert len(stage.up) == 1

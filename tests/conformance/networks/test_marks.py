@@ -9,9 +9,8 @@ from ordercast.model.effects import AlarmKind, Broadcast, Record
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.model.notes import Evidence, NetworkState, PacketDropped
 from ordercast.networks.config import NetworksConfig, Replication
-from ordercast.wire.codec import encode_probe
-from ordercast.wire.header import MessageKind
-from ordercast.wire.messages import Probe
+from ordercast.networks.probe import Probe, encode_probe
+from ordercast.wire.head import KIND_AT, LAYER_KIND
 from tests.unit.networks.stage import (
     CLUSTER,
     FOUR,
@@ -63,7 +62,7 @@ def test_r16_a_marked_network_is_sent_nothing_but_probes(style: Replication) -> 
         stage.send(burst(seq, 4), token_out(seq))
         stage.wait(PROBE_NS // 3)
     on_marked = [e for e in stage.log[since:] if isinstance(e, Broadcast) and 1 in e.networks]
-    assert on_marked and all(effect.bursts[0][0][3] == MessageKind.PROBE for effect in on_marked)
+    assert on_marked and all(effect.bursts[0][0][KIND_AT] == LAYER_KIND for effect in on_marked)
     assert all(1 not in networks for networks in token_networks(stage.log))
 
 

@@ -45,9 +45,12 @@ from ordercast.trace.records import (
     StorageTurned,
     Submitted,
     SubmittedMessage,
+    Wanted,
 )
 
 ALL = Promises("story", frozenset(Promise), frozenset(Service), 1 << 24)
+PRUNING = replace(ALL, prunes=True)
+EARLY = replace(ALL, early=frozenset({Service.RELIABLE, Service.FIFO}))
 
 
 def process(node: int, life: int = 1) -> ProcessId:
@@ -126,7 +129,10 @@ class Story:
             member = self.members[node]
             along = self._along(node, nodes)
             ring = ConfigurationId(self.ring_seq - 2, along[0])
-            position = Position(member.ring, Seq(member.last_seq), SLOT_MAX)
+            last = member.last_seq
+            if self.promises != ALL:  # not everybody delivers everything, or in one order
+                last = max(other.last_seq for other in self.members.values() if other.ring == member.ring)
+            position = Position(member.ring, Seq(last), SLOT_MAX)
             reason = ChangeReason.TOKEN_LOST
             view = Configuration(ConfigurationKind.TRANSITIONAL, ring, along, member.ring, along, reason, position)
             self.events.append(Installed(self.now, self.id(node), view))
@@ -150,13 +156,18 @@ class Story:
 
     # Messages.
 
-    def send(self, node: int, *, service: Service = Service.AGREED, size: int = 100, sender: int = 0) -> MessageId:
+    def want(self, node: int, *destinations: str, begins: bool = True) -> None:
+        self.events.append(Wanted(self.now, self.id(node), destinations, begins))
+
+    def send(
+        self, node: int, *to: str, service: Service = Service.AGREED, size: int = 100, sender: int = 0
+    ) -> MessageId:
         counters = self.members[node].counters
         counters[sender] = counters.get(sender, 0) + 1
         message = MessageId(self.id(node), sender, counters[sender])
         submission = SubmittedMessage(message, hash(message) & 0xFFFFFFFF, int(service), size)
         self.submissions[message] = submission
-        self.events.append(Submitted(self.now, self.id(node), (submission,)))
+        self.events.append(Submitted(self.now, self.id(node), (submission,), to))
         return message
 
     def number(self, message: MessageId, node: int) -> None:

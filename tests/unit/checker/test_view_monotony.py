@@ -48,7 +48,7 @@ def test_a_restart_above_the_past_is_accepted() -> None:
 
 def test_a_restart_at_the_past_is_rejected() -> None:
     broken = _restarted(12, kept_storage=True)
-    assert_invalid(Promise.VIEW_MONOTONY, broken, "n1'2, view 12.n1'2", "had installed a ring of seq 12")
+    assert_invalid(Promise.VIEW_MONOTONY, broken, "n1'2, view 12.n1'2", "had installed one of seq 12")
 
 
 def test_a_restart_without_storage_may_start_anew() -> None:
@@ -74,13 +74,13 @@ def test_rings_without_storage_do_not_bind_the_next_life() -> None:
 
 def test_rings_from_before_it_went_without_do() -> None:
     broken = _without_storage(ring_seq=12, is_used_again=False)
-    assert_invalid(Promise.VIEW_MONOTONY, broken, "n1'2, view 12.n1'2", "had installed a ring of seq 12")
+    assert_invalid(Promise.VIEW_MONOTONY, broken, "n1'2, view 12.n1'2", "had installed one of seq 12")
 
 
 def test_once_storage_is_used_again_all_of_them_do() -> None:
     assert judge(Promise.VIEW_MONOTONY, _without_storage(ring_seq=17, is_used_again=True)).outcome is Outcome.VALID
     broken = _without_storage(ring_seq=16, is_used_again=True)
-    assert_invalid(Promise.VIEW_MONOTONY, broken, "n1'2, view 16.n1'2", "had installed a ring of seq 16")
+    assert_invalid(Promise.VIEW_MONOTONY, broken, "n1'2, view 16.n1'2", "had installed one of seq 16")
 
 
 def test_a_third_life_is_bound_by_the_second_alone_when_that_lost_its_storage() -> None:

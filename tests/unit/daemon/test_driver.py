@@ -10,9 +10,9 @@ import pytest
 
 from ordercast.daemon.driver import Driver
 from ordercast.daemon.status.counters import Counters, SocketCounters
-from ordercast.model.effects import Broadcast, Effect, Room, SendTo
+from ordercast.model.effects import Broadcast, Burst, Effect, Endpoint, Room, SendTo, Unicast
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import Incarnation, NodeId, process_id_from
+from ordercast.model.ids import MAIN, Incarnation, NodeId, process_id_from
 
 TARGET = process_id_from(NodeId(32767), Incarnation(1))
 
@@ -24,6 +24,7 @@ class FakeSockets:
         self.error = error
         self.data = SimpleNamespace(counters=SocketCounters())
         self.token = SimpleNamespace(counters=SocketCounters())
+        self.link = SimpleNamespace(counters=SocketCounters())
 
     def broadcast(self, bursts: object) -> None:
         raise self.error
@@ -31,10 +32,14 @@ class FakeSockets:
     def send_to(self, node: NodeId, packet: bytes) -> None:
         raise self.error
 
+    def unicast(self, target: NodeId | Endpoint, bursts: list[Burst]) -> None:
+        raise self.error
+
 
 class FakeEngine:
     def submit(self, *_: object) -> list[Effect]:
-        return [SendTo(TARGET, b"token"), Broadcast([(b"data", 4)], networks=(0, 1)), Room(1)]
+        bursts = [(b"data", 4)]
+        return [SendTo(TARGET, b"token"), Broadcast(bursts, networks=(0, 1)), Unicast(TARGET, bursts), Room(1)]
 
     def next_deadline(self) -> None:
         return None
@@ -64,7 +69,7 @@ class FakeApplication:
 def test_what_cannot_be_sent_is_counted_and_the_rest_is_carried_out(error: Exception) -> None:
     async def scene() -> tuple[FakeApplication, list[FakeSockets]]:
         application, networks = FakeApplication(), [FakeSockets(error), FakeSockets(error)]
-        parts = cast(Any, (FakeEngine(), networks, None, application, Counters()))
+        parts = cast(Any, (FakeEngine(), {MAIN: networks}, None, application, Counters()))
         Driver(*parts).submit([])
         return application, networks
 
@@ -72,3 +77,4 @@ def test_what_cannot_be_sent_is_counted_and_the_rest_is_carried_out(error: Excep
     assert not application.failures and application.rooms == 1
     assert [network.token.counters.send_failures for network in networks] == [1, 0]
     assert [network.data.counters.send_failures for network in networks] == [1, 1]
+    assert [network.link.counters.send_failures for network in networks] == [1, 0]

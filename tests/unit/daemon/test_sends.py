@@ -14,7 +14,7 @@ from ordercast.daemon.sockets.sends import SEGMENTS_MAX, SEND_SIZE_MAX, segmente
 from ordercast.model.effects import Broadcast, Burst
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.model.inputs import Lane
-from ordercast.wire.header import MessageKind, prefix_of
+from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE, Heading
 from ordercast.wire.run import build_data
 
 Send = tuple[list[bytes], int]
@@ -119,10 +119,10 @@ class Arrived:
 
 def _packet(size: int, seq: int) -> bytes:
     """Of so many bytes."""
-    data = bytes([seq % 251]) * (size - 79)
-    prefix = prefix_of(MessageKind.DATA, bytes(8), ConfigurationId(8, ProcessId(1)))
+    data = bytes([seq % 251]) * (size - HEADER_SIZE - DESCRIPTOR_SIZE)
+    heading = Heading(bytes(8), ConfigurationId(8, ProcessId(1)), (ProcessId(1),))
     entry = 0, len(data), 4, data
-    return build_data(prefix, 0, [entry], ProcessId(1), Seq(seq), 1, 1).packet(Seq(seq))
+    return build_data(heading, 0, [entry], ProcessId(1), Seq(seq), 1, 1).packet(Seq(seq))
 
 
 def _drained(reads: list[bytes]) -> list[bytes]:

@@ -13,6 +13,7 @@ from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.effects import Deliver
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.model.inputs import EVERYWHERE, Interest
 
 from .stage import parcel_of, view_of
 
@@ -28,8 +29,15 @@ def ring(seq: int) -> ConfigurationId:
     return ConfigurationId(seq, ME)
 
 
-def turns_of(desk: GroupDesk, room: int = 1 << 30) -> list[Turn]:
+def message_of(size: int, name: str = "a@n1") -> bytes:
+    return data_head(name, ("g",)).ljust(size, b"x")
+
+
+def turns_of(desk: GroupDesk, room: int = 1 << 30, *, prunes: bool = False) -> list[Turn]:
+    """What is submitted now; an engine that prunes nothing is subscribed to whatever is wanted."""
     found: list[Turn] = []
+    if not prunes:
+        desk.subscribed(tuple(change.group for change in desk.interests.changes() if change.is_wanted))
 
     def has_room(size: int) -> bool:
         return size <= room - sum(turn.size for turn in found)
@@ -110,17 +118,17 @@ def test_announcements_go_before_what_sessions_had_asked_for() -> None:
 def test_only_what_there_is_room_for_is_submitted_and_nobody_is_passed_over() -> None:
     it, _ = alone()
     first, second = it.open("a"), it.open("b")
-    it.request(first[0], (b"x" * 80,))
-    it.request(second[0], (b"y" * 5,))
+    it.request(first[0], (message_of(80),))
+    it.request(second[0], (message_of(15, second[1]),))
     assert turns_of(it, room=89) == []
     assert [turn.size for turn in turns_of(it, room=90)] == [90]
-    assert it.requests_size == it.requests_size_of(second[0]) == 15
+    assert it.requests_size == it.requests_size_of(second[0]) == 25
 
 
 def test_a_large_request_is_submitted_in_portions_and_accepted_with_the_last() -> None:
     it, _ = alone()
     number, _ = it.open("a")
-    it.request(number, [bytes(400)] * 3, accepted=lambda: None)
+    it.request(number, [message_of(400)] * 3, accepted=lambda: None)
     turns = turns_of(it)
     assert [len(turn.payloads) for turn in turns] == [1, 1, 1]
     assert [turn.accepted is None for turn in turns] == [True, True, False]
@@ -143,8 +151,8 @@ def test_a_session_that_ends_is_told_of_after_what_it_had_asked_for() -> None:
 def test_requests_that_are_dropped_leave_the_end_to_be_told() -> None:
     it, _ = alone()
     (number, name), (other, _) = it.open("a"), it.open("b")
-    it.request(number, (b"never",))
-    it.request(other, (b"never",))
+    it.request(number, (message_of(20),))
+    it.request(other, (message_of(20),))
     it.close(number, name)
     it.drop_requests(number)
     it.drop_requests(other)
@@ -168,3 +176,48 @@ def test_changes_that_a_configuration_swallowed_hold_up_nobody() -> None:
     assert turns_of(it) and it.changing == 1
     it.install(view_of(TRANSITIONAL, ring(6), (1,), (1,), ring(4)))
     assert it.changing == 0
+
+
+# An engine that prunes
+
+
+def test_a_join_waits_for_the_engine_and_messages_pass_it_by() -> None:
+    it, _ = alone()
+    (number, name), (other, _) = it.open("a"), it.open("b")
+    it.request(number, (join_payload(name, ("g",)),), changes=1)
+    it.request(other, (message_of(20, "b@n1"),))
+    assert it.has_something and it.interests.changes() == [Interest("g", is_wanted=True)]
+    assert kinds(turns_of(it, prunes=True)) == [(other, Kind.DATA)]
+    assert not it.is_quiet()
+    assert it.subscribed(("g",)) and it.has_something
+    assert kinds(turns_of(it, prunes=True)) == [(number, Kind.JOIN)]
+    assert it.is_quiet() and not it.subscribed(("g",))
+
+
+def test_turns_say_where_their_messages_go() -> None:
+    it, _ = alone()
+    number, name = it.open("a")
+    it.request(number, (data_head(name, ("g", "b@n2")) + b"hello",))
+    it.request(number, (join_payload(name, ("g",)),), changes=1)
+    assert [turn.destinations for turn in turns_of(it)] == [("g", "@n2"), EVERYWHERE]
+    Stream(it, 8, (1, 2))
+    assert [turn.destinations for turn in turns_of(it)] == [EVERYWHERE]
+
+
+def test_a_join_that_is_dropped_gives_up_what_only_it_wanted() -> None:
+    it, _ = alone()
+    number, name = it.open("a")
+    it.request(number, (join_payload(name, ("g",)),), changes=1)
+    it.drop_requests(number)
+    assert it.interests.changes() == [Interest("g", is_wanted=True), Interest("g", is_wanted=False)]
+
+
+def test_the_last_leave_that_comes_gives_a_group_up() -> None:
+    it, stream = alone()
+    number, name = it.open("a")
+    it.request(number, (join_payload(name, ("g",)),), changes=1)
+    stream.bring(*(payload for turn in turns_of(it) for payload in turn.payloads))
+    assert not it.interests.has_changes
+    it.close(number, name, 1)
+    stream.bring(*(payload for turn in turns_of(it) for payload in turn.payloads))
+    assert it.has_something and it.interests.changes() == [Interest("g", is_wanted=False)]

@@ -7,14 +7,18 @@ from ordercast.groups.envelope import (
     SELF_DISCARD,
     Head,
     Kind,
+    daemon_destination,
     decode_head,
+    destinations_of,
     encode_head,
     head_bytes_of,
+    joins_of,
     sender_of,
 )
 from ordercast.groups.layer import data_head, disconnect_payload, join_payload, leave_payload
 from ordercast.groups.names import CLIENT_SIZE_MAX, GROUP_SIZE_MAX, GROUPS_MAX
 from ordercast.model.errors import WireError
+from ordercast.model.inputs import EVERYWHERE
 
 DATA = Head(Kind.DATA, "a@n1", ("g", "hall"), SELF_DISCARD)
 BYTES = b"\x00\x11\x00\x01\x04a@n1\x02\x01g\x04hall"
@@ -118,3 +122,20 @@ def test_names_from_the_wire_are_held_to_the_rules_of_names_from_users(head: Hea
 
 def test_the_sender_of_a_decoded_head_is_found_without_decoding_it_again() -> None:
     assert sender_of(BYTES) == "a@n1"
+
+
+def test_messages_go_to_their_groups_and_to_the_daemons_of_those_named() -> None:
+    head = data_head("a@n1", ("g", "b@n2", "c@n2", "h"))
+    assert destinations_of(head + b"data") == ("g", daemon_destination("n2"), "h")
+
+
+def test_what_changes_the_groups_goes_everywhere() -> None:
+    others = [Head(Kind.GROUPS, "n1", ()), Head(Kind.ROSTER, "n1", ())]
+    changes = [join_payload("a@n1", ["g"]), leave_payload("a@n1", ["g"]), disconnect_payload("a@n1")]
+    for payload in (*changes, *map(encode_head, others)):
+        assert destinations_of(payload) == EVERYWHERE
+
+
+def test_a_join_says_which_groups_it_joins_and_nothing_else_does() -> None:
+    assert joins_of(join_payload("a@n1", ["g", "h"])) == ("g", "h")
+    assert joins_of(leave_payload("a@n1", ["g"])) == joins_of(data_head("a@n1", ("g",)) + b"data") == ()

@@ -10,6 +10,7 @@ from ordercast.groups.envelope import Head, Kind, encode_head
 from ordercast.groups.layer import (
     ROUTES_MAX,
     Announce,
+    Changed,
     Confirmed,
     Groups,
     MessageRun,
@@ -427,3 +428,54 @@ def test_news_and_messages_are_put_out_in_the_order_of_the_stream() -> None:
     join = join_payload("b@n2", ["g"])
     kinds = [type(output) for output in give(groups, parcel_of(5, OTHER, HEAD + b"1", join, HEAD + b"2"))]
     assert kinds == [MessageRun, Notice, MessageRun]
+
+
+# What the engine should bring here
+
+
+def changes(outputs: list[Output]) -> list[Changed]:
+    return [output for output in outputs if isinstance(output, Changed)]
+
+
+def test_changes_of_own_clients_are_told_with_their_groups_when_they_come() -> None:
+    groups = started("a")
+    assert changes(give(groups, parcel_of(3, ME, join_payload("a@n1", ("h", "i"))))) == [Changed(("h", "i"), True)]
+    assert changes(give(groups, parcel_of(4, OTHER, join_payload("b@n2", ("h",))))) == []
+    assert changes(give(groups, parcel_of(5, ME, leave_payload("a@n1", ("h",))))) == [Changed(("h",), False)]
+    assert changes(give(groups, parcel_of(6, ME, disconnect_payload("a@n1")))) == [Changed(("g", "i"), False)]
+
+
+def test_a_client_whose_name_another_daemon_takes_leaves_its_groups() -> None:
+    groups = started("a")
+    groups.install(view_of(ConfigurationKind.TRANSITIONAL, ConfigurationId(10, ME), (ME,), (ME,)))
+    (announce,) = groups.install(view_of(ConfigurationKind.REGULAR, NEXT, (ProcessId(0), ME), (ME,)))
+    assert isinstance(announce, Announce)
+    (twin,) = encode_snapshot(NEXT, {"g": ["a@n1"]})
+    payloads = (encode_head(Head(Kind.GROUPS, "n1", ())) + twin,)
+    groups.deliver(Deliver(NEXT, NEXT, [parcel_of(1, ME, *announce.payloads)]))
+    outputs = groups.deliver(Deliver(NEXT, NEXT, [parcel_of(2, ProcessId(0), *payloads)]))
+    assert changes(outputs) == [Changed(("g",), False)]
+
+
+# Early delivery
+
+
+def early(groups: Groups, *payloads: bytes, service: Service = Service.RELIABLE) -> list[Output]:
+    parcel = parcel_of(9, OTHER, *payloads, service=service)
+    return groups.deliver(Deliver(NEXT, NEXT, [parcel], ordered=False))
+
+
+def test_early_messages_pass_while_snapshots_are_awaited_and_ordered_ones_wait() -> None:
+    groups = started("a")
+    groups.install(view_of(ConfigurationKind.TRANSITIONAL, ConfigurationId(10, ME), (ME,), (ME,)))
+    assert heard(early(groups, HEAD + b"in between")) == [(1, "in between")]
+    groups.install(view_of(ConfigurationKind.REGULAR, NEXT, (ME, OTHER), (ME,)))
+    assert not groups.is_steady
+    kept = groups.deliver(Deliver(NEXT, NEXT, [parcel_of(1, OTHER, HEAD + b"later")]))
+    assert (heard(kept), heard(early(groups, HEAD + b"now"))) == ([], [(1, "now")])
+
+
+def test_a_change_of_groups_that_comes_early_is_passed_over() -> None:
+    groups = started("a")
+    (output,) = early(groups, leave_payload("b@n2", ("g",)))
+    assert output == PassedOver(OTHER, "a change of groups that came out of order")

@@ -13,9 +13,14 @@ def turn_of(session: int, text: bytes, changes: int = 0) -> Turn:
     return Turn(session, (text,), Service.AGREED, len(text), changes)
 
 
+def ready(groups: tuple[str, ...]) -> bool:
+    """The engine brings what is sent to every group but g."""
+    return "g" not in groups
+
+
 def taken(waiting: Turns) -> list[bytes]:
     texts = []
-    while waiting.first() is not None:
+    while waiting.first(ready) is not None:
         texts.append(waiting.take().payloads[0])
     return texts
 
@@ -50,16 +55,25 @@ def test_a_change_larger_than_the_bound_goes_alone(monkeypatch: pytest.MonkeyPat
     assert taken(waiting) == [b"one"]
 
 
+def test_a_join_that_the_engine_is_not_ready_for_is_held_up_and_others_pass_it_by() -> None:
+    waiting = Turns()
+    for session, text, joins in ((1, b"join g", ("h", "g")), (1, b"after it", ()), (2, b"join h", ("h",))):
+        waiting.add(turn_of(session, text, len(joins))._replace(joins=joins))
+    assert taken(waiting) == [b"join h"]
+    assert waiting.look_again() and not waiting.look_again()
+    assert waiting.first(lambda groups: True) == turn_of(1, b"join g", 2)._replace(joins=("h", "g"))
+
+
 def test_what_is_dropped_takes_no_turn_and_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "CHANGING_MAX", 10)
     waiting = Turns()
     for session, text, changes in ((1, b"join", 8), (2, b"x", 8), (2, b"bye", 1), (3, b"y", 0), (3, b"z", 0)):
         waiting.add(turn_of(session, text, changes))
-    assert waiting.first() is not None and waiting.take().payloads == (b"join",)
-    assert waiting.first() == turn_of(3, b"y")  # session 2 is held up
-    waiting.drop(2, keep=1)
-    waiting.drop(3)
-    waiting.drop(4)
+    assert waiting.first(ready) is not None and waiting.take().payloads == (b"join",)
+    assert waiting.first(ready) == turn_of(3, b"y")  # session 2 is held up
+    assert waiting.drop(2, keep=1) == [turn_of(2, b"x", 8)]
+    assert waiting.drop(3) == [turn_of(3, b"y"), turn_of(3, b"z")]
+    assert waiting.drop(4) == []
     assert waiting.size == waiting.size_of(2) == 3 and waiting.size_of(3) == 0
     waiting.came_back(1)
     assert taken(waiting) == [b"bye"]

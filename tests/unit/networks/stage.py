@@ -8,8 +8,10 @@ from typing import Any
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, Install, Record, SendTo
 from ordercast.model.ids import (
+    MAIN,
     NO_SEQ,
     NOBODY,
+    Attachment,
     ConfigurationId,
     Incarnation,
     Instant,
@@ -26,12 +28,17 @@ from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.networks.layer import Networks
+from ordercast.networks.probe import Probe, decode_probe, encode_probe
 from ordercast.order.ring.config import RingConfig
-from ordercast.wire.codec import cluster_id_from, decode, decode_probe, encode, encode_probe
-from ordercast.wire.header import HEADER, MessageKind, prefix_of
+from ordercast.order.ring.traffic import RING_TRAFFIC
+from ordercast.order.traffic import Traffic
+from ordercast.wire.codec import decode, encode
+from ordercast.wire.head import KIND_AT, LAYER_KIND, cluster_id_from
+from ordercast.wire.header import Heading, MessageKind
 from ordercast.wire.header import retransmitted as sent_again
-from ordercast.wire.messages import Announcement, CommitEntry, CommitToken, Join, Probe, Token
+from ordercast.wire.messages import Announcement, CommitEntry, CommitToken, Join, Token
 from ordercast.wire.run import build_data
+from tests.packets import seq_of
 
 CLUSTER = cluster_id_from("ordercast")
 ME, TWO, THREE, FOUR = (process_id_from(NodeId(node), Incarnation(1)) for node in (1, 2, 3, 4))
@@ -45,9 +52,9 @@ def config(style: Replication = Replication.ACTIVE, count: int = 2, **changes: A
 
 
 def data_packet(seq: int, transmitter: ProcessId = TWO, ring: ConfigurationId = RING, again: bool = False) -> bytes:
-    prefix = prefix_of(MessageKind.DATA, CLUSTER, ring)
+    heading = Heading(CLUSTER, ring, EVERYBODY)
     text = f"{seq:06}".encode()
-    packet = build_data(prefix, 0, [(0, len(text), 4, text)], transmitter, Seq(seq), 1, seq).packet(Seq(seq))
+    packet = build_data(heading, 0, [(0, len(text), 4, text)], transmitter, Seq(seq), 1, seq).packet(Seq(seq))
     return sent_again(packet, transmitter) if again else packet
 
 
@@ -77,7 +84,11 @@ class FakeEngine:
 
     @property
     def promises(self) -> Promises:
-        return Promises("fake", frozenset(), frozenset(), 1)
+        return Promises("ring", frozenset(), frozenset(), 1)
+
+    @property
+    def traffic(self) -> Traffic:
+        return RING_TRAFFIC
 
     def _answer(self) -> list[Effect]:
         return self.answers.pop(0) if self.answers else []
@@ -123,7 +134,7 @@ class FakeEngine:
     def is_idle(self) -> bool:
         return True
 
-    def first_lane(self) -> Lane:
+    def first_lane(self, attachment: Attachment = MAIN) -> Lane:
         return Lane.DATA
 
     def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
@@ -148,10 +159,11 @@ class Stage:
         count: int = 2,
         ring: RingConfig | None = None,
         members: Sequence[ProcessId] = EVERYBODY,
+        engine: FakeEngine | None = None,
         **changes: Any,
     ) -> None:
         self.config = config(style, count, **changes)
-        self.engine = FakeEngine()
+        self.engine = engine or FakeEngine()
         self.layer = Networks(self.engine, NodeId(1), self.config, ring or RingConfig(), verbose=True)
         self.now = Instant(0)
         self.log: list[Effect] = []
@@ -167,7 +179,7 @@ class Stage:
 
     def give_all(self, *packets: tuple[int, bytes]) -> list[Effect]:
         listed = [
-            Packet(data, len(data), Lane.TOKEN if data[3] == MessageKind.TOKEN else Lane.DATA, network=network)
+            Packet(data, len(data), Lane.TOKEN if data[KIND_AT] == MessageKind.TOKEN else Lane.DATA, network=network)
             for network, data in packets
         ]
         return self._keep(self.layer.receive(listed, self.now))
@@ -232,7 +244,7 @@ class Stage:
 
     @property
     def tokens_up(self) -> list[int]:
-        return [number_of(packet) for packet in self.up if packet[3] == MessageKind.TOKEN]
+        return [number_of(packet) for packet in self.up if packet[KIND_AT] == MessageKind.TOKEN]
 
     def state(self, network: int) -> NetworkState:
         return self.layer.marks[network]
@@ -242,10 +254,6 @@ def number_of(packet: bytes) -> int:
     token = decode(packet, CLUSTER)
     assert isinstance(token, Token)
     return token.token_seq
-
-
-def seq_of(packet: bytes) -> int:
-    return int(HEADER.unpack_from(packet)[6])
 
 
 def releases(effects: Sequence[Effect]) -> list[Release]:
@@ -267,7 +275,7 @@ def probes(effects: Sequence[Effect]) -> list[tuple[int, Probe]]:
     return [
         (effect.networks[0], decode_probe(effect.bursts[0][0], CLUSTER))
         for effect in effects
-        if isinstance(effect, Broadcast) and effect.bursts[0][0][3] == MessageKind.PROBE
+        if isinstance(effect, Broadcast) and effect.bursts[0][0][KIND_AT] == LAYER_KIND
     ]
 
 
@@ -276,7 +284,7 @@ def sends(effects: Sequence[Effect]) -> list[tuple[int, int]]:
     return [
         (network, seq_of(packet))
         for effect in effects
-        if isinstance(effect, Broadcast) and effect.bursts[0][0][3] == MessageKind.DATA
+        if isinstance(effect, Broadcast) and effect.bursts[0][0][KIND_AT] == MessageKind.DATA
         for network in effect.networks
         for packet in effect.packets
     ]

@@ -10,11 +10,10 @@ from ordercast.model.inputs import Lane, Packet
 from ordercast.model.notes import NetworkState
 from ordercast.networks.config import NetworksConfig
 from ordercast.networks.layer import Networks
+from ordercast.networks.probe import Probe, encode_probe
 from ordercast.order.engine import Engine
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
-from ordercast.wire.codec import encode_probe
-from ordercast.wire.messages import Probe
 
 from .stage import CLUSTER, ME, RING, TWO, Stage, announcement, data_packet, token_packet
 

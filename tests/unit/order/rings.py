@@ -5,7 +5,7 @@ from __future__ import annotations
 from ordercast.model.ids import NOBODY, ConfigurationId, Incarnation, NodeId, ProcessId, Seq, TokenSeq, process_id_from
 from ordercast.model.service import Service
 from ordercast.order.membership.ring import Ring, TokenMemory
-from ordercast.wire.codec import cluster_id_from
+from ordercast.wire.head import cluster_id_from
 from ordercast.wire.header import PART_SHIFT, SAFE, PacketEntry, Part
 from ordercast.wire.messages import Token
 from ordercast.wire.run import PacketRun, build_data, build_runs
@@ -39,7 +39,7 @@ def make_packet(
     """A packet of the ring as its store keeps it; it says its own seq when nothing else is given."""
     entries = [make_entry(text.encode(), service, sender) for text in texts or (str(seq),)]
     flags = (SAFE if service is Service.SAFE else 0) | part << PART_SHIFT
-    return build_data(make_ring().prefix, flags, entries, originator, Seq(seq), 1, seq)
+    return build_data(make_ring().heading, flags, entries, originator, Seq(seq), 1, seq)
 
 
 def make_run(
@@ -54,7 +54,7 @@ def make_run(
     flags = SAFE if service is Service.SAFE else 0
     payloads = [(text.encode(),) for text in texts]
     load = flags, (sender,), (len(texts[0]),), (int(service),), payloads, [part] * len(texts) if part else []
-    (run,) = build_runs(make_ring().prefix, [load], originator, Seq(seq), 1, seq)
+    (run,) = build_runs(make_ring().heading, [load], originator, Seq(seq), 1, seq)
     return run
 
 

@@ -26,7 +26,7 @@ from ordercast.sim.calm_swarm import usual_options
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import engine_of
 from ordercast.sim.swarm import expected_rows, options_of
-from ordercast.wire.codec import cluster_id_from
+from ordercast.wire.head import cluster_id_from
 
 # Alarms that are not an engine's: of the daemon, its storage and its networks.
 OF_OTHERS = {

@@ -54,6 +54,7 @@ def test_every_kind_has_an_example_that_can_be_read() -> None:
 def test_random_faults_can_be_written_as_a_script(seed: int, attachments: Attachments) -> None:
     for fault in random_faults(20, 5, 10**9, Random(seed), attachments):
         assert fault.problem(5, attachments=attachments) is None
+        assert fault.kind not in (FaultKind.DETACH, FaultKind.ATTACH) or fault.segment is not None
         if fault.kind is FaultKind.CUT and not fault.links:
             continue  # drawn, but strikes nobody
         again = fault_from(fault_text(fault))

@@ -40,6 +40,7 @@ from ordercast.trace.records import (
     Submitted,
     SubmittedMessage,
     Unrecorded,
+    Wanted,
 )
 
 WORD = st.integers(0, (1 << 64) - 1)
@@ -74,9 +75,9 @@ VIEWS = st.builds(
     st.sampled_from(ChangeReason),
     st.builds(Position, RING, WORD.map(Seq), SMALL),
 )
-PROMISES = st.builds(
-    Promises, TEXT, st.frozensets(st.sampled_from(Promise)), st.frozensets(st.sampled_from(Service)), SMALL
-)
+SERVICES = st.frozensets(st.sampled_from(Service))
+PROMISES = st.builds(Promises, TEXT, st.frozensets(st.sampled_from(Promise)), SERVICES, SMALL, SERVICES, st.booleans())
+NAMES = st.lists(TEXT, max_size=3).map(tuple)
 SUBMITTED = st.lists(st.builds(SubmittedMessage, MESSAGE, DIGEST, SERVICE, SMALL), max_size=3).map(tuple)
 DELIVERED = st.lists(
     st.builds(DeliveredMessage, st.none() | MESSAGE, DIGEST, SERVICE, SMALL, WORD, SMALL), max_size=3
@@ -84,7 +85,7 @@ DELIVERED = st.lists(
 
 EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.builds(Started, AT, PROCESS, PROMISES, st.booleans()),
-    st.builds(Submitted, AT, PROCESS, SUBMITTED),
+    st.builds(Submitted, AT, PROCESS, SUBMITTED, NAMES),
     st.builds(DeliveredBatch, AT, PROCESS, RING, RING, DELIVERED),
     st.builds(Installed, AT, PROCESS, VIEWS),
     st.builds(Crashed, AT, PROCESS),
@@ -95,5 +96,6 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.builds(Ended, AT, st.booleans()),
     st.builds(Unrecorded, AT, PROCESS, st.sampled_from(Gap), TEXT),
     st.builds(StorageTurned, AT, PROCESS, st.booleans()),
+    st.builds(Wanted, AT, PROCESS, NAMES, st.booleans()),
 )
 HISTORIES = st.lists(EVENTS, max_size=12)

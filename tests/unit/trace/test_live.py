@@ -26,6 +26,7 @@ from ordercast.trace.live_columns import Gathered
 from ordercast.trace.live_file import is_finished, read_batches, read_info
 from ordercast.trace.records import (
     STAMPED,
+    UNKNOWN,
     UNSTAMPED,
     DeliveredBatch,
     DeliveredMessage,
@@ -38,6 +39,7 @@ from ordercast.trace.records import (
     Submitted,
     SubmittedMessage,
     Unrecorded,
+    Wanted,
     digest_of,
     message_id_of,
     stamped,
@@ -240,6 +242,30 @@ def test_submissions_after_the_last_batch_are_in_the_journal(tmp_path: Path) -> 
         journal.write_bytes(kept[:size])
         found = [message for event in told(tmp_path) if isinstance(event, Submitted) for message in event.messages]
         assert found == submitted[: len(found)] and len(found) >= 2
+
+
+def test_destinations_are_kept_and_of_a_killed_process_it_is_known_that_they_are_lost(tmp_path: Path) -> None:
+    """Whom a message is for does not fit in the journal: then nobody may be blamed for lacking it."""
+    trace = new_trace(tmp_path, ME)
+    trace.record(STARTED)
+    first, second, third = (stamped(MessageId(ME, 3, counter), b"") for counter in (1, 2, 3))
+    trace.submitted(Instant(2), [(3, 1, 5, first)], ("g", "@n2"))
+    trace.record(Wanted(Instant(2), ME, ("g",), True))
+    trace.flush()
+    trace.submitted(Instant(3), [(3, 2, 5, second)], ("g",))
+    trace.submitted(Instant(3), [(3, 3, 5, third)])
+    (journal,) = tmp_path.glob("*.submitted")
+    kept = journal.read_bytes()
+    trace.close()
+    assert _destinations(tmp_path) == [("g", "@n2"), ("g",), ()]
+    assert Wanted(Instant(2), ME, ("g",), True) in told(tmp_path)
+    killed(files_of(tmp_path, ME)[0])
+    journal.write_bytes(kept)
+    assert _destinations(tmp_path) == [("g", "@n2"), UNKNOWN, ()]
+
+
+def _destinations(folder: Path) -> list[tuple[str, ...]]:
+    return [event.destinations for event in told(folder) if isinstance(event, Submitted)]
 
 
 def test_a_journal_that_was_overrun_is_not_used(tmp_path: Path) -> None:

@@ -59,7 +59,16 @@ def test_rows_are_sorted_by_process_and_each_process_keeps_its_order(history: li
 def test_spark_can_read_the_types_and_numbers_are_kept_as_differences(history: list[Event], tmp_path: Path) -> None:
     metadata = pq.read_metadata(write_run(tmp_path, INFO, history))
     types = {str(field.type) for field in metadata.schema.to_arrow_schema()}
-    assert types <= {"int8", "int16", "int32", "int64", "bool", "string", "list<element: int64>"}
+    assert types <= {
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "bool",
+        "string",
+        "list<element: int64>",
+        "list<element: string>",
+    }
     group = metadata.row_group(0)
     chunks = {group.column(n).path_in_schema: group.column(n) for n in range(group.num_columns)}
     assert all(chunk.compression == "ZSTD" for chunk in chunks.values())
@@ -182,5 +191,6 @@ def test_runs_are_listed_by_number_and_unfinished_ones_are_not(tmp_path: Path) -
 def test_every_column_and_kind_is_in_the_reference() -> None:
     text = (Path(__file__).parents[3] / "docs/reference/trace-records.md").read_text()
     for name, column in COLUMNS.items():
-        shown = "list of int64" if column.type == "processes" else column.type
+        lists = {"processes": "list of int64", "names": "list of string"}
+        shown = lists.get(column.type, column.type)
         assert f"| `{name}` | {shown} | {column.meaning} |" in text

@@ -8,7 +8,8 @@ import pytest
 
 from ordercast.model.errors import WireError
 from ordercast.model.ids import NOBODY, ConfigurationId, ProcessId, Seq
-from ordercast.wire.codec import DIGESTS_MAX, REQUESTS_MAX, cluster_id_from, decode, encode, kind_of
+from ordercast.wire.codec import DIGESTS_MAX, REQUESTS_MAX, decode, encode
+from ordercast.wire.head import KIND_AT, OtherVersion, cluster_id_from, kind_of, transmitter_of
 from ordercast.wire.header import MessageKind
 from ordercast.wire.messages import EXTENSION_SIZE_MAX, MEMBERS_MAX, CommitEntry, Leave, Wake, WireMessage
 
@@ -27,7 +28,8 @@ def _refused(message: WireMessage, why: str) -> None:
 
 
 def test_a_packet_says_what_it_is_and_of_which_ring() -> None:
-    assert kind_of(WAKE, CLUSTER) == (MessageKind.WAKE, RING)
+    assert kind_of(WAKE, CLUSTER) == MessageKind.WAKE
+    assert transmitter_of(WAKE) == process(2) and decode(WAKE, CLUSTER).ring == RING
 
 
 def test_clusters_are_told_apart_by_eight_bytes() -> None:
@@ -39,12 +41,16 @@ def test_clusters_are_told_apart_by_eight_bytes() -> None:
 @pytest.mark.parametrize(
     ("packet", "why"),
     [
-        (WAKE[:71], "shorter than a header"),
-        (b"", "shorter than a header"),
+        (WAKE[:22], "shorter than a head"),
+        (WAKE[:2], "shorter than a head"),
+        (b"", "not an Ordercast packet"),
         (_patched(WAKE, 0, b"xx"), "not an Ordercast packet"),
-        (_patched(WAKE, 2, b"\x01"), "wire version 1, we speak 2"),
-        (_patched(WAKE, 3, b"\x00"), "message kind 0 does not exist"),
-        (_patched(WAKE, 3, b"\x63"), "message kind 99 does not exist"),
+        (_patched(WAKE, 2, b"\x04"), "wire version 4, we speak 3"),
+        (_patched(WAKE, 2, b"\x01"), "another cluster's packet, in another wire version"),
+        (_patched(WAKE, 3, b"\x01"), "sealed with key 1, and this process has no keys"),
+        (WAKE + b"\0", "the head says 39 bytes, 40 came"),
+        (WAKE[:-1], "the head says 39 bytes, 38 came"),
+        (_patched(WAKE, 14, bytes(8)), "a packet that nobody sent"),
     ],
 )
 def test_strangers_are_refused_by_their_first_bytes(packet: bytes, why: str) -> None:
@@ -54,18 +60,30 @@ def test_strangers_are_refused_by_their_first_bytes(packet: bytes, why: str) -> 
         decode(packet, CLUSTER)
 
 
+def test_the_packets_of_older_versions_are_named_with_their_sender() -> None:
+    """Versions 1 and 2 had cluster and transmitter elsewhere."""
+    old = b"oC\x02\x06" + CLUSTER + bytes(20) + process(7).to_bytes(8, "big") + bytes(32)
+    with pytest.raises(OtherVersion, match="wire version 2, we speak 3") as caught:
+        kind_of(old, CLUSTER)
+    assert (caught.value.version, caught.value.transmitter) == (2, process(7))
+    with pytest.raises(OtherVersion) as caught:
+        kind_of(old[:30], CLUSTER)
+    assert caught.value.transmitter is None
+    with pytest.raises(WireError, match="another cluster's packet, in another wire version"):
+        kind_of(old, cluster_id_from("vectors2"))
+
+
 @pytest.mark.parametrize(
     ("packet", "why"),
     [
-        (WAKE + b"\0", "the header says 72 bytes, 73 came"),
-        (_patched(WAKE + b"\0", 28, b"\0\x49"), "1 bytes too many"),
-        (_patched(WAKE, 30, b"\x01"), "header fields that a control message does not have"),
-        (_patched(WAKE, 31, b"\x01"), "header fields that a control message does not have"),
-        (_patched(WAKE, 40, bytes(8)), "header fields that a control message does not have"),
-        (_patched(WAKE, 32, bytes(16)), "header fields that a control message does not have"),
+        (_patched(WAKE + b"\0", 4, b"\0\x28"), "1 bytes too many"),
+        (_patched(WAKE, KIND_AT, b"\x00"), "message kind 0 does not exist"),
+        (_patched(WAKE, KIND_AT, b"\x63"), "message kind 99 does not exist"),
+        (_patched(WAKE, KIND_AT, b"\xff"), "a probe of one of several networks, and this process knows one alone"),
+        (_patched(WAKE, KIND_AT + 1, b"\xff"), "a number beyond all bounds"),
     ],
 )
-def test_a_control_message_has_one_sender_no_flags_and_its_exact_length(packet: bytes, why: str) -> None:
+def test_a_control_message_has_a_kind_a_ring_and_its_exact_length(packet: bytes, why: str) -> None:
     with pytest.raises(WireError, match=why):
         decode(packet, CLUSTER)
 
@@ -75,15 +93,15 @@ def test_a_data_packet_is_no_control_message() -> None:
     with pytest.raises(WireError):
         decode(packet, CLUSTER)
     with pytest.raises(WireError, match="a data packet where a control message was expected"):
-        decode(_patched(WAKE, 3, bytes([MessageKind.DATA])), CLUSTER)
+        decode(_patched(WAKE, KIND_AT, bytes([MessageKind.DATA])), CLUSTER)
 
 
 @pytest.mark.parametrize("message", [TOKEN, COMMIT, JOIN, ANNOUNCEMENT], ids=lambda message: type(message).__name__)
 def test_a_body_cut_short_is_refused_at_every_length(message: WireMessage) -> None:
     packet = encode(CLUSTER, message)
-    for size in range(72, len(packet)):
+    for size in range(23, len(packet)):
         with pytest.raises(WireError):
-            decode(_patched(packet[:size], 28, size.to_bytes(2, "big")), CLUSTER)
+            decode(_patched(packet[:size], 4, size.to_bytes(2, "big")), CLUSTER)
 
 
 def test_a_token_that_contradicts_itself_is_refused() -> None:
@@ -94,7 +112,7 @@ def test_a_token_that_contradicts_itself_is_refused() -> None:
         _refused(token, "the token contradicts itself")
     packet = encode(CLUSTER, TOKEN)
     with pytest.raises(WireError, match="the token contradicts itself"):
-        decode(_patched(packet, 120, b"\x02"), CLUSTER)
+        decode(_patched(packet, 111, b"\x02"), CLUSTER)
 
 
 def test_requests_that_do_not_ascend_are_refused() -> None:
@@ -148,9 +166,9 @@ def test_a_commit_token_lists_each_member_once_and_the_representative_first(memb
 def test_a_commit_token_knows_no_other_flags_and_reasons() -> None:
     packet = encode(CLUSTER, COMMIT)
     with pytest.raises(WireError, match="flags that do not exist"):
-        decode(_patched(packet, 0x5D, b"\x04"), CLUSTER)
+        decode(_patched(packet, 68, b"\x04"), CLUSTER)
     with pytest.raises(WireError, match="reason 200 does not exist"):
-        decode(_patched(packet, 0x50, b"\xc8"), CLUSTER)
+        decode(_patched(packet, 55, b"\xc8"), CLUSTER)
 
 
 @pytest.mark.parametrize(
@@ -172,4 +190,4 @@ def test_an_announcer_is_on_its_own_ring() -> None:
 
 
 def test_nobody_sends_nothing() -> None:
-    _refused(Leave(ConfigurationId(1, process(1)), NOBODY), "header fields")
+    _refused(Leave(ConfigurationId(1, process(1)), NOBODY), "a packet that nobody sent")

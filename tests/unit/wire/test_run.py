@@ -9,24 +9,25 @@ from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.model.service import Service
 from ordercast.wire.header import (
-    HEADER,
+    FLAGS_AT,
     HEADER_SIZE,
+    ORIGIN_SIZE,
     PART_SHIFT,
     SAFE,
-    MessageKind,
+    Heading,
     PacketEntry,
     Part,
-    prefix_of,
     recovered,
     retransmitted,
 )
 from ordercast.wire.run import Load, PacketRun, build_data, build_runs, parse_data, parse_run
+from tests.packets import header_of
 
 from .vectors import CLUSTER, NEW_RING, RING, process
 
-PREFIX = prefix_of(MessageKind.DATA, CLUSTER, RING)
-NEW_PREFIX = prefix_of(MessageKind.DATA, CLUSTER, NEW_RING)
 ME, OTHER = process(1), process(2)
+HEADING = Heading(CLUSTER, RING, (ME, OTHER))
+NEW_HEADING = Heading(CLUSTER, NEW_RING, (ME, OTHER))
 AGREED, FIFO = int(Service.AGREED), int(Service.FIFO)
 
 
@@ -39,13 +40,13 @@ def _packet(
     *entries: PacketEntry,
     flags: int = 0,
     me: ProcessId = ME,
-    prefix: bytes = PREFIX,
+    heading: Heading = HEADING,
     token_round: int = 3,
     timestamp: int = 99,
 ) -> bytes:
     """It says its seq when nothing else is given."""
     carried = entries or (_entry(_text(seq)),)
-    return build_data(prefix, flags, carried, me, Seq(seq), token_round, timestamp).packet(Seq(seq))
+    return build_data(heading, flags, carried, me, Seq(seq), token_round, timestamp).packet(Seq(seq))
 
 
 def _text(seq: int) -> bytes:
@@ -58,7 +59,7 @@ SIZE = len(GOOD[0])
 
 
 def _read(data: bytes, start: int = 0, size: int = SIZE, expected: int = 5) -> PacketRun:
-    run = parse_run(data, start, size, PREFIX, Seq(expected))
+    run = parse_run(data, start, size, HEADING, Seq(expected))
     assert run is not None
     return run
 
@@ -107,15 +108,23 @@ def test_what_is_different_in_packets_that_are_alike() -> None:
     assert [message[5] for message in _messages(run)] == [_text(5), b"x" * LENGTH, _text(7)]
 
 
-ELSEWHERE = prefix_of(MessageKind.DATA, CLUSTER, ConfigurationId(9, ME))
-TOKEN = prefix_of(MessageKind.TOKEN, CLUSTER, RING)
+ELSEWHERE = Heading(CLUSTER, ConfigurationId(9, ME), (ME, OTHER))
+STRANGE = Heading(bytes(8), RING, (ME, OTHER))
+
+
+def _changed(packet: bytes, at: int, piece: bytes) -> bytes:
+    return packet[:at] + piece + packet[at + len(piece) :]
 
 
 @pytest.mark.parametrize(
     ("third", "is_sound"),
     [
-        pytest.param(_packet(7, prefix=ELSEWHERE), False, id="ring"),
-        pytest.param(_packet(7, prefix=TOKEN), False, id="kind"),
+        pytest.param(_packet(7, heading=ELSEWHERE), False, id="ring"),
+        pytest.param(_packet(7, heading=STRANGE), False, id="cluster"),
+        pytest.param(_changed(GOOD[2], 22, b"\2"), False, id="kind"),
+        pytest.param(_changed(GOOD[2], 2, b"\2"), False, id="version"),
+        pytest.param(_changed(GOOD[2], 3, b"\1"), False, id="key"),
+        pytest.param(_changed(GOOD[2], 33, b"\0\2"), False, id="place beyond the members"),
         pytest.param(_packet(8), False, id="later seq"),
         pytest.param(_packet(6), False, id="same seq again"),
         pytest.param(_packet(7, flags=SAFE), True, id="safe"),
@@ -123,7 +132,7 @@ TOKEN = prefix_of(MessageKind.TOKEN, CLUSTER, RING)
         pytest.param(_packet(7, _entry(bytes(LENGTH - 7)), _entry(b"")), True, id="count"),
         pytest.param(_packet(7, me=OTHER), True, id="originator"),
         pytest.param(retransmitted(GOOD[2], ME), True, id="sent again"),
-        pytest.param(GOOD[2][:32] + OTHER.to_bytes(8, "big") + GOOD[2][40:], True, id="transmitter"),
+        pytest.param(_changed(GOOD[2], 14, OTHER.to_bytes(8, "big")), True, id="transmitter"),
         pytest.param(_packet(7, _entry(_text(7), sender=8)), True, id="sender"),
         pytest.param(_packet(7, _entry(_text(7), service=FIFO)), True, id="service"),
         pytest.param(_packet(7, _entry(b"shorter")), True, id="shorter, the last of its read"),
@@ -132,9 +141,11 @@ TOKEN = prefix_of(MessageKind.TOKEN, CLUSTER, RING)
         pytest.param(GOOD[2][:-1], False, id="cut short"),
         pytest.param(GOOD[2][:HEADER_SIZE], False, id="header alone"),
         pytest.param(GOOD[2][:10], False, id="piece of a header"),
-        pytest.param(GOOD[2][:78] + b"\x06" + GOOD[2][79:], False, id="service that does not exist"),
-        pytest.param(GOOD[2][:76] + b"\0\x09" + GOOD[2][78:], False, id="descriptor that does not fit"),
-        pytest.param(recovered(_packet(2, _entry(bytes(LENGTH - 24))), PREFIX, ME, Seq(7), 3), True, id="recovered"),
+        pytest.param(_changed(GOOD[2], HEADER_SIZE + 6, b"\x06"), False, id="service that does not exist"),
+        pytest.param(_changed(GOOD[2], HEADER_SIZE + 4, b"\0\x09"), False, id="descriptor that does not fit"),
+        pytest.param(
+            recovered(_packet(2, _entry(bytes(LENGTH - ORIGIN_SIZE))), ME, HEADING, ME, Seq(7), 3), True, id="recovered"
+        ),
         pytest.param(b"", False, id="none"),
     ],
 )
@@ -144,21 +155,21 @@ def test_a_run_ends_before_the_first_packet_that_is_not_like_the_others(third: b
     run = _read(read)
     assert _packets(run) == GOOD[:2]
     assert [message[5] for message in _messages(run)] == [_text(5), _text(6)]
-    rest = parse_run(read, 2 * SIZE, SIZE, PREFIX, Seq(7))
+    rest = parse_run(read, 2 * SIZE, SIZE, HEADING, Seq(7))
     assert (rest is not None) == is_sound
     if rest is not None:
-        assert _packets(rest) == [third[: HEADER.unpack_from(third)[1]]]
+        assert _packets(rest) == [third[: header_of(third).length]]
 
 
 @pytest.mark.parametrize("expected", [4, 6])
 def test_a_run_begins_with_the_packet_that_is_expected(expected: int) -> None:
-    assert parse_run(b"".join(GOOD), 0, SIZE, PREFIX, Seq(expected)) is None
-    assert parse_run(b"".join(GOOD), 0, SIZE, NEW_PREFIX, Seq(5)) is None
+    assert parse_run(b"".join(GOOD), 0, SIZE, HEADING, Seq(expected)) is None
+    assert parse_run(b"".join(GOOD), 0, SIZE, NEW_HEADING, Seq(5)) is None
 
 
 @pytest.mark.parametrize("size", [1, HEADER_SIZE, SIZE - 1])
 def test_a_packet_longer_than_its_piece_of_the_read_is_left_alone(size: int) -> None:
-    assert parse_run(b"".join(GOOD), 0, size, PREFIX, Seq(5)) is None
+    assert parse_run(b"".join(GOOD), 0, size, HEADING, Seq(5)) is None
 
 
 def test_of_packets_in_one_piece_of_a_read_only_the_first_is_there() -> None:
@@ -169,12 +180,12 @@ def test_of_packets_in_one_piece_of_a_read_only_the_first_is_there() -> None:
 
 def test_behind_the_end_there_is_no_run() -> None:
     for start in (3 * SIZE, 3 * SIZE + 1, 9 * SIZE):
-        assert parse_run(b"".join(GOOD), start, SIZE, PREFIX, Seq(5)) is None
+        assert parse_run(b"".join(GOOD), start, SIZE, HEADING, Seq(5)) is None
 
 
 def test_recovered_packets_are_runs_of_one_without_messages() -> None:
-    wrapped = [recovered(packet, NEW_PREFIX, ME, Seq(at), 3) for at, packet in enumerate(GOOD, 1)]
-    run = parse_run(b"".join(wrapped), 0, len(wrapped[0]), NEW_PREFIX, Seq(1))
+    wrapped = [recovered(packet, ME, NEW_HEADING, ME, Seq(at), 3) for at, packet in enumerate(GOOD, 1)]
+    run = parse_run(b"".join(wrapped), 0, len(wrapped[0]), NEW_HEADING, Seq(1))
     assert run is not None and (_packets(run), run.parcel) == (wrapped[:1], None)
 
 
@@ -244,13 +255,13 @@ def _load(*texts: bytes, flags: int = 0, sender: int = 7, service: int = AGREED)
 def test_loads_that_are_alike_become_one_run_numbered_and_stamped_in_turn() -> None:
     texts = (b"one", b"two", b"six")
     loads = [_load(b"one", b"two", flags=SAFE), _load(b"six", flags=SAFE)]
-    (run,) = build_runs(PREFIX, loads, ME, Seq(5), 3, 99)
+    (run,) = build_runs(HEADING, loads, ME, Seq(5), 3, 99)
     assert (run.seq, run.count, run.is_safe, run.part) == (5, 3, SAFE, Part.WHOLE)
     assert _messages(run) == [(seq, 0, ME, 7, AGREED, text) for seq, text in enumerate(texts, 5)]
-    headers = [HEADER.unpack_from(packet) for packet in _packets(run)]
-    assert [header[6:] for header in headers] == [(5, 3, 99), (6, 3, 100), (7, 3, 101)]
+    headers = [header_of(packet) for packet in _packets(run)]
+    assert [header[8:] for header in headers] == [(5, 3, 99), (6, 3, 100), (7, 3, 101)]
     size = HEADER_SIZE + 7 + 3
-    assert {header[:6] for header in headers} == {(PREFIX, size, SAFE, 1, ME, ME)}
+    assert {header[:8] for header in headers} == {(b"oC\3\0", size, CLUSTER, ME, HEADING.ring, SAFE, 1, 0)}
 
 
 @pytest.mark.parametrize(
@@ -265,10 +276,10 @@ def test_loads_that_are_alike_become_one_run_numbered_and_stamped_in_turn() -> N
 )
 def test_a_load_that_is_not_like_the_one_before_it_begins_a_run(other: Load) -> None:
     loads = [_load(b"one"), _load(b"two"), other, _load(b"six")]
-    runs = build_runs(PREFIX, loads, ME, Seq(5), 3, 99)
+    runs = build_runs(HEADING, loads, ME, Seq(5), 3, 99)
     assert [(run.seq, run.count) for run in runs] == [(5, 2), (7, 1), (8, 1)]
     packets = [packet for run in runs for packet in _packets(run)]
-    assert [HEADER.unpack_from(packet)[6:] for packet in packets] == [(5 + at, 3, 99 + at) for at in range(4)]
+    assert [header_of(packet)[8:] for packet in packets] == [(5 + at, 3, 99 + at) for at in range(4)]
     assert packets == [
         _packet(5 + at, *zip(senders, lengths, services, payloads, strict=True), flags=flags, timestamp=99 + at)
         for at, (flags, senders, lengths, services, (payloads,), _) in enumerate(loads)
@@ -276,41 +287,42 @@ def test_a_load_that_is_not_like_the_one_before_it_begins_a_run(other: Load) -> 
 
 
 def test_nothing_to_send_is_no_run() -> None:
-    assert build_runs(PREFIX, [], ME, Seq(5), 3, 99) == []
+    assert build_runs(HEADING, [], ME, Seq(5), 3, 99) == []
 
 
 def _parts(*texts: bytes, size: int = 5) -> list[bytes]:
     """Messages in two parts each, the last one padded."""
     groups = [(text[at : at + size],) for text in texts for at in (0, size)]
     load = 0, (7,), (size,), (AGREED,), groups, [Part.FIRST, Part.LAST] * len(texts)
-    (run,) = build_runs(PREFIX, [load], ME, Seq(5), 3, 99)
+    (run,) = build_runs(HEADING, [load], ME, Seq(5), 3, 99)
     return _packets(run)
 
 
 def test_parts_of_several_messages_are_one_run_and_padding_is_taken_off() -> None:
     packets = _parts(b"abcdefg", b"hijklmn")
     assert len({len(packet) for packet in packets}) == 1
-    run = parse_run(b"".join(packets), 0, len(packets[0]), PREFIX, Seq(5))
+    run = parse_run(b"".join(packets), 0, len(packets[0]), HEADING, Seq(5))
     assert run is not None and run.parcel is not None
     assert (run.count, list(run.parts)) == (4, [Part.FIRST, Part.LAST] * 2)
     assert list(run.parcel[4]) == [b"abcde", b"fg", b"hijkl", b"mn"]
     assert _packets(run) == packets
 
 
-@pytest.mark.parametrize("at", [0, 3, 30, 31, 32, 40, 55, 72, 77, 78])
+@pytest.mark.parametrize("at", [0, 3, 4, 6, 14, 22, 23, 31, 32, 33, 42, 59, 64, 65])
 def test_a_run_of_parts_ends_before_a_packet_that_does_not_belong_to_it(at: int) -> None:
-    """Prefix, flags, count, transmitter, originator, seq, sender, length beyond the packet, service."""
+    """Opening, key, length, cluster, transmitter, kind, ring, flags, count, originator, seq, sender, length beyond the
+    packet, service."""
     packets = _parts(b"abcdefg", b"hijklmn")
     wrong = bytearray(packets[2])
     wrong[at] ^= 0x40
-    run = parse_run(b"".join((*packets[:2], wrong, packets[3])), 0, len(wrong), PREFIX, Seq(5))
+    run = parse_run(b"".join((*packets[:2], wrong, packets[3])), 0, len(wrong), HEADING, Seq(5))
     assert run is not None and run.count == 2
 
 
 def test_only_the_last_part_may_be_padded() -> None:
     last = _parts(b"abcdefg")[1]
     for part in Part:
-        packet = last[:30] + bytes((part << PART_SHIFT,)) + last[31:]
+        packet = _changed(last, FLAGS_AT, bytes((part << PART_SHIFT,)))
         if part is Part.LAST:
             read = parse_data(packet, part << PART_SHIFT, 1, ME, Seq(6))
             assert read.parcel is not None and list(read.parcel[4]) == [b"fg"]

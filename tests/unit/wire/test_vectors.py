@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ordercast.wire.head import KIND_AT, LAYER_KIND
 from ordercast.wire.header import MessageKind
 
 from .vectors import VECTORS, Vector, bytes_in, render
@@ -45,5 +46,5 @@ def test_the_documented_layout_covers_every_byte(vector: Vector) -> None:
 
 
 def test_every_kind_of_message_has_a_vector_and_every_file_a_message() -> None:
-    assert {vector.encode()[3] for vector in VECTORS} == set(MessageKind)
+    assert {vector.encode()[KIND_AT] for vector in VECTORS} == {*MessageKind, LAYER_KIND}
     assert {path.stem for path in FOLDER.glob("*.txt")} == {vector.name for vector in VECTORS}

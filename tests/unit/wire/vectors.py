@@ -26,19 +26,20 @@ from ordercast.model.notes import NetworkState
 from ordercast.model.roster import Claim, Place, Roster
 from ordercast.model.roster import Entry as RosterEntry
 from ordercast.model.service import Service
-from ordercast.wire.codec import cluster_id_from, decode, decode_probe, encode, encode_probe
+from ordercast.networks.probe import Probe, decode_probe, encode_probe
+from ordercast.wire.codec import decode, encode
+from ordercast.wire.head import cluster_id_from, kind_of
 from ordercast.wire.header import (
-    HEADER,
     ORIGIN_SIZE,
     PART_SHIFT,
-    PREFIX,
     RECOVERED,
     RETRANSMITTED,
     SAFE,
+    Heading,
     MessageKind,
     Part,
+    digest_of,
     origin_of,
-    prefix_of,
     recovered,
     retransmitted,
     unwrapped,
@@ -49,13 +50,13 @@ from ordercast.wire.messages import (
     CommitToken,
     Join,
     Leave,
-    Probe,
     RosterCopy,
     Token,
     Wake,
     WireMessage,
 )
-from ordercast.wire.run import build_data, parse_data
+from ordercast.wire.run import build_data, parse_packet
+from tests.packets import header_of
 
 CLUSTER = cluster_id_from("vectors")
 LINE = 16
@@ -171,17 +172,22 @@ def _text(name: str, value: object) -> str:
     return repr(value) if isinstance(value, bytes) else str(value)
 
 
-HEADER_GROUPS: tuple[Group, ...] = (
+HEAD_GROUPS: tuple[Group, ...] = (
     (2, "magic"),
     (1, "version"),
-    (1, "kind"),
-    (8, "cluster"),
-    (16, "ring: seq, representative"),
+    (1, "key"),
     (2, "length of the packet"),
+    (8, "cluster"),
+    (8, "transmitter"),
+)
+CONTROL_GROUPS: tuple[Group, ...] = (*HEAD_GROUPS, (1, "kind"), (16, "ring: seq, representative"))
+HEADER_GROUPS: tuple[Group, ...] = (
+    *HEAD_GROUPS,
+    (1, "kind"),
+    (8, "ring: digest"),
     (1, "flags"),
     (1, "count"),
-    (8, "transmitter"),
-    (8, "originator"),
+    (2, "originator: its place"),
     (8, "seq"),
     (8, "token round"),
     (8, "timestamp"),
@@ -191,7 +197,7 @@ HEADER_GROUPS: tuple[Group, ...] = (
 def _data_groups(packet: DataPacket) -> tuple[Group, ...]:
     groups = list(HEADER_GROUPS)
     if packet.flags & RECOVERED:
-        groups += [(16, "old ring: seq, representative"), (8, "old seq")]
+        groups += [(8, "old ring: digest"), (8, "old seq"), (2, "originator: its old place")]
     count = len(packet.entries)
     groups += [(4 * count, "senders"), (2 * count, "lengths"), (count, "services")]
     groups += [(len(entry.data), f"payload {slot}") for slot, entry in enumerate(packet.entries)]
@@ -201,31 +207,38 @@ def _data_groups(packet: DataPacket) -> tuple[Group, ...]:
 def _built(packet: DataPacket) -> bytes:
     """As its originator numbers it."""
     entries = [(entry.sender, len(entry.data), int(entry.service), entry.data) for entry in packet.entries]
-    prefix = prefix_of(MessageKind.DATA, CLUSTER, packet.ring)
     flags = packet.flags & ~RETRANSMITTED
     me = packet.originator
-    return build_data(prefix, flags, entries, me, packet.seq, packet.round, packet.timestamp).packet(packet.seq)
+    return build_data(HEADINGS[packet.ring], flags, entries, me, packet.seq, packet.round, packet.timestamp).packet(
+        packet.seq
+    )
 
 
 def read_data(packet: bytes) -> DataPacket:
     """By the functions that a receiver uses."""
-    prefix, _, flags, count, transmitter, originator, seq, token_round, timestamp = HEADER.unpack_from(packet)
-    ring = ConfigurationId(*PREFIX.unpack(prefix)[4:])
+    assert kind_of(packet, CLUSTER) == MessageKind.DATA
+    header = header_of(packet)
+    flags, seq = header.flags, header.seq
+    ring = _ring_of(header.digest)
     old_ring = old_seq = None
-    body, body_flags = packet, flags
+    run = parse_packet(packet, HEADINGS[ring])
     if flags & RECOVERED:
-        outer = parse_data(packet, flags, count, originator, seq)
-        assert (outer.packet(seq), outer.is_safe, outer.parcel, outer.part) == (packet, flags & SAFE, None, Part.WHOLE)
-        old_ring, old_seq = origin_of(packet)
-        body = unwrapped(packet, prefix_of(MessageKind.DATA, CLUSTER, old_ring))
-        body_flags = flags & ~RECOVERED
+        assert (run.packet(seq), run.is_safe, run.parcel, run.part) == (packet, flags & SAFE, None, Part.WHOLE)
+        digest, old_seq = origin_of(packet)
+        old_ring = _ring_of(digest)
+        body = unwrapped(packet, HEADINGS[old_ring])
         assert len(body) == len(packet) - ORIGIN_SIZE
-    run = parse_data(body, body_flags, count, originator, seq)
-    parcel = run.parcel
+        run = parse_packet(body, HEADINGS[old_ring])
+    parcel, originator = run.parcel, run.originator
     assert (bool(run.is_safe), run.part) == (bool(flags & SAFE), flags >> PART_SHIFT)
-    assert parcel is not None and (*parcel[:2], parcel[5]) == (seq, originator, count)
+    assert parcel is not None and (*parcel[:2], parcel[5]) == (old_seq or seq, originator, header.messages)
     entries = tuple(Entry(sender, Service(service), data) for sender, service, data in zip(*parcel[2:5], strict=True))
-    return DataPacket(ring, flags, transmitter, originator, seq, token_round, timestamp, entries, old_ring, old_seq)
+    stamps = seq, header.round, header.timestamp
+    return DataPacket(ring, flags, header.transmitter, originator, *stamps, entries, old_ring, old_seq)
+
+
+def _ring_of(digest: bytes) -> ConfigurationId:
+    return next(ring for ring in HEADINGS if digest_of(ring) == digest)
 
 
 def _control(name: str, title: str, message: WireMessage, *groups: Group) -> Vector:
@@ -233,7 +246,7 @@ def _control(name: str, title: str, message: WireMessage, *groups: Group) -> Vec
         name,
         title,
         message,
-        HEADER_GROUPS + groups,
+        CONTROL_GROUPS + groups,
         lambda: encode(CLUSTER, message),
         lambda packet: decode(packet, CLUSTER),
     )
@@ -245,6 +258,10 @@ def _data(name: str, title: str, packet: DataPacket, build: Callable[[], bytes] 
 
 RING = ConfigurationId(8, process(1))
 NEW_RING = ConfigurationId(12, process(1))
+HEADINGS = {
+    RING: Heading(CLUSTER, RING, (process(1), process(2), process(3, 2))),
+    NEW_RING: Heading(CLUSTER, NEW_RING, (process(1), process(3, 2))),
+}
 PROBE = Probe(RING, process(2), 17, 1, NetworkState.FAULTY, True)
 
 SEVERAL = DataPacket(
@@ -365,7 +382,8 @@ VECTORS = (
         WRAPPED,
         lambda: recovered(
             retransmitted(_built(IN_PARTS), process(1)),
-            prefix_of(MessageKind.DATA, CLUSTER, NEW_RING),
+            IN_PARTS.originator,
+            HEADINGS[NEW_RING],
             WRAPPED.transmitter,
             WRAPPED.seq,
             WRAPPED.round,
@@ -376,6 +394,9 @@ VECTORS = (
         "A token with seven requests in three runs",
         TOKEN,
         (8, "token_seq"),
+        (8, "seq"),
+        (8, "round"),
+        (8, "timestamp"),
         (8, "aru"),
         (8, "aru_id"),
         (4, "retransmitted"),
@@ -398,6 +419,7 @@ VECTORS = (
         "A Commit token on its first rotation, two of three members filled",
         COMMIT,
         (8, "token_seq"),
+        (8, "timestamp"),
         (1, "reason"),
         (2, "members"),
         (2, "extension size"),
@@ -461,7 +483,7 @@ VECTORS = (
         "probe",
         "A probe of a network that its sender has marked",
         PROBE,
-        (*HEADER_GROUPS, (8, "number"), (1, "network"), (1, "state"), (1, "flags")),
+        (*CONTROL_GROUPS, (8, "number"), (1, "network"), (1, "state"), (1, "flags")),
         lambda: encode_probe(CLUSTER, PROBE),
         lambda packet: decode_probe(packet, CLUSTER),
     ),

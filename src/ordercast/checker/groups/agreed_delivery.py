@@ -1,7 +1,8 @@
 """Agreed delivery: P2.13, the parts on holes.
 
 Whoever gets an agreed message in a view before a signal has got all messages before it in the order that anybody got in
-that view. After a signal it has got those of them whose senders are in its next view's transitional set.
+that view. After a signal it has got those of them whose senders are in its next view's transitional set. What an engine
+delivers early may have come when somebody was no member yet: it is not asked for.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class AgreedDelivery(GroupChecker):
     def violations(self) -> Iterator[Witness]:
         positions = self.history.positions()
         for (group, view), stays in self.history.by_view().items():
-            numbers = {number for _, stay in stays for number in stay.delivered()}
+            got = {number for _, stay in stays for number in stay.delivered()}
+            numbers = {number for number in got if not self.history.is_early(number)}
             inorder = sorted(numbers, key=positions.__getitem__)
             for client, stay in stays:
                 for number in self._missing(client, stay, inorder, positions):

@@ -33,7 +33,7 @@ from ordercast.trace.client_records import (
     KnownGroups,
     Sent,
 )
-from ordercast.trace.records import Ended, Healed, Installed, MessageId
+from ordercast.trace.records import Ended, Healed, Installed, MessageId, Started
 
 
 @dataclass(slots=True, eq=False)
@@ -85,6 +85,9 @@ class Client:
     stays: dict[str, list[Stay]] = field(default_factory=dict)  # by group
     current: dict[str, Stay] = field(default_factory=dict)  # the groups that it is in
     wanted: dict[str, bool] = field(default_factory=dict)  # by group: it asked last to be in it, or out of it
+    asked: dict[str, int] = field(
+        default_factory=dict
+    )  # by group: how many messages were sent when it last asked to join
     got: list[int] = field(default_factory=list)
     places: list[Position] = field(default_factory=list)  # of what it got
     sent: list[int] = field(default_factory=list)
@@ -128,6 +131,7 @@ class GroupHistory:
         self.is_calm = False
         self._positions: dict[int, Position] = {}
         self.faults: list[str] = []
+        self.early: frozenset[int] = frozenset()  # services whose messages may come before their place in the order
         self.events: list[tuple[Client, int, bool]] = []  # messages sent (True) and got, in the order of the history
 
     @property
@@ -169,6 +173,10 @@ class GroupHistory:
         sending = self.sendings[number]
         return not (sending.sent.self_discard and sending.sender is client)
 
+    def is_early(self, number: int) -> bool:
+        """Return whether the message may come before its place in the order."""
+        return self.sendings[number].sent.service in self.early
+
     def is_owed(self, number: int, client: Client) -> bool:
         """Return whether a message that is for this client has to come to it: not one that it was told it lost."""
         if not self.is_for(number, client):
@@ -177,11 +185,16 @@ class GroupHistory:
 
     # Events
 
+    def _started(self, event: Started) -> None:
+        self.early = frozenset(event.promises.early)
+
     def _connected(self, event: Connected) -> None:
         self.clients[event.client] = Client(event.client, event.name, first=len(self.sendings))
 
     def _asked_join(self, event: AskedJoin) -> None:
-        self.clients[event.client].wanted.update(dict.fromkeys(event.groups, True))
+        client = self.clients[event.client]
+        client.wanted.update(dict.fromkeys(event.groups, True))
+        client.asked.update(dict.fromkeys(event.groups, len(self.sendings)))
 
     def _asked_leave(self, event: AskedLeave) -> None:
         self.clients[event.client].wanted.update(dict.fromkeys(event.groups, False))
@@ -257,7 +270,12 @@ class GroupHistory:
         client.gaps.append(Gap(client.places[-1] if client.places else None))
 
     def _got_refusal(self, event: GotRefusal) -> None:
-        self.clients[event.client].wanted.update(dict.fromkeys(event.groups, False))
+        """It was never in these groups since it asked, and what it sent to them meanwhile does not come back."""
+        client = self.clients[event.client]
+        client.wanted.update(dict.fromkeys(event.groups, False))
+        for number in client.sent:
+            owed = self.sendings[number].owed
+            owed[:] = [group for group in owed if group not in event.groups or number < client.asked[group]]
 
     def _disconnected(self, event: Disconnected) -> None:
         self.clients[event.client].end = event.how
@@ -279,6 +297,7 @@ class GroupHistory:
 
 
 _HANDLERS: dict[type, Callable[[GroupHistory, Any], None]] = {
+    Started: GroupHistory._started,
     Connected: GroupHistory._connected,
     AskedJoin: GroupHistory._asked_join,
     AskedLeave: GroupHistory._asked_leave,

@@ -1,7 +1,8 @@
 """Order across groups: P2.11, P2.12, and the total order of P2.13.
 
 Every message has one position, the same for all who get it and of no other message, and positions rise at every client:
-so any two messages come in the same order to all, whatever groups they were sent to. A sender's fifo messages come in
+so any two messages come in the same order to all, whatever groups they were sent to (but those of services that an
+engine delivers early). A sender's fifo messages come in
 the order in which it sent them; a causal message comes after all that its sender had got or sent before it, and what
 those depended on.
 """
@@ -34,7 +35,10 @@ class TotalOrder(GroupChecker):
             if owners.setdefault(receipt.position, number) != number:
                 yield self.witness(f"got it at {receipt.position}, where others got another", client, number)
         for client in self.history.clients.values():
-            for number, (before, after) in zip(client.got[1:], pairwise(client.places), strict=True):
+            inorder = [
+                pair for pair in zip(client.got, client.places, strict=True) if not self.history.is_early(pair[0])
+            ]
+            for (_, before), (number, after) in pairwise(inorder):
                 if after <= before:
                     yield self.witness(f"got it at {after} after a message at {before}", client, number)
 

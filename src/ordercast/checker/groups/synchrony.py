@@ -4,6 +4,7 @@ Two are virtually synchronous in a view when both install the same next one and 
 Then what one delivered in the view the other delivered too; both have had a signal in it or neither, and what came
 before the signal, and what came after it, is the same at both. Nobody has two signals in one view. And a signal says
 the truth: whoever goes on without some of the old view had one before, and none comes along whom it had given up.
+What an engine delivers early is judged apart (`early.py`): it heeds neither views nor signals.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ordercast.checker.groups.base import GroupChecker
+from ordercast.checker.groups.early import uneven
 from ordercast.checker.groups.history import Client, GroupHistory, Stay
 from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.views import id_text
@@ -45,8 +47,11 @@ class VirtualSynchrony(GroupChecker):
                 ((other, reference), (client, stay)),
             ):
                 for number in sorted(set(have[1].delivered()) - set(lack[1].delivered())):
-                    if self.history.is_owed(number, lack[0]):
+                    if self.history.is_owed(number, lack[0]) and not self.history.is_early(number):
                         yield self.witness(f"did not get it {where}, but {have[0]} did", lack[0], number)
+        for group, having, lacking, number in uneven(self.history) if self.history.early else ():
+            if self.history.is_owed(number, lacking):
+                yield self.witness(f"never got it, but {having} did, who was in {group} with it", lacking, number)
 
 
 class Signals(GroupChecker):
@@ -78,6 +83,8 @@ class Signals(GroupChecker):
             ("after", stay.late, reference.late),
         ):
             for number in sorted(set(mine) ^ set(theirs)):
+                if self.history.is_early(number):
+                    continue
                 if self.history.is_owed(number, client) and self.history.is_owed(number, other):
                     yield self.witness(
                         f"{client} or {other} got it {when} the signal {where}, not both", client, number

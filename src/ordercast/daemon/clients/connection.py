@@ -148,7 +148,7 @@ class Connection(asyncio.BufferedProtocol):
         return not self._is_waiting
 
     def go_on(self) -> None:
-        """With what waits."""
+        """Go on with what waits."""
         if self._is_waiting and not self.is_closing and self._transport is not None:
             self._is_waiting = False
             self._transport.resume_reading()
@@ -222,7 +222,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def number(self) -> int:
-        """Of its session."""
+        """The number of its session."""
         return self.desk.number
 
     @property
@@ -270,8 +270,9 @@ class Connection(asyncio.BufferedProtocol):
         return self._reader.begun_size
 
     def account(self) -> int:
-        """Of all that is kept for it: what it has not taken, has not said to the end, and what is not sent yet. The
-        transport does not tell when it has written: the server asks again before it believes what it was told."""
+        """Account for all that is kept for it: what it has not taken, has not said to the end, and what is not sent
+        yet. The transport does not tell when it has written: the server asks again before it believes what it was
+        told."""
         debt = self.desk.debt(self._reader.begun_size) + self._buffered
         if debt != self._debt:
             self._debt = debt

@@ -105,7 +105,7 @@ class ClientServer:
                 self._path.unlink()
 
     async def _let_go(self) -> None:
-        """Of all connections: in order if they are quick."""
+        """Let all connections go: in order if they are quick."""
         with suppress(TimeoutError):
             async with asyncio.timeout(FAREWELL_S):
                 await self._all_gone()
@@ -151,7 +151,8 @@ class ClientServer:
             self._are_gone.set()
 
     def may_work(self, connection: Connection) -> bool:
-        """Not when all together have asked for much in this turn of the event loop: the ring must have its turn."""
+        """Tell whether a connection may work: not when all together have asked for much in this turn of the event loop:
+        the engine must have its turn."""
         if self._work >= WORK_MAX:
             self.go_on_soon(connection)
         return self._work < WORK_MAX
@@ -169,7 +170,7 @@ class ClientServer:
             self._turn = asyncio.get_running_loop().call_soon(self._take_turn)
 
     def _take_turn(self) -> None:
-        """Those who have not had a turn go first in the next one."""
+        """Let everybody who waits go on; who has not had a turn goes first in the next one."""
         self._turn, self._work = None, 0
         waiting, self._waiting = list(self._waiting), {}
         for place, connection in enumerate(waiting):

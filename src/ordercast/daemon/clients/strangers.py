@@ -59,7 +59,7 @@ class Strangers(Generic[T]):
         return self._crowded_greeting_s if self.are_many else self._greeting_s
 
     def overdue(self, now: float) -> list[T]:
-        """Those who have been strangers for too long."""
+        """Yield who has been a stranger for too long."""
         found = []
         patience_s = self.patience_s
         for who, (_, since) in self._since.items():

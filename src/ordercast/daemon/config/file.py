@@ -51,7 +51,7 @@ from ordercast.order.ring.config import RingConfig
 
 STATUS_PORT = 4790
 HEADERS = {4: 28, 6: 48}  # of IP and UDP
-SMALLEST_PACKET = 167  # `RingConfig.validate` refuses smaller ones
+SMALLEST_PACKET = 159  # `RingConfig.validate` refuses smaller ones
 FILE_SIZE_MAX = 1 << 20
 
 

@@ -17,7 +17,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from ordercast.daemon.config.node import TraceLevel, Transport
+from ordercast.daemon.config.node import PORT_MAX, TraceLevel, Transport
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import NODE_MAX
 from ordercast.model.quantities import duration_from, size_from
@@ -25,7 +25,6 @@ from ordercast.model.roster import VERSION_MAX
 from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.order.catalogue import ENGINES, LIVE, live_entry_of
 
-PORT_MAX = 65535
 INTEGER_MAX = (1 << 63) - 1
 
 

@@ -9,14 +9,13 @@ from ordercast.daemon.config.keys import (
     COPIES,
     NAMED_NETWORK,
     NETWORKS,
-    PORT_MAX,
     REDUNDANCY,
     REPLICATION,
     RING,
     read_table,
     shown,
 )
-from ordercast.daemon.config.node import NetworkConfig, NodeConfig
+from ordercast.daemon.config.node import PORT_MAX, NetworkConfig, NodeConfig
 from ordercast.daemon.config.rules_text import in_the_words_of_the_file
 from ordercast.model.roster import Place
 from ordercast.networks.config import NETWORKS_MAX, NetworksConfig

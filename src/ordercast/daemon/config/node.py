@@ -25,6 +25,8 @@ from ordercast.session.quota import ALL_MEMBERSHIPS_MAX
 LOOPBACK = "127.0.0.1"
 GROUP = "239.192.79.67"
 PORT = 4700  # data by multicast; a node's own ports are above it, see `local_peer`
+PORT_MAX = 65535
+LINK_OFFSET = 128  # from a node's token port to its link port
 LOCAL_NODES_MAX = 48
 LOCAL_NODES_EXPECTED = 10  # where nobody says how many there will be
 MIB = 1 << 20
@@ -51,6 +53,13 @@ class Peer:
     token_port: int = PORT + 1
     data_port: int = PORT  # used by the unicast transport alone
     more: tuple[Place, ...] = ()  # and on the other networks, where there are several
+
+    @property
+    def link_port(self) -> int:
+        """Return the port of the link lane, if its engine has links. It follows from the token port, which no other
+        node at this address has, so that node lists need no third port."""
+        above = self.token_port + LINK_OFFSET
+        return above if above <= PORT_MAX else self.token_port - LINK_OFFSET
 
     @property
     def entry(self) -> Entry:

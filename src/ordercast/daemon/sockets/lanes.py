@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from ordercast.daemon.status.counters import SocketCounters
+from ordercast.model.ids import MAIN, Attachment
 from ordercast.model.inputs import Lane, Packet
-from ordercast.wire.header import HEADER_SIZE, LENGTH_AT
+from ordercast.wire.head import HEAD_SIZE, LENGTH_AT
 
 # Linux, <asm-generic/socket.h> and <linux/sock_diag.h>: Python does not name them in all versions.
 SO_MEMINFO = 55
@@ -30,6 +31,7 @@ class LaneSocket:
     socket: socket.socket
     where: str  # for people
     network: int = 0  # which of several
+    attachment: Attachment = MAIN  # which of several
     is_drained: bool = True  # the last look found its end
     counters: SocketCounters = field(default_factory=SocketCounters)
     _scratch: memoryview = field(default_factory=lambda: memoryview(bytearray(READ_SIZE)))
@@ -74,12 +76,12 @@ class LaneSocket:
             alike = list(group)
             length = int.from_bytes(stated, "big")
             counters.bytes_received += size * len(alike)
-            if HEADER_SIZE <= length < size:  # several packets in one read
-                packets += [Packet(data, length, self.lane, network=self.network) for data in alike]
+            if HEAD_SIZE < length < size:  # several packets in one read
+                packets += [Packet(data, length, self.lane, self.attachment, self.network) for data in alike]
                 counters.packets_received += len(alike) * -(-size // length)
             else:
                 data = alike[0] if len(alike) == 1 else b"".join(alike)
-                packets.append(Packet(data, size or 1, self.lane, network=self.network))
+                packets.append(Packet(data, size or 1, self.lane, self.attachment, self.network))
                 counters.packets_received += len(alike)
         return packets
 

@@ -1,8 +1,9 @@
-"""The sockets of a node: one lane for tokens, one for data, read and written in batches.
+"""The sockets of a node on one network: a lane for tokens, one for data, and one for links where the engine has them.
 
-Data goes out by multicast, or to each peer in turn; tokens go to one peer. Where the kernel can (UDP_SEGMENT, UDP_GRO)
-one system call carries as many packets as fit in 64 KiB: packets of one size are cut apart again by the kernel or the
-network card, and a receiver gets them joined. That needs no side channel, since every packet's header says its length.
+Data goes out by multicast, or to each peer in turn; tokens and bursts of a link go to one peer. Where the kernel can
+(UDP_SEGMENT, UDP_GRO) one system call carries as many packets as fit in 64 KiB: packets of one size are cut apart again
+by the kernel or the network card, and a receiver gets them joined. This needs no side channel, since every packet's
+header says its length.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ from ordercast.daemon.sockets.udp import (
     open_udp,
     route_multicast,
 )
-from ordercast.model.effects import Burst
+from ordercast.daemon.status.counters import SocketCounters
+from ordercast.model.effects import Burst, Endpoint
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import NodeId
+from ordercast.model.ids import MAIN, Attachment, NodeId
 from ordercast.model.inputs import Lane
 
 # Linux, <linux/udp.h>: Python does not name them in all versions.
@@ -43,20 +45,25 @@ _SEGMENT_SIZE = struct.Struct("=H")
 
 
 class Sockets:
-    """Everything that a node sends and receives on one network."""
+    """Everything that a node sends and receives on one network of one attachment."""
 
-    def __init__(self, config: NodeConfig, number: int = 0) -> None:
+    def __init__(
+        self, config: NodeConfig, number: int = 0, attachment: Attachment = MAIN, *, has_links: bool = False
+    ) -> None:
         """Opens them; UsageError says what is in the way. A node without an id gets the first that is free."""
         self.number = number
+        self.attachment = attachment
         self.transport = config.network.transport
         self._opened: list[socket.socket] = []
         try:
             self.config, token = _claim(config, self._opened)
             me = self.config.me()
-            self.token = LaneSocket(Lane.TOKEN, token, f"{me.address} port {me.token_port}", number)
+            self.token = self._lane(Lane.TOKEN, token, f"{me.address} port {me.token_port}")
             self.data = self._open_data(me)
+            self.link = self._open_link(me) if has_links else None
             self._sender = self._open_sender(me)
             self._token_addresses: dict[NodeId, SocketAddress] = {}
+            self._link_addresses: dict[NodeId, SocketAddress] = {}
             self._targets: list[SocketAddress | None] = []
             for opened in self._opened:
                 ask_for_buffers(opened, config.network.buffer_size)
@@ -74,14 +81,32 @@ class Sockets:
         for opened in self._opened:
             opened.close()
 
+    @property
+    def lanes(self) -> tuple[LaneSocket, ...]:
+        """The lanes that are read."""
+        return (self.token, self.data) if self.link is None else (self.token, self.data, self.link)
+
     # Sending
 
     def broadcast(self, bursts: Sequence[Burst]) -> None:
         """To everybody else, in order."""
-        counters = self.data.counters
+        self._send_all(bursts, self._targets, self.data.counters)
+
+    def unicast(self, target: NodeId | Endpoint, bursts: Sequence[Burst]) -> None:
+        """To one node, or to an address, on the link lane, in order."""
+        if self.link is None:
+            raise UsageError("no link lane was opened for this engine")
+        address = address_of(*target) if isinstance(target, Endpoint) else self._link_addresses.get(target)
+        if address is None:
+            raise OSError(errno.EHOSTUNREACH, f"node {target} is not on the node list")
+        self._send_all(bursts, (address,), self.link.counters)
+
+    def _send_all(
+        self, bursts: Sequence[Burst], targets: Sequence[SocketAddress | None], counters: SocketCounters
+    ) -> None:
         for pieces, size in segmented(bursts, SEGMENTS_MAX) if self.segmentation else singles(bursts):
-            for target in self._targets:
-                self._send(pieces, size, target)
+            for target in targets:
+                self._send(pieces, size, target, counters)
             counters.sends += 1
         for data, size in bursts:
             counters.bytes_sent += len(data)
@@ -106,11 +131,14 @@ class Sockets:
         """These are the nodes now, this one among them."""
         self.config = replace(self.config, peers=() if self.config.is_local else tuple(peers))
         self._token_addresses = {peer.node: address_of(peer.address, peer.token_port) for peer in peers}
+        self._link_addresses = {peer.node: address_of(peer.address, peer.link_port) for peer in peers}
         self._targets = self._broadcast_targets()
         if self.transport is Transport.MULTICAST and not self._is_looping:
             self._loop_back(self._sender, self.config.me())
 
-    def _send(self, pieces: Sequence[bytes | memoryview], size: int, target: SocketAddress | None) -> None:
+    def _send(
+        self, pieces: Sequence[bytes | memoryview], size: int, target: SocketAddress | None, counters: SocketCounters
+    ) -> None:
         """Packets of one size in one call; the kernel cuts them apart."""
         is_single = len(pieces) == 1 and len(pieces[0]) <= size
         ancillary = () if is_single else ((socket.SOL_UDP, UDP_SEGMENT, _SEGMENT_SIZE.pack(size)),)
@@ -125,9 +153,9 @@ class Sockets:
             if ancillary and error.errno in (errno.EIO, errno.EINVAL, errno.EMSGSIZE):
                 self.segmentation = False  # the network card cannot, whatever the kernel said
                 for single, length in singles([(bytes(piece), size) for piece in pieces]):
-                    self._send(single, length, target)
+                    self._send(single, length, target, counters)
             else:
-                self.data.counters.send_failures += 1
+                counters.send_failures += 1
 
     # Opening
 
@@ -140,7 +168,14 @@ class Sockets:
             opened = open_udp(network.group, network.port, self._opened, "data", interface=me.address, shared=True)
             join_group(opened, network.group, me.address)
             where = f"{network.group} port {network.port} on {me.address}"
-        return LaneSocket(Lane.DATA, opened, where, self.number)
+        return self._lane(Lane.DATA, opened, where)
+
+    def _open_link(self, me: Peer) -> LaneSocket:
+        opened = open_udp(me.address, me.link_port, self._opened, "links")
+        return self._lane(Lane.LINK, opened, f"{me.address} port {me.link_port}")
+
+    def _lane(self, lane: Lane, opened: socket.socket, where: str) -> LaneSocket:
+        return LaneSocket(lane, opened, where, self.number, self.attachment)
 
     def _open_sender(self, me: Peer) -> socket.socket:
         opened = open_udp(me.address, 0, self._opened, "sending")
@@ -177,7 +212,9 @@ class Sockets:
     def _find_segmentation(self) -> bool:
         try:
             self._sender.setsockopt(socket.SOL_UDP, UDP_SEGMENT, 0)
-            self.data.socket.setsockopt(socket.SOL_UDP, UDP_GRO, 1)
+            for lane in (self.data, self.link):
+                if lane is not None:
+                    lane.socket.setsockopt(socket.SOL_UDP, UDP_GRO, 1)
         except OSError:
             return False
         return True

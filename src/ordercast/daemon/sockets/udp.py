@@ -64,7 +64,7 @@ def address_of(address: str, port: int, interface: str = "") -> SocketAddress:
 
 
 def interface_index(address: str) -> int:
-    """Of the network interface that has this IPv6 address; 0 when none has."""
+    """Return the index of the network interface that has this IPv6 address; 0 when none has."""
     wanted = ip_address(address.split("%")[0]).packed.hex()
     try:
         with open("/proc/net/if_inet6", encoding="ascii") as table:

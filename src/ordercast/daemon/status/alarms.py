@@ -64,7 +64,7 @@ class Alarms:
         return tuple(self._kept)
 
     def after(self, number: int) -> list[KeptAlarm]:
-        """Those that are new since this number."""
+        """Return the alarms that are new since this number."""
         return sorted((entry for entry in self._kept if entry.number > number), key=lambda entry: entry.number)
 
     def _entry_for(self, at: Instant, alarm: Alarm) -> KeptAlarm | None:

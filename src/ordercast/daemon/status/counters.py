@@ -24,7 +24,7 @@ class SocketCounters:
     bytes_sent: int = 0
     sends: int = 0  # one send takes many packets with GSO
     receive_failures: int = 0
-    send_failures: int = 0  # the kernel refused: no buffer, no route; the ring sends again what matters
+    send_failures: int = 0  # the kernel refused: no buffer, no route; the engine sends again what matters
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ name resolve to this host (DNS rebinding) reads nothing.
     /status    one JSON document
     /metrics   the same for Prometheus
     /healthz   200 as long as the node runs
-    /readyz    200 when it is on a ring and messages flow, 503 during a change or when what waits cannot be sent
+    /readyz    200 when messages flow, 503 during a change or when what waits cannot be sent
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class StatusServer:
 
 
 def _name_of(host: str) -> str:
-    """Without the port."""
+    """Return the name without the port."""
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0].lower().rstrip(".")

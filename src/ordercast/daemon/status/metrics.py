@@ -32,7 +32,7 @@ def _one(value: Callable[[Status], float]) -> Callable[[Status], Samples]:
 
 
 def _ring(value: Callable[[RingSection], float]) -> Callable[[Status], Samples]:
-    """Of nodes whose engine is the ring."""
+    """Return a sample of nodes whose engine is the ring."""
     return lambda status: [({}, value(status.section))] if status.engine == "ring" else []
 
 

@@ -15,7 +15,7 @@ from ordercast import __version__
 from ordercast.daemon.status.counters import SocketCounters
 from ordercast.daemon.status.sections import RingSection
 from ordercast.model.configuration import ConfigurationKind
-from ordercast.wire.header import VERSION
+from ordercast.wire.head import VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class HoldStatus:
 
 @dataclass(frozen=True, slots=True)
 class ClientsStatus:
-    """Those who send and receive here, and the groups of the whole cluster."""
+    """Sessions that send and receive here, and the groups of the whole cluster."""
 
     sessions: int = 0  # clients, and the program that embeds the node
     groups: int = 0  # with members, here or elsewhere
@@ -266,7 +266,7 @@ def time_text(at: datetime) -> str:
 
 
 def change_text(view: ViewChange) -> str:
-    """`view 24.alpha of alpha beta, gamma is gone: the token was lost …`"""
+    """`view 24.alpha of alpha beta, gamma is gone: a member left …`"""
     kind = "view" if view.kind == ConfigurationKind.REGULAR.value else f"{view.kind} view"
     parts = [f"{kind} {view.id} of {' '.join(view.members)}"]
     if view.kind == ConfigurationKind.REGULAR.value:

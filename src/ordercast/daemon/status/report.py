@@ -322,9 +322,9 @@ def refusals(counters: Counters) -> dict[str, int]:
 def refusal_of(why: str) -> Refusal:
     if why.startswith("wire version"):
         return Refusal.OTHER_VERSION
-    if why == "another cluster's packet":
+    if why.startswith("another cluster's packet"):
         return Refusal.OTHER_CLUSTER
-    if why in ("not an Ordercast packet", "shorter than a header", "an empty datagram"):
+    if why in ("not an Ordercast packet", "shorter than a head", "an empty datagram"):
         return Refusal.STRANGER
     if why == "a node that is not on this node's list":
         return Refusal.UNLISTED

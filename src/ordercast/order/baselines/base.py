@@ -17,8 +17,10 @@ from ordercast.model.configuration import ChangeReason, Configuration, Configura
 from ordercast.model.effects import Broadcast, Deliver, Effect, Install, LeaveDone, Record, Room, SendTo
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import (
+    MAIN,
     NO_CONFIGURATION,
     NO_SEQ,
+    Attachment,
     ConfigurationId,
     Incarnation,
     Instant,
@@ -33,14 +35,16 @@ from ordercast.model.notes import Moved
 from ordercast.model.promises import Promise, Promises
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
-from ordercast.order.engine import EngineStats, Membership
+from ordercast.order.engine import EngineStats, Membership, granted
 from ordercast.order.setup import Setup
+from ordercast.order.traffic import Traffic
+from ordercast.wire.head import HEAD, HEAD_SIZE, OPENING, cluster_id_from, transmitter_of
 
 STARTING, OPERATIONAL, GONE = "Starting", "Operational", "Gone"
 MOVES = frozenset({(STARTING, OPERATIONAL), (OPERATIONAL, GONE)})
 IN_FLIGHT_MAX = 256  # messages of all members that may be sent and not delivered
 FIRST = Incarnation(1)  # nobody comes back
-HEAD = struct.Struct(">BQQ")  # kind, transmitter, number of the packet on its link
+LINK = struct.Struct(">BQ")  # kind, number of the packet on its link: behind the clear head
 LETTER = struct.Struct(">QIB")
 
 
@@ -65,6 +69,7 @@ class Static(ABC):
     name: ClassVar[str]
     promised: ClassVar[frozenset[Promise]]
     services: ClassVar[frozenset[Service]]
+    traffic: ClassVar[Traffic]
 
     roster = None
     is_without_storage = False
@@ -75,6 +80,7 @@ class Static(ABC):
         self.configuration = Membership(ConfigurationId(1, self.members[0]), self.members)
         self.promises = Promises(self.name, self.promised, self.services, self.config.message_size_max)
         self.stats = EngineStats()
+        self._cluster = cluster_id_from(self.config.cluster, self.name)
         self.state_name = STARTING
         self.in_flight = 0  # own messages that are sent and not delivered here
         self._waiting: deque[Letter] = deque()
@@ -114,7 +120,9 @@ class Static(ABC):
     def _packet(self, kind: int, to: ProcessId, body: bytes) -> bytes:
         number = self._sent[to] = self._sent.get(to, 0) + 1
         self.stats.packets_sent += 1
-        return HEAD.pack(kind, self.me, number) + body
+        rest = LINK.pack(kind, number) + body
+        size = min(HEAD_SIZE + len(rest), 0xFFFF)  # nothing is cut here: a packet may be longer than it can say
+        return HEAD.pack(OPENING, size, self._cluster, self.me) + rest
 
     def _deliver(self, number: int, letter: Letter) -> None:
         parcel = (number, letter.originator, [letter.sender], [letter.service], [letter.data], 1, 0)
@@ -150,7 +158,7 @@ class Static(ABC):
     def want_room(self, size: int) -> None:
         self._wanted = max(self._wanted, min(size, self.config.queue_size_max))
 
-    def first_lane(self) -> Lane:
+    def first_lane(self, attachment: Attachment = MAIN) -> Lane:
         return Lane.DATA
 
     def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
@@ -188,11 +196,12 @@ class Static(ABC):
 
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
         for packet in packets:
-            kind, transmitter, number = HEAD.unpack_from(packet.data)
+            data = bytes(packet.data)
+            transmitter, (kind, number) = transmitter_of(data), LINK.unpack_from(data, HEAD_SIZE)
             link = (transmitter, packet.lane)
             assert number == self._received.get(link, 0) + 1, "links keep the order of packets and lose none"
             self._received[link] = number
-            self._take(kind, transmitter, bytes(packet.data[HEAD.size :]))
+            self._take(kind, transmitter, data[HEAD_SIZE + LINK.size :])
         self._rest_at = Instant(now + self.config.rest_ns)
         return self._end()
 
@@ -210,7 +219,7 @@ class Static(ABC):
         raise UsageError(f"no write of {key!r} is outstanding")
 
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
-        return []
+        return granted(changes)
 
     def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
         raise UsageError(f"the members of {self.name} never change: there is no node list")

@@ -13,6 +13,7 @@ from ordercast.model.promises import Promise
 from ordercast.model.service import Service
 from ordercast.order.baselines.base import Letter, Static, letter_from
 from ordercast.order.setup import Setup
+from ordercast.order.traffic import Traffic
 
 PROMISED = frozenset(
     {
@@ -32,10 +33,15 @@ ASK, NUMBERED, DONE = 1, 2, 3  # kinds of packets
 NUMBER = struct.Struct(">Q")
 
 
+class SequencerTraffic(Traffic):
+    data = frozenset({NUMBERED})
+
+
 class Sequencer(Static):
     name = "sequencer"
     promised = PROMISED
     services = SERVICES
+    traffic = SequencerTraffic()
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)

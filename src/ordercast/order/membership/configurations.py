@@ -24,7 +24,8 @@ def regular_configuration(
 def transitional_configuration(
     old: ConfigurationId, delivered: Seq, plan: RecoveryPlan, ring: Ring, reason: ChangeReason
 ) -> Configuration:
-    """Those who come along from the old ring to the new one; the old regular configuration ends behind `delivered`."""
+    """Return the configuration of those who come along from the old ring to the new one; the old regular one ends
+    behind `delivered`."""
     return Configuration(
         ConfigurationKind.TRANSITIONAL,
         ConfigurationId(ring.id.seq - 2, min(plan.transitional)),

@@ -12,7 +12,9 @@ from typing import assert_never
 from ordercast.model.effects import Alarm, AlarmKind, Effect, Room
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import (
+    MAIN,
     NO_SEQ,
+    Attachment,
     ConfigurationId,
     Duration,
     Incarnation,
@@ -46,8 +48,9 @@ from ordercast.order.membership.suspicion import Suspicion
 from ordercast.order.membership.timers import BLAMING, Timer, Timers
 from ordercast.order.outbox import Lot, Outbox, cost, lots_from
 from ordercast.order.ring.config import RingConfig
-from ordercast.wire.codec import cluster_id_from, decode, kind_of
-from ordercast.wire.header import KIND_AT, TRANSMITTER, MessageKind
+from ordercast.wire.codec import decode
+from ordercast.wire.head import KIND_AT, OtherVersion, cluster_id_from, kind_of, transmitter_of
+from ordercast.wire.header import RING, MessageKind
 from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, RosterCopy, Token, Wake, WireMessage
 
 DATA_KIND = bytes((MessageKind.DATA,))
@@ -152,7 +155,7 @@ class Frame:
     def want_room(self, size: int) -> None:
         self._wanted = max(self._wanted, min(size, self._config.queue_size_max))
 
-    def first_lane(self) -> Lane:
+    def first_lane(self, attachment: Attachment = MAIN) -> Lane:
         return self._lane
 
     # Inputs
@@ -271,17 +274,20 @@ class Frame:
                 self._dispatch(decode(data, facts.cluster), step)
         except WireError as error:
             step.note(PacketDropped(str(error)))
-            self._suspicion.heard_engine(data, step)
+            if isinstance(error, OtherVersion):
+                self._suspicion.heard_version(error, step)
+            else:
+                self._suspicion.heard_engine(data, step)
 
     def _foreign(self, data: bytes, step: Step) -> None:
-        """A data packet of another ring shows that its transmitter is alive, and nothing else."""
+        """A data packet of another ring shows that its transmitter is alive, and nothing else; not even that if its
+        members announce a ring that cannot be."""
         facts = step.facts
-        _, ring = kind_of(data, facts.cluster)
-        transmitter = ProcessId(TRANSMITTER.unpack_from(data)[0])
-        if not transmitter or transmitter in facts.installed.members:
+        kind_of(data, facts.cluster)
+        transmitter = transmitter_of(data)
+        if transmitter in facts.installed.members or self._suspicion.is_doubted(data[RING], step):
             return
-        is_believed = facts.horizon.believes_ring(ring, facts.ring_seq, step.now)
-        if is_believed and not facts.rosters.is_stranger(transmitter, step):
+        if not facts.rosters.is_stranger(transmitter, step):
             self._heard(transmitter, step)
 
     def _heard(self, process: ProcessId, step: Step) -> None:

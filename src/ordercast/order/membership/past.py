@@ -74,3 +74,5 @@ class Parts:
     work: Callable[[State, Step, str], State]  # enters the working state after recovery, for a reason in words
     exchange: Exchange
     why_stalled: Callable[[Facts, Instant], str]  # says in words why nothing may be sent although something waits
+    settles: bool = False  # for an enclosing engine: the token rests only when everything is known to be safe
+    is_stamped: bool = False  # likewise: deliveries carry stamps, and clocks are raised from outside

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from ordercast.model.ids import NO_SEQ, NOBODY, ConfigurationId, ProcessId, Seq, TokenSeq
 from ordercast.order.membership.store import Store
-from ordercast.wire.header import MessageKind, prefix_of
+from ordercast.wire.header import Heading
 from ordercast.wire.messages import Token
 
 
@@ -40,11 +40,11 @@ class Ring:
     cluster: bytes
     memory: TokenMemory
     store: Store = field(default_factory=Store)
-    prefix: bytes = b""  # of this ring's data packets
+    heading: Heading = field(init=False)  # of this ring's data packets
 
     def __post_init__(self) -> None:
         assert self.me in self.members and self.members == tuple(sorted(self.members))
-        self.prefix = prefix_of(MessageKind.DATA, self.cluster, self.id)
+        self.heading = Heading(self.cluster, self.id, self.members)
 
     @property
     def representative(self) -> ProcessId:
@@ -52,10 +52,10 @@ class Ring:
 
     @property
     def last_sender(self) -> ProcessId:
-        """Whose packet is the highest that I have: there an idle token rests. The representative, while there is none,
-        or if it is a recovered packet of somebody who is no member."""
+        """Whose packet is the highest that I have: there an idle token rests. The representative, while there is
+        none."""
         originator = self.store.high_originator
-        return originator if originator in self.members else self.representative
+        return originator if originator != NOBODY else self.representative
 
     @property
     def index(self) -> int:

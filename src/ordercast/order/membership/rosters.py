@@ -17,6 +17,7 @@ from ordercast.model.notes import Occurrence, PacketDropped
 from ordercast.model.roster import NO_CLAIM, Claim, Entry, Roster
 from ordercast.order.membership.admission import Admission
 from ordercast.wire.messages import RosterCopy
+from ordercast.wire.reader import ByteReader
 from ordercast.wire.roster import encode_roster, read_roster
 
 if TYPE_CHECKING:
@@ -237,11 +238,11 @@ def _around(step: Step) -> tuple[ProcessId, ...]:
 
 
 def _stored_from(data: bytes) -> tuple[Roster, list[NodeId]]:
-    roster, at = read_roster(data)
-    rest = data[at:]
-    if len(rest) < _COUNT.size or len(rest) != _COUNT.size * (1 + _COUNT.unpack_from(rest)[0]):
-        raise WireError("the nodes that were admitted are cut short")
-    return roster, [NodeId(node) for (node,) in _COUNT.iter_unpack(rest[_COUNT.size :])]
+    reader = ByteReader(data, what="a stored node list")
+    roster = read_roster(reader)
+    admitted = reader.numbers(reader.unpack(_COUNT)[0], "H")
+    reader.end()
+    return roster, [NodeId(node) for node in admitted]
 
 
 def _stranger_text(mine: Roster, process: ProcessId, entry: Entry | None) -> str:

@@ -13,10 +13,11 @@ from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.ids import SECOND, Instant, NodeId, ProcessId, node_of, process_text
 from ordercast.model.notes import Occurrence, PacketDropped
 from ordercast.order.membership.bounds import JOIN_NUMBER_LEAP
-from ordercast.order.membership.hearing import KNOWN_FACTOR
+from ordercast.order.membership.hearing import KNOWN_FACTOR, lifetime_of
 from ordercast.order.membership.step import Step
 from ordercast.order.ring.config import COMPARED
-from ordercast.wire.header import CLUSTER_IN_HEADER, HEADER_SIZE, TRANSMITTER
+from ordercast.wire.head import CLUSTER, HEAD_SIZE, VERSION, OtherVersion, transmitter_of
+from ordercast.wire.header import digest_of
 from ordercast.wire.messages import Join, Leave, WireMessage
 
 WARN_AGAIN_NS = 60 * SECOND
@@ -28,6 +29,7 @@ class Suspicion:
     _neighbours: Mapping[bytes, str] = field(default_factory=dict)  # engines, by the id of this cluster on them
     _told: dict[AlarmKind, Instant] = field(default_factory=dict)  # when an alarm of each kind was last raised
     _mismatches: dict[NodeId, tuple[str, ...]] = field(default_factory=dict)  # which keys differ, as was told of each
+    _doubted: dict[bytes, Instant] = field(default_factory=dict)  # rings that cannot be, and when each was last told of
 
     def heard_my_name(self, message: WireMessage, step: Step, *, is_gone: bool) -> None:
         """Our own broadcast came back, or somebody sends in our name. A Join of ours must stay the newest."""
@@ -44,9 +46,28 @@ class Suspicion:
         """Drop a packet that speaks of a ring seq which cannot be true."""
         step.occurred(Occurrence.IMPLAUSIBLE)
         step.note(PacketDropped("a ring seq that cannot be true"))
+        if not isinstance(message, Join):
+            self._doubt(digest_of(message.ring), step)
         who, mine = process_text(message.sender), step.facts.ring_seq
         text = f"{who} speaks of a ring seq far above {mine}, which is not taken over: a forged packet, or"
         self.warn(AlarmKind.IMPLAUSIBLE, f"{text} {who} was misled by one", step, message.sender)
+
+    def _doubt(self, ring: bytes, step: Step) -> None:
+        self._doubted.pop(ring, None)
+        if len(self._doubted) >= KNOWN_FACTOR * step.facts.config.members_max:
+            del self._doubted[next(iter(self._doubted))]  # of which was told longest ago
+        self._doubted[ring] = step.now
+
+    def is_doubted(self, ring: bytes, step: Step) -> bool:
+        """Whether somebody has lately told of the ring with this digest, and it cannot be."""
+        last = self._doubted.get(ring)
+        return last is not None and step.now - last < lifetime_of(step.facts.config)
+
+    def heard_version(self, other: OtherVersion, step: Step) -> None:
+        """Tell of a process of this cluster whose packets cannot be read."""
+        who = "a node" if other.transmitter is None else process_text(other.transmitter)
+        text = f"{who} of this cluster speaks wire version {other.version}, and this node {VERSION}: they cannot hear"
+        self.warn(AlarmKind.WIRE_VERSION, f"{text} each other until both run one release", step, other.transmitter)
 
     def warn(self, kind: AlarmKind, text: str, step: Step, process: ProcessId | None = None) -> None:
         """Raise an alarm, unless one of this kind was raised a while ago."""
@@ -57,10 +78,10 @@ class Suspicion:
 
     def heard_engine(self, data: bytes, step: Step) -> None:
         """Name a node of this cluster whose engine is another: it can never be a member."""
-        engine = self._neighbours.get(data[CLUSTER_IN_HEADER])
-        if engine is None or len(data) < HEADER_SIZE:
+        engine = self._neighbours.get(data[CLUSTER])
+        if engine is None or len(data) <= HEAD_SIZE:
             return
-        process = ProcessId(TRANSMITTER.unpack_from(data)[0])
+        process = transmitter_of(data)
         if self._is_news(node_of(process), (ENGINE,), step):
             text = f"{process_text(process)} runs the engine {engine!r}, this process another: they never come together"
             step.alarm(Alarm(AlarmKind.CONFIGURATION_MISMATCH, f"{text} until the engine key is the same", process))

@@ -12,8 +12,12 @@ from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND
 from ordercast.order.outbox import OVERHEAD
 from ordercast.wire.codec import REQUESTS_MAX
-from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE, ORIGIN_SIZE, PACKET_SIZE_MAX
+from ordercast.wire.head import PACKET_SIZE_MAX, SEAL_ROOM
+from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE, ORIGIN_SIZE
 from ordercast.wire.messages import MEMBERS_MAX
+
+# Bytes of a packet beside its descriptors and payloads: it may have to travel again, wrapped, on another ring, sealed.
+BESIDE_BODY = HEADER_SIZE + ORIGIN_SIZE + SEAL_ROOM
 
 # Keys on which all members should agree.
 RING_RELEVANT = (
@@ -73,8 +77,8 @@ class RingConfig:
 
     @property
     def body_size_max(self) -> int:
-        """Descriptors and payloads that fit in a packet which may have to travel again, wrapped, on another ring."""
-        return self.packet_size_max - HEADER_SIZE - ORIGIN_SIZE
+        """Descriptors and payloads that fit in a packet."""
+        return self.packet_size_max - BESIDE_BODY
 
     @property
     def whole_size_max(self) -> int:
@@ -94,7 +98,7 @@ class RingConfig:
     def _ranges(self) -> list[str]:
         names = [field.name for field in fields(self) if field.name not in ("cluster", "accelerated")]
         problems = [f"{name} must be at least 1" for name in names if getattr(self, name) < 1]
-        smallest = HEADER_SIZE + ORIGIN_SIZE + DESCRIPTOR_SIZE + 64
+        smallest = BESIDE_BODY + DESCRIPTOR_SIZE + 64
         if not smallest <= self.packet_size_max <= PACKET_SIZE_MAX:
             problems.append(f"packet_size_max must be within {smallest}..{PACKET_SIZE_MAX}")
         if self.members_max > MEMBERS_MAX:

@@ -17,8 +17,8 @@ from ordercast.model.notes import Occurred, Occurrence
 from ordercast.order.membership.configurations import regular_configuration, transitional_configuration
 from ordercast.order.membership.recovery_plan import RecoveryPlan
 from ordercast.order.membership.ring import Ring
-from ordercast.wire.header import HEADER, Part, unwrapped
-from ordercast.wire.run import PacketRun, parse_data
+from ordercast.wire.header import Part, unwrapped
+from ordercast.wire.run import PacketRun, parse_packet
 
 
 @dataclass(slots=True)
@@ -31,6 +31,7 @@ class Delivery:
     partial: dict[tuple[ProcessId, int], list[bytes]] = field(default_factory=dict)  # (originator, sender): its parts
     partial_size: int = 0  # bytes of all of them
     reach: int = field(kw_only=True)  # packets above the aru that may be kept
+    is_stamped: bool = False  # an enclosing engine wants the Lamport timestamps of packets
 
     @property
     def aru(self) -> Seq:
@@ -43,9 +44,8 @@ class Delivery:
         store = self.ring.store
         if seq > store.aru + self.reach or store.has(seq):
             return False
-        raw = unwrapped(packet, self.ring.prefix)
-        _, _, flags, count, _, originator, *_ = HEADER.unpack_from(raw)
-        return store.add(seq, parse_data(raw, flags, count, originator, seq))
+        heading = self.ring.heading
+        return store.add(seq, parse_packet(unwrapped(packet, heading), heading))
 
     def advance(self, effects: list[Effect]) -> None:
         self.deliver(self.ring.memory.safe_seq, effects)
@@ -75,7 +75,21 @@ class Delivery:
             index = end - store.base
         self.delivered = Seq(store.base + index)
         if parcels:
-            effects.append(Deliver(self.view, self.ring.id, parcels))
+            self._pass_up(parcels, effects)
+
+    def _pass_up(self, parcels: list[Parcel], effects: list[Effect]) -> None:
+        stamps = [self._stamps(parcel) for parcel in parcels] if self.is_stamped else None
+        effects.append(Deliver(self.view, self.ring.id, parcels, stamps=stamps))
+
+    def _stamps(self, parcel: Parcel) -> list[int]:
+        """Return the timestamp of each packet of a parcel; of the last one only, if it is a message in parts."""
+        seq, payloads, each = parcel[0], parcel[4], parcel[5]
+        stamps = []
+        for at in range(seq, seq + len(payloads) // each):
+            run = self.ring.store.get(Seq(at))
+            assert run is not None, "what is being delivered is not discarded yet"
+            stamps.append(run.timestamp(at))
+        return stamps
 
     def finish(self, plan: RecoveryPlan, ring: Ring, reason: ChangeReason, effects: list[Effect]) -> None:
         """Steps 2 to 5 of recovery: the rest of the old ring, and both views. One atomic action."""
@@ -107,7 +121,7 @@ class Delivery:
             beyond += delivered if gap else 0
             safe += delivered if run.is_safe else 0
         if parcels:
-            effects.append(Deliver(self.view, self.ring.id, parcels))
+            self._pass_up(parcels, effects)
         counts = (
             (Occurrence.SAFE_IN_TRANSITIONAL, safe),
             (Occurrence.GAP_DROPPED, gone),

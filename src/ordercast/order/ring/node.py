@@ -15,6 +15,8 @@ from ordercast.model.ids import ConfigurationId, Instant, NodeId, Seq
 from ordercast.model.inputs import Interest, Lane, Packet
 from ordercast.model.notes import PacketDropped
 from ordercast.model.promises import Promises
+from ordercast.order.engine import granted
+from ordercast.order.membership.bounds import believed_clock
 from ordercast.order.membership.frame import Frame
 from ordercast.order.membership.past import Parts
 from ordercast.order.membership.ring import Ring
@@ -27,10 +29,11 @@ from ordercast.order.ring.promised import PROMISED, SERVICES
 from ordercast.order.ring.stall import why_stalled
 from ordercast.order.ring.states.operational import Operational
 from ordercast.order.ring.states.token_visit import TokenExchange
-from ordercast.wire.header import ARRIVAL, MAGIC, PREFIX, ROUND, TRANSMITTER, is_same
+from ordercast.order.ring.traffic import RING_TRAFFIC
+from ordercast.order.traffic import Traffic
+from ordercast.wire.head import MAGIC, transmitter_of
+from ordercast.wire.header import ARRIVAL, ROUND, is_same
 from ordercast.wire.run import PacketRun, parse_data, parse_run
-
-PREFIX_SIZE = PREFIX.size
 
 
 class RingNode(Frame):
@@ -44,15 +47,21 @@ class RingNode(Frame):
         verbose: bool = False,
         beneath: str = ONE_NETWORK,  # what carries the packets, in words, which are compared with other members'
         other_engines: Sequence[str] = (),  # that a cluster of the same name might run
+        settles: bool = False,  # the token rests only when everything is known to be safe
+        stamps: bool = False,  # deliveries carry the stamps of their packets, for an enclosing engine
     ) -> None:
         config = config or RingConfig()
         config.validate()
         self._reach = 2 * config.backlog_max  # packets above the last token's seq that may come before the next
         promises = Promises("ring", PROMISED, SERVICES, config.message_size_max)
-        parts = parts_of(config)
+        parts = parts_of(config, settles=settles, is_stamped=stamps)
         super().__init__(node, config, promises, parts, verbose=verbose, beneath=beneath, other_engines=other_engines)
 
     # What a driver asks
+
+    @property
+    def traffic(self) -> Traffic:
+        return RING_TRAFFIC
 
     def is_idle(self) -> bool:
         facts = self._running
@@ -81,8 +90,15 @@ class RingNode(Frame):
         return self._end(step)
 
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
-        """Everybody on a ring receives everything: interest changes nothing here."""
-        return []
+        """Everybody on a ring receives everything."""
+        return granted(changes)
+
+    def hear(self, stamp: int, now: Instant) -> list[Effect]:
+        """An enclosing engine has met this stamp: whatever the ring numbers here from now on has a higher one."""
+        step = self._begin(now)
+        facts = step.facts
+        facts.clock = max(facts.clock, believed_clock(facts.clock, stamp, is_new=True))
+        return self._end(step)
 
     # Reading packets
 
@@ -101,7 +117,7 @@ class RingNode(Frame):
             if ring is not None:
                 store = ring.store
                 if store.aru == store.high < ring.memory.forwarded_seq + self._reach:
-                    run = parse_run(data, start, size, ring.prefix, Seq(store.aru + 1))
+                    run = parse_run(data, start, size, ring.heading, Seq(store.aru + 1))
                     if run is not None:
                         store.extend(run)
                         fresh.append(run)
@@ -131,18 +147,18 @@ class RingNode(Frame):
 
     def _take(self, ring: Ring, data: bytes, start: int, size: int, fresh: list[PacketRun], step: Step) -> bool:
         """A data packet of this ring that is out of order, or a duplicate, or unsound. False when it is another's."""
-        if data[start : start + PREFIX_SIZE] != ring.prefix:
+        if not ring.heading.is_of(data, start):
             return False
         store = ring.store
         try:
-            _, length, flags, count, originator, seq = ARRIVAL.unpack_from(data, start)
+            _, length, _, _, flags, count, place, seq = ARRIVAL.unpack_from(data, start)
             end = start + length
             if length > size or end > len(data):
                 raise WireError("a data packet is cut short")
             if store.has(seq):
                 self._compare(ring, seq, data[start:end], step)
             elif seq <= ring.memory.forwarded_seq + self._reach:
-                run = parse_data(data, flags, count, originator, seq, start, end)
+                run = parse_data(data, flags, count, ring.heading.originator(place), seq, start, end)
                 store.add(seq, run)
                 fresh.append(run)
         except (struct.error, WireError) as error:
@@ -154,7 +170,7 @@ class RingNode(Frame):
         held = ring.store.get(seq)
         if held is None or is_same(mine := held.packet(seq), packet):
             return
-        if TRANSMITTER.unpack_from(mine)[0] == ring.me:
+        if transmitter_of(mine) == ring.me:
             ring.memory.foreign_seq = seq  # the state hears of it when it has the token
         else:
             text = f"two packets came as number {seq} of ring {ring.id}: one is forged"
@@ -163,7 +179,7 @@ class RingNode(Frame):
     def _choose_lane(self, ring: Ring, run: PacketRun) -> None:
         """Accelerated ring: once the predecessor sends packets of a round that I have not seen, its token is near."""
         packet = run.at + (run.count - 1) * run.size
-        if len(ring.members) > 1 and TRANSMITTER.unpack_from(run.data, packet)[0] == ring.predecessor:
+        if len(ring.members) > 1 and transmitter_of(run.data, packet) == ring.predecessor:
             nearing = ring.memory.round + (ring.me != ring.representative)  # the representative counts the rounds
             if ROUND.unpack_from(run.data, packet)[0] >= nearing:
                 self._lane = Lane.TOKEN
@@ -178,10 +194,11 @@ class RingNode(Frame):
             self._check_membership(facts)
 
 
-def parts_of(config: RingConfig) -> Parts:
+def parts_of(config: RingConfig, *, settles: bool = False, is_stamped: bool = False) -> Parts:
     """What the ring adds to its membership."""
 
     def past_of(ring: Ring, through: Seq) -> Delivery:
-        return Delivery(ring, ring.id, through, reach=2 * config.backlog_max)
+        return Delivery(ring, ring.id, through, reach=2 * config.backlog_max, is_stamped=is_stamped)
 
-    return Parts(past_of, Operational.begin, Operational.enter, TokenExchange(), why_stalled)
+    exchange = TokenExchange()
+    return Parts(past_of, Operational.begin, Operational.enter, exchange, why_stalled, settles, is_stamped)

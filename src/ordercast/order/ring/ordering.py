@@ -2,8 +2,8 @@
 
 Nothing is sent here: a visit returns what goes out before the token, the token, and what follows it. In the plain ring
 nothing follows; in the accelerated ring the last packets do. In both a member asks again only for what was numbered
-before its *previous* visit: later packets may still be on their way, or not have been sent yet. That costs one
-rotation after a loss, and without loss nothing is ever sent twice.
+before its *previous* visit: later packets may still be on their way, or not have been sent yet. This costs one rotation
+after a loss, and without loss nothing is ever sent twice.
 """
 
 from __future__ import annotations

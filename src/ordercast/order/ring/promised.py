@@ -82,6 +82,7 @@ ALARMS = frozenset(
         AlarmKind.REMOVED,
         AlarmKind.IMPLAUSIBLE,
         AlarmKind.FORGED,
+        AlarmKind.WIRE_VERSION,
         AlarmKind.STALLED,
         AlarmKind.STALL_ENDED,
         AlarmKind.WITHOUT_STORAGE,

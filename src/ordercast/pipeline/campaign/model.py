@@ -20,9 +20,8 @@ from ordercast.model.ids import SECOND
 from ordercast.networks.config import Replication
 from ordercast.pipeline.campaign.settings import LATE_SHARE
 from ordercast.sim.options import SimOptions
+from ordercast.wire.codec import TOKEN_SIZE
 from ordercast.wire.header import COUNT_MAX, DESCRIPTOR_SIZE, HEADER_SIZE
-
-TOKEN_SIZE = HEADER_SIZE + 33
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,11 @@ from ordercast.model.quantities import duration_from, size_from
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig, Replication
 from ordercast.order.catalogue import ENGINES
+from ordercast.order.ring.config import BESIDE_BODY
 from ordercast.sim.options import Delays, SimOptions
 from ordercast.sim.topology import Line, Link, Rate
 from ordercast.sim.topology_text import links_from_text, rate_from_text
-from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE, ORIGIN_SIZE
+from ordercast.wire.header import DESCRIPTOR_SIZE
 
 Settings = Mapping[str, Any]
 DERIVED = ("size", "service", "load", "packing")
@@ -164,7 +165,7 @@ def _packed(options: SimOptions, packing: Any) -> SimOptions:
     if packing:
         return options
     body = max(SMALLEST_BODY, options.size_max + DESCRIPTOR_SIZE)
-    return replace(options, ring=replace(options.ring, packet_size_max=HEADER_SIZE + ORIGIN_SIZE + body))
+    return replace(options, ring=replace(options.ring, packet_size_max=BESIDE_BODY + body))
 
 
 _DERIVE: Mapping[str, Callable[[SimOptions, Any], SimOptions]] = {

@@ -38,6 +38,7 @@ ENGINE_PARTS: Mapping[str, EnginePart] = {"ring": EnginePart(_ring_sections, _ri
 
 
 def parts_of(tables: Tables) -> list[EnginePart]:
-    """Of the engines that ran; a run that does not say ran the ring. Comparison engines have nothing of their own."""
+    """Return the parts of the engines that ran; a run that does not say ran the ring. Comparison engines have nothing
+    of their own."""
     names = dict.fromkeys(name or "ring" for name in tables.runs["engine"].to_pylist())
     return [ENGINE_PARTS.get(name, NOTHING) for name in names]

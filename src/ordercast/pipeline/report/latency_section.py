@@ -117,7 +117,7 @@ def _by_size(rows: list[Row]) -> Block:
         series.append(Series(service_name(service), points, Shape.LINE_AND_DOTS, service, notes=notes))
     x = Axis("size of the message", names=[size_name(bound) for bound in classes])
     plot = Plot("Median latency by size", x, Axis(f"median latency, {name}", low=0), series, width=560)
-    return Figure(plot, "Bytes as the ring carried them. Rest the pointer on a dot for its numbers.")
+    return Figure(plot, "Bytes as they were carried. Rest the pointer on a dot for its numbers.")
 
 
 def _told(row: Row) -> str:

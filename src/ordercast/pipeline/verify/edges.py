@@ -163,7 +163,7 @@ def _mixture(facts: Facts, parts: list[Edges]) -> Iterator[Conclusion]:
 
 
 def _shortfalls(facts: Facts, parts: list[Edges]) -> Iterator[Conclusion]:
-    """Who fell short in a view delivers nothing more in it, nor anything of its ring that may depend on that."""
+    """Who fell short in a view delivers nothing more in it, nor anything that may depend on that."""
     lacking: dict[tuple[int, ConfigurationId], Message] = {}
     for edges in parts:
         for (life, stay), here in edges.views.items():

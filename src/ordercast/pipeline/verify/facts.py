@@ -120,6 +120,8 @@ def _add(facts: Facts, lives: dict[int, Life], control: Control) -> None:
     elif isinstance(event, Started | Installed | Crashed | Departed):
         life = lives.setdefault(control.process, Life(control.process))
         if isinstance(event, Started):
+            if event.promises.prunes or event.promises.early:
+                raise Unsound("engines that prune or deliver early are beyond the fast judge")
             life.started_n = control.n
         elif isinstance(event, Installed):
             _install(life, event.configuration, control.idx)

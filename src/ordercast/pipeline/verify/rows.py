@@ -30,7 +30,18 @@ NUMBERING = ("process", "idx", "n", "kind")
 IDENTITY = ("sender_process", "sender", "counter", "digest", "service", "size")
 PLACES = ("configuration_seq", "configuration_rep", "origin_seq", "origin_rep", "number", "slot")
 MESSAGE = (*NUMBERING, *PLACES, *IDENTITY)
-CONTROL = ("t", "members", "transitional", "previous_seq", "previous_rep", "reason", "name", "text", "flag")
+CONTROL = (
+    "t",
+    "members",
+    "transitional",
+    "previous_seq",
+    "previous_rep",
+    "reason",
+    "name",
+    "text",
+    "flag",
+    "destinations",
+)
 CONTROL_ALL = (*NUMBERING, *PLACES, *CONTROL)
 
 

@@ -228,7 +228,7 @@ class Front(Generic[MachineT]):
 
     @property
     def age(self) -> Age:
-        """Of the copy that is here."""
+        """The age of the copy that is here."""
         return self._caller.age
 
     @property

@@ -90,7 +90,7 @@ class Reader:
         return self.value() if mark else None
 
     def count(self) -> int:
-        """Of items that follow, each of at least 4 bytes."""
+        """Read a count of items that follow, each of at least 4 bytes."""
         count = self.number(U32)
         if count * U32.size > len(self._data) - self._at:
             raise WireError(f"{count} items do not fit in")

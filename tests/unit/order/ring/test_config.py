@@ -43,8 +43,8 @@ def test_every_number_must_be_at_least_1(name: str) -> None:
 
 
 BROKEN = [
-    ({"packet_size_max": 166}, "packet_size_max must be within 167..65507"),
-    ({"packet_size_max": 65508}, "packet_size_max must be within 167..65507"),
+    ({"packet_size_max": 158}, "packet_size_max must be within 159..65507"),
+    ({"packet_size_max": 65508}, "packet_size_max must be within 159..65507"),
     ({"members_max": 1001}, "members_max must be at most 1000"),
     ({"join_ns": 60, "consensus_ns": 119}, "join_ns must be at most half of consensus_ns"),
     ({"token_retransmit_ns": 300_000_000}, "token_retransmit_ns must be at most a third of token_loss_ns"),
@@ -63,7 +63,7 @@ def test_each_broken_rule_gives_its_sentence(values: dict[str, Any], sentence: s
 
 
 KEPT = [
-    {"packet_size_max": 167},
+    {"packet_size_max": 159},
     {"packet_size_max": 65507},
     {"members_max": 1000},
     {"join_ns": 60, "consensus_ns": 120},
@@ -95,7 +95,7 @@ def test_more_requests_than_a_token_can_carry_are_refused() -> None:
 
 def test_a_packet_has_room_for_its_header_and_for_being_wrapped() -> None:
     config = RingConfig(packet_size_max=1472)
-    assert config.body_size_max == 1472 - 72 - 24
+    assert config.body_size_max == 1472 - 59 - 18 - 11
     assert config.whole_size_max == config.body_size_max - 7
 
 

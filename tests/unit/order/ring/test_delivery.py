@@ -246,7 +246,7 @@ def test_a_large_message_cut_by_the_end_is_dropped_and_told() -> None:
 
 
 def test_recovered_packets_have_nothing_to_deliver() -> None:
-    delivery = _delivery((1, PacketRun(b"", 0, 0, Seq(1))), _agreed(2))
+    delivery = _delivery((1, PacketRun(b"", 0, 0, Seq(1), ONE)), _agreed(2))
     assert _advance(delivery) == ["2"]
 
 
@@ -254,7 +254,7 @@ def test_recovered_packets_have_nothing_to_deliver() -> None:
 
 
 def _exchanged(seq: int) -> bytes:
-    return recovered(make_packet(seq).packet(Seq(seq)), make_ring(ring_id=NEXT_RING_ID).prefix, ONE, Seq(1), 1)
+    return recovered(make_packet(seq).packet(Seq(seq)), ONE, make_ring(ring_id=NEXT_RING_ID).heading, ONE, Seq(1), 1)
 
 
 def test_a_packet_that_the_exchange_brings_is_kept_once() -> None:
@@ -271,3 +271,35 @@ def test_a_packet_that_lies_too_far_ahead_is_of_no_use() -> None:
     delivery = _delivery(_agreed(1))
     assert not delivery.keep(Seq(66), _exchanged(66))
     assert delivery.keep(Seq(65), _exchanged(65))
+
+
+# Stamps, for an engine that encloses the ring
+
+
+def _stamps(effects: list[Effect]) -> list[list[int]]:
+    return [stamps for effect in effects if isinstance(effect, Deliver) for stamps in effect.stamps or []]
+
+
+def test_of_each_parcel_the_stamps_of_its_packets_are_told() -> None:
+    delivery = _delivery(_agreed(1))
+    delivery.is_stamped = True
+    for seq in (2, 3, 4):
+        delivery.ring.store.add(Seq(seq), make_run(2, "b", "c", "d"))
+    effects: list[Effect] = []
+    delivery.advance(effects)
+    assert _stamps(effects) == [[1], [2, 3, 4]]
+
+
+def test_a_message_in_parts_has_the_stamp_of_the_part_that_completes_it() -> None:
+    delivery = _delivery(_part(1, Part.FIRST, "a"), _part(2, Part.MIDDLE, "b"), _part(3, Part.LAST, "c"))
+    delivery.is_stamped = True
+    effects: list[Effect] = []
+    delivery.advance(effects)
+    assert (_texts(effects), _stamps(effects)) == (["abc"], [[3]])
+
+
+def test_what_is_delivered_in_the_transitional_view_has_stamps_too() -> None:
+    delivery = _delivery(_agreed(1), _safe(2))
+    delivery.is_stamped = True
+    effects = _finish(delivery, _plan(ONE, TWO, delivered=1))
+    assert _stamps(effects) == [[1], [2]]

@@ -13,9 +13,10 @@ from ordercast.order.membership.past import Source
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.ordering import add_to_visit, held_back_by, updated_aru, visit, with_news
 from ordercast.wire.codec import decode, encode
-from ordercast.wire.header import HEADER, RETRANSMITTED
+from ordercast.wire.header import RETRANSMITTED
 from ordercast.wire.messages import Token
 from ordercast.wire.run import PacketRun
+from tests.packets import header_of, seq_of
 
 from ..rings import CLUSTER, ONE, THREE, TWO, fill, make_packet, make_ring, make_run, make_token
 
@@ -36,7 +37,7 @@ def _few(count: int) -> Source:
 
 
 def _seqs(bursts: list[Burst]) -> list[int]:
-    return [int(HEADER.unpack_from(packet)[6]) for packet in Broadcast(bursts).packets]
+    return [seq_of(packet) for packet in Broadcast(bursts).packets]
 
 
 # The aru rule
@@ -116,8 +117,8 @@ def test_requests_that_can_be_answered_are_answered_and_removed() -> None:
     done = visit(ring, make_token(seq=5, aru=1, aru_id=ONE, requests=(2, 3, 4)), 0, _nothing, CONFIG)
     assert _seqs(done.before) == [2, 4]
     for packet in Broadcast(done.before).packets:
-        _, _, flags, _, transmitter, originator, *_ = HEADER.unpack_from(packet)
-        assert (flags & RETRANSMITTED, transmitter, originator) == (RETRANSMITTED, TWO, ONE)
+        header = header_of(packet)
+        assert (header.flags & RETRANSMITTED, header.transmitter, header.place) == (RETRANSMITTED, TWO, 0)
     assert done.token.requests == (3, 5)
     assert (done.retransmitted, done.requested) == (2, 2)
 

@@ -25,7 +25,7 @@ from ordercast.order.membership.step import Attempt, Facts, Step
 from ordercast.order.membership.timers import Timer
 from ordercast.wire.header import origin_of, recovered
 from ordercast.wire.messages import CommitToken, Join, Leave, Token
-from ordercast.wire.run import PacketRun
+from ordercast.wire.run import PacketRun, parse_packet
 
 
 @dataclass(slots=True)
@@ -105,9 +105,9 @@ class Recovery(Changing):
         packets: list[PacketRun] = []
         for old_seq in list(self.queue)[:limit]:
             seq = Seq(first + len(packets))
-            raw = self.queue.pop(old_seq).packet(old_seq)
-            packet = recovered(raw, self.ring.prefix, self.ring.me, seq, token_round)
-            packets.append(PacketRun(packet, 0, len(packet), seq))
+            run, ring = self.queue.pop(old_seq), self.ring
+            packet = recovered(run.packet(old_seq), run.originator, ring.heading, ring.me, seq, token_round)
+            packets.append(parse_packet(packet, ring.heading))
         return packets
 
     def _flag(self, token: Token) -> Token:
@@ -141,8 +141,8 @@ class Recovery(Changing):
         for run in fresh:
             if run.parcel is None:  # a recovered packet
                 packet = run.packet(run.seq)
-                ring_id, old_seq = origin_of(packet)
-                if ring_id == facts.installed.id:
+                digest, old_seq = origin_of(packet)
+                if digest == facts.installed.heading.digest:
                     self.queue.pop(old_seq, None)
                     if not facts.is_frozen:
                         _keep(facts.past, old_seq, packet, step)

@@ -81,7 +81,8 @@ class Operational(Working):
         return self._work(token, step)
 
     def _may_rest(self, token: Token, facts: Facts) -> bool:
-        """With whoever sent last, when a whole rotation found nothing to do and everybody has delivered everything.
+        """Tell whether the token may rest: with whoever sent last, when a whole rotation found nothing to do and
+        everybody has delivered everything.
 
         Nothing here is about the representative: every condition compares this visit with my previous one, and what
         lies between two visits of a member is one visit of each other member. So at whichever member it holds:
@@ -96,6 +97,9 @@ class Operational(Working):
         - Nobody misses a packet, or had something to send (`waiting` counts me too), unless nobody may send, because
           somebody is behind.
 
+        - Where the ring settles, everything has become safe at me when the token left me, whatever it asked for. By the
+          same argument it is safe at all others.
+
         Who is leaving does not take the token with it.
         """
         ring, memory = facts.installed, facts.installed.memory
@@ -104,6 +108,7 @@ class Operational(Working):
             token.seq == memory.forwarded_seq == memory.forwarded_aru == token.aru
             and ring.me == ring.last_sender
             and facts.past.delivered == token.seq
+            and (memory.safe_seq >= token.seq or not facts.parts.settles)
             and not (token.requests or self.woken or facts.leaving or _has_news(facts))
             and (behind > 0 or (not facts.outbox and waiting <= memory.wanted))
         )
@@ -215,7 +220,7 @@ def outbox_source(facts: Facts) -> Source:
 
     def take(first: Seq, token_round: int, timestamp: int, limit: int) -> list[PacketRun]:
         loads = facts.outbox.take(limit)
-        runs = build_runs(facts.installed.prefix, loads, facts.me, first, token_round, timestamp + 1)
+        runs = build_runs(facts.installed.heading, loads, facts.me, first, token_round, timestamp + 1)
         if runs:
             facts.own_seq = runs[-1].last
         return runs

@@ -44,7 +44,7 @@ def accepted(ring: Ring, token: Token, step: Step) -> bool:
 
 def has_intruder(ring: Ring, token: Token, step: Step, delivered: Seq = NO_SEQ) -> bool:
     """Somebody who did not hold the token has numbered packets. Who has the token sees that for sure: there are packets
-    above its seq, or one under a number of mine that is not mine. Those that were not delivered are forgotten."""
+    above its seq, or one under a number of mine that is not mine. Packets that were not delivered are forgotten."""
     high, foreign = ring.store.high, ring.memory.foreign_seq
     if high <= token.seq and not foreign:
         return False
@@ -96,10 +96,10 @@ def work(
 ) -> Token:
     """A whole visit: packets, the token (amended, in recovery; kept, if it is to rest), the packets that may follow."""
     facts = step.facts
-    token.timestamp = believed_clock(facts.clock, token.timestamp, is_new=False)
+    token.timestamp = believed_clock(facts.clock, token.timestamp, is_new=facts.parts.is_stamped)
     done = visit(ring, token, wanted, source, config, is_behind=is_behind)
     forwarded = amend(done.token)
-    facts.clock = forwarded.timestamp
+    facts.clock = max(facts.clock, forwarded.timestamp)
     if done.before:
         step.effects.append(Broadcast(done.before))
     if passes_on:

@@ -1,0 +1,106 @@
+"""Services that an engine delivers early, as clients of groups see them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ordercast.checker.verdict import Outcome
+from ordercast.model.ids import Incarnation, Instant, NodeId, process_id_from
+from ordercast.model.promises import GroupPromise
+from ordercast.model.service import Service
+from ordercast.trace.client_records import ClientEvent
+from ordercast.trace.records import Started
+
+from ..histories import EARLY
+from .stories import Story, assert_valid, verdicts_on
+
+R = Service.RELIABLE
+
+
+def _together(*names: str) -> Story:
+    """All in g, in a view that the network made; their engine delivers reliable and fifo messages early."""
+    story = Story(*names)
+    story.events.insert(0, Started(Instant(0), process_id_from(NodeId(0), Incarnation(1)), EARLY))
+    for name in names:
+        story.join("g", name)
+    _change(story, *names)
+    return story
+
+
+def _change(story: Story, *names: str) -> None:
+    story.view("g", *names, along=names)
+
+
+def _outcome(events: list[ClientEvent], promise: GroupPromise) -> Outcome:
+    return verdicts_on(events)[promise].outcome
+
+
+def test_early_messages_come_in_any_order_and_before_or_after_a_view() -> None:
+    story = _together("a", "b")
+    first, second = story.send("a", "g", service=R), story.send("b", "g", service=R)
+    story.get(first, "a")
+    story.get(second, "a")
+    story.get(second, "b")
+    story.signal("g", "a", "b", remaining=("a", "b"))
+    _change(story, "a", "b")
+    story.get(first, "b")
+    _change(story, "a", "b")
+    assert_valid(story.finished())
+
+
+@pytest.mark.parametrize("promise", [GroupPromise.TOTAL_ORDER, GroupPromise.VIRTUAL_SYNCHRONY, GroupPromise.SIGNALS])
+def test_of_an_engine_that_delivers_in_order_the_same_is_refused(promise: GroupPromise) -> None:
+    story = _together("a", "b")
+    first, second = story.send("a", "g", service=R), story.send("b", "g", service=R)
+    story.get(first, "a")
+    story.get(second, "a")
+    story.get(second, "b")
+    story.signal("g", "a", "b", remaining=("a", "b"))
+    story.get(first, "b")
+    _change(story, "a", "b")
+    third = story.send("a", "g", service=R)
+    story.get(third, "a")
+    _change(story, "a", "b")
+    events = story.finished()
+    start = events[0]
+    assert isinstance(start, Started)
+    assert _outcome(events, promise) is Outcome.VALID
+    assert (
+        _outcome([replace(start, promises=replace(EARLY, early=frozenset())), *events[1:]], promise) is Outcome.INVALID
+    )
+
+
+def test_an_early_message_that_a_companion_never_gets_is_refused_two_changes_later() -> None:
+    story = _together("a", "b")
+    story.get(story.send("a", "g", service=R), "a")
+    _change(story, "a", "b")
+    assert _outcome(list(story.events), GroupPromise.VIRTUAL_SYNCHRONY) is Outcome.VALID
+    _change(story, "a", "b")
+    verdict = verdicts_on(story.finished())[GroupPromise.VIRTUAL_SYNCHRONY]
+    assert verdict.outcome is Outcome.INVALID and "never got it" in verdict.sentence
+
+
+def test_one_who_did_not_go_along_is_not_asked() -> None:
+    story = _together("a", "b")
+    story.get(story.send("a", "g", service=R), "a")
+    story.view("g", "a", along=("a",))
+    story.view("g", "b", along=("b",))
+    for _ in range(2):
+        _change(story, "a", "b")
+    assert _outcome(story.finished(), GroupPromise.VIRTUAL_SYNCHRONY) is Outcome.VALID
+
+
+def test_one_who_joined_meanwhile_may_lack_it() -> None:
+    """The message may have passed its daemon before the join came there."""
+    story = _together("a", "b")
+    story.connect("c", 2)
+    story.join("g", "c")
+    message = story.send("a", "g", service=R)
+    story.get(message, "a", "b")
+    agreed = story.send("a", "g")
+    story.get(agreed, "a", "b", "c")
+    for _ in range(3):
+        _change(story, "a", "b", "c")
+    assert_valid(story.finished())
