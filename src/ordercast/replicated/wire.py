@@ -304,10 +304,10 @@ class _Reader(ByteReader):
         return self.take(1)[0]
 
     def u32(self) -> int:
-        return self.unpack(U32)[0]
+        return int(self.unpack(U32)[0])
 
     def u64(self) -> int:
-        return self.unpack(U64)[0]
+        return int(self.unpack(U64)[0])
 
     def text_bytes(self) -> bytes:
         return self.take(self.unpack(U16)[0])
