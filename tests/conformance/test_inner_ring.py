@@ -75,6 +75,16 @@ def test_a_token_at_rest_takes_a_stamp_too() -> None:
     assert stamps_sent(solo.submit("after")) == [1001]
 
 
+def test_a_stamp_that_is_heard_while_a_ring_is_formed_is_not_forgotten() -> None:
+    solo = Solo(TWO, stamps=True).to_recovery()
+    solo.node.hear(1000, solo.now)
+    solo.submit("after")
+    stamps: list[int] = []
+    for _ in range(10):
+        stamps += stamps_sent(solo.pass_token())
+    assert stamps == [1001]
+
+
 def test_the_clock_never_falls() -> None:
     solo = Solo(TWO, stamps=True).to_operational()
     solo.node.hear(1000, solo.now)

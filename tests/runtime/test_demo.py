@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ordercast.cli import demo
 from ordercast.cli.check import judge
 from ordercast.cli.main import run
+from ordercast.demo import command as demo
 from ordercast.demo.evidence import Evidence
 from ordercast.demo.rates import Reached
 from ordercast.demo.script import Script

@@ -14,7 +14,7 @@ from ordercast.replicated.arrival import Arrival
 from ordercast.replicated.batching import Batch, Batches, encode_batch
 from ordercast.replicated.copy import Arriving, Copy
 from ordercast.replicated.desk import Desk
-from ordercast.replicated.effects import DeskEffect, Fetch, Refuse
+from ordercast.replicated.effects import DeskEffect, Fetch
 from ordercast.replicated.frames import END, PIECE, Frame, key_of
 from ordercast.replicated.wire import decode_preface
 
@@ -72,17 +72,6 @@ def departure_forgotten(patch: pytest.MonkeyPatch) -> None:
 def back_unsaid(patch: pytest.MonkeyPatch) -> None:
     """Who begins, or was cut off, does not say that what it had is lost."""
     patch.setattr(Desk, "_say_back", lambda self, effects: None)
-
-
-def never_submitted_again(patch: pytest.MonkeyPatch) -> None:
-    """What a replica says by itself is said once, refused or not."""
-    right = Desk._refused
-
-    def wrong(self: Desk, refuse: Refuse, effects: list[DeskEffect]) -> None:
-        right(self, refuse, effects)
-        self._again.clear()
-
-    patch.setattr(Desk, "_refused", wrong)
 
 
 def _taking(patch: pytest.MonkeyPatch, kinds: Iterable[str]) -> None:

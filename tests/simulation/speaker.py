@@ -1,4 +1,4 @@
-"""A test engine that only speaks: on every attachment it multicasts and unicasts at a beat, and notes what it hears.
+"""A test engine that only speaks: on every attachment and lane it sends at a beat, and notes what it hears.
 
 It orders nothing and promises nothing. Its one configuration has all hosts from the start, so runs with it settle as
 long as nobody crashes.
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
-from ordercast.model.effects import Broadcast, Effect, Install, LeaveDone, SendTo
+from ordercast.model.effects import Broadcast, Effect, Install, LeaveDone, SendTo, Unicast
 from ordercast.model.ids import (
     MAIN,
     MILLISECOND,
@@ -89,6 +89,8 @@ class Speaker:
             effects.append(Broadcast([(word, len(word))], Attachment(attachment)))
             others = [other for other in range(self.options.nodes) if other != self.node]
             effects += [SendTo(process_of(other), word, Attachment(attachment)) for other in others]
+            burst = [(word * 2, len(word))]
+            effects += [Unicast(process_of(other), burst, Attachment(attachment)) for other in others]
         return effects
 
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:

@@ -39,7 +39,7 @@ def among(*groups: set[int]) -> set[tuple[int, int]]:
     return {(a, b) for group in groups for a in group for b in group if a != b}
 
 
-@pytest.mark.parametrize("lane", [Lane.DATA, Lane.TOKEN])
+@pytest.mark.parametrize("lane", Lane)
 def test_a_segment_is_heard_by_those_attached_and_nobody_else(lane: Lane) -> None:
     result, log = speak(TWO)
     assert result.settled
@@ -74,7 +74,7 @@ def test_a_wide_area_carries_no_multicast() -> None:
     options = replace(TWO, lines=(Line(), Line(multicast=False)))
     _, log = speak(options)
     assert pairs(log, Lane.DATA) == among({0, 1, 2})
-    assert pairs(log, Lane.TOKEN) == among(*SEGMENTS)
+    assert pairs(log, Lane.TOKEN) == pairs(log, Lane.LINK) == among(*SEGMENTS)
 
 
 @pytest.mark.parametrize(
@@ -155,15 +155,21 @@ def test_a_link_is_of_one_segment_where_it_says_so() -> None:
 
 
 def test_a_link_with_a_rate_spreads_a_burst_and_loses_what_its_queue_cannot_hold() -> None:
-    """Two packets of 600 bytes every 2 ms: at 1.2 Mbit/s each takes 4 ms, and the queue holds two."""
+    """Four packets of 600 bytes every 2 ms: at 1.2 Mbit/s each takes 4 ms, and the queue holds two."""
     narrow = Link(0, 1, rate=1_200_000, queue=1200)
     _, log = speak(replace(TWO, links=(narrow,)), size=600)
     times = [heard.at for heard in log if (heard.source, heard.node) == (0, 1)]
-    sent = max(heard.number for heard in log if heard.source == 0)
-    assert len(times) < sent  # of twice as many
+    beats = max(heard.number for heard in log if heard.source == 0)
+    assert len(times) < beats  # of four times as many
     span = (times[-1] - times[0]) / (len(times) - 1)
     assert 3.9 * MILLISECOND <= span <= 4.1 * MILLISECOND
-    assert Counter(heard.node for heard in log if heard.source == 0)[2] > 1.9 * sent
+    assert Counter(heard.node for heard in log if heard.source == 0)[2] > 3.9 * beats
+
+
+def test_a_link_without_a_rate_keeps_a_burst_together() -> None:
+    _, log = speak(TWO)
+    bursts = Counter((heard.at, heard.number) for heard in log if heard.lane is Lane.LINK and heard.node == 0)
+    assert set(bursts.values()) == {2}
 
 
 # Everything together

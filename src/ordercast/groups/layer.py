@@ -104,8 +104,13 @@ class PassedOver(NamedTuple):
 Output = MessageRun | Notice | Announce | Confirmed | Warned | PassedOver | Relisted | Changed
 
 
+# Messages in a row, as the stream brought them: in columns, as in `model.effects.Parcel`. (A plain tuple on the data
+# path, where one is made of every run of packets; named where they are kept.)
+_Columns = tuple[ConfigurationId, Places, ProcessId, Sequence[int], Sequence[bytes]]
+
+
 class _Stretch(NamedTuple):
-    """Messages in a row, as the stream brought them: in columns, as in `model.effects.Parcel`."""
+    """Messages in a row that are kept."""
 
     configuration: ConfigurationId
     places: Places
@@ -185,7 +190,7 @@ class Groups:
         outputs: list[Output] = []
         for number, originator, _, services, payloads, each, base in deliver.parcels:
             places = Places(deliver.origin, number, base, each, 0)
-            stretch = _Stretch(deliver.configuration, places, originator, services, payloads)
+            stretch = deliver.configuration, places, originator, services, payloads
             index = 0
             while index < len(payloads):
                 if self._gathering is not None and deliver.ordered:
@@ -202,7 +207,7 @@ class Groups:
             self._begin_configuration(view, outputs)
         return outputs
 
-    def _take(self, stretch: _Stretch, index: int, outputs: list[Output], *, ordered: bool = True) -> int:
+    def _take(self, stretch: _Columns, index: int, outputs: list[Output], *, ordered: bool = True) -> int:
         """Take the message at this index, with those behind it that have the same head; return where the next one
         is."""
         configuration, places, originator, services, payloads = stretch
@@ -314,7 +319,7 @@ class Groups:
         head = encode_head(Head(Kind.GROUPS, self._daemon, ()))
         outputs.append(Announce([head + piece for piece in encode_snapshot(view.id, self.table.report())]))
 
-    def _keep(self, gathering: _Gathering, stretch: _Stretch, index: int, outputs: list[Output]) -> int:
+    def _keep(self, gathering: _Gathering, stretch: _Columns, index: int, outputs: list[Output]) -> int:
         """Take the snapshot at this index, or keep what comes before the next snapshot; return where to go on."""
         configuration, places, originator, services, payloads = stretch
         rest = range(index, len(payloads))

@@ -99,8 +99,9 @@ class Places(NamedTuple):
 
     def at(self, index: int) -> Position:
         """Return the position of the message at this index of the row, from 0."""
-        packets, slot = divmod(self.first + index, self.each)
-        return Position(self.origin, self.number + packets, self.base + slot)
+        origin, number, base, each, first = self
+        index += first
+        return Position(origin, number + index // each, base + index % each)
 
     def after(self, count: int) -> Places:
         """Return the places of the same row without so many messages at its beginning."""

@@ -20,6 +20,7 @@ from ordercast.model.inputs import Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.order.engine import Engine
+from ordercast.order.ring.node import RingNode
 
 Stream = Deliver | Install  # what an inner ring orders: messages and configurations
 
@@ -29,13 +30,15 @@ SEPARATOR = "."
 class InnerRing:
     """A `RingNode`, or `Networks` with one above them."""
 
-    __slots__ = ("_engine", "_prefix", "attachment")
+    __slots__ = ("_engine", "_prefix", "_ring", "attachment")
 
-    def __init__(self, engine: Engine, attachment: Attachment, name: str) -> None:
+    def __init__(self, engine: Engine, attachment: Attachment, name: str, ring: RingNode | None = None) -> None:
+        """`ring` is the one above the networks, if its clock is to be raised."""
         if not name or SEPARATOR in name:
             raise UsageError(f"{name!r} cannot name an inner ring: it begins the keys in stable storage")
         self.attachment = attachment
         self._engine = engine
+        self._ring = engine if isinstance(engine, RingNode) else ring
         self._prefix = name + SEPARATOR
 
     # What the enclosing engine asks
@@ -82,6 +85,11 @@ class InnerRing:
         """Hear of a write, if the key is this ring's."""
         prefix = self._prefix
         return self._outward(self._engine.persisted(key.removeprefix(prefix), now)) if key.startswith(prefix) else []
+
+    def hear(self, stamp: int, now: Instant) -> list[Effect]:
+        """Raise the ring's clock: whatever it numbers here from now on lies above this stamp."""
+        assert self._ring is not None, "whose clock is raised is named, where networks lie between"
+        return self._outward(self._ring.hear(stamp, now))
 
     def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
         return self._outward(self._engine.enlist(roster, now))

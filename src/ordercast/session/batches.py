@@ -99,15 +99,16 @@ def encode_messages(run: MessageRun) -> bytes:
         begin = run._replace(services=run.services[:middle], payloads=payloads[:middle])
         rest = run._replace(places=run.places.after(middle), services=run.services[middle:], payloads=payloads[middle:])
         return encode_messages(begin) + encode_messages(rest)
-    fixed = _MESSAGES.pack(*run.places.origin, *run.places[1:], len(run.head), len(payloads))
+    (seq, representative), number, base, each, first = run.places
+    fixed = _MESSAGES.pack(seq, representative, number, base, each, first, len(run.head), len(payloads))
     lengths = pack(f">{len(payloads)}I", *map(len, payloads))
     return frame(FrameKind.MESSAGES, fixed, bytes(run.services), lengths, *payloads)
 
 
 def decode_messages(body: bytes) -> Messages:
     with reading("messages"):
-        *numbers, size, count = _MESSAGES.unpack_from(body)
-        places = _places(*numbers)
+        seq, representative, number, base, each, first, size, count = _MESSAGES.unpack_from(body)
+        places = _places(seq, representative, number, base, each, first)
         at = _MESSAGES.size + count
         services = body[_MESSAGES.size : at]
         starts, ends = _spans(body, at, count)

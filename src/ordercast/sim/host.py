@@ -74,6 +74,7 @@ if TYPE_CHECKING:
 
 SWEEP_EVERY = 16  # inputs between thorough checks of an engine's invariants
 READ_MAX = 64  # packets per lane that one look at the network brings
+_TURNS = {first: (first, *(lane for lane in Lane if lane is not first)) for first in Lane}  # of lanes
 
 
 @dataclass(slots=True)
@@ -299,8 +300,7 @@ class Host:
         packets: list[Packet] = []
         for number, inbox in enumerate(life.inbox):
             attachment = Attachment(number)
-            first = life.engine.first_lane(attachment)
-            for lane in (first, *(lane for lane in Lane if lane is not first)):
+            for lane in _TURNS[life.engine.first_lane(attachment)]:
                 packets += _drained(inbox[lane], lane, attachment)
         life.waiting -= len(packets)
         cost = life.processor.receiving_ns(packets)

@@ -31,7 +31,7 @@ from ordercast.replicated.frames import REQUEST
 from ordercast.replicated.structures.base import BACK, GONE, Owned, Owner
 from ordercast.replicated.structures.claims import Exclusive, Held
 from ordercast.replicated.voice import DECISIONS, ComponentVoice
-from ordercast.replicated.wire import decode_command, decode_preface, is_command
+from ordercast.replicated.wire import Exclude, decode, decode_command, decode_preface, is_command
 from ordercast.sim.machine import NOBODY, Command
 from ordercast.sim.replica_tally import Moment, row_of_decision
 from ordercast.sim.replica_tally import ReplicaOccurrence as Row
@@ -184,6 +184,8 @@ class Witness:
             if request <= self.sent:
                 self.count(Row.SENT_AGAIN)
             self.sent = max(self.sent, request)
+        elif isinstance(decode(payload), Exclude):
+            self.count(Row.IMPATIENT)
 
     def is_cut(self) -> None:
         self.cut += 1

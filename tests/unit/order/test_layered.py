@@ -7,12 +7,15 @@ from collections import deque
 import pytest
 
 from ordercast.model.configuration import ConfigurationKind
-from ordercast.model.effects import Broadcast, Effect, Install, Persist, SendTo
+from ordercast.model.effects import Broadcast, Deliver, Effect, Install, Persist, SendTo
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MAIN, SECOND, Attachment, Incarnation, Instant, NodeId, ProcessId, node_of
 from ordercast.model.inputs import Lane, Packet, Submission
+from ordercast.networks.config import NetworksConfig
+from ordercast.networks.layer import Networks
 from ordercast.order.engine import CONFIGURATION_SEQ_KEY
 from ordercast.order.layered import InnerRing
+from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from tests.engines.relaying import Relaying
 
@@ -75,6 +78,27 @@ def test_what_it_promises_and_takes_is_what_the_ring_does() -> None:
     assert (inner.is_idle(), inner.first_lane()) == (ring.is_idle(), ring.first_lane())
     inner.want_room(inner.room())
     inner.check_invariants()
+
+
+def test_what_it_numbers_after_a_stamp_was_heard_lies_above_it() -> None:
+    inner = InnerRing(RingNode(NodeId(1), stamps=True), WEST, "west")
+    (write,) = _persists(inner.start({}, LIFE, START))
+    inner.persisted(write.key, START)
+    inner.hear(1000, START)
+    effects = inner.submit([Submission(b"after")], START)
+    assert [effect.stamps for effect in effects if isinstance(effect, Deliver)] == [[[1001]]]
+
+
+def test_the_ring_whose_clock_is_raised_may_have_networks_below_it() -> None:
+    ring, config = RingNode(NodeId(1), stamps=True), NetworksConfig(count=2)
+    inner = InnerRing(Networks(ring, NodeId(1), config, RingConfig()), WEST, "west", ring)
+    (write,) = _persists(inner.start({}, LIFE, START))
+    inner.persisted(write.key, START)
+    inner.hear(1000, START)
+    effects = inner.submit([Submission(b"after")], START) + inner.wake(START)
+    assert [effect.stamps for effect in effects if isinstance(effect, Deliver)] == [[[1001]]]
+    sent = [effect for effect in effects if isinstance(effect, Broadcast)]
+    assert {(effect.attachment, effect.networks) for effect in sent} == {(WEST, (0, 1))}
 
 
 class Table:
