@@ -22,7 +22,7 @@ from ordercast.order.baselines.base import GONE
 from ordercast.order.catalogue import DEFAULT, entry_of
 from ordercast.sim.calm_swarm import calm_options
 from ordercast.sim.faults import cascade, failing_disks, rotation
-from ordercast.sim.group_tally import GroupOccurrence
+from ordercast.sim.group_tally import SELDOM, GroupOccurrence
 from ordercast.sim.network_swarm import expected_network_rows, with_networks
 from ordercast.sim.options import SIM_RING, Delays, SimOptions
 from ordercast.sim.poison import Poison
@@ -307,4 +307,4 @@ def expected_rows(
     rows = [*moves, *reasons, *occurrences, *forged]
     if replicated:  # what groups and engines must meet is the business of the other swarms
         return [occurrence.value for occurrence in ReplicaOccurrence if occurrence not in NEVER]
-    return [*rows, *(occurrence.value for occurrence in GroupOccurrence)] if groups else rows
+    return [*rows, *(each.value for each in GroupOccurrence if each not in SELDOM)] if groups else rows
