@@ -230,7 +230,10 @@ class Connection(asyncio.BufferedProtocol):
         return self.half.name
 
     def on_parcel(self, parcel: Handout) -> None:
-        if not self.leave_with(self.desk.give(parcel)) and self._holding is None and self.desk.is_holding:
+        ending = self.desk.give(parcel)
+        if ending is not None:
+            self.leave_with(ending)
+        elif self._holding is None and self.desk.is_holding:
             self._look_at_hold()
 
     def _look_at_hold(self) -> None:
