@@ -15,6 +15,7 @@ import struct
 import sys
 import time
 import zlib
+from collections.abc import Coroutine
 from typing import Any
 
 import ordercast
@@ -114,7 +115,7 @@ async def work(task: dict[str, Any]) -> None:
         load.total = json.loads(await loop.run_in_executor(None, sys.stdin.readline))["total"]
         if load.delivered < load.total:
             load.complete.clear()
-            await load.complete.wait()
+            await _unless_ended(receiving, load.complete.wait())
         end = load.last or time.monotonic()
         _say(
             delivered=load.delivered,
@@ -126,6 +127,15 @@ async def work(task: dict[str, Any]) -> None:
         )
         await loop.run_in_executor(None, sys.stdin.readline)
         receiving.cancel()
+
+
+async def _unless_ended(receiving: asyncio.Task[None], waiting: Coroutine[Any, Any, object]) -> None:
+    """Wait, unless the stream ends first: a client that was too slow will never see all that was sent."""
+    waiter = asyncio.create_task(waiting)
+    await asyncio.wait((receiving, waiter), return_when=asyncio.FIRST_COMPLETED)
+    if receiving.done():
+        receiving.result()
+        raise SystemExit("the stream has ended before everything came")
 
 
 def _cpu() -> float:

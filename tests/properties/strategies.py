@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import NODE_MAX, ConfigurationId, NodeId, ProcessId, Seq, TokenSeq
+from ordercast.model.notes import NetworkState
 from ordercast.model.roster import VERSION_MAX, Claim, Entry, Place, Roster
 from ordercast.model.service import Service
+from ordercast.networks.probe import Probe, encode_probe
 from ordercast.wire.codec import DIGESTS_MAX, NUMBER_MAX, encode
 from ordercast.wire.head import cluster_id_from
 from ordercast.wire.header import (
@@ -181,7 +183,9 @@ def recovered_packets(draw: st.DrawFn) -> bytes:
     return recovered(draw(data_packets()), draw(originators), heading, draw(processes), Seq(draw(u64)), draw(u64))
 
 
-packets = st.one_of(control_packets, data_packets(), recovered_packets())
+probes = st.builds(Probe, rings, processes, u64, u8, st.sampled_from(NetworkState), st.booleans(), st.booleans())
+probe_packets = probes.map(lambda probe: encode_probe(CLUSTER, probe))
+packets = st.one_of(control_packets, data_packets(), recovered_packets(), probe_packets)
 
 
 @st.composite

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from ordercast.model.effects import Parcel
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
+from ordercast.networks.probe import Probe, decode_probe, encode_probe
+from ordercast.order.ring.traffic import RING_TRAFFIC
 from ordercast.wire.codec import CONTROL, decode, encode
-from ordercast.wire.head import kind_of, transmitter_of, with_head
+from ordercast.wire.head import KIND_AT, kind_of, transmitter_of, with_head
 from ordercast.wire.header import (
     HEADER_SIZE,
     ORIGIN_SIZE,
@@ -25,7 +27,7 @@ from ordercast.wire.header import (
     retransmitted,
     unwrapped,
 )
-from ordercast.wire.messages import WireMessage
+from ordercast.wire.messages import CommitToken, Token, WireMessage
 from ordercast.wire.run import parse_data, parse_packet
 from tests.packets import header_of, is_of_ring
 
@@ -38,6 +40,7 @@ from .strategies import (
     messages,
     originators,
     packets,
+    probes,
     processes,
     recovered_packets,
     rings,
@@ -102,10 +105,32 @@ def test_an_old_packet_survives_being_wrapped_for_a_new_ring(
 
 @given(st.one_of(garbage, packets, with_one_byte_changed(packets), cut_short(packets)))
 def test_decoding_raises_wire_error_and_nothing_else(data: bytes) -> None:
-    with suppress(WireError):
-        kind_of(data, CLUSTER)
-    with suppress(WireError):
-        decode(data, CLUSTER)
+    for read in (kind_of, decode, decode_probe):
+        with suppress(WireError):
+            read(data, CLUSTER)
+
+
+@given(probes)
+def test_every_probe_survives_the_wire(probe: Probe) -> None:
+    assert decode_probe(encode_probe(CLUSTER, probe), CLUSTER) == probe
+
+
+@given(st.one_of(garbage, packets, with_one_byte_changed(packets), cut_short(packets)))
+def test_whatever_has_a_kind_may_be_asked_what_it_is(data: bytes) -> None:
+    """Layers below an engine ask before anything is checked but the length."""
+    if len(data) > KIND_AT:
+        name = RING_TRAFFIC.token(data)
+        assert name is None or len(data) >= 55
+        assert (RING_TRAFFIC.name(data) is not None) == (data[KIND_AT] in RING_TRAFFIC.data | RING_TRAFFIC.tokens)
+
+
+@given(messages)
+def test_traffic_and_codec_read_one_token_and_one_commit_token(message: WireMessage) -> None:
+    packet = encode(CLUSTER, message)
+    if isinstance(message, Token):
+        assert RING_TRAFFIC.token(packet) == (message.ring, message.token_seq, message.seq)
+    agreed = RING_TRAFFIC.agreed(packet)
+    assert agreed == (message.ring if isinstance(message, CommitToken) else None)
 
 
 @given(with_one_byte_changed(control_packets))

@@ -434,8 +434,8 @@ REFUSED = frozenset({Promise.REFUSALS})
 
 PLANTED = (
     PlantedFault("confirmed before it is applied", _confirmed_before_applied, frozenset({Promise.CONFIRMATIONS})),
-    PlantedFault("commands are agreed, not safe", _agreed_instead_of_safe, LOST, first=14, runs=6),
-    PlantedFault("applied after the signal", _applied_after_the_signal, LOST, first=26, runs=6),
+    PlantedFault("commands are agreed, not safe", _agreed_instead_of_safe, LOST, scene=LongerMinority, runs=3),
+    PlantedFault("applied after the signal", _applied_after_the_signal, LOST, scene=LongerMinority, runs=3),
     PlantedFault("a picture without the tail", _picture_without_tail, SAME),
     PlantedFault("two primaries: everybody counts", _everybody_counts, LOST),
     PlantedFault("two primaries: those count who are not loaded", _unloaded_ones_count, LOST, majorities_by_turns),

@@ -7,7 +7,7 @@ after the signal. Who it is depends on where the token was, so a scene is played
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ordercast.model.ids import MILLISECOND
@@ -25,10 +25,9 @@ THREE = SimOptions(
     replica_weights=(1, 1, 1),
     fault_time_ns=1500 * MILLISECOND,
     delay_max_ns=100_000,
+    prompt_clients=True,
 )
-BY_TURNS = SimOptions(
-    nodes=3, messages=0, replicas=1, founders=3, fault_time_ns=1500 * MILLISECOND, delay_max_ns=100_000
-)
+BY_TURNS = replace(THREE, replica_weights=(), founders=3)
 
 
 @dataclass

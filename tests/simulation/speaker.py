@@ -32,13 +32,16 @@ from ordercast.model.inputs import Lane, Packet
 from ordercast.model.promises import Promises
 from ordercast.model.service import Service
 from ordercast.order.catalogue import ENGINES
+from ordercast.order.traffic import Traffic
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.topology import SEGMENTS_MAX
 
 ENGINE = "speaker"
 BEAT_NS = 2 * MILLISECOND
-_WORD = struct.Struct("!3sBHBI")  # the fourth byte is where a packet says its kind
+_WORD = struct.Struct("!HBI")
+SIZE = 64  # of a packet: more than a head, behind which a packet says its kind
+TRAFFIC = Traffic()  # nothing that a network treats apart
 
 
 class Heard(NamedTuple):
@@ -62,10 +65,11 @@ class Speaker:
     node: int
     options: SimOptions
     log: list[Heard]
-    size: int = _WORD.size
+    size: int = SIZE
     _next: int = 0
     _number: int = 0
     _is_leaving: bool = False
+    traffic: Traffic = TRAFFIC
     promises: Promises = field(
         default_factory=lambda: Promises(ENGINE, frozenset(), frozenset({Service.UNRELIABLE}), 1 << 16)
     )
@@ -85,7 +89,7 @@ class Speaker:
         self._number += 1
         effects: list[Effect] = []
         for attachment in range(len(self.options.segments_of(self.node))):
-            word = _WORD.pack(b"SEG", 0, self.node, attachment, self._number).ljust(self.size, b"\0")
+            word = _WORD.pack(self.node, attachment, self._number).ljust(self.size, b"\0")
             effects.append(Broadcast([(word, len(word))], Attachment(attachment)))
             others = [other for other in range(self.options.nodes) if other != self.node]
             effects += [SendTo(process_of(other), word, Attachment(attachment)) for other in others]
@@ -95,7 +99,7 @@ class Speaker:
 
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
         for packet in packets:
-            _, _, source, spoken_on, number = _WORD.unpack_from(packet.data)
+            source, spoken_on, number = _WORD.unpack_from(packet.data)
             self.log.append(Heard(now, self.node, packet.attachment, packet.lane, source, spoken_on, number))
         return []
 
@@ -120,14 +124,16 @@ class Speaker:
         pass
 
 
-def speak(options: SimOptions, seed: int = 1, size: int = _WORD.size, **more: Any) -> tuple[Result, list[Heard]]:
+def speak(options: SimOptions, seed: int = 1, size: int = SIZE, **more: Any) -> tuple[Result, list[Heard]]:
     """Run speakers on every host, `more` being for `simulate`; what all of them heard, in the order of hearing."""
     log: list[Heard] = []
 
     def make(node: NodeId) -> Any:
         return Speaker(node, options, log, size)
 
-    ENGINES[ENGINE] = replace(ENGINES["ring"], name=ENGINE, nodes_max=NODE_MAX, attachments_max=SEGMENTS_MAX)
+    ENGINES[ENGINE] = replace(
+        ENGINES["ring"], name=ENGINE, traffic=TRAFFIC, nodes_max=NODE_MAX, attachments_max=SEGMENTS_MAX
+    )
     try:
         return simulate(options, seed, make_engine=make, **more), log
     finally:

@@ -28,6 +28,7 @@ from ordercast.replicated.effects import Point
 from ordercast.replicated.quorum import Electorate, Life
 from ordercast.replicated.sessions import Outcome, Session, Sessions
 from ordercast.replicated.track import DIGEST_SIZE, Held, Rank
+from ordercast.wire.reader import ByteReader
 
 ADDRESS_SIZE_MAX: Final = 1000
 
@@ -218,10 +219,10 @@ def decode(data: bytes) -> Message:
     if kind == Kind.STATE:
         message: Message = _decode_state(reader)
     elif kind == Kind.LOADED:
-        message = Loaded(reader.view(), *reader.take(LIFE))
+        message = Loaded(reader.view(), *reader.unpack(LIFE))
     elif kind == Kind.UNITED:
         view = reader.view()
-        life, stint = reader.take(LIFE)
+        life, stint = reader.unpack(LIFE)
         message = United(view, life, stint, reader.many(reader.u32))
     elif kind == Kind.FORCE:
         message = Force(reader.view())
@@ -243,7 +244,7 @@ def _decode_state(reader: _Reader) -> State:
         raise WireError(f"a state with flags {flags}")
     era, view = reader.term()
     number = reader.u32()
-    life, stint = reader.take(LIFE)
+    life, stint = reader.unpack(LIFE)
     return State(
         view,
         number,
@@ -279,14 +280,14 @@ def encode_preface(preface: Preface) -> bytes:
 
 def decode_preface(data: bytes) -> Preface:
     reader = _Reader(data)
-    applied, digest = reader.u64(), reader.bytes_of(DIGEST_SIZE)
+    applied, digest = reader.u64(), reader.take(DIGEST_SIZE)
     sessions = Sessions(forgotten=reader.u64())
     for _ in range(reader.u32()):
         life = reader.u64()
         session = sessions.by_life[life] = Session(reader.u64())
         for _ in range(reader.u32()):
             request, position = reader.u64(), reader.u64()
-            session.outcomes[request] = Outcome(position, reader.bytes_of(reader.u32()))
+            session.outcomes[request] = Outcome(position, reader.take(reader.u32()))
     held = tuple(reader.held() for _ in range(reader.u32()))
     reader.end()
     return Preface(applied, digest, sessions, held)
@@ -295,36 +296,21 @@ def decode_preface(data: bytes) -> Preface:
 _Item = TypeVar("_Item")
 
 
-class _Reader:
-    """Takes bytes apart from the left. A count is never trusted: every item takes at least a byte, so that the loop
-    ends where the bytes do."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    def bytes_of(self, size: int) -> bytes:
-        end = self._at + size
-        if end > len(self._data):
-            raise WireError(f"{size} bytes wanted at {self._at} of {len(self._data)}")
-        taken = self._data[self._at : end]
-        self._at = end
-        return taken
-
-    def take(self, shape: struct.Struct) -> tuple[int, ...]:
-        return shape.unpack(self.bytes_of(shape.size))
+class _Reader(ByteReader):
+    """Takes what replicas say apart. A count is never trusted: every item takes at least a byte, so that the loop ends
+    where the bytes do."""
 
     def byte(self) -> int:
-        return self.bytes_of(1)[0]
+        return self.take(1)[0]
 
     def u32(self) -> int:
-        return self.take(U32)[0]
+        return int(self.unpack(U32)[0])
 
     def u64(self) -> int:
-        return self.take(U64)[0]
+        return int(self.unpack(U64)[0])
 
     def text_bytes(self) -> bytes:
-        return self.bytes_of(self.take(U16)[0])
+        return self.take(self.unpack(U16)[0])
 
     def name(self) -> str:
         """Read the name of a member: held to the rules of names, as it is compared and shown."""
@@ -334,7 +320,7 @@ class _Reader:
             raise WireError(f"a name that is none: {error}") from None
 
     def view(self) -> ViewId:
-        seq, representative, origin_seq, origin_representative, number, slot = self.take(VIEW)
+        seq, representative, origin_seq, origin_representative, number, slot = self.unpack(VIEW)
         position = Position(ConfigurationId(origin_seq, ProcessId(origin_representative)), number, slot)
         return ViewId(ConfigurationId(seq, ProcessId(representative)), position)
 
@@ -342,30 +328,26 @@ class _Reader:
         return Term(self.u32(), self.view())
 
     def point(self) -> Point:
-        return Point(self.term(), self.take(STEP)[0])
+        return Point(self.term(), self.unpack(STEP)[0])
 
     def rank(self) -> Rank:
         lineage = Lineage(self.term(), self.u32())
-        return Rank(lineage, self.term(), self.u64(), self.bytes_of(DIGEST_SIZE))
+        return Rank(lineage, self.term(), self.u64(), self.take(DIGEST_SIZE))
 
     def electorate(self) -> Electorate:
         return Electorate(self.point(), self.many(self._life))
 
     def _life(self) -> Life:
         name = self.name()
-        life, stint = self.take(LIFE)
+        life, stint = self.unpack(LIFE)
         return Life(name, life, stint)
 
     def held(self) -> Held:
         name = self.name()
-        return Held(name, self.bytes_of(self.u32()))
+        return Held(name, self.take(self.u32()))
 
     def many(self, read: Callable[[], _Item]) -> tuple[_Item, ...]:
-        return tuple(read() for _ in range(self.take(U16)[0]))
-
-    def end(self) -> None:
-        if self._at != len(self._data):
-            raise WireError(f"{len(self._data) - self._at} bytes too many")
+        return tuple(read() for _ in range(self.unpack(U16)[0]))
 
 
 def _view_bytes(view: ViewId) -> bytes:

@@ -92,6 +92,7 @@ class SimOptions:
     rush: int = 0  # more deeds of clients around every fault, and as many after every new configuration
     pace_changes: float = 0.0  # chance that a deed of a client is to read faster, more slowly, or not at all
     rudeness: float = 0.0  # chance that it is to say something wrong
+    prompt_clients: bool = False  # what goes between a client and its daemon takes no time, and arrives whole
     send_credit: int = 0  # bytes that a client may have under way to its daemon; 0: as many as usual
     receive_credit: int = 0  # and a daemon to its client
     client_queue: int = 0  # bytes that may wait for a client before its policy decides; 0: as many as usual

@@ -35,6 +35,7 @@ class Pipe:
     rng: Random
     arrive: Callable[[bytes], None]
     ended: Callable[[], None]  # nothing more will arrive
+    is_prompt: bool = False  # it takes no time, and cuts nothing
     is_over: bool = False  # nothing more is written
     _busy_until: int = 0
     _pieces: list[bytes] = field(default_factory=list)  # on their way
@@ -46,7 +47,7 @@ class Pipe:
     def write(self, data: bytes) -> None:
         if self.is_over or not data:
             return
-        if len(data) > 1 and self.rng.random() < _CUT_PROBABILITY:
+        if not self.is_prompt and len(data) > 1 and self.rng.random() < _CUT_PROBABILITY:
             place = self.rng.randrange(1, len(data))
             self._send(data[:place])
             data = data[place:]
@@ -68,6 +69,8 @@ class Pipe:
         self.scheduler.schedule(self._arrival(), self._arrived, data)
 
     def _arrival(self) -> int:
+        if self.is_prompt:
+            return self.scheduler.now
         is_late = self.rng.random() < _LATE_PROBABILITY
         at = self.scheduler.now + self.rng.randrange(*(_LATE_NS if is_late else _DELAY_NS))
         self._busy_until = max(at, self._busy_until)

@@ -215,8 +215,9 @@ class Station:
     def connect(self, name: str, policy: SlowPolicy = SlowPolicy.WAIT) -> Client:
         """UsageError while the name is in use. The greeting takes no time, and passes through both halves."""
         client = Client(self, ClientHalf(name, policy, self._world.options.receive_credit or None), policy)
-        served = Served(self, Pipe(self._world, self.rng, client.arrive, client.ended))
-        client.up = Pipe(self._world, self.rng, served.arrive, served.ended)
+        is_prompt = self._world.options.prompt_clients
+        served = Served(self, Pipe(self._world, self.rng, client.arrive, client.ended, is_prompt))
+        client.up = Pipe(self._world, self.rng, served.arrive, served.ended, is_prompt)
         welcome = served.greet(client.half.hello())
         if served.refusal:
             client.is_over = True

@@ -1,4 +1,4 @@
-"""Takes control formats apart: node lists, control messages of engines. Not for the data path."""
+"""The one byte reader of control formats: engines, node lists, replicas. The data path does not use it."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Daemon:
 
     def turns(self) -> list[Turn]:
         found = []
-        self.desk.subscribed(("g", "h"))
+        self.desk.subscribed(tuple(change.group for change in self.desk.interests.changes() if change.is_wanted))
         while (turn := self.desk.next_turn(lambda size: True)) is not None:
             found.append(turn)
             if turn.accepted is not None:

@@ -1,20 +1,18 @@
-"""The frame of an engine whose configurations are formed by the membership algorithm: every input but data packets.
+"""The frame of an engine whose configurations are formed by the membership algorithm: every input but packets.
 
-Above it is whoever submits and delivers (groups, through a driver); below it the network. It hands each message to the
-current state and lets that name the next one. The engine adds its data path: how packets are read, and its `Parts`.
+Above it is whoever submits and delivers (groups, through a driver); below it the network. It hands each input to the
+current state and lets that name the next one. Packets are read in `packet_reader.py`; the engine adds `receive`, with
+what it reads itself, and its `Parts`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import assert_never
 
 from ordercast.model.effects import Alarm, AlarmKind, Effect, Room
-from ordercast.model.errors import UsageError, WireError
+from ordercast.model.errors import UsageError
 from ordercast.model.ids import (
-    MAIN,
     NO_SEQ,
-    Attachment,
     ConfigurationId,
     Duration,
     Incarnation,
@@ -25,8 +23,8 @@ from ordercast.model.ids import (
     node_of,
     process_id_from,
 )
-from ordercast.model.inputs import Lane, Stored, Submission, Submissions
-from ordercast.model.notes import Occurrence, PacketDropped
+from ordercast.model.inputs import Stored, Submission, Submissions
+from ordercast.model.notes import Occurrence
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
@@ -35,31 +33,25 @@ from ordercast.order.membership.admission import Admission
 from ordercast.order.membership.bounds import Horizon, stored_ring_seq
 from ordercast.order.membership.consensus import Proposal
 from ordercast.order.membership.hearing import Hearing, lifetime_of
+from ordercast.order.membership.packet_reader import PacketReader
 from ordercast.order.membership.past import Parts
 from ordercast.order.membership.ring import Ring, TokenMemory
 from ordercast.order.membership.rosters import ROSTER_KEY, Rosters
 from ordercast.order.membership.stall import STALL_NS, Stall
 from ordercast.order.membership.states import moves
-from ordercast.order.membership.states.base import State
 from ordercast.order.membership.states.starting import Starting
 from ordercast.order.membership.stats import RingStats
 from ordercast.order.membership.step import Facts, Step, StoredSeq
-from ordercast.order.membership.suspicion import Suspicion
 from ordercast.order.membership.timers import BLAMING, Timer, Timers
 from ordercast.order.outbox import Lot, Outbox, cost, lots_from
 from ordercast.order.ring.config import RingConfig
-from ordercast.wire.codec import decode
-from ordercast.wire.head import KIND_AT, OtherVersion, cluster_id_from, kind_of, transmitter_of
-from ordercast.wire.header import RING, MessageKind
-from ordercast.wire.messages import Announcement, CommitToken, Join, Leave, RosterCopy, Token, Wake, WireMessage
+from ordercast.wire.head import cluster_id_from
 
-DATA_KIND = bytes((MessageKind.DATA,))
-ROSTER_KIND = bytes((MessageKind.ROSTER,))
 TIMERS_PER_WAKE = 256  # a ring of one passes the token to itself: the rest is done in the next wake
 SENDER_MAX = 0xFFFFFFFF
 
 
-class Frame:
+class Frame(PacketReader):
     """One process of an engine with membership."""
 
     def __init__(
@@ -73,19 +65,16 @@ class Frame:
         beneath: str,  # what carries the packets, in words, which are compared with other members'
         other_engines: Sequence[str] = (),  # that a cluster of the same name might run
     ) -> None:
+        super().__init__(config, other_engines)
         self._node = node
-        self._config = config
         self._verbose = verbose
         self._beneath = beneath
         self._parts = parts
         self._facts: Facts | None = None
-        self._state: State = Starting()
         self._promises = promises
         self._served = tuple(int(one) if one in promises.services else None for one in Service)  # by service number
         self._wanted = 0  # room that the layer above waits for
-        self._suspicion = Suspicion({cluster_id_from(config.cluster, name): name for name in other_engines})
         self._stall = Stall()
-        self._lane = Lane.DATA
         self._late: Instant | None = None  # the deadline whose lateness was noticed last
 
     # What a driver asks
@@ -154,9 +143,6 @@ class Frame:
 
     def want_room(self, size: int) -> None:
         self._wanted = max(self._wanted, min(size, self._config.queue_size_max))
-
-    def first_lane(self, attachment: Attachment = MAIN) -> Lane:
-        return self._lane
 
     # Inputs
 
@@ -258,86 +244,6 @@ class Frame:
         step.facts.leaving = True
         self._state = self._state.on_submission(step)
         return self._end(step)
-
-    # Reading packets
-
-    def _control(self, data: bytes, step: Step) -> None:
-        """Everything but data packets of the accepting ring."""
-        facts = step.facts
-        try:
-            kind = data[KIND_AT : KIND_AT + 1]
-            if kind == DATA_KIND:
-                self._foreign(data, step)
-            elif kind == ROSTER_KIND and not facts.rosters.may_read(len(data), step.now):
-                step.note(PacketDropped("node lists come faster than they are read"))
-            else:
-                self._dispatch(decode(data, facts.cluster), step)
-        except WireError as error:
-            step.note(PacketDropped(str(error)))
-            if isinstance(error, OtherVersion):
-                self._suspicion.heard_version(error, step)
-            else:
-                self._suspicion.heard_engine(data, step)
-
-    def _foreign(self, data: bytes, step: Step) -> None:
-        """A data packet of another ring shows that its transmitter is alive, and nothing else; not even that if its
-        members announce a ring that cannot be."""
-        facts = step.facts
-        kind_of(data, facts.cluster)
-        transmitter = transmitter_of(data)
-        if transmitter in facts.installed.members or self._suspicion.is_doubted(data[RING], step):
-            return
-        if not facts.rosters.is_stranger(transmitter, step):
-            self._heard(transmitter, step)
-
-    def _heard(self, process: ProcessId, step: Step) -> None:
-        """Whoever is heard for the first time is announced soon: others wait for that evidence."""
-        facts = step.facts
-        if facts.hearing.hear(process, step.now) and facts.timers.is_armed(Timer.ANNOUNCE):
-            soon = step.now + self._config.announce_ns // 8
-            facts.timers.arm(Timer.ANNOUNCE, min(soon, facts.timers.deadline(Timer.ANNOUNCE) or soon))
-
-    def _dispatch(self, message: WireMessage, step: Step) -> None:
-        facts, state = step.facts, self._state
-        if message.sender == facts.me and not isinstance(message, Token | CommitToken):
-            self._suspicion.heard_my_name(message, step, is_gone=state.name == moves.GONE)
-            return
-        is_stranger = facts.rosters.is_stranger(message.sender, step)
-        if isinstance(message, RosterCopy):
-            facts.rosters.copied(message, step, is_stranger=is_stranger)
-            return
-        if is_stranger:
-            return
-        if not facts.horizon.believes(message, facts.ring_seq, step.now):
-            self._suspicion.disbelieve(message, step)
-            return
-        match message:
-            case Token():
-                self._lane = Lane.DATA
-                self._state = state.on_token(message, step)
-            case CommitToken():
-                self._state = state.on_commit(message, step)
-            case Join():
-                self._heard(message.sender, step)
-                self._suspicion.compare_configuration(message, step)
-                facts.rosters.claimed(message.sender, message.claim, step)
-                if any(facts.rosters.is_stranger(one, step) for one in set(message.candidates) - set(message.failed)):
-                    step.ignored(message, "it proposes a node that is not on this node's list")
-                elif facts.hearing.is_stale(message, step.now):
-                    step.ignored(message, "an older opinion of its sender")
-                else:
-                    self._state = state.on_join(message, step)
-            case Announcement():
-                self._heard(message.sender, step)
-                facts.rosters.claimed(message.sender, message.claim, step)
-                facts.hearing.report(message, step.now)
-                self._state = state.on_announcement(message, step)
-            case Wake():
-                self._state = state.on_wake(message, step)
-            case Leave():
-                self._state = state.on_leave(message, step)
-            case _:
-                assert_never(message)
 
     # The frame of every input
 

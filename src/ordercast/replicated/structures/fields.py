@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ordercast.model.errors import UsageError, WireError
+from ordercast.wire.reader import ByteReader
 
 Value = bytes | str
 
@@ -39,37 +40,21 @@ def optional_bytes(value: Value | None) -> bytes:
     return b"\0" if value is None else b"\1" + value_bytes(value)
 
 
-class Reader:
+class Reader(ByteReader):
     """Reads fields one after the other."""
 
-    __slots__ = ("_at", "_data")
-
-    def __init__(self, data: bytes, at: int = 0) -> None:
-        self._data = data
-        self._at = at
+    __slots__ = ()
 
     @property
     def is_at_end(self) -> bool:
-        return self._at == len(self._data)
-
-    def end(self) -> None:
-        if not self.is_at_end:
-            raise WireError(f"{len(self._data) - self._at} bytes too many")
+        return not self.left
 
     def number(self, form: struct.Struct) -> int:
-        if len(self._data) - self._at < form.size:
-            raise WireError("it ends within a number")
-        (number,) = form.unpack_from(self._data, self._at)
-        self._at += form.size
-        return int(number)
+        return int(self.unpack(form)[0])
 
     def value(self) -> Value:
         mark = self.number(U32)
-        size = mark >> 1
-        if size > len(self._data) - self._at:
-            raise WireError("it ends within a value")
-        data = self._data[self._at : self._at + size]
-        self._at += size
+        data = self.take(mark >> 1)
         if not mark & 1:
             return data
         try:
@@ -92,7 +77,7 @@ class Reader:
     def count(self) -> int:
         """Read a count of items that follow, each of at least 4 bytes."""
         count = self.number(U32)
-        if count * U32.size > len(self._data) - self._at:
+        if count * U32.size > self.left:
             raise WireError(f"{count} items do not fit in")
         return count
 
