@@ -38,6 +38,7 @@ def test_hostile_runs_with_several_networks_are_valid(first: int) -> None:
     for seed in range(first, first + 5):
         result = simulate(options_of(seed, networks=True), seed)
         assert result.is_valid, f"ordercast sim --hostile --networks --seed {seed}: {result.verdict.sentence}"
+        assert result.digest == recorded()["networks", seed], f"seed {seed} is another run than it was"
 
 
 @pytest.mark.parametrize("seed", REGRESSIONS)

@@ -15,6 +15,7 @@ from ordercast.model.promises import Promise
 from ordercast.sim.options import SIM_RING, SimOptions
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import LARGE_EVERY, hostile_options
+from tests.simulation.digests import recorded
 
 REGRESSIONS = [
     int(line.split()[0])
@@ -28,6 +29,7 @@ def test_hostile_runs_are_valid(first: int) -> None:
     for seed in range(first, first + 20):
         result = simulate(hostile_options(seed), seed)
         assert result.is_valid, f"ordercast sim --hostile --seed {seed}: {result.verdict.sentence}"
+        assert result.digest == recorded()["plain", seed], f"seed {seed} is another run than it was"
 
 
 @pytest.mark.parametrize("seed", REGRESSIONS)
