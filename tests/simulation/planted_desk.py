@@ -20,14 +20,16 @@ from ordercast.replicated.wire import decode_preface
 
 
 def batch_forgotten(patch: pytest.MonkeyPatch) -> None:
-    """What was gathered for the next batch is dropped when the connection is lost."""
-    right = Desk.lost
+    """A batch that is submitted while the replica is not in the group is dropped, instead of waiting for a view."""
+    right = Desk._submit
 
-    def wrong(self: Desk, now: Instant, why: str) -> list[DeskEffect]:
-        list(self._batches.take())
-        return right(self, now, why)
+    def wrong(self: Desk, now: Instant, effects: list[DeskEffect]) -> None:
+        if self.core.is_in_group:
+            right(self, now, effects)
+        else:
+            list(self._batches.take())
 
-    patch.setattr(Desk, "lost", wrong)
+    patch.setattr(Desk, "_submit", wrong)
 
 
 def batch_resubmitted(patch: pytest.MonkeyPatch) -> None:

@@ -471,7 +471,7 @@ PLANTED = (
     PlantedFault("a lock is held by one who was cut off", _held_until_told, BELIEF, locks),
     PlantedFault("pictures are kept for ever", _never_released, LIVE),
     PlantedFault("nothing is sent again", _never_sent_again, LIVE),
-    PlantedFault("a batch is lost with the connection", batch_forgotten, LIVE),
+    PlantedFault("a batch is lost outside of the group", batch_forgotten, LIVE),
     PlantedFault("a batch is submitted again as another one", batch_resubmitted, frozenset({Promise.ONCE})),
     PlantedFault("a command is sent though its caller gave up", given_up_sent, REFUSED),
     PlantedFault("a departure is forgotten", departure_forgotten, LIVE, owners_die, runs=8),
