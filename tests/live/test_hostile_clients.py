@@ -125,10 +125,10 @@ SAID: dict[str, tuple[bytes, str]] = {
     "another magic": (HELLO.replace(b"OCST", b"SPRD"), "this is not a client of Ordercast"),
     "another version": (
         encode_hello(Hello("raw", SlowPolicy.WAIT, 0, 77)),
-        "the client speaks version 77 of the protocol, this daemon 2",
+        "the client speaks version 77 of the protocol, this daemon 3",
     ),
     "a short greeting": (frame(FrameKind.HELLO, b"OC"), "a greeting that cannot be read"),
-    "no such policy": (frame(FrameKind.HELLO, b"OCST\0\2\x09\0\0\0\0raw"), "a greeting that cannot be read"),
+    "no such policy": (frame(FrameKind.HELLO, b"OCST\0\3\x09\0\0\0\0raw"), "a greeting that cannot be read"),
     "a bad name": (encode_hello(Hello("a b", SlowPolicy.WAIT, 0)), "has ' ' in it"),
     "somebody's name": (encode_hello(Hello("calm", SlowPolicy.WAIT, 0)), "the name 'calm' is in use"),
     "a second greeting": (HELLO + HELLO, "a client does not send frames of kind 1"),

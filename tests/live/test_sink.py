@@ -21,7 +21,7 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-from ordercast.pipeline import sink
+from ordercast.pipeline.stream import sink
 
 SCHEMA = StructType([StructField("data", BinaryType()), StructField("n", LongType())])
 PARTITIONS = 2

@@ -82,7 +82,7 @@ def test_a_query_names_the_columns_that_it_needs(spark: SparkSession, grown: Gro
     assert sorted((row.number, bytes(row.data)) for row in some.collect()) == sorted(
         (row.number, bytes(row.data)) for row in read(spark, grown).collect()
     )
-    places = "position STRUCT<ring: BIGINT, process: BIGINT, seq: BIGINT, slot: INT>, groups ARRAY<STRING>"
+    places = "position STRUCT<origin_seq: BIGINT, origin_rep: BIGINT, number: BIGINT, slot: INT>, groups ARRAY<STRING>"
     row = spark.read.format("ordercast").schema(places).load(str(grown.folder)).first()
     assert row is not None and (row.position.number, row.groups) == (2, ["orders"])
 

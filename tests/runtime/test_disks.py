@@ -22,6 +22,7 @@ from ordercast.archive.reader import Archive
 from ordercast.daemon.slots import found_in
 from ordercast.daemon.storage import SMALL
 from ordercast.model.events import Message
+from ordercast.order.engine import CONFIGURATION_SEQ_KEY
 from tests.runtime.cluster import NAMES, PATIENCE_S, Cluster
 
 SURVIVORS = NAMES[:2]
@@ -75,8 +76,8 @@ def ring_seq(status: dict[str, Any]) -> int:
 
 def stored(cluster: Cluster, name: str) -> int:
     """The ring seq on this one's disk."""
-    data = (cluster.folder / "state" / name / "ring_seq.slots").read_bytes()
-    found = [slot for at in (0, SMALL) if (slot := found_in("ring_seq", data[at : at + SMALL]))]
+    data = (cluster.folder / "state" / name / f"{CONFIGURATION_SEQ_KEY}.slots").read_bytes()
+    found = [slot for at in (0, SMALL) if (slot := found_in(CONFIGURATION_SEQ_KEY, data[at : at + SMALL]))]
     return int.from_bytes(max(found).value, "big")
 
 

@@ -161,7 +161,7 @@ def test_three_daemons_serve_clients_and_end_in_order(stage: Stage) -> None:
 
     assert stage.run("send", "news", "hello", "there") == "1 message sent to news\n"
     sent = stage.run("send", "news,nothing", "--name", "bob", "--service", "safe", "--confirm", "--at", "n2", "hi")
-    assert sent.startswith("1 message sent to news and nothing; its place in the order is packet ")
+    assert sent.startswith("1 message sent to news and nothing; its place in the order is ")
     assert stage.run("send", "news", said="one\n\x1b[2Jtwo") == "2 messages sent to news\n"
     document = json.loads(stage.run("send", "ear@n3", "just", "you", "--json", "--confirm"))
     assert (document["sent"], document["to"], len(document["position"])) == (1, ["ear@n3"], 4)

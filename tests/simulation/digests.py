@@ -1,4 +1,4 @@
-"""Digests of some hostile runs, as they were when they were last taken: a change that should change nothing changes none.
+"""Digests of some hostile runs, as last taken: a change that should change nothing changes none of them.
 
 Taken anew with `python -m tests.simulation.digests`, in a commit that says why the runs differ.
 """

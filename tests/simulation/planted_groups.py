@@ -216,9 +216,9 @@ def _lost_joiner_is_here(patch: pytest.MonkeyPatch) -> None:
 def _once_for_each_group(patch: pytest.MonkeyPatch) -> None:
     right = Groups._take
 
-    def wrong(self: Groups, stretch: Any, index: int, outputs: list[Output]) -> int:
+    def wrong(self: Groups, stretch: Any, index: int, outputs: list[Output], *, ordered: bool = True) -> int:
         before = len(outputs)
-        end = right(self, stretch, index, outputs)
+        end = right(self, stretch, index, outputs, ordered=ordered)
         outputs += [o for o in outputs[before:] if isinstance(o, MessageRun) and o.head.count(b"\x02g") > 1]
         return end
 

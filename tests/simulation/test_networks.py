@@ -20,6 +20,7 @@ from ordercast.sim.options import SimOptions
 from ordercast.sim.run import engine_of, simulate
 from ordercast.sim.swarm import hostile_options, options_of
 
+from .digests import recorded
 from .network_scenes import BEGIN, KINDS, MENDED, NETWORK, NODES, PAIRS, WHOLE, options, told
 
 FOUND_NS = 3 * SECOND  # from the fault to the last alarm: the slowest is a passive ring that loses tokens

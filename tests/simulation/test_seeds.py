@@ -15,7 +15,8 @@ from ordercast.model.promises import Promise
 from ordercast.sim.options import SIM_RING, SimOptions
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import LARGE_EVERY, hostile_options
-from tests.simulation.digests import recorded
+
+from .digests import recorded
 
 REGRESSIONS = [
     int(line.split()[0])

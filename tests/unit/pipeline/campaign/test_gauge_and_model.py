@@ -20,6 +20,7 @@ from ordercast.model.ids import (
 )
 from ordercast.model.notes import Visited
 from ordercast.networks.config import NetworksConfig, Replication
+from ordercast.order.ring.config import BESIDE_BODY
 from ordercast.pipeline.campaign.gauge import Gauge, Measure
 from ordercast.pipeline.campaign.model import (
     Limit,
@@ -44,6 +45,7 @@ from ordercast.trace.records import (
     Submitted,
     SubmittedMessage,
 )
+from ordercast.wire.header import DESCRIPTOR_SIZE, HEADER_SIZE
 
 ONE, TWO = (process_id_from(NodeId(node), Incarnation(1)) for node in (0, 1))
 RING, NEXT_RING = ConfigurationId(4, ONE), ConfigurationId(8, ONE)
@@ -140,7 +142,7 @@ def test_the_formulas() -> None:
     assert agreed_us(options, model) == pytest.approx(5_000)
     assert safe_us(options, model) == pytest.approx(20_000)
     ring = replace(options.ring, window=70, visit_max=14)
-    one_each = replace(options, ring=replace(ring, packet_size_max=72 + 24 + 7 + 1000))
+    one_each = replace(options, ring=replace(ring, packet_size_max=BESIDE_BODY + 7 + 1000))
     assert messages_per_s(one_each, model) == pytest.approx(70 / (0.005 + 70 * 0.0005))
     assert bytes_per_s(one_each, model) == pytest.approx(70_000 / (0.005 + 70 * 0.0005))
 
@@ -163,7 +165,7 @@ def test_the_constants_that_ship_give_the_papers_figures_of_throughput() -> None
 def test_options_tell_whether_the_network_or_the_receiver_is_the_limit() -> None:
     slow_network = replace(SimOptions(), bandwidth=10_000_000, packet_ns=1000, size_max=1000)
     slow_host = replace(slow_network, packet_ns=2_000_000)
-    assert model_of(slow_network).packet_ns(1000) == pytest.approx((72 + 7 + 1000) * 800)
+    assert model_of(slow_network).packet_ns(1000) == pytest.approx((HEADER_SIZE + DESCRIPTOR_SIZE + 1000) * 800)
     assert model_of(slow_host).packet_ns(1000) == pytest.approx(2_000_000)
 
 
@@ -182,7 +184,7 @@ def test_copies_occupy_their_share_of_the_networks_and_a_call_each(
     options = replace(SimOptions(), networks=networks, bandwidth=8_000_000, size_max=1000, receive_ns=10 * MICROSECOND)
     slow_network = replace(options, packet_ns=1000)
     slow_host = replace(options, bandwidth=0, packet_ns=100 * MICROSECOND)
-    assert model_of(slow_network).packet_ns(1000) == pytest.approx((72 + 7 + 1000) * 1000 * wire)
+    assert model_of(slow_network).packet_ns(1000) == pytest.approx((HEADER_SIZE + DESCRIPTOR_SIZE + 1000) * 1000 * wire)
     assert model_of(slow_host).packet_ns(1000) == pytest.approx(host * MICROSECOND)
 
 
@@ -192,7 +194,7 @@ def test_a_slow_sender_is_a_limit_too() -> None:
 
 
 def test_packets_are_filled_with_whole_messages_or_with_a_part_of_one() -> None:
-    ring = replace(SimOptions().ring, packet_size_max=72 + 24 + 7 + 1424)
+    ring = replace(SimOptions().ring, packet_size_max=BESIDE_BODY + 7 + 1424)
     options = replace(SimOptions(), ring=ring)
     found = {size: filling(replace(options, size_max=size)) for size in (700, 720, 1424, 1425, 4272)}
     assert found == {
