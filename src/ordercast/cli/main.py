@@ -20,29 +20,29 @@ from ordercast.cli.terminal import INTERRUPTED, complain
 from ordercast.model.errors import ConnectionLost, Unreachable, UsageError
 
 CLUSTER, CLIENT, SIMULATION = "A cluster", "Its clients", "Simulations and verdicts"
-# Modules by the command's name: the function in it, or `app` for one with commands below it.
+# By the command's name: its module, and the function in it, or `app` for one with commands below it.
 COMMANDS = {
-    "demo": ("demo", CLUSTER),
-    "up": ("up", CLUSTER),
-    "daemon": ("daemon", CLUSTER),
-    "status": ("status", CLUSTER),
-    "cluster": ("app", CLUSTER),
-    "reload": ("reload", CLUSTER),
-    "config": ("app", CLUSTER),
-    "networks": ("app", CLUSTER),
-    "engines": ("engines", CLUSTER),
-    "chat": ("chat", CLIENT),
-    "send": ("send", CLIENT),
-    "listen": ("listen", CLIENT),
-    "groups": ("groups", CLIENT),
-    "archive": ("app", CLIENT),
-    "sim": ("sim", SIMULATION),
-    "swarm": ("swarm_command", SIMULATION),
-    "check": ("check", SIMULATION),
-    "verify": ("verify", SIMULATION),
-    "trace": ("app", SIMULATION),
-    "report": ("report", SIMULATION),
-    "campaign": ("campaign", SIMULATION),
+    "demo": ("demo.command", "demo", CLUSTER),
+    "up": ("cli.up", "up", CLUSTER),
+    "daemon": ("cli.daemon", "daemon", CLUSTER),
+    "status": ("cli.status", "status", CLUSTER),
+    "cluster": ("cli.cluster", "app", CLUSTER),
+    "reload": ("cli.reload", "reload", CLUSTER),
+    "config": ("cli.config", "app", CLUSTER),
+    "networks": ("cli.networks", "app", CLUSTER),
+    "engines": ("cli.engines", "engines", CLUSTER),
+    "chat": ("cli.chat", "chat", CLIENT),
+    "send": ("cli.send", "send", CLIENT),
+    "listen": ("cli.listen", "listen", CLIENT),
+    "groups": ("cli.groups", "groups", CLIENT),
+    "archive": ("cli.archive", "app", CLIENT),
+    "sim": ("cli.sim", "sim", SIMULATION),
+    "swarm": ("cli.swarm", "swarm_command", SIMULATION),
+    "check": ("cli.check", "check", SIMULATION),
+    "verify": ("cli.verify", "verify", SIMULATION),
+    "trace": ("cli.trace", "app", SIMULATION),
+    "report": ("cli.report", "report", SIMULATION),
+    "campaign": ("cli.campaign", "campaign", SIMULATION),
 }
 
 # What the library under typer raises for a wrong command line. Its package has changed names over the versions, the
@@ -60,8 +60,8 @@ def _app(commands: Iterable[str]) -> typer.Typer:
     )
     app.callback()(ordercast)
     for name in commands:
-        function, panel = COMMANDS[name]
-        module = import_module(f"ordercast.cli.{name}" if name != "demo" else "ordercast.demo.command")
+        path, function, panel = COMMANDS[name]
+        module = import_module(f"ordercast.{path}")
         if function == "app":
             app.add_typer(module.app, name=name, rich_help_panel=panel)
         else:
