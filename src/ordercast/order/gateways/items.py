@@ -56,7 +56,7 @@ class Half(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogicalRing:
-    """Those members of a physical ring who share one past. Its birth is an event in the order of the network."""
+    """Members of a physical ring who share one past. Its birth is an event in the order of the network."""
 
     id: ConfigurationId
     members: Processes
@@ -161,7 +161,7 @@ class MarkItem:
         return len(self.domains) > 1
 
 
-class Word(NamedTuple):
+class OwnWord(NamedTuple):
     """A gateway has left a ring for a successor, as it said itself."""
 
     gateway: ProcessId
@@ -196,7 +196,7 @@ class TopologyItem:
     parts: tuple[TopologyPart, ...]  # sorted by ring
     bases: tuple[Base, ...]  # sorted
     ends: tuple[EndItem, ...]  # of the parts, up to the merge; successors are bare
-    words: tuple[Word, ...]  # up to the merge, sorted
+    words: tuple[OwnWord, ...]  # up to the merge, sorted
     masks: tuple[tuple[ProcessId, int], ...] = ()  # interest, sorted
     holds: tuple[HoldItem, ...] = ()  # of members of the view, sorted by process
 
