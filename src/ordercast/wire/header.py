@@ -41,6 +41,7 @@ class MessageKind(IntEnum):
 SAFE = 1  # this packet's messages ask for safe delivery
 RECOVERED = 2  # this packet carries one of an old ring, sent again on the new one
 RETRANSMITTED = 4  # sent again on request
+EXTENDED = 8  # a block of an enclosing engine stands before the descriptors; its first byte says its size
 PART_SHIFT = 4  # the two bits above this say what part of its message the packet's only payload is
 BELOW_PART = (1 << PART_SHIFT) - 1  # the flags that all parts of a message share
 

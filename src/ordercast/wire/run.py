@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import count, groupby, repeat
 
 from ordercast.model.effects import Burst, Parcel
 from ordercast.model.errors import WireError
@@ -21,6 +21,7 @@ from ordercast.wire.header import (
     BELOW_PART,
     DESCRIPTOR_SIZE,
     DESCRIPTORS,
+    EXTENDED,
     FIXED,
     FIXED_SIZE,
     FLAGS_AT,
@@ -44,6 +45,10 @@ Shape = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 # What is to be put into packets of one shape: the shape, the payloads of each packet, and which part of its message
 # each is (nothing, if they are whole messages). The last part of a message may be shorter than the shape says.
 Load = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], Sequence[Sequence[bytes]], Sequence[Part]]
+
+
+# A packet whose content is known as bytes: flags, how many messages, and all behind the header.
+RawPacket = tuple[int, int, bytes]
 
 
 class PacketRun:
@@ -89,6 +94,25 @@ class PacketRun:
         """Return the Lamport timestamp of one packet."""
         return int(TIMESTAMP.unpack_from(self.data, self.at + (seq - self.seq) * self.size)[0])
 
+    @property
+    def flags(self) -> int:
+        """The flags of the first packet; all others have the same, apart from the part."""
+        return self.data[self.at + FLAGS_AT]
+
+    def block(self, seq: int) -> bytes:
+        """Return what an enclosing engine has put before the descriptors of one packet, its size first."""
+        at = self.at + (seq - self.seq) * self.size + HEADER_SIZE
+        return self.data[at : at + self.data[at]] if self.flags & EXTENDED else b""
+
+    def piece(self, first: int, last: int) -> PacketRun:
+        """Return some of the packets."""
+        if first == self.seq and last == self.seq + self.count - 1:
+            return self
+        at, skipped, number = self.at + (first - self.seq) * self.size, first - self.seq, last + 1 - first
+        parts = self.parts[skipped : skipped + number]
+        parcel = self.parcel and self.parcel_of(first, last)
+        return PacketRun(self.data, at, self.size, Seq(first), self.originator, number, self.is_safe, parts, parcel)
+
     def burst(self) -> Burst:
         """All packets, as they travel."""
         end = self.at + self.count * self.size
@@ -122,7 +146,8 @@ def parse_run(data: bytes, start: int, size: int, heading: Heading, expected: Se
     if length == size and run.parcel is not None:
         alike = (len(data) - start) // size
         if alike > 1:
-            _extend_parts(run, alike) if run.parts else _extend(run, alike)
+            head = data[start + HEADER_SIZE] if flags & EXTENDED else 0
+            _extend_parts(run, alike, head) if run.parts else _extend(run, alike, head)
     return run
 
 
@@ -138,14 +163,17 @@ def parse_data(
     """The data packet from `at` to `end`, whose header fields were read with ARRIVAL, as a run of one. Raises WireError
     and nothing else."""
     end = len(data) if end is None else end
-    if flags & RECOVERED:
-        if end - at < HEADER_SIZE + ORIGIN_SIZE:
-            raise WireError("a recovered packet without its origin")
-        return PacketRun(data, at, end - at, seq, originator, is_safe=flags & SAFE)
-    start = at + HEADER_SIZE + DESCRIPTOR_SIZE * count
+    begin = at + HEADER_SIZE
+    if flags & (RECOVERED | EXTENDED):
+        if flags & RECOVERED:
+            if end - at < HEADER_SIZE + ORIGIN_SIZE:
+                raise WireError("a recovered packet without its origin")
+            return PacketRun(data, at, end - at, seq, originator, is_safe=flags & SAFE)
+        begin += _block_size(data, begin, end)
+    start = begin + DESCRIPTOR_SIZE * count
     if not count or end < start:
         raise WireError(f"{count} descriptors do not fit in {end - at} bytes")
-    columns = DESCRIPTORS[count].unpack_from(data, at + HEADER_SIZE)
+    columns = DESCRIPTORS[count].unpack_from(data, begin)
     services = data[start - count : start]
     if services.translate(None, SERVICES):
         raise WireError("a service that does not exist")
@@ -158,6 +186,12 @@ def parse_data(
     return PacketRun(data, at, end - at, seq, originator, 1, flags & SAFE, (part,) if part else (), parcel)
 
 
+def _block_size(data: bytes, at: int, end: int) -> int:
+    if at >= end or not data[at]:
+        raise WireError("a packet without the block that it should have")
+    return data[at]
+
+
 def parse_packet(packet: bytes, heading: Heading) -> PacketRun:
     """One data packet of this ring as a run of one. Raises WireError and nothing else."""
     if len(packet) < HEADER_SIZE:
@@ -167,24 +201,24 @@ def parse_packet(packet: bytes, heading: Heading) -> PacketRun:
 
 
 @lru_cache(maxsize=256)
-def _shape(count: int, length: int) -> struct.Struct:
+def _shape(count: int, length: int, head: int) -> struct.Struct:
     """A packet with so many messages of one length: what is the same in packets that are alike, the seq, and the
     payloads."""
-    return struct.Struct(f">{FIXED_SIZE}sQ16x{DESCRIPTOR_SIZE * count}s" + f"{length}s" * count)
+    return struct.Struct(f">{FIXED_SIZE}sQ16x{head + DESCRIPTOR_SIZE * count}s" + f"{length}s" * count)
 
 
-def _extend(run: PacketRun, alike: int) -> None:
+def _extend(run: PacketRun, alike: int, head: int) -> None:
     """Take the packets behind the run's only one into it, as long as they differ in nothing but numbers and bytes."""
     assert run.parcel is not None
     seq, originator, senders, services, payloads, each, _ = run.parcel
     length = len(payloads[0])
     data, at, size = run.data, run.at, run.size
-    shape = _shape(each, length)
+    shape = _shape(each, length, head)
     if shape.size != size or any(len(payload) != length for payload in payloads):  # padded, or of several lengths
         return
     gathered = list(payloads)
     first, expected = data[at : at + FIXED_SIZE], seq + 1
-    descriptors = data[at + HEADER_SIZE : at + HEADER_SIZE + DESCRIPTOR_SIZE * each]
+    descriptors = data[at + HEADER_SIZE : at + HEADER_SIZE + head + DESCRIPTOR_SIZE * each]
     with memoryview(data) as view, view[at + size : at + alike * size] as rest:
         if each == 1:
             for fixed, its_seq, descriptor, payload in shape.iter_unpack(rest):
@@ -203,29 +237,29 @@ def _extend(run: PacketRun, alike: int) -> None:
 
 
 @lru_cache(maxsize=256)
-def _part_shape(length: int) -> struct.Struct:
+def _part_shape(length: int, head: int) -> struct.Struct:
     """A packet with a part of so many bytes: all that must be equal, apart from flags, seq, length and payload."""
-    return struct.Struct(f">{FLAGS_AT}sB{FIXED_SIZE - FLAGS_AT - 1}sQ16xIHB{length}s")
+    return struct.Struct(f">{FLAGS_AT}sB{FIXED_SIZE - FLAGS_AT - 1}sQ16x{head}sIHB{length}s")
 
 
-def _extend_parts(run: PacketRun, alike: int) -> None:
+def _extend_parts(run: PacketRun, alike: int, head: int) -> None:
     """The same for parts of messages of one sender: they differ in which part they are, too, and the last of each
     message may be padded."""
     assert run.parcel is not None
     seq, originator, (sender,), (service,), payloads, *_ = run.parcel
     data, at, size = run.data, run.at, run.size
-    shape = _part_shape(size - HEADER_SIZE - DESCRIPTOR_SIZE)
+    shape = _part_shape(size - HEADER_SIZE - head - DESCRIPTOR_SIZE, head)
     parts, gathered, expected = list(run.parts), list(payloads), seq + 1
-    before, flags, behind, *_ = shape.unpack_from(data, at)
+    before, flags, behind, _, block, *_ = shape.unpack_from(data, at)
     kept = flags & BELOW_PART
     with memoryview(data) as view, view[at + size : at + alike * size] as rest:
         for fields in shape.iter_unpack(rest):
-            its_before, its_flags, its_behind, its_seq, its_sender, length, its_service, payload = fields
+            its_before, its_flags, its_behind, its_seq, its_block, its_sender, length, its_service, payload = fields
             part = its_flags >> PART_SHIFT
             is_sound = length == len(payload) if part in (Part.FIRST, Part.MIDDLE) else part == Part.LAST
             if its_seq != expected or its_before != before or its_behind != behind or not is_sound:
                 break
-            if its_sender != sender or its_service != service or its_flags & BELOW_PART != kept:
+            if (its_sender, its_service, its_flags & BELOW_PART, its_block) != (sender, service, kept, block):
                 break
             if length > len(payload):
                 break
@@ -241,18 +275,42 @@ def _extend_parts(run: PacketRun, alike: int) -> None:
 
 
 def build_runs(
-    heading: Heading, loads: Sequence[Load], me: ProcessId, seq: Seq, token_round: int, timestamp: int
+    heading: Heading,
+    loads: Sequence[Load],
+    me: ProcessId,
+    seq: Seq,
+    token_round: int,
+    timestamp: int,
+    block: bytes = b"",
 ) -> list[PacketRun]:
     """New data packets of this process, as others would read them, numbered from `seq` on and stamped from `timestamp`
-    on."""
+    on; with a block before the descriptors, if an enclosing engine wants one, and then all with one stamp."""
     runs: list[PacketRun] = []
     for (flags, senders, lengths, services, _), group in groupby(loads, _shape_of):
         alike = list(group)
         groups = [payloads for load in alike for payloads in load[4]]
         parts = [part for load in alike for part in load[5]]
         shape = flags, senders, lengths, services
-        runs.append(_build(heading, shape, groups, parts, me, seq, token_round, timestamp))
-        seq, timestamp = Seq(seq + len(groups)), timestamp + len(groups)
+        runs.append(_build(heading, shape, groups, parts, me, seq, token_round, timestamp, block))
+        seq, timestamp = Seq(seq + len(groups)), timestamp if block else timestamp + len(groups)
+    return runs
+
+
+def build_raw(
+    heading: Heading, packets: Sequence[RawPacket], me: ProcessId, seq: Seq, token_round: int, timestamp: int
+) -> list[PacketRun]:
+    """New data packets of this process whose content is known as bytes, all with one stamp. Nobody needs their messages
+    here."""
+    runs: list[PacketRun] = []
+    for (flags, each, length), group in groupby(packets, lambda packet: (packet[0], packet[1], len(packet[2]))):
+        size = HEADER_SIZE + length
+        fixed = FIXED.pack(OPENING, size, heading.cluster, me, heading.ring, flags, each, heading.places[me])
+        first, pieces = seq, []
+        for seq, (_, _, rest) in enumerate(group, first):
+            pieces += (fixed, NUMBERS.pack(seq, token_round, timestamp), rest)
+        number = len(pieces) // 3
+        runs.append(PacketRun(b"".join(pieces), 0, size, first, me, number, flags & SAFE, ()))
+        seq = Seq(first + number)
     return runs
 
 
@@ -285,12 +343,14 @@ def _build(
     seq: Seq,
     token_round: int,
     timestamp: int,
+    block: bytes = b"",
 ) -> PacketRun:
     flags, senders, lengths, services = shape
-    each, count = len(senders), len(groups)
-    size = HEADER_SIZE + DESCRIPTOR_SIZE * each + sum(lengths)
+    each, number = len(senders), len(groups)
+    size = HEADER_SIZE + len(block) + DESCRIPTOR_SIZE * each + sum(lengths)
     served = bytes(services)
-    descriptors = DESCRIPTORS[each].pack(*senders, *lengths) + served
+    descriptors = block + DESCRIPTORS[each].pack(*senders, *lengths) + served
+    numbered = zip(count(seq), repeat(timestamp) if block else count(timestamp), groups, strict=False)
     cluster, ring, place = heading.cluster, heading.ring, heading.places[me]
     pack = NUMBERS.pack
     pieces: list[bytes] = []
@@ -299,17 +359,17 @@ def _build(
         fixed = {
             part: FIXED.pack(OPENING, size, cluster, me, ring, flags | part << PART_SHIFT, 1, place) for part in Part
         }
-        for offset, ((chunk,), part) in enumerate(zip(groups, parts, strict=True)):
+        for (at, stamp, (chunk,)), part in zip(numbered, parts, strict=True):
             described = descriptors
             if len(chunk) < lengths[0]:  # the last part: padded, so that all are alike
-                described = DESCRIPTORS[1].pack(senders[0], len(chunk)) + served
+                described = block + DESCRIPTORS[1].pack(senders[0], len(chunk)) + served
             padded = chunk.ljust(lengths[0], b"\0")
-            pieces += (fixed[part], pack(seq + offset, token_round, timestamp + offset), described, padded)
+            pieces += (fixed[part], pack(at, token_round, stamp), described, padded)
             gathered.append(chunk)
     else:
         whole = FIXED.pack(OPENING, size, cluster, me, ring, flags, each, place)
-        for offset, payloads in enumerate(groups):
-            pieces += (whole, pack(seq + offset, token_round, timestamp + offset), descriptors, *payloads)
+        for at, stamp, payloads in numbered:
+            pieces += (whole, pack(at, token_round, stamp), descriptors, *payloads)
             gathered += payloads
-    parcel = seq, me, senders * count, served * count, gathered, each, 0
-    return PacketRun(b"".join(pieces), 0, size, seq, me, count, flags & SAFE, parts, parcel)
+    parcel = seq, me, senders * number, served * number, gathered, each, 0
+    return PacketRun(b"".join(pieces), 0, size, seq, me, number, flags & SAFE, parts, parcel)
