@@ -4,21 +4,19 @@
 or drops it. An item that a gateway puts on a ring is wrapped in `Carried`, which says under which conditions it counts.
 
 The words are those of `docs/internals/gateways.md`. A process stands for itself on all its attachments with one id. A
-*stamp* is a place in the order of the network without the slot of a message: `Position` is made of it at delivery.
+*stamp* is a place in the order of the network, without the slot of a message: (tick, tag of the logical ring, seq).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import NamedTuple
 
 from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 
-# (tick, tag of the logical ring, seq): compared in this order.
-Stamp = tuple[int, int, int]
-
-NO_STAMP: Stamp = (0, 0, 0)
+CAP = -1  # in the place of the seq: just below a pending merge
 
 DOMAIN_MAX = 255
 SEQ_STEP = 1024  # seqs of rings rise in such steps, so that each domain has numbers of its own
@@ -97,6 +95,12 @@ class Stretch:
     is_safe: bool = False  # a message in them asks for safe delivery in the network
     mask: int = EVERYTHING  # buckets of the groups that want one of them
 
+    def between(self, start: int, stop: int) -> Stretch:
+        """Return some of the packets, by their place in the stretch."""
+        if start == 0 and stop >= len(self.seqs):
+            return self
+        return replace(self, seqs=self.seqs[start:stop], bodies=self.bodies[start:stop])
+
 
 @dataclass(frozen=True, slots=True)
 class HelloItem:
@@ -142,8 +146,17 @@ class NoticeItem:
     front: Stamp
     entries: tuple[Statement, ...]  # those that rose, sorted
     half: Processes | None = None  # the entries speak of these members only, of a ring that has ended
-    is_cap: bool = False  # the front is just below a pending merge: whoever hears it wants fronts up to there
-    stable: Stamp = NO_STAMP  # everybody whom `by` hears of on this ring is past this place
+    stable: Stamp = NO_STAMP  # all members of the ring are past this place
+
+    @property
+    def is_cap(self) -> bool:
+        """Whether the front is just below a pending merge: whoever hears it wants fronts up to there."""
+        return self.front[2] == CAP
+
+    @property
+    def stamp(self) -> Stamp:
+        """The age of a notice is that of its newest entry."""
+        return max((self.front, *(entry.stamp for entry in self.entries)))
 
 
 @dataclass(frozen=True, slots=True)
