@@ -333,7 +333,7 @@ class Networks:
                 outward += self._style.spread(effect)
             else:
                 outward.append(effect)
-                if type(effect) is Install and effect.configuration.kind is ConfigurationKind.REGULAR:
+                if isinstance(effect, Install) and effect.configuration.kind is ConfigurationKind.REGULAR:
                     self._begin(effect.configuration, now, outward)
         return outward
 

@@ -21,6 +21,7 @@ from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.order.engine import Engine
 from ordercast.order.ring.node import RingNode
+from ordercast.order.ring.two_queues import Freight
 
 Stream = Deliver | Install  # what an inner ring orders: messages and configurations
 
@@ -88,8 +89,31 @@ class InnerRing:
 
     def hear(self, stamp: int, now: Instant) -> list[Effect]:
         """Raise the ring's clock: whatever it numbers here from now on lies above this stamp."""
-        assert self._ring is not None, "whose clock is raised is named, where networks lie between"
-        return self._outward(self._ring.hear(stamp, now))
+        return self._outward(self._attached.hear(stamp, now))
+
+    # Inputs of a network of rings
+
+    def carry(self, freight: Sequence[Freight], now: Instant, *, is_first: bool = False) -> list[Effect]:
+        """Put packets of other rings and control on this one, before everything that users send."""
+        return self._outward(self._attached.carry(freight, now, is_first=is_first))
+
+    def hold(self, is_held: bool, now: Instant) -> list[Effect]:
+        """Users of this process stop sending on this ring, or go on."""
+        return self._outward(self._attached.hold(is_held, now))
+
+    def clock_stored(self, now: Instant) -> list[Effect]:
+        """A higher bound of the process's clock is on stable storage."""
+        return self._outward(self._attached.clock_stored(now))
+
+    @property
+    def freight_size(self) -> int:
+        """Bytes of other rings and of control that wait to be sent."""
+        return self._attached.freight_size
+
+    @property
+    def _attached(self) -> RingNode:
+        assert self._ring is not None, "the ring is named, where networks lie between"
+        return self._ring
 
     def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
         return self._outward(self._engine.enlist(roster, now))
@@ -106,4 +130,6 @@ class InnerRing:
                 effect.attachment = self.attachment
             elif isinstance(effect, Persist):
                 effect.key = self._prefix + effect.key
+        if self._ring is not None:
+            effects += self._ring.clock_writes()
         return effects

@@ -72,6 +72,16 @@ class Outbox:
     def __bool__(self) -> bool:
         return bool(self._queue or self._large)
 
+    @property
+    def is_waiting(self) -> bool:
+        """Something is to be sent as soon as possible."""
+        return bool(self)
+
+    @property
+    def is_ready(self) -> bool:
+        """Something may be sent now."""
+        return bool(self)
+
     def add(self, lots: Sequence[Lot], size: int) -> None:
         """Take messages whose `cost` is `size`."""
         queue = self._queue
@@ -89,7 +99,7 @@ class Outbox:
     def take(self, limit: int) -> list[Load]:
         """Up to `limit` packets. What is taken is gone, except that a large message stays until its last part."""
         loads: list[Load] = []
-        while limit > 0 and self:
+        while limit > 0 and (self._queue or self._large):
             if self._large and (self._turn_of_large or not self._queue):
                 load = self._next_parts(limit if len(self._large) == 1 and not self._queue else 1)
                 self._turn_of_large = False

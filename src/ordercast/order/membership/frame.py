@@ -28,6 +28,8 @@ from ordercast.model.notes import Occurrence
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
+from ordercast.order.attached import ALONE_STEP, Attached, next_ring_seq
+from ordercast.order.clock import Clock
 from ordercast.order.engine import CONFIGURATION_SEQ_KEY, Membership, stored_configuration_seq
 from ordercast.order.membership.admission import Admission
 from ordercast.order.membership.bounds import Horizon, stored_ring_seq
@@ -43,7 +45,7 @@ from ordercast.order.membership.states.starting import Starting
 from ordercast.order.membership.stats import RingStats
 from ordercast.order.membership.step import Facts, Step, StoredSeq
 from ordercast.order.membership.timers import BLAMING, Timer, Timers
-from ordercast.order.outbox import Lot, Outbox, cost, lots_from
+from ordercast.order.outbox import Lot, cost, lots_from
 from ordercast.order.ring.config import RingConfig
 from ordercast.wire.head import cluster_id_from
 
@@ -152,8 +154,9 @@ class Frame(PacketReader):
         me = process_id_from(self._node, incarnation)
         kept = stored_ring_seq(stored_configuration_seq(stored))
         stored_seq = kept or 0
-        ring_seq = stored_seq + 4 - stored_seq % 4
-        cluster = cluster_id_from(self._config.cluster, self._promises.engine)
+        attached = self._parts.attached
+        ring_seq = next_ring_seq(stored_seq - stored_seq % ALONE_STEP, self._parts.domain)
+        cluster = cluster_of(self._config, self._promises.engine, attached)
         ring = Ring(ConfigurationId(ring_seq, me), (me,), me, cluster, TokenMemory(TokenSeq(0)))
         admission = Admission(me)
         self._facts = Facts(
@@ -166,12 +169,13 @@ class Frame(PacketReader):
             admission=admission,
             rosters=Rosters(admission),
             horizon=Horizon(lifetime_of(self._config)),
-            outbox=Outbox(self._config.body_size_max),
+            outbox=self._parts.outbox_of(self._config),
             ring_seq=ring_seq,
             installed=ring,
             past=self._parts.past_of(ring, NO_SEQ),
             parts=self._parts,
             timers=Timers(),
+            clock=attached.clock if attached else Clock(),
             verbose=self._verbose,
             digests=self._config.digests(self._beneath),
         )
@@ -321,3 +325,10 @@ class Frame(PacketReader):
         assert facts.ring_seq >= facts.installed.id.seq, "the ring seq never falls"
         is_timed = facts.timers.earliest is not None
         assert is_timed or self._state.name == moves.GONE, "a timer always runs: nothing is waited for without end"
+
+
+def cluster_of(config: RingConfig, engine: str, attached: Attached | None) -> bytes:
+    """Return the id that keeps strangers apart: of other clusters, engines, and domains of a network of rings."""
+    if attached is None:
+        return cluster_id_from(config.cluster, engine)
+    return cluster_id_from(config.cluster, attached.engine, attached.name)

@@ -8,6 +8,7 @@ from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, Persist, Record, SendTo
 from ordercast.model.ids import NO_SEQ, NOBODY, Instant, ProcessId, Seq
 from ordercast.model.notes import Ignored, Moved, Note, Occurred, Occurrence
+from ordercast.order.clock import Clock
 from ordercast.order.engine import CONFIGURATION_SEQ_KEY
 from ordercast.order.membership.admission import Admission
 from ordercast.order.membership.bounds import Horizon
@@ -77,7 +78,9 @@ class Facts:
     parts: Parts  # what the engine adds
     timers: Timers = field(default_factory=Timers)
     attempt: Attempt = field(default_factory=Attempt)
-    clock: int = 0  # Lamport
+    clock: Clock = field(
+        default_factory=Clock
+    )  # Lamport; shared with other rings of this process, in a network of rings
     join_number: int = 0
     own_seq: Seq = NO_SEQ  # the last packet that I numbered on the installed ring
     stats: RingStats = field(default_factory=RingStats)
@@ -85,6 +88,11 @@ class Facts:
     leaving: bool = False
     is_behind: bool = False  # the layer above cannot take more deliveries
     verbose: bool = False  # note every token visit
+
+    @property
+    def wants_token(self) -> bool:
+        """Something may be sent, or this process leaves and waits for nothing else."""
+        return self.outbox.is_ready or (self.leaving and not self.outbox)
 
     @property
     def is_frozen(self) -> bool:
