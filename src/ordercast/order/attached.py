@@ -20,6 +20,7 @@ DOMAIN_MAX = 255
 SEQ_STEP = 1024  # seqs of rings rise in such steps, so that each domain has numbers of its own
 SEQS_PER_DOMAIN = 4  # the ring itself; + 1 the merged logical ring; - 2 the transitional configuration
 ALONE_STEP = 4  # of rings that stand alone
+TRANSITIONAL = 2  # so much below a ring is the transitional configuration that leads to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def next_ring_seq(highest: int, domain: int | None) -> int:
     a process that represents rings in two of them never makes one id twice."""
     if domain is None:
         return highest + ALONE_STEP
-    return (highest // SEQ_STEP + 1) * SEQ_STEP + SEQS_PER_DOMAIN * domain
+    return ((highest + TRANSITIONAL) // SEQ_STEP + 1) * SEQ_STEP + SEQS_PER_DOMAIN * domain
 
 
 def domain_of(ring: ConfigurationId) -> int:

@@ -21,13 +21,12 @@ BLOCK_SIZE_MAX = 49  # room in every packet for what a gateway writes before the
 NATIVE_BLOCK = b"\x01"  # of packets that say nothing but what is in every header: its own size
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Freight:
     """Something that takes packets of its own on a ring, one or, if it is large, several."""
 
     packets: Sequence[RawPacket]
     is_local: bool = False  # it means nothing on another ring: it is thrown away with the one that it was meant for
-    sent: int = 0  # packets of it; a ring that ends before the last one has nothing of it
 
     @property
     def size(self) -> int:
@@ -37,13 +36,14 @@ class Freight:
 class TwoQueues(Outbox):
     """The natives of an `Outbox`, and freight before them."""
 
-    __slots__ = ("_clock", "_freight", "_freight_packets", "freight_size", "is_held")
+    __slots__ = ("_clock", "_freight", "_freight_packets", "_sent", "freight_size", "is_held")
 
     def __init__(self, body_size_max: int, clock: Clock) -> None:
         super().__init__(body_size_max)
         self._clock = clock
         self._freight: deque[Freight] = deque()
-        self._freight_packets = 0
+        self._freight_packets = 0  # that wait
+        self._sent = 0  # packets of the first: a ring that ends before its last one has nothing of it
         self.freight_size = 0  # bytes of it that wait
         self.is_held = False  # users wait
 
@@ -60,7 +60,8 @@ class TwoQueues(Outbox):
 
     def carry(self, freight: Sequence[Freight], *, is_first: bool = False) -> None:
         """Take what goes before everything of users; `is_first`: and before all that waits."""
-        self._freight.extendleft(reversed(freight)) if is_first else self._freight.extend(freight)
+        begun = [self._freight.popleft()] if is_first and self._sent else []
+        self._freight.extendleft(reversed([*begun, *freight])) if is_first else self._freight.extend(freight)
         self._freight_packets += sum(len(one.packets) for one in freight)
         self.freight_size += sum(one.size for one in freight)
 
@@ -85,20 +86,20 @@ class TwoQueues(Outbox):
     def _take_freight(self, limit: int) -> list[RawPacket]:
         taken: list[RawPacket] = []
         while self._freight and len(taken) < limit:
-            head = self._freight[0]
-            more = head.packets[head.sent : head.sent + limit - len(taken)]
+            packets = self._freight[0].packets
+            more = packets[self._sent : self._sent + limit - len(taken)]
             taken += more
-            head.sent += len(more)
+            self._sent += len(more)
             self.freight_size -= sum(len(packet[2]) for packet in more)
-            if head.sent == len(head.packets):
+            if self._sent == len(packets):
                 self._freight.popleft()
+                self._sent = 0
         self._freight_packets -= len(taken)
         return taken
 
     def start_over(self) -> int:
-        begun = sum(one.sent > 0 for one in self._freight if not one.is_local)
-        for one in self._freight:
-            one.sent = 0
+        begun = self._sent > 0 and not self._freight[0].is_local
+        self._sent = 0
         self._freight = deque(one for one in self._freight if not one.is_local)
         self._freight_packets = sum(len(one.packets) for one in self._freight)
         self.freight_size = sum(one.size for one in self._freight)
