@@ -286,7 +286,7 @@ def _read_mark(body: ByteReader) -> MarkItem:
 
 
 def _hold(hold: HoldItem) -> bytes:
-    reason = hold.reason.encode()[:REASON_SIZE_MAX]
+    reason = hold.reason.encode()[:REASON_SIZE_MAX].decode(errors="ignore").encode()
     return struct.pack(">QQB", hold.process, hold.number, len(reason)) + reason
 
 
