@@ -274,6 +274,13 @@ def test_what_was_left_comes_in_one_step_with_the_configuration() -> None:
     assert change.birth == 901
 
 
+def test_beyond_a_gap_only_what_those_sent_who_come_along_is_left() -> None:
+    solo = _cut_off()
+    solo.give_packets(solo.native(3, 902, THREE), solo.native(4, 903, ONE))
+    (change,) = _recovered(solo)
+    assert [run.seq for run in change.residual] == [1, 4]
+
+
 def test_a_large_message_is_handed_up_in_parts() -> None:
     solo = AttachedSolo(ONE)
     solo.to_ring_of_one()
@@ -317,6 +324,17 @@ def test_a_token_rests_although_users_are_held_and_is_woken_when_they_go_on() ->
     solo.wait(solo.config.announce_ns)
     assert solo.node.next_deadline() != solo.now
     assert texts(solo.hold(False)) == ["native"]
+
+
+def test_a_token_rests_behind_freight_although_users_are_held() -> None:
+    solo = AttachedSolo(ONE)
+    solo.to_ring_of_one()
+    solo.hold(True)
+    solo.submit("native")
+    solo.carry("f")
+    for _ in range(3):  # a token that does not rest goes round as often as it is let
+        solo._keep(solo.node.wake(solo.now))
+    assert (solo.node.next_deadline() or solo.now) > solo.now
 
 
 def test_who_leaves_waits_until_users_may_send() -> None:

@@ -131,6 +131,21 @@ def test_natives_are_carried_unchanged(
         assert (parcel[1:3], bytes(parcel[3]), list(parcel[4])) == ((ME, (9,) * len(group)), bytes(asked), group)
 
 
+@given(st.sets(st.integers(1, 900), min_size=1, max_size=6).map(sorted), st.booleans(), u64)
+def test_a_stretch_that_is_carried_is_read_as_one(seqs: list[int], in_parts: bool, mask: int) -> None:
+    body = bytes((Part.MIDDLE if in_parts else Part.WHOLE, 1)) + bytes((0, 0, 0, 9, 0, 4, 0)) + b"body"
+    stretch = Stretch(HEADING_RING, 40, ProcessId(3), tuple(seqs), (body,) * len(seqs), False, mask)
+    packets = [packet for freight in freight_of(stretch, NO_STAMP, None, 900) for packet in freight.packets]
+    (built,) = build_raw(HEADING, packets, ME, Seq(5), 1, 77)
+    read = parse_run(*built.burst()[:1], 0, built.size, HEADING, Seq(5))
+    assert read is not None and read.count == len(seqs)
+    assert carried_stretch(read) == carried_stretch(built) == stretch
+    backwards, *_ = build_raw(HEADING, packets[::-1], ME, Seq(5), 1, 77)
+    if len(seqs) > 1:
+        with pytest.raises(WireError, match="do not ascend"):
+            carried_stretch(backwards)
+
+
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=6), st.booleans())
 def test_a_run_of_natives_is_read_as_one_and_cut_by_ticks(visits: list[int], in_parts: bool) -> None:
     packets, seq = b"", Seq(1)

@@ -59,9 +59,11 @@ class _Large:
 
 
 class Outbox:
-    __slots__ = ("_body_max", "_large", "_queue", "_turn_of_large", "_whole_max", "size")
+    __slots__ = ("_apart", "_body_max", "_large", "_queue", "_turn_of_large", "_whole_max", "size")
 
-    def __init__(self, body_size_max: int) -> None:
+    def __init__(self, body_size_max: int, apart: int | None = None) -> None:
+        """`apart` is a sender whose messages share packets with nobody's."""
+        self._apart = apart
         self._body_max = body_size_max
         self._whole_max = min(body_size_max - DESCRIPTOR_SIZE, 0xFFFF)
         self._queue: deque[Lot] = deque()
@@ -161,7 +163,7 @@ class Outbox:
     def _mixed(self) -> Load:
         """One packet, filled from several lots."""
         queue, room = self._queue, self._body_max
-        safe = queue[0].service == _SAFE_SERVICE
+        safe, apart = queue[0].service == _SAFE_SERVICE, queue[0].sender == self._apart
         senders: list[int] = []
         lengths: list[int] = []
         services: list[int] = []
@@ -170,6 +172,8 @@ class Outbox:
             lot = queue[0]
             count = min(lot.left, room // (lot.length + DESCRIPTOR_SIZE), COUNT_MAX - len(payloads))
             if not count or (lot.service == _SAFE_SERVICE) is not safe or lot.sender in self._large:
+                break
+            if (lot.sender == self._apart) is not apart:
                 break
             room -= count * (lot.length + DESCRIPTOR_SIZE)
             senders += (lot.sender,) * count

@@ -56,6 +56,7 @@ ORIGIN_SIZE = ORIGIN.size
 DESCRIPTOR_SIZE = 7  # of each message: sender 4, length 2, service 1; all senders first, then lengths, then services
 FIXED_SIZE = FIXED.size
 COUNT_MAX = 255
+SHORT_BLOCK = 9  # blocks that are longer end with a number of eight bytes, another one in each packet
 assert (FLAGS_AT, FIXED_SIZE, HEADER_SIZE, ORIGIN_SIZE) == (31, 35, 59, 18)
 
 # What the receiver of a data packet needs: opening, length, cluster, ring, flags, count, place, seq.

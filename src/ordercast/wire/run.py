@@ -32,6 +32,7 @@ from ordercast.wire.header import (
     RECOVERED,
     SAFE,
     SERVICES,
+    SHORT_BLOCK,
     TIMESTAMP,
     Heading,
     PacketEntry,
@@ -204,7 +205,13 @@ def parse_packet(packet: bytes, heading: Heading) -> PacketRun:
 def _shape(count: int, length: int, head: int) -> struct.Struct:
     """A packet with so many messages of one length: what is the same in packets that are alike, the seq, and the
     payloads."""
-    return struct.Struct(f">{FIXED_SIZE}sQ16x{head + DESCRIPTOR_SIZE * count}s" + f"{length}s" * count)
+    block = _same_block(head) if head else ""
+    return struct.Struct(f">{FIXED_SIZE}sQ16x{block}{DESCRIPTOR_SIZE * count}s" + f"{length}s" * count)
+
+
+def _same_block(head: int) -> str:
+    """What is the same in the blocks of packets that are alike, and what is not."""
+    return f"{head}s" if head <= SHORT_BLOCK else f"{head - 8}s8x"
 
 
 def _extend(run: PacketRun, alike: int, head: int) -> None:
@@ -218,9 +225,16 @@ def _extend(run: PacketRun, alike: int, head: int) -> None:
         return
     gathered = list(payloads)
     first, expected = data[at : at + FIXED_SIZE], seq + 1
-    descriptors = data[at + HEADER_SIZE : at + HEADER_SIZE + head + DESCRIPTOR_SIZE * each]
+    descriptors = data[at + HEADER_SIZE + head : at + HEADER_SIZE + head + DESCRIPTOR_SIZE * each]
     with memoryview(data) as view, view[at + size : at + alike * size] as rest:
-        if each == 1:
+        if head:
+            _, _, block, *_ = shape.unpack_from(data, at)
+            for fixed, its_seq, its_block, descriptor, *its_payloads in shape.iter_unpack(rest):
+                if its_seq != expected or fixed != first or its_block != block or descriptor != descriptors:
+                    break
+                gathered += its_payloads
+                expected += 1
+        elif each == 1:
             for fixed, its_seq, descriptor, payload in shape.iter_unpack(rest):
                 if its_seq != expected or fixed != first or descriptor != descriptors:
                     break
@@ -239,7 +253,7 @@ def _extend(run: PacketRun, alike: int, head: int) -> None:
 @lru_cache(maxsize=256)
 def _part_shape(length: int, head: int) -> struct.Struct:
     """A packet with a part of so many bytes: all that must be equal, apart from flags, seq, length and payload."""
-    return struct.Struct(f">{FLAGS_AT}sB{FIXED_SIZE - FLAGS_AT - 1}sQ16x{head}sIHB{length}s")
+    return struct.Struct(f">{FLAGS_AT}sB{FIXED_SIZE - FLAGS_AT - 1}sQ16x{_same_block(head)}IHB{length}s")
 
 
 def _extend_parts(run: PacketRun, alike: int, head: int) -> None:

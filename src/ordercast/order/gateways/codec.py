@@ -47,8 +47,6 @@ from ordercast.wire.codec import NUMBER_MAX
 from ordercast.wire.messages import MEMBERS_MAX
 from ordercast.wire.reader import ByteReader
 
-CONTROL_SENDER: Final = 0xFFFFFFFF  # no client has this number: what it sends is never delivered to groups
-
 # What nobody has more of. A network has 256 domains, and few rings in each that have not been forgotten.
 RINGS_MAX: Final = 2048  # parts of a topology, halves of a merge, sides that a merge brings together
 ENTRIES_MAX: Final = 16384  # of every other list

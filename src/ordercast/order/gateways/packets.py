@@ -2,8 +2,8 @@
 
 A native packet has a block of 1 byte, or of 9 with the mask of the groups that want it. A packet that a gateway
 carries has a block of 41 or 49: its logical ring, tick, originator and seq, as they were at first, and the rest of it
-unchanged. Every native leaves room for that. Packets that count under a condition (`since`, `half`) are rare and travel as items
-of control, which may take more than one packet.
+unchanged. Every native leaves room for that. Packets that count under a condition (`since`, `half`) are rare and travel
+as items of control, which may take more than one packet.
 
 A *body* is a packet without what belongs to the ring that it is on: which part of its message it is, how many messages
 it has, and all behind the block.
@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from ordercast.model.effects import Parcel
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.model.service import Service
-from ordercast.order.gateways.codec import CONTROL_SENDER, Item, encode_item
+from ordercast.order.gateways.codec import Item, encode_item
 from ordercast.order.gateways.items import EVERYTHING, Local, Processes, Stretch
-from ordercast.order.ring.two_queues import BLOCK_SIZE_MAX, NATIVE_BLOCK, Freight
+from ordercast.order.ring.two_queues import BLOCK_SIZE_MAX, CONTROL_SENDER, NATIVE_BLOCK, Freight
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 from ordercast.wire.codec import NUMBER_MAX
 from ordercast.wire.header import (
@@ -33,6 +34,7 @@ from ordercast.wire.header import (
     PART_SHIFT,
     SAFE,
     SERVICES,
+    SHORT_BLOCK,
     Part,
     payloads_from,
 )
@@ -41,11 +43,12 @@ from ordercast.wire.run import PacketRun, RawPacket
 _MASK = struct.Struct(">Q")
 _ORIGIN = struct.Struct(">QQQQQ")  # ring seq, representative, tick, originator, seq
 _SIZE = struct.Struct(">B")
+_NUMBER = struct.Struct(">Q")
 MASKED: Final = _SIZE.size + _MASK.size
 CARRIED: Final = _SIZE.size + _ORIGIN.size
 CARRIED_MASKED: Final = CARRIED + _MASK.size
 BODY_HEAD: Final = 2  # part, messages
-assert (len(NATIVE_BLOCK), MASKED, CARRIED, CARRIED_MASKED) == (1, 9, 41, BLOCK_SIZE_MAX)
+assert (len(NATIVE_BLOCK), MASKED, CARRIED, CARRIED_MASKED) == (1, SHORT_BLOCK, 41, BLOCK_SIZE_MAX)
 
 
 class PacketOrigin(NamedTuple):
@@ -100,7 +103,7 @@ def body_of(run: PacketRun, seq: int) -> bytes:
 
 
 def is_control(run: PacketRun) -> bool:
-    """Whether a run has items of control: the ring keeps them apart from what users send."""
+    """Whether a run has items of control: they have packets of their own."""
     at = run.at + HEADER_SIZE
     begin = at + run.data[at]
     return run.data[begin : begin + 4] == _CONTROL
@@ -126,12 +129,17 @@ def stretches_of(run: PacketRun, logical: ConfigurationId) -> Iterator[Stretch]:
 
 
 def carried_stretch(run: PacketRun) -> Stretch:
-    """Return the packet of a run that a gateway carries; each such run has one."""
+    """Return the packets of a run that a gateway carries: all have one origin but for their seqs. WireError when these
+    do not rise."""
     origin, mask = block_from(run.block(run.seq))
-    assert origin is not None and run.count == 1
-    body = body_of(run, run.seq)
-    is_safe = asks_for_safe(body)
-    return Stretch(origin.ring, origin.tick, origin.originator, (origin.seq,), (body,), is_safe, mask)
+    assert origin is not None, "a native has no other origin"
+    numbered = range(run.seq, run.last + 1)
+    first = run.at + HEADER_SIZE + run.data[run.at + HEADER_SIZE] - _NUMBER.size
+    seqs = tuple(_NUMBER.unpack_from(run.data, first + at * run.size)[0] for at in range(run.count))
+    if seqs[-1] > NUMBER_MAX or any(one >= other for one, other in pairwise(seqs)):
+        raise WireError("packets that do not ascend")
+    bodies = tuple(body_of(run, seq) for seq in numbered)
+    return Stretch(origin.ring, origin.tick, origin.originator, seqs, bodies, asks_for_safe(bodies[0]), mask)
 
 
 def asks_for_safe(body: bytes) -> bool:

@@ -18,6 +18,7 @@ from ordercast.wire.header import EXTENDED, SAFE, Heading
 from ordercast.wire.run import Load, PacketRun, RawPacket, build_raw, build_runs
 
 BLOCK_SIZE_MAX = 49  # room in every packet for what a gateway writes before the descriptors when it carries it
+CONTROL_SENDER = 0xFFFFFFFF  # no client has this number: what it sends is the network's own
 NATIVE_BLOCK = b"\x01"  # of packets that say nothing but what is in every header: its own size
 
 
@@ -39,7 +40,7 @@ class TwoQueues(Outbox):
     __slots__ = ("_clock", "_freight", "_freight_packets", "_sent", "freight_size", "is_held")
 
     def __init__(self, body_size_max: int, clock: Clock) -> None:
-        super().__init__(body_size_max)
+        super().__init__(body_size_max, apart=CONTROL_SENDER)
         self._clock = clock
         self._freight: deque[Freight] = deque()
         self._freight_packets = 0  # that wait

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.order.clock import Clock, StoredClock
 from ordercast.order.outbox import cost, lots_from
-from ordercast.order.ring.two_queues import NATIVE_BLOCK, Freight, TwoQueues
+from ordercast.order.ring.two_queues import CONTROL_SENDER, NATIVE_BLOCK, Freight, TwoQueues
 from ordercast.wire.header import EXTENDED, SAFE, Heading
 from ordercast.wire.run import PacketRun, parse_packet
 
@@ -80,6 +80,15 @@ def test_what_is_first_goes_before_all_that_waits() -> None:
     queues.carry([_freight(b"b")])
     queues.carry([_freight(b"hello"), _freight(b"a")], is_first=True)
     assert _texts(_take(queues, 9)) == [b"hello", b"a", b"b"]
+
+
+def test_what_the_network_itself_says_has_packets_of_its_own() -> None:
+    queues = _queues()
+    for sender in (1, CONTROL_SENDER, 1):
+        lots = lots_from([b"text"], 0, sender)
+        queues.add(lots, cost(lots))
+    runs = _take(queues, 9)
+    assert [run.parcel[2] for run in runs if run.parcel] == [(1,), (CONTROL_SENDER,), (1,)]
 
 
 def test_a_ring_that_ends_takes_along_what_is_local_and_what_was_begun_starts_over() -> None:
