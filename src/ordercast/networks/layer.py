@@ -75,14 +75,21 @@ class Networks:
     """One process with several networks."""
 
     def __init__(
-        self, engine: Engine, node: NodeId, config: NetworksConfig, ring: RingConfig, *, verbose: bool = False
+        self,
+        engine: Engine,
+        node: NodeId,
+        config: NetworksConfig,
+        ring: RingConfig,
+        *,
+        verbose: bool = False,
+        cluster: bytes | None = None,  # the id in the engine's packets, if it is not that of a cluster with one domain
     ) -> None:
         self._engine = engine
         self._traffic = engine.traffic
         self._node = node
         self._config = config
         self._verbose = verbose
-        self._cluster = cluster_id_from(ring.cluster, engine.promises.engine)
+        self._cluster = cluster or cluster_id_from(ring.cluster, engine.promises.engine)
         self.marks = Marks(config)
         self._style = style_of(config, self.marks)
         self._gate = Gate()
@@ -131,25 +138,25 @@ class Networks:
 
     def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:
         self._me = process_id_from(self._node, incarnation)
-        return self._outward(self._engine.start(stored, incarnation, now), now)
+        return self.outward(self._engine.start(stored, incarnation, now), now)
 
     def submit(self, submissions: Sequence[Submission | Submissions], now: Instant) -> list[Effect]:
-        return self._outward(self._engine.submit(submissions, now), now)
+        return self.outward(self._engine.submit(submissions, now), now)
 
     def persisted(self, key: str, now: Instant) -> list[Effect]:
-        return self._outward(self._engine.persisted(key, now), now)
+        return self.outward(self._engine.persisted(key, now), now)
 
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
-        return self._outward(self._engine.interest(changes, now), now)
+        return self.outward(self._engine.interest(changes, now), now)
 
     def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
-        return self._outward(self._engine.enlist(roster, now), now)
+        return self.outward(self._engine.enlist(roster, now), now)
 
     def behind(self, is_behind: bool, now: Instant) -> list[Effect]:
-        return self._outward(self._engine.behind(is_behind, now), now)
+        return self.outward(self._engine.behind(is_behind, now), now)
 
     def leave(self, now: Instant) -> list[Effect]:
-        return self._outward(self._engine.leave(now), now)
+        return self.outward(self._engine.leave(now), now)
 
     def wake(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
@@ -160,7 +167,7 @@ class Networks:
             self._judgement.probe_all(now, effects)
         due = self._engine.next_deadline()
         if due is not None and due <= now:
-            effects += self._outward(self._engine.wake(now), now)
+            effects += self.outward(self._engine.wake(now), now)
         return effects
 
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
@@ -192,7 +199,7 @@ class Networks:
             is_first = self._sort_out(packets[passed:], up, now, effects)
             packets = up
         if packets and (inner := self._engine.receive(packets, now)):
-            effects += self._outward(inner, now)
+            effects += self.outward(inner, now)
         if self._gate.packet is not None:
             self._release(now, effects, is_first=is_first)
         return effects
@@ -297,7 +304,7 @@ class Networks:
             effects.append(Record(note))
         if len(self.marks.good) < self._config.count:
             self._notice_missing(now, effects)
-        effects += self._outward(self._engine.receive([gate.release()], now), now)
+        effects += self.outward(self._engine.receive([gate.release()], now), now)
 
     def _notice_missing(self, now: Instant, effects: list[Effect]) -> None:
         """While networks are marked: a packet that is asked for at visit after visit and does not come is brought by no
@@ -313,7 +320,9 @@ class Networks:
 
     # What goes out, and what the engine's effects tell
 
-    def _outward(self, effects: list[Effect], now: Instant) -> list[Effect]:
+    def outward(self, effects: list[Effect], now: Instant) -> list[Effect]:
+        """Return what an engine asked for, with the networks on which it goes out. An engine may have been told something
+        that this layer has no word for."""
         outward: list[Effect] = []
         traffic = self._traffic
         for effect in effects:

@@ -12,6 +12,7 @@ holds back what its own users send.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from ordercast.model.effects import Broadcast, Deliver, Effect, Install, Persist, SendTo, Unicast
 from ordercast.model.errors import UsageError
@@ -28,12 +29,19 @@ Stream = Deliver | Install  # what an inner ring orders: messages and configurat
 SEPARATOR = "."
 
 
+class Beneath(Engine, Protocol):
+    """Several networks beneath an engine."""
+
+    def outward(self, effects: list[Effect], now: Instant) -> list[Effect]:
+        """Return what the engine asked for, as it goes out."""
+
+
 class InnerRing:
     """A `RingNode`, or `Networks` with one above them."""
 
     __slots__ = ("_engine", "_prefix", "_ring", "attachment")
 
-    def __init__(self, engine: Engine, attachment: Attachment, name: str, ring: RingNode | None = None) -> None:
+    def __init__(self, engine: RingNode | Beneath, attachment: Attachment, name: str, ring: RingNode | None = None) -> None:
         """`ring` is the one above the networks, if its clock is to be raised."""
         if not name or SEPARATOR in name:
             raise UsageError(f"{name!r} cannot name an inner ring: it begins the keys in stable storage")
@@ -89,31 +97,35 @@ class InnerRing:
 
     def hear(self, stamp: int, now: Instant) -> list[Effect]:
         """Raise the ring's clock: whatever it numbers here from now on lies above this stamp."""
-        return self._outward(self._attached.hear(stamp, now))
+        return self._past_networks(self._node.hear(stamp, now), now)
 
     # Inputs of a network of rings
 
     def carry(self, freight: Sequence[Freight], now: Instant, *, is_first: bool = False) -> list[Effect]:
         """Put packets of other rings and control on this one, before everything that users send."""
-        return self._outward(self._attached.carry(freight, now, is_first=is_first))
+        return self._past_networks(self._node.carry(freight, now, is_first=is_first), now)
 
     def hold(self, is_held: bool, now: Instant) -> list[Effect]:
         """Users of this process stop sending on this ring, or go on."""
-        return self._outward(self._attached.hold(is_held, now))
+        return self._past_networks(self._node.hold(is_held, now), now)
 
     def clock_stored(self, now: Instant) -> list[Effect]:
         """A higher bound of the process's clock is on stable storage."""
-        return self._outward(self._attached.clock_stored(now))
+        return self._past_networks(self._node.clock_stored(now), now)
 
     @property
     def freight_size(self) -> int:
         """Bytes of other rings and of control that wait to be sent."""
-        return self._attached.freight_size
+        return self._node.freight_size
 
     @property
-    def _attached(self) -> RingNode:
+    def _node(self) -> RingNode:
         assert self._ring is not None, "the ring is named, where networks lie between"
         return self._ring
+
+    def _past_networks(self, effects: list[Effect], now: Instant) -> list[Effect]:
+        """What the ring was told past the networks, which have no word for it, still goes out on them."""
+        return self._outward(effects if isinstance(self._engine, RingNode) else self._engine.outward(effects, now))
 
     def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
         return self._outward(self._engine.enlist(roster, now))

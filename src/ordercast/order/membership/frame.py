@@ -28,7 +28,7 @@ from ordercast.model.notes import Occurrence
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
-from ordercast.order.attached import ALONE_STEP, Attached, next_ring_seq
+from ordercast.order.attached import ALONE_STEP, next_ring_seq
 from ordercast.order.clock import Clock
 from ordercast.order.engine import CONFIGURATION_SEQ_KEY, Membership, stored_configuration_seq
 from ordercast.order.membership.admission import Admission
@@ -84,6 +84,14 @@ class Frame(PacketReader):
     @property
     def promises(self) -> Promises:
         return self._promises
+
+    @property
+    def cluster(self) -> bytes:
+        """The id that keeps strangers apart: of other clusters, engines, and domains of a network of rings."""
+        attached = self._parts.attached
+        if attached is None:
+            return cluster_id_from(self._config.cluster, self._promises.engine)
+        return cluster_id_from(self._config.cluster, attached.engine, attached.name)
 
     @property
     def state_name(self) -> str:
@@ -156,7 +164,7 @@ class Frame(PacketReader):
         stored_seq = kept or 0
         attached = self._parts.attached
         ring_seq = next_ring_seq(stored_seq - stored_seq % ALONE_STEP, self._parts.domain)
-        cluster = cluster_of(self._config, self._promises.engine, attached)
+        cluster = self.cluster
         ring = Ring(ConfigurationId(ring_seq, me), (me,), me, cluster, TokenMemory(TokenSeq(0)))
         admission = Admission(me)
         self._facts = Facts(
@@ -325,10 +333,3 @@ class Frame(PacketReader):
         assert facts.ring_seq >= facts.installed.id.seq, "the ring seq never falls"
         is_timed = facts.timers.earliest is not None
         assert is_timed or self._state.name == moves.GONE, "a timer always runs: nothing is waited for without end"
-
-
-def cluster_of(config: RingConfig, engine: str, attached: Attached | None) -> bytes:
-    """Return the id that keeps strangers apart: of other clusters, engines, and domains of a network of rings."""
-    if attached is None:
-        return cluster_id_from(config.cluster, engine)
-    return cluster_id_from(config.cluster, attached.engine, attached.name)
