@@ -303,8 +303,9 @@ def _build(heading: Heading, load: Load, me: ProcessId, seq: Seq, token_round: i
     pieces = [FIXED.pack(*fixed, flags, each, place), b"", descriptors, *payloads[:each]] * count
     numbers = map(NUMBERS.pack, range(seq, seq + count), repeat(token_round), range(timestamp, timestamp + count))
     pieces[1::stride] = numbers
-    for index in range(each):
-        pieces[3 + index :: stride] = payloads[index::each]
+    if count > 1:
+        for index in range(each):
+            pieces[3 + index :: stride] = payloads[index::each]
     if parts:
         told = {part: FIXED.pack(*fixed, flags | part << PART_SHIFT, 1, place) for part in Part}
         pieces[::stride] = [told[part] for part in parts]
