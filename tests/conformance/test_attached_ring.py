@@ -63,7 +63,7 @@ class AttachedSolo(Solo):
 
     def native(self, seq: int, tick: int, originator: ProcessId = ONE, text: bytes = b"x") -> bytes:
         heading = Heading(CLUSTER, FIRST, TRIO)
-        load = SAFE | EXTENDED, (0,), (len(text),), (0,), [(text,)], ()
+        load = SAFE | EXTENDED, (0,), (len(text),), (0,), [text], ()
         (run,) = build_runs(heading, [load], originator, Seq(seq), 1, tick, NATIVE_BLOCK)
         return run.packet(Seq(seq))
 

@@ -110,7 +110,7 @@ def test_natives_are_carried_unchanged(
     group: list[bytes], service: Service, logical: ConfigurationId, count: int
 ) -> None:
     lengths, asked = tuple(map(len, group)), (int(service),) * len(group)
-    load = SAFE | EXTENDED, (9,) * len(group), lengths, asked, [group] * count, ()
+    load = SAFE | EXTENDED, (9,) * len(group), lengths, asked, group * count, ()
     (run,) = build_runs(HEADING, [load], ME, Seq(11), 1, 77, NATIVE_BLOCK)
     (stretch,) = stretches_of(run, logical)
     assert (stretch.ring, stretch.tick, stretch.originator, stretch.is_safe) == (
@@ -151,7 +151,7 @@ def test_a_run_of_natives_is_read_as_one_and_cut_by_ticks(visits: list[int], in_
     packets, seq = b"", Seq(1)
     for tick, count in enumerate(visits, 50):
         parts = [Part.FIRST] * count if in_parts else []
-        load = SAFE | EXTENDED, (9,), (4,), (0,), [(b"same",)] * count, parts
+        load = SAFE | EXTENDED, (9,), (4,), (0,), [b"same"] * count, parts
         (built,) = build_runs(HEADING, [load], ME, seq, 1, tick, NATIVE_BLOCK)
         packets, seq = packets + built.burst()[0], Seq(seq + count)
     size = len(packets) // (seq - 1)

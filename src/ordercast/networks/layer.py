@@ -321,8 +321,8 @@ class Networks:
     # What goes out, and what the engine's effects tell
 
     def outward(self, effects: list[Effect], now: Instant) -> list[Effect]:
-        """Return what an engine asked for, with the networks on which it goes out. An engine may have been told something
-        that this layer has no word for."""
+        """Return what the engine asked for, with the networks on which it goes out; also when the engine was told
+        something past this layer, which has no word for it."""
         outward: list[Effect] = []
         traffic = self._traffic
         for effect in effects:

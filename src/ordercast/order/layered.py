@@ -41,7 +41,9 @@ class InnerRing:
 
     __slots__ = ("_engine", "_prefix", "_ring", "attachment")
 
-    def __init__(self, engine: RingNode | Beneath, attachment: Attachment, name: str, ring: RingNode | None = None) -> None:
+    def __init__(
+        self, engine: RingNode | Beneath, attachment: Attachment, name: str, ring: RingNode | None = None
+    ) -> None:
         """`ring` is the one above the networks, if its clock is to be raised."""
         if not name or SEPARATOR in name:
             raise UsageError(f"{name!r} cannot name an inner ring: it begins the keys in stable storage")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import count, groupby, repeat
+from itertools import groupby, repeat
 
 from ordercast.model.effects import Burst, Parcel
 from ordercast.model.errors import WireError
@@ -40,12 +40,9 @@ from ordercast.wire.header import (
     payloads_from,
 )
 
-# Of the packets of a run: flags, and of each message in one packet sender, length and service.
-Shape = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
-
-# What is to be put into packets of one shape: the shape, the payloads of each packet, and which part of its message
-# each is (nothing, if they are whole messages). The last part of a message may be shorter than the shape says.
-Load = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], Sequence[Sequence[bytes]], Sequence[Part]]
+# What is to be put into packets of one shape: the shape, the payloads of all packets in a row, and which part of its
+# message each is (nothing, if they are whole messages). The last part of a message may be shorter than the shape says.
+Load = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], Sequence[bytes], Sequence[Part]]
 
 
 # A packet whose content is known as bytes: flags, how many messages, and all behind the header.
@@ -201,59 +198,70 @@ def parse_packet(packet: bytes, heading: Heading) -> PacketRun:
     return parse_data(packet, flags, count, heading.originator(place), seq)
 
 
-@lru_cache(maxsize=256)
-def _shape(count: int, length: int, head: int) -> struct.Struct:
-    """A packet with so many messages of one length: what is the same in packets that are alike, the seq, and the
-    payloads."""
-    block = _same_block(head) if head else ""
-    return struct.Struct(f">{FIXED_SIZE}sQ16x{block}{DESCRIPTOR_SIZE * count}s" + f"{length}s" * count)
+@lru_cache(maxsize=512)
+def _shape(each: int, length: int, count: int, head: int) -> struct.Struct:
+    """So many packets with so many messages of one length. Of each packet: what is the same in packets that are alike,
+    the seq, the block if there is one, the descriptors, and the payloads."""
+    packet = f"{FIXED_SIZE}sQ16x{_block_shape(head)}{DESCRIPTOR_SIZE * each}s" + f"{length}s" * each
+    return struct.Struct(">" + packet * count)
 
 
-def _same_block(head: int) -> str:
+def _block_shape(head: int) -> str:
     """What is the same in the blocks of packets that are alike, and what is not."""
-    return f"{head}s" if head <= SHORT_BLOCK else f"{head - 8}s8x"
+    same = _same_in_block(head)
+    return f"{same}s{head - same}x" if head else ""
+
+
+def _same_in_block(head: int) -> int:
+    return head if head <= SHORT_BLOCK else head - 8
 
 
 def _extend(run: PacketRun, alike: int, head: int) -> None:
     """Take the packets behind the run's only one into it, as long as they differ in nothing but numbers and bytes."""
     assert run.parcel is not None
     seq, originator, senders, services, payloads, each, _ = run.parcel
-    length = len(payloads[0])
-    data, at, size = run.data, run.at, run.size
-    shape = _shape(each, length, head)
-    if shape.size != size or any(len(payload) != length for payload in payloads):  # padded, or of several lengths
+    data, at, more = run.data, run.at, alike - 1
+    lengths = set(map(len, payloads))
+    if len(lengths) > 1:
         return
-    gathered = list(payloads)
-    first, expected = data[at : at + FIXED_SIZE], seq + 1
-    descriptors = data[at + HEADER_SIZE + head : at + HEADER_SIZE + head + DESCRIPTOR_SIZE * each]
-    with memoryview(data) as view, view[at + size : at + alike * size] as rest:
-        if head:
-            _, _, block, *_ = shape.unpack_from(data, at)
-            for fixed, its_seq, its_block, descriptor, *its_payloads in shape.iter_unpack(rest):
-                if its_seq != expected or fixed != first or its_block != block or descriptor != descriptors:
-                    break
-                gathered += its_payloads
-                expected += 1
-        elif each == 1:
-            for fixed, its_seq, descriptor, payload in shape.iter_unpack(rest):
-                if its_seq != expected or fixed != first or descriptor != descriptors:
-                    break
-                gathered.append(payload)
-                expected += 1
-        else:
-            for fields in shape.iter_unpack(rest):
-                if fields[1] != expected or fields[0] != first or fields[2] != descriptors:
-                    break
-                gathered += fields[3:]
-                expected += 1
-    run.count = count = expected - seq
+    fields = _shape(each, lengths.pop(), more, head).unpack_from(data, at + run.size)
+    begin = at + HEADER_SIZE + head
+    first, descriptors = data[at : at + FIXED_SIZE], data[begin : begin + DESCRIPTOR_SIZE * each]
+    lead = 4 if head else 3  # fields of a packet before its payloads
+    stride = lead + each
+    count = 1 + min(
+        _matching(fields[1::stride], tuple(range(seq + 1, seq + alike))),
+        _matching(fields[::stride], (first,) * more),
+        _matching(fields[lead - 1 :: stride], (descriptors,) * more),
+        _matching(fields[2::stride], (_same_block(run, head),) * more) if head else more,
+    )
+    gathered = [*payloads, *fields[lead : (count - 1) * stride : stride]] if each == 1 else [*payloads]
+    if each > 1:
+        found = list(fields[: (count - 1) * stride])
+        for width in range(stride, each, -1):  # of each packet only the payloads stay
+            del found[::width]
+        gathered += found
+    run.count = count
     run.parcel = seq, originator, tuple(senders) * count, bytes(services) * count, gathered, each, 0
 
 
-@lru_cache(maxsize=256)
-def _part_shape(length: int, head: int) -> struct.Struct:
-    """A packet with a part of so many bytes: all that must be equal, apart from flags, seq, length and payload."""
-    return struct.Struct(f">{FLAGS_AT}sB{FIXED_SIZE - FLAGS_AT - 1}sQ16x{_same_block(head)}IHB{length}s")
+def _same_block(run: PacketRun, head: int) -> bytes:
+    at = run.at + HEADER_SIZE
+    return run.data[at : at + _same_in_block(head)]
+
+
+def _matching(found: tuple[object, ...], expected: tuple[object, ...]) -> int:
+    """Return how many of these, from the first on, are the expected ones."""
+    if found == expected:
+        return len(found)
+    return next(index for index, pair in enumerate(zip(found, expected, strict=True)) if pair[0] != pair[1])
+
+
+@lru_cache(maxsize=512)
+def _part_shape(length: int, count: int, head: int) -> struct.Struct:
+    """So many packets with a part of so many bytes each: all that must be equal, apart from flags, seq, length and
+    payload."""
+    return struct.Struct(">" + f"{FLAGS_AT}sB{FIXED_SIZE - FLAGS_AT - 1}sQ16x{_block_shape(head)}IHB{length}s" * count)
 
 
 def _extend_parts(run: PacketRun, alike: int, head: int) -> None:
@@ -261,28 +269,37 @@ def _extend_parts(run: PacketRun, alike: int, head: int) -> None:
     message may be padded."""
     assert run.parcel is not None
     seq, originator, (sender,), (service,), payloads, *_ = run.parcel
-    data, at, size = run.data, run.at, run.size
-    shape = _part_shape(size - HEADER_SIZE - head - DESCRIPTOR_SIZE, head)
-    parts, gathered, expected = list(run.parts), list(payloads), seq + 1
-    before, flags, behind, _, block, *_ = shape.unpack_from(data, at)
-    kept = flags & BELOW_PART
-    with memoryview(data) as view, view[at + size : at + alike * size] as rest:
-        for fields in shape.iter_unpack(rest):
-            its_before, its_flags, its_behind, its_seq, its_block, its_sender, length, its_service, payload = fields
-            part = its_flags >> PART_SHIFT
-            is_sound = length == len(payload) if part in (Part.FIRST, Part.MIDDLE) else part == Part.LAST
-            if its_seq != expected or its_before != before or its_behind != behind or not is_sound:
-                break
-            if (its_sender, its_service, its_flags & BELOW_PART, its_block) != (sender, service, kept, block):
-                break
-            if length > len(payload):
-                break
-            gathered.append(payload if length == len(payload) else payload[:length])
-            parts.append(part)
-            expected += 1
-    run.count = count = expected - seq
-    run.parts = parts
+    size, room = run.size, run.size - HEADER_SIZE - head - DESCRIPTOR_SIZE
+    before, flags, behind, *_ = _part_shape(room, 1, head).unpack_from(run.data, run.at)
+    more = alike - 1
+    fields = _part_shape(room, more, head).unpack_from(run.data, run.at + size)
+    stride = 9 if head else 8  # the last four of them are sender, length, service and payload
+    kinds, lengths = fields[1::stride], fields[stride - 3 :: stride]
+    sound = {pair: _is_sound_part(*pair, flags & BELOW_PART, room) for pair in set(zip(kinds, lengths, strict=True))}
+    count = 1 + min(
+        _matching(fields[3::stride], tuple(range(seq + 1, seq + alike))),
+        _matching(fields[::stride], (before,) * more),
+        _matching(fields[2::stride], (behind,) * more),
+        _matching(fields[4::stride], (_same_block(run, head),) * more) if head else more,
+        _matching(fields[stride - 4 :: stride], (sender,) * more),
+        _matching(fields[stride - 2 :: stride], (service,) * more),
+        _matching(tuple(map(sound.__getitem__, zip(kinds, lengths, strict=True))), (True,) * more),
+    )
+    gathered = [*payloads, *fields[stride - 1 : (count - 1) * stride : stride]]
+    for index, length in enumerate(lengths[: count - 1], 1):
+        if length < room:
+            gathered[index] = gathered[index][:length]
+    run.count = count
+    run.parts = [*run.parts, *(kind >> PART_SHIFT for kind in kinds[: count - 1])]
     run.parcel = seq, originator, (sender,) * count, bytes((service,)) * count, gathered, 1, 0
+
+
+def _is_sound_part(flags: int, length: int, kept: int, room: int) -> bool:
+    """Tell whether a packet with these flags may be one of a run whose packets share the flags `kept`."""
+    part = flags >> PART_SHIFT
+    if flags & BELOW_PART != kept or length > room:
+        return False
+    return part == Part.LAST or (part in (Part.FIRST, Part.MIDDLE) and length == room)
 
 
 # Building
@@ -300,14 +317,23 @@ def build_runs(
     """New data packets of this process, as others would read them, numbered from `seq` on and stamped from `timestamp`
     on; with a block before the descriptors, if an enclosing engine wants one, and then all with one stamp."""
     runs: list[PacketRun] = []
-    for (flags, senders, lengths, services, _), group in groupby(loads, _shape_of):
-        alike = list(group)
-        groups = [payloads for load in alike for payloads in load[4]]
-        parts = [part for load in alike for part in load[5]]
-        shape = flags, senders, lengths, services
-        runs.append(_build(heading, shape, groups, parts, me, seq, token_round, timestamp, block))
-        seq, timestamp = Seq(seq + len(groups)), timestamp if block else timestamp + len(groups)
+    for load in _joined(loads):
+        run = _build(heading, load, me, seq, token_round, timestamp, block)
+        runs.append(run)
+        seq, timestamp = Seq(seq + run.count), timestamp if block else timestamp + run.count
     return runs
+
+
+def _joined(loads: Sequence[Load]) -> Sequence[Load]:
+    """Return the loads, with those in a row that have one shape as one."""
+    if len(loads) < 2:
+        return loads
+    joined: list[Load] = []
+    for (*shape, _), group in groupby(loads, lambda load: (*load[:4], bool(load[5]))):
+        alike = list(group)
+        payloads = [payload for load in alike for payload in load[4]]
+        joined.append((*shape, payloads, [part for load in alike for part in load[5]]))
+    return joined
 
 
 def build_raw(
@@ -317,14 +343,14 @@ def build_raw(
     here."""
     runs: list[PacketRun] = []
     for (flags, each, length), group in groupby(packets, lambda packet: (packet[0], packet[1], len(packet[2]))):
-        size = HEADER_SIZE + length
+        contents = [content for _, _, content in group]
+        count, size = len(contents), HEADER_SIZE + length
         fixed = FIXED.pack(OPENING, size, heading.cluster, me, heading.ring, flags, each, heading.places[me])
-        first, pieces = seq, []
-        for seq, (_, _, rest) in enumerate(group, first):
-            pieces += (fixed, NUMBERS.pack(seq, token_round, timestamp), rest)
-        number = len(pieces) // 3
-        runs.append(PacketRun(b"".join(pieces), 0, size, first, me, number, flags & SAFE, ()))
-        seq = Seq(first + number)
+        pieces = [fixed, b"", b""] * count
+        pieces[1::3] = map(NUMBERS.pack, range(seq, seq + count), repeat(token_round), repeat(timestamp))
+        pieces[2::3] = contents
+        runs.append(PacketRun(b"".join(pieces), 0, size, seq, me, count, flags & SAFE))
+        seq = Seq(seq + count)
     return runs
 
 
@@ -340,50 +366,34 @@ def build_data(
     """One new data packet of this process."""
     senders, lengths, services, payloads = zip(*entries, strict=True)
     part = flags >> PART_SHIFT
-    shape = flags & BELOW_PART, senders, lengths, services
-    return _build(heading, shape, [payloads], [Part(part)] if part else [], me, seq, token_round, timestamp)
-
-
-def _shape_of(load: Load) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], bool]:
-    return load[0], load[1], load[2], load[3], bool(load[5])
+    load = flags & BELOW_PART, senders, lengths, services, payloads, [Part(part)] if part else ()
+    return _build(heading, load, me, seq, token_round, timestamp)
 
 
 def _build(
-    heading: Heading,
-    shape: Shape,
-    groups: Sequence[Sequence[bytes]],
-    parts: Sequence[Part],
-    me: ProcessId,
-    seq: Seq,
-    token_round: int,
-    timestamp: int,
-    block: bytes = b"",
+    heading: Heading, load: Load, me: ProcessId, seq: Seq, token_round: int, timestamp: int, block: bytes = b""
 ) -> PacketRun:
-    flags, senders, lengths, services = shape
-    each, number = len(senders), len(groups)
+    flags, senders, lengths, services, payloads, parts = load
+    each = len(senders)
+    count = len(payloads) // each
     size = HEADER_SIZE + len(block) + DESCRIPTOR_SIZE * each + sum(lengths)
     served = bytes(services)
     descriptors = block + DESCRIPTORS[each].pack(*senders, *lengths) + served
-    numbered = zip(count(seq), repeat(timestamp) if block else count(timestamp), groups, strict=False)
-    cluster, ring, place = heading.cluster, heading.ring, heading.places[me]
-    pack = NUMBERS.pack
-    pieces: list[bytes] = []
-    gathered: list[bytes] = []
+    fixed = OPENING, size, heading.cluster, me, heading.ring
+    place = heading.places[me]
+    stride = 3 + each  # pieces of a packet: all are laid by C code
+    pieces = [FIXED.pack(*fixed, flags, each, place), b"", descriptors, *payloads[:each]] * count
+    stamps = repeat(timestamp) if block else range(timestamp, timestamp + count)
+    pieces[1::stride] = map(NUMBERS.pack, range(seq, seq + count), repeat(token_round), stamps)
+    if count > 1:
+        for index in range(each):
+            pieces[3 + index :: stride] = payloads[index::each]
     if parts:
-        fixed = {
-            part: FIXED.pack(OPENING, size, cluster, me, ring, flags | part << PART_SHIFT, 1, place) for part in Part
-        }
-        for (at, stamp, (chunk,)), part in zip(numbered, parts, strict=True):
-            described = descriptors
-            if len(chunk) < lengths[0]:  # the last part: padded, so that all are alike
-                described = block + DESCRIPTORS[1].pack(senders[0], len(chunk)) + served
-            padded = chunk.ljust(lengths[0], b"\0")
-            pieces += (fixed[part], pack(at, token_round, stamp), described, padded)
-            gathered.append(chunk)
-    else:
-        whole = FIXED.pack(OPENING, size, cluster, me, ring, flags, each, place)
-        for at, stamp, payloads in numbered:
-            pieces += (whole, pack(at, token_round, stamp), descriptors, *payloads)
-            gathered += payloads
-    parcel = seq, me, senders * number, served * number, gathered, each, 0
-    return PacketRun(b"".join(pieces), 0, size, seq, me, number, flags & SAFE, parts, parcel)
+        told = {part: FIXED.pack(*fixed, flags | part << PART_SHIFT, 1, place) for part in Part}
+        pieces[::stride] = [told[part] for part in parts]
+        for index, payload in enumerate(payloads):
+            if len(payload) < lengths[0]:  # the last part: padded, so that all are alike
+                pieces[index * stride + 2] = block + DESCRIPTORS[1].pack(senders[0], len(payload)) + served
+                pieces[index * stride + 3] = payload.ljust(lengths[0], b"\0")
+    parcel = seq, me, senders * count, served * count, payloads, each, 0
+    return PacketRun(b"".join(pieces), 0, size, seq, me, count, flags & SAFE, parts, parcel)

@@ -47,7 +47,7 @@ def visit(
     `is_behind` tells that the application cannot take more deliveries. In a network of rings (`is_attached`) all
     packets of a visit have one timestamp, and nobody stops for an application: others wait for what is carried."""
     memory, store = ring.memory, ring.store
-    answers, unanswered = _answer(ring, token.requests, config.visit_max)
+    answers, unanswered = _answer(ring, token.requests, config.visit_max) if token.requests else ([], [])
     wanted = min(wanted, config.visit_max)
     mine: Counts = (len(answers), wanted, is_behind)
     told = (memory.retransmitted, memory.wanted, memory.was_behind)
@@ -71,7 +71,7 @@ def visit(
     sent = seq - token.seq
 
     aru, aru_id = updated_aru(token, store.aru, seq, ring.me)
-    overdue = store.missing(memory.received_seq, config.requests_max)
+    overdue = store.missing(memory.received_seq, config.requests_max) if store.aru < memory.received_seq else []
     requests = _requests(unanswered, overdue, config.requests_max)
     forwarded = Token(
         ring=token.ring,
@@ -107,8 +107,10 @@ def visit(
     memory.aru_id = aru_id
 
     bursts = [*answers, *(run.burst() for run in fresh)]
-    cut = max(0, len(answers) + sent - config.accelerated_window) if config.accelerated else len(answers) + sent
-    before, after = _divided(bursts, cut)
+    before = bursts
+    after: list[Burst] = []
+    if config.accelerated:
+        before, after = _divided(bursts, max(0, len(answers) + sent - config.accelerated_window))
     return Visit(before, forwarded, after, sent, len(answers), len(requests))
 
 
