@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ordercast.model.effects import Broadcast, Effect, Persist, Record, SendTo
+from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, Persist, Record, SendTo
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.model.notes import PacketDropped
@@ -176,6 +176,24 @@ def test_packets_above_the_stored_bound_wait_for_it() -> None:
     clock.persisted()
     solo._keep(solo.node.clock_stored(solo.now))
     assert ticks(solo.pass_token()) == [far + 1, far + 1]
+
+
+def test_a_disk_that_hangs_is_not_waited_for_for_ever() -> None:
+    clock, stored = _stored()
+    solo = AttachedSolo(ONE, clock, stored=stored)
+    clock.writes()
+    solo.wait(solo.config.storage_patience_ns)
+    assert clock.is_without and [change.birth for change in changes_in(solo.log)] == [1]
+    assert ticks(solo.carry("f")) == [2]
+    clock.persisted()
+    solo.clock.hear(5 * CLOCK_RESERVE)
+    clock.writes()
+    assert ticks(solo.carry("g")) == []
+    assert ticks(solo.wait(solo.config.storage_patience_ns)) == [5 * CLOCK_RESERVE + 1]
+    kinds = [one.kind for one in solo.log if isinstance(one, Alarm)]
+    assert kinds.count(AlarmKind.WITHOUT_STORAGE) == 3  # of the ring seq, of the clock, and of the clock again
+    solo._keep(solo.node.clock_stored(solo.now, is_again=clock.persisted()))
+    assert [one.kind for one in solo.log if isinstance(one, Alarm)][-1] is AlarmKind.STORAGE_REPAIRED
 
 
 def test_a_birth_is_covered_before_the_ring_is_formed() -> None:

@@ -73,11 +73,12 @@ class Network:
             assert self.senders.setdefault((ring, tick), run.originator) == run.originator, "a tick is one visit's"
             assert self.births.get(ring, 0) < tick, "whatever a ring has is above its birth"
 
-    def send(self, node: NodeId, packet: bytes, bound: int) -> None:
+    def send(self, node: NodeId, packet: bytes, clock: StoredClock) -> None:
         if packet[KIND_AT] == MessageKind.DATA and not packet[FLAGS_AT] & (RECOVERED | RETRANSMITTED):
             tick = TIMESTAMP.unpack_from(packet)[0]
-            assert tick <= bound, "nothing is sent above what is stored"
-            self.used[node] = max(self.used[node], tick)
+            assert clock.covers(tick), "nothing is sent above what is stored"
+            if not clock.is_without:  # what is lost then was announced
+                self.used[node] = max(self.used[node], tick)
 
 
 class AttachedAlone(Enclosing):
@@ -114,8 +115,7 @@ class AttachedAlone(Enclosing):
         self._now = now
         if key != CLOCK_KEY:
             return super().persisted(key, now)
-        self._clock.persisted()
-        return self._onward(self._inner.clock_stored(now))
+        return self._onward(self._inner.clock_stored(now, is_again=self._clock.persisted()))
 
     def submit(self, submissions: Sequence[Submission | Submissions], now: Instant) -> list[Effect]:
         self._now = now
@@ -142,7 +142,7 @@ class AttachedAlone(Enclosing):
                 onward.append(effect)
                 if isinstance(effect, Broadcast):
                     for packet in effect.packets:
-                        self._network.send(self._node, packet, self._clock.bound)
+                        self._network.send(self._node, packet, self._clock)
         return onward
 
     def _take(self, packets: RingPackets) -> list[Effect]:

@@ -2,8 +2,10 @@
 
 A ring that stands alone has a clock of its own, in memory: nothing is decided by it. The rings of one process in a
 network of rings share one, and it survives the process: nothing is numbered above a bound in stable storage, and the
-next life begins at that bound. The bound is written so far ahead that in normal life nobody waits for the disk.
-(Paper, sections 5.1 and 5.2)
+next life begins at that bound. The bound is written so far ahead that in normal life nobody waits for the disk. A disk
+that refuses or hangs must not end a ring: after `storage_patience_ns` the process goes on without it and says so, as it
+does with ring seqs (`membership.step.StoredSeq`), and its restart counts as one that lost its storage. (Paper, sections
+5.1 and 5.2)
 """
 
 from __future__ import annotations
@@ -37,33 +39,46 @@ class Clock:
         """Return what has to be written now."""
         return []
 
+    def go_without(self) -> bool:
+        return False  # it has no bound
+
 
 class StoredClock(Clock):
     """A clock that goes on where the former life of its node ended."""
 
-    __slots__ = ("_written",)
+    __slots__ = ("_stored", "_written", "is_without")
 
     def __init__(self) -> None:
         super().__init__()
-        self.bound = 0
+        self.bound = self._stored = 0
         self._written: int | None = None  # the one write that is outstanding
+        self.is_without = False  # it was not waited for any longer
 
     def start(self, stored: Stored) -> bool:
         """Begin a life, before any ring does. False: what was stored cannot be true, and is not used."""
         bound = int.from_bytes(stored.get(CLOCK_KEY, b""), "big")
         if bound > CLOCK_MAX:
             return False
-        self.tick = self.bound = bound
+        self.tick = self.bound = self._stored = bound
         return True
 
     def writes(self) -> list[Effect]:
         """Return the write of a higher bound, when half of what the last one covers is used."""
-        if self._written is not None or self.tick <= self.bound - CLOCK_RESERVE // 2:
+        if self._written is not None or self.tick <= self._stored - CLOCK_RESERVE // 2:
             return []
-        self._written = max(self.tick, self.bound) + CLOCK_RESERVE
+        self._written = max(self.tick, self._stored) + CLOCK_RESERVE
         return [Persist(CLOCK_KEY, self._written.to_bytes(8, "big"))]
 
-    def persisted(self) -> None:
-        """The outstanding write is on stable storage: rings that waited for it go on."""
+    def persisted(self) -> bool:
+        """The outstanding write is on stable storage: rings that waited for it go on. Tell whether the process had gone
+        on without it."""
         assert self._written is not None, "a bound is confirmed that was written"
-        self.bound, self._written = self._written, None
+        was_without = self.is_without
+        self.bound = self._stored = self._written
+        self._written, self.is_without = None, False
+        return was_without
+
+    def go_without(self) -> bool:
+        """Use ticks whose bound is not stored, until it is. Tell whether that is news."""
+        is_news, self.is_without, self.bound = not self.is_without, True, NUMBER_MAX
+        return is_news

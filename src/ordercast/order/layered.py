@@ -111,9 +111,10 @@ class InnerRing:
         """Users of this process stop sending on this ring, or go on."""
         return self._past_networks(self._node.hold(is_held, now), now)
 
-    def clock_stored(self, now: Instant) -> list[Effect]:
-        """A higher bound of the process's clock is on stable storage."""
-        return self._past_networks(self._node.clock_stored(now), now)
+    def clock_stored(self, now: Instant, *, is_again: bool = False) -> list[Effect]:
+        """A higher bound of the process's clock is on stable storage; `is_again` is said to one ring, which tells a
+        person that the process had gone on without it."""
+        return self._past_networks(self._node.clock_stored(now, is_again=is_again), now)
 
     @property
     def freight_size(self) -> int:

@@ -62,6 +62,16 @@ def test_a_leap_is_covered_by_the_next_write() -> None:
     assert clock.covers((1 << 40) + 1)
 
 
+def test_a_disk_that_hangs_is_not_waited_for_for_ever() -> None:
+    clock = _started(500)
+    (bound,) = _written(clock)
+    assert clock.go_without() and not clock.go_without()  # said once
+    assert clock.covers(1 << 40) and clock.is_without
+    clock.persisted()
+    assert not clock.is_without and clock.covers(bound) and not clock.covers(bound + 1)
+    assert not Clock().go_without()
+
+
 def test_a_bound_that_cannot_be_true_is_not_used() -> None:
     clock = StoredClock()
     assert not clock.start({CLOCK_KEY: bytes([255] * 8)})

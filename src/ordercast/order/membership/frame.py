@@ -241,6 +241,8 @@ class Frame(PacketReader):
                 self._dispatch(token, step)
             elif timer is Timer.STALL:
                 self._watch_sending(step)
+            elif timer is Timer.CLOCK:
+                self._go_on_without_clock(step)
             else:
                 self._state = self._state.on_timer(timer, step)
         return self._end(step)
@@ -280,6 +282,7 @@ class Frame(PacketReader):
             Timer.TOKEN_LOSS: config.token_loss_ns,
             Timer.CONSENSUS: config.consensus_ns,
             Timer.STORAGE: config.storage_patience_ns,
+            Timer.CLOCK: config.storage_patience_ns,
         }
         for timer in BLAMING:
             deadline = timers.deadline(timer)
@@ -298,7 +301,18 @@ class Frame(PacketReader):
             step.effects.append(Room(room))
         if self._stall.is_told:
             self._watch_sending(step)
+        if self._parts.attached is not None:
+            facts = step.facts
+            waits = facts.outbox.is_waiting and not facts.outbox.is_ready
+            if waits and not facts.timers.is_armed(Timer.CLOCK):
+                step.arm(Timer.CLOCK, self._config.storage_patience_ns)
         return step.effects
+
+    def _go_on_without_clock(self, step: Step) -> None:
+        facts = step.facts
+        if facts.outbox.is_waiting and not facts.outbox.is_ready:
+            step.go_without_clock()
+            self._state = self._state.on_submission(step)
 
     def _watch_sending(self, step: Step) -> None:
         self._stall.watch(step, is_installed=self._state.name == moves.OPERATIONAL)

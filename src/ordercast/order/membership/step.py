@@ -172,6 +172,22 @@ class Step:
             text = f"ring seq {storage.confirmed} is stored: stable storage is in use again"
             self.alarm(Alarm(AlarmKind.STORAGE_REPAIRED, text, self.facts.me))
 
+    def go_without_clock(self) -> None:
+        """Ticks are about to be used above the bound that is stored. Said once, until storage is in use again."""
+        facts = self.facts
+        if not facts.clock.go_without():
+            return
+        self.occurred(Occurrence.WITHOUT_STORAGE)
+        text = f"the clock's bound above {facts.clock.tick} was not stored in time: this node goes on without stable"
+        text += " storage until the disk of its state folder works again; see to it"
+        self.alarm(Alarm(AlarmKind.WITHOUT_STORAGE, text, facts.me))
+
+    def clock_stored(self) -> None:
+        """The clock's bound is stored after this process had gone on without it."""
+        self.occurred(Occurrence.STORAGE_AGAIN)
+        text = f"the clock's bound {self.facts.clock.bound} is stored: stable storage is in use again"
+        self.alarm(Alarm(AlarmKind.STORAGE_REPAIRED, text, self.facts.me))
+
     def go_without_storage(self) -> None:
         """A ring seq is about to be used that is not stored. Said once, until storage is in use again."""
         storage = self.facts.storage

@@ -111,9 +111,11 @@ class RingNode(Frame):
         self._state = self._state.on_submission(step)
         return self._end(step)
 
-    def clock_stored(self, now: Instant) -> list[Effect]:
-        """A higher bound of the clock is on stable storage."""
+    def clock_stored(self, now: Instant, *, is_again: bool = False) -> list[Effect]:
+        """A higher bound of the clock is on stable storage; `is_again`: after the process had gone on without it."""
         step = self._begin(now)
+        if is_again:
+            step.clock_stored()
         self._state = self._state.on_persisted(step)
         self._state = self._state.on_submission(step)
         return self._end(step)

@@ -102,8 +102,10 @@ class Commit(Changing):
         is_stored = facts.storage.has(ring.id.seq) and facts.clock.covers(ring.birth)
         if self.complete is None or (self.is_patient and not is_stored):
             return self
-        if not is_stored:
+        if not facts.storage.has(ring.id.seq):
             step.go_without_storage()
+        if not facts.clock.covers(ring.birth):
+            step.go_without_clock()
         return recovery.Recovery.enter(self, ring, self.complete, step)
 
     def on_join(self, join: Join, step: Step) -> State:

@@ -77,7 +77,11 @@ class Starting(State):
         return self
 
     def on_timer(self, timer: Timer, step: Step) -> State:
-        step.go_without_storage()  # no other timer is armed
+        facts = step.facts  # no other timer is armed
+        if not facts.storage.has(facts.ring_seq):
+            step.go_without_storage()
+        if not facts.clock.covers(facts.clock.tick + 1):
+            step.go_without_clock()
         return self._begin(step)
 
     def on_submission(self, step: Step) -> State:
