@@ -1,4 +1,4 @@
-"""One process's part in a network of rings: takes what its rings deliver, gives what to put on them and what is ordered.
+"""One process's part in a network: takes what its rings deliver, gives what to put on them and what is ordered.
 
 `deliver` takes what a ring delivers in its regular configuration, `install` the rest of an old ring together with the
 new one, `step` lets the order go on. After them `passed` has packets and views in the order of the network, and each
@@ -175,7 +175,7 @@ class RingNetwork:
             case HelloItem():
                 pass
             case MarkItem():
-                self._take_mark(domain, item)
+                self._take_mark(domain, item, companions is None)
             case TopologyItem():
                 self._take_topology(domain, item, heard.seq, companions)
             case _:
@@ -202,12 +202,13 @@ class RingNetwork:
 
     # Merges
 
-    def _take_mark(self, domain: int, mark: MarkItem) -> None:
+    def _take_mark(self, domain: int, mark: MarkItem, is_regular: bool) -> None:
         flush = self.merging.flushes.get(domain)
         if flush is None or mark.ring != flush.physical.id or not flush.take_mark(mark):
             return
         known = self.known
-        known.streams[known.own[domain]].raise_front(flush.cap)
+        if is_regular:  # else packets from before the marks may be residual, and lie below
+            known.streams[known.own[domain]].raise_front(flush.cap)
         known.clock = max(known.clock, flush.stamp[0])
         known.need = max(known.need, flush.stamp)
         known.changed()
@@ -248,7 +249,8 @@ class RingNetwork:
             self._count(ring.id, item, half, is_regular)
             if was_regular and isinstance(item, Stretch):
                 row = seen.setdefault(flush.marks[sender].logical, {})
-                row[Column(item.ring, half)] = self.forwarding.stamp(item)
+                column = Column(item.ring, half)
+                row[column] = max(row.get(column, NO_STAMP), self.forwarding.stamp(item))
         for other, row in sorted(seen.items()):
             entries = tuple(Statement(column, stamp) for column, stamp in row.items())
             notice = NoticeItem(other, self.known.me, NO_STAMP, entries)
