@@ -50,6 +50,13 @@ class Run:
         self.errors += verdict(self.world)
         return self.errors
 
+    def counts(self) -> Counter[str]:
+        """Return what occurred, at how many processes."""
+        counts = Counter(self.world.counts)
+        for host in self.world.hosts.values():
+            counts.update({what.value: count for what, count in host.network.known.occurred.items()})
+        return counts
+
     def _send(self, host: Host) -> None:
         self.messages += 1
         domain = self.rng.choice(host.domains)
@@ -65,6 +72,8 @@ class Run:
                     world.receive(host, domain)
                 if rng.random() < 0.5:
                     world.deliver(host, domain)
+                if rng.random() < 0.2:
+                    world.tell_lowest(domain, host)
             if rng.random() < 0.5:
                 host.step()
 
@@ -145,6 +154,7 @@ class Run:
                     for _ in range(3):
                         world.receive(host, domain)
                     world.deliver(host, domain, is_all=True)
+                    world.tell_lowest(domain, host)
                 host.step()
             if self._is_settled():
                 return True
@@ -176,11 +186,11 @@ def main(first: int, last: int) -> int:
     for seed in range(first, last):
         run = Run(seed)
         errors = run.judge()
-        counts.update(run.world.counts)
+        counts.update(run.counts())
         if errors:
             bad[seed] = [run.name, *errors[:2]]
     lines = [f"{len(bad)} bad of {last - first}", *(f"{seed}: {errors}" for seed, errors in list(bad.items())[:8])]
-    lines.append(str(dict(sorted(counts.items()))))
+    lines += [f"{count:8} {what}" for what, count in sorted(counts.items())]
     sys.stdout.write("\n".join(lines) + "\n")
     return len(bad)
 

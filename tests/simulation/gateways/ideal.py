@@ -118,15 +118,14 @@ class Host:
 
     def step(self) -> None:
         self.network.step()
-        known = self.network.known
         for event in self.network.passed:
             if isinstance(event, NetworkView):
                 self.events.append(event)
             else:
-                stream = known.streams[event.ring]
+                (tick, tag, _), stretch = event.first, event.content
                 self.events += [
-                    Message(stream.stamp(event.tick, seq), body, event.is_safe)
-                    for seq, body in zip(event.seqs, event.bodies, strict=True)
+                    Message((tick, tag, seq), body, stretch.is_safe)
+                    for seq, body in zip(stretch.seqs, stretch.bodies, strict=True)
                 ]
         self.network.passed.clear()
 
@@ -249,6 +248,12 @@ class World:
             else:
                 entries.append(_entry(ring, packet, seq))
         return entries
+
+    def tell_lowest(self, domain: int, host: Host) -> None:
+        """Let the token tell a host the lowest place of its ring's members."""
+        ring = self.rings[host.rings[domain]]
+        if not ring.is_broken and ring.installed == ring.members:
+            host.network.hear_lowest(domain, min(self.hosts[each].network.known.place for each in ring.members))
 
     # Membership
 

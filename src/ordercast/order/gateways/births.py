@@ -9,6 +9,7 @@ from __future__ import annotations
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.gateways.items import NOBODY_ELSE, LogicalRing, Processes, TopologyItem, domain_of
 from ordercast.order.gateways.known import Known
+from ordercast.order.gateways.occurrences import NetworkOccurrence
 
 Parts = dict[ConfigurationId, Processes]
 
@@ -19,7 +20,7 @@ def bear(known: Known, ring: LogicalRing) -> None:
     known.learn(ring)
     known.place = ring.birth
     known.born.add(ring.id)
-    before = known.parts
+    before, past = known.parts, frozenset(known.born)
     parts = dict(before)
     for topology in ring.topologies:
         _join(known, parts, topology, ring)
@@ -33,6 +34,8 @@ def bear(known: Known, ring: LogicalRing) -> None:
     for new in parts:
         if new != ring.id and new not in before:
             known.streams[new].begin_at(ring.birth)
+            known.occurred[NetworkOccurrence.BACK] += new in past
+    known.occurred[NetworkOccurrence.MERGE if ring.is_merge else NetworkOccurrence.BIRTH] += 1
     known.changed()
 
 
@@ -59,6 +62,8 @@ def _members(known: Known, parts: Parts, ring: LogicalRing) -> Processes:
     elsewhere = NOBODY_ELSE.union(
         *(end.half for old in predecessors for end in known.ends.of(old) if end.successor.id > ring.id)
     )
+    if ring.members & counted & elsewhere:
+        known.occurred[NetworkOccurrence.TWO_MINDS if ring.is_merge else NetworkOccurrence.CLAIMED_TWICE] += 1
     return ring.members & counted - elsewhere
 
 

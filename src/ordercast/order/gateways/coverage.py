@@ -154,27 +154,22 @@ class Coverage:
 
     # What goes
 
-    def forget(self, stable: Stamp, rings: Iterable[ConfigurationId]) -> None:
-        """Forget statements of rings that are gone, and entries about sources that are gone: nothing at or below the
-        stable place will ever be asked for. `rings` are those that are still known."""
-        kept = set(rings)
-        for ring in [ring for ring in self._held if ring not in kept]:
-            del self._held[ring]
-        for ring in list(self._rows):
-            rows = {
-                speaker: {column: stamp for column, stamp in row.items() if stamp > stable or column.source in kept}
-                for speaker, row in self._rows[ring].items()
-            }
-            newest = max((stamp for row in rows.values() for stamp in row.values()), default=NO_STAMP)
-            if ring in kept or newest > stable:
-                self._rows[ring] = rows
-            else:
-                del self._rows[ring]
-                self._highest.pop(ring, None)
-                self._risen.pop(ring, None)
-        for table in (self._highest, self._held):
-            for ring, row in table.items():
-                table[ring] = {c: stamp for c, stamp in row.items() if stamp > stable or c.source in kept}
+    def newest(self, ring: ConfigurationId) -> Stamp:
+        """Return the highest entry of any statement on a ring."""
+        rows = self._rows.get(ring, {}).values()
+        return max((stamp for row in rows for stamp in row.values()), default=NO_STAMP)
+
+    def forget(self, stable: Stamp, kept: set[ConfigurationId]) -> None:
+        """Forget statements of rings that are gone, and entries about sources that are gone."""
+        for table in (self._rows, self._highest, self._held, self._risen):
+            for ring in table.keys() - kept:
+                del table[ring]
+        rows = [row for ring in self._rows.values() for row in ring.values()]
+        for row in (*rows, *self._highest.values(), *self._held.values()):
+            for column in [each for each, stamp in row.items() if stamp <= stable and each.source not in kept]:
+                del row[column]
+        for ring, risen in self._risen.items():
+            risen &= self.row(ring).keys()
 
 
 def _statements(items: Iterable[tuple[Column, Stamp]]) -> tuple[Statement, ...]:

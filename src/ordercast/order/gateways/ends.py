@@ -106,19 +106,12 @@ class Ends:
 
     # What goes
 
-    def forget(self, is_needed: Callable[[ConfigurationId, LogicalRing | None], bool]) -> None:
-        """Keep only the ENDs and words that are needed, asked with the ring that was left and, if it is known, the
-        successor."""
-        kept = [end for end in self._ends.values() if is_needed(end.ring, end.successor)]
-        if len(kept) == len(self._ends):
-            return
-        self._ends.clear()
-        self._by_ring.clear()
-        self._by_successor.clear()
-        for end in kept:
+    def forget(self, is_needed: Callable[[EndItem], bool], is_word_needed: Callable[[OwnWord], bool]) -> None:
+        """Keep only the ENDs that are needed, and words that are or belong to such an END."""
+        ends, words = [end for end in self._ends.values() if is_needed(end)], self._words
+        self._ends, self._by_ring, self._by_successor = {}, defaultdict(list), defaultdict(list)
+        for end in ends:
             self.add(end)
         self._sure = {ring: sure for ring, sure in self._sure.items() if ring in self._by_successor}
-        words = [word for word in self._words if word.successor in self._by_successor or is_needed(word.ring, None)]
-        self._words.clear()
-        self._past.clear()
-        self.add_words(words)
+        self._words, self._past = set(), {}
+        self.add_words(word for word in words if word.successor in self._by_successor or is_word_needed(word))

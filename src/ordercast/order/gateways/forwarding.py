@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.gateways.coverage import Coverage
+from ordercast.order.gateways.forgetting import Stability
 from ordercast.order.gateways.holds import Holds
 from ordercast.order.gateways.items import (
     Carried,
@@ -29,6 +30,7 @@ from ordercast.order.gateways.items import (
     tag_of,
 )
 from ordercast.order.gateways.known import Known
+from ordercast.order.gateways.occurrences import NetworkOccurrence
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 
 # Whether packets are wanted on the far side of an attachment: (domain, packets) -> yes or no.
@@ -46,9 +48,10 @@ class _Aside(NamedTuple):
 class Forwarding:
     """What waits to be put on each attachment, and what waits for a link to begin."""
 
-    def __init__(self, known: Known, coverage: Coverage, holds: Holds, is_wanted: Filter) -> None:
+    def __init__(self, known: Known, coverage: Coverage, stability: Stability, holds: Holds, is_wanted: Filter) -> None:
         self._known = known
         self._coverage = coverage
+        self._stability = stability
         self._holds = holds
         self._is_wanted = is_wanted
         self.queues: dict[int, deque[Carried]] = {domain: deque() for domain in known.domains}
@@ -57,10 +60,6 @@ class Forwarding:
         self._aside: list[_Aside] = []
         self._aside_taken: dict[Stamp, set[object]] = defaultdict(set)
         self.strange = 0  # items of rings that nobody has told of
-        self.unlinked = 0  # items over links that this process never had
-        self.discarded = 0  # items older than the link over which they came
-        self.kept = 0  # items kept for a link to begin
-        self.filtered = 0  # packets not carried because nobody wants them
 
     # Taking
 
@@ -72,7 +71,7 @@ class Forwarding:
             since = NO_STAMP  # it has no place in the order
         stamp = self.stamp(item)
         if stamp <= since:
-            self.discarded += 1
+            known.occurred[NetworkOccurrence.BEFORE_LINK] += 1
             return False
         if stamp[0] > known.clock:
             known.clock = stamp[0]
@@ -80,12 +79,12 @@ class Forwarding:
             known.need = stamp  # notices alone wake nobody: they would answer one another for ever
         if since > known.place:
             self._keep_aside(_Aside(item, since, half), domain)
-        elif since == NO_STAMP or since in known.merges:
+        elif since <= known.stable or since in known.merges:
             new = self.take(item, half)
             if new is not None:
                 self.forward(new, since, domain, half)
         else:
-            self.unlinked += 1
+            known.occurred[NetworkOccurrence.UNLINKED] += 1
         return True
 
     def stamp(self, item: Flooded) -> Stamp:
@@ -114,14 +113,14 @@ class Forwarding:
     def _take_packets(self, stretch: Stretch, half: Processes | None) -> Stretch | None:
         stream = self._known.streams.get(stretch.ring)
         if stream is None:
-            self.strange += 1
+            self.strange += self.stamp(stretch) > self._known.stable  # else everybody has passed it
             return None
         return stream.take(stretch) if half is None else stream.take_residual(stretch, half)
 
     def _take_end(self, end: EndItem) -> bool:
         known = self._known
         ring = end.successor
-        if ring.id not in known.rings and ring.birth <= known.place and end.ring not in known.rings:
+        if ring.id not in known.rings and ring.birth <= known.stable:
             return False  # of a past that is forgotten
         known.learn(ring)
         if not known.ends.take(end, ring.id in known.born):
@@ -135,13 +134,16 @@ class Forwarding:
         stream = self._known.streams.get(notice.ring)
         if stream is None:
             return False
+        self._stability.hear(notice.ring, notice.stable)
         is_news = stream.raise_front(notice.front)
         return self._coverage.state(notice.ring, notice.by, notice.half, notice.entries) or is_news
 
     # Carrying
 
     def forward(self, item: Flooded, since: Stamp, domain: int | None, half: Processes | None) -> None:
-        """Queue an item for all attachments but the one it came on."""
+        """Queue an item for all attachments but the one it came on. A link that all have passed needs no mention."""
+        if since <= self._known.stable:
+            since = NO_STAMP
         for other, queue in self.queues.items():
             if other != domain and self._goes_onto(other, item, half):
                 queue.append(Carried(item, since, half))
@@ -153,7 +155,7 @@ class Forwarding:
             return False
         if self._is_wanted(domain, item):
             return True
-        self.filtered += 1
+        self._known.occurred[NetworkOccurrence.FILTERED] += 1
         return False
 
     def say(self, item: Flooded, domain: int, since: Stamp = NO_STAMP) -> None:
@@ -179,6 +181,12 @@ class Forwarding:
         queue.append(Carried(HelloItem(ring)))
         queue.extend(kept)
 
+    def forget_links(self) -> None:
+        """Forget the beginnings of links that everybody has passed."""
+        stable = self._known.stable
+        for domain, links in self.links.items():
+            self.links[domain] = {process: begin for process, begin in links.items() if begin > stable}
+
     def since(self, domain: int, sender: ProcessId, since: Stamp) -> Stamp:
         """Return the merge that brought the youngest link of an item's way, the last one included."""
         return max(since, self.links[domain].get(sender, NO_STAMP))
@@ -189,7 +197,7 @@ class Forwarding:
         new = self._new_aside(aside)
         if new is not None:
             self._aside.append(aside._replace(item=new))
-            self.kept += 1
+            self._known.occurred[NetworkOccurrence.KEPT_FOR_LINK] += 1
             self.forward(new, aside.since, domain, aside.half)
 
     def _new_aside(self, aside: _Aside) -> Flooded | None:
@@ -216,5 +224,5 @@ class Forwarding:
         for since in {aside.since for aside in ready}:
             del self._aside_taken[since]
         for aside in ready:
-            if aside.since in merges:
+            if aside.since in merges or aside.since <= self._known.stable:
                 self.take(aside.item, aside.half)

@@ -6,12 +6,14 @@ them. What follows and is asked often (who is reachable, which parts are complet
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.gateways import graph
 from ordercast.order.gateways.ends import Ends
 from ordercast.order.gateways.items import NOBODY_ELSE, LogicalRing, Processes, domain_of
+from ordercast.order.gateways.occurrences import NetworkOccurrence
 from ordercast.order.gateways.streams import RingStream
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 
@@ -25,6 +27,7 @@ class Known:
         self.clock = 0  # no tick that was heard of is above it
         self.need: Stamp = NO_STAMP  # somebody may wait for fronts up to here
         self.place: Stamp = NO_STAMP  # everything at or below it is done
+        self.stable: Stamp = NO_STAMP  # everybody is past it
         self.rings: dict[ConfigurationId, LogicalRing] = {}
         self.parts: dict[ConfigurationId, Processes] = {}  # the topology: members that still count, by logical ring
         self.born: set[ConfigurationId] = set()
@@ -33,6 +36,7 @@ class Known:
         self.own: dict[int, ConfigurationId] = {}  # the logical ring of each attachment, by domain
         self.ends = Ends()
         self.streams: dict[ConfigurationId, RingStream] = {}
+        self.occurred: Counter[NetworkOccurrence] = Counter()  # whoever takes it empties it
         self._heard: Processes | None = None
         self._complete: dict[ConfigurationId, bool] = {}
         self.version = 0

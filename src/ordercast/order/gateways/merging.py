@@ -28,6 +28,7 @@ from ordercast.order.gateways.items import (
     tag_of,
 )
 from ordercast.order.gateways.known import Known
+from ordercast.order.gateways.occurrences import NetworkOccurrence
 from ordercast.order.gateways.timeline import PendingMerge
 from ordercast.order.gateways.views import Views
 from ordercast.order.stamped.lanes import Stamp
@@ -131,6 +132,13 @@ class Merging:
             if flush.tick is not None
         ]
 
+    def give_up(self, domain: int) -> None:
+        """Forget a merge whose physical ring has ended."""
+        flush = self.flushes.pop(domain, None)
+        if flush is not None:
+            what = NetworkOccurrence.GIVEN_UP_AFTER_MARKS if flush.tick else NetworkOccurrence.GIVEN_UP_BEFORE_MARKS
+            self._known.occurred[what] += 1
+
     def is_flushing(self, domain: int) -> bool:
         """Whether natives have to wait."""
         flush = self.flushes.get(domain)
@@ -156,6 +164,7 @@ class Merging:
         if flush.has_spoken or known.me != min(gateways or half.members):
             return None
         flush.has_spoken = True
+        known.occurred[NetworkOccurrence.TWO_MERGES] += len(self.pending()) > 1
         return self._topology(flush, known.own[domain])
 
     def _topology(self, flush: Flush, own: ConfigurationId) -> TopologyItem:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.gateways.coverage import Coverage
+from ordercast.order.gateways.forgetting import Stability
 from ordercast.order.gateways.forwarding import Forwarding
 from ordercast.order.gateways.holds import Holds
 from ordercast.order.gateways.items import (
@@ -31,6 +32,7 @@ from ordercast.order.gateways.items import (
 )
 from ordercast.order.gateways.known import Known
 from ordercast.order.gateways.merging import Buffered, Flush, Merging, PhysicalRing
+from ordercast.order.gateways.occurrences import NetworkOccurrence
 from ordercast.order.gateways.timeline import Passed, Timeline
 from ordercast.order.gateways.views import NetworkView, Views
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
@@ -63,7 +65,8 @@ class RingNetwork:
         self.views = Views(known)
         self.holds = Holds(me)
         self.merging = Merging(known, self.views)
-        self.forwarding = Forwarding(known, self.coverage, self.holds, lambda domain, stretch: True)
+        self.stability = Stability(known, self.coverage)
+        self.forwarding = Forwarding(known, self.coverage, self.stability, self.holds, lambda domain, stretch: True)
         self.timeline = Timeline(known, self.coverage, self.views, self.merging.pending, self._on_turn, self._on_birth)
         self._fresh: dict[int, EndItem] = {}  # ENDs in own words, until a regular delivery speaks for the whole half
         self._told: dict[ConfigurationId, Stamp] = {}  # the front of own rings, as others know it
@@ -106,7 +109,7 @@ class RingNetwork:
         the new one."""
         for entry in residual:
             self._take(domain, entry, companions)
-        self.merging.flushes.pop(domain, None)  # given up
+        self.merging.give_up(domain)
         known = self.known
         old = known.own_ring(domain)
         half = companions & old.members
@@ -123,6 +126,10 @@ class RingNetwork:
         if half != ring.members:
             self.merging.flushes[domain] = Flush(ring)
 
+    def hear_lowest(self, domain: int, stamp: Stamp) -> None:
+        """Hear from the token of a ring that all of its members are past a place."""
+        self.stability.hear(self.known.own[domain], stamp)
+
     def step(self) -> None:
         """Let the order go on as far as it can, and say what others may wait for."""
         self.timeline.advance()
@@ -130,6 +137,8 @@ class RingNetwork:
             self.forwarding.queues[domain].append(Carried(mark))
         if self.known.is_gateway:
             self._tell()
+        if self.stability.forget():
+            self._forget()
 
     # What rings deliver
 
@@ -230,6 +239,7 @@ class RingNetwork:
         """Become one logical ring: all halves have spoken."""
         del self.merging.flushes[domain]
         known, old, new = self.known, self.known.own_ring(domain), flush.result()
+        known.occurred[NetworkOccurrence.MERGE_BY_RESIDUAL] += companions is not None
         self.coverage.merge(old.id, new.id, companions is None)
         self._state_all(domain, old.id)
         end = EndItem(old.id, old.members, new, new.members if companions is None else companions)
@@ -263,6 +273,13 @@ class RingNetwork:
                 self.holds.take(hold)
         self.forwarding.release()
 
+    def _forget(self) -> None:
+        """Forget what belongs to rings and processes that are gone."""
+        known = self.known
+        self.forwarding.forget_links()
+        self.holds.forget(known.members)
+        self._told = {ring: front for ring, front in self._told.items() if ring in known.rings}
+
     # What is said
 
     def _move(self, domain: int, ring: ConfigurationId) -> None:
@@ -290,4 +307,7 @@ class RingNetwork:
             told = self._told.get(ring, NO_STAMP)
             if (front > told and told < known.need) or self.coverage.has_risen(ring):
                 self._told[ring] = front
-                self.forwarding.say(NoticeItem(ring, known.me, front, self.coverage.risen(ring)), domain)
+                entries, stable = self.coverage.risen(ring), self.stability.of(ring)
+                notice = NoticeItem(ring, known.me, front, entries, stable=stable)
+                known.occurred[NetworkOccurrence.CAP_TOLD] += notice.is_cap
+                self.forwarding.say(notice, domain)

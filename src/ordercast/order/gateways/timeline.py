@@ -19,11 +19,12 @@ from ordercast.order.gateways.births import bear
 from ordercast.order.gateways.coverage import Coverage
 from ordercast.order.gateways.items import CAP, NOBODY_ELSE, LogicalRing, Processes, Stretch
 from ordercast.order.gateways.known import Known
+from ordercast.order.gateways.occurrences import NetworkOccurrence
 from ordercast.order.gateways.streams import RingStream
 from ordercast.order.gateways.views import NetworkChange, NetworkView, Views
 from ordercast.order.stamped.lanes import NEVER, Stamp, StampedRun, lowest
 
-Passed = Stretch | NetworkView  # what goes up, in the order of the network
+Passed = StampedRun[Stretch] | NetworkView  # what goes up, in the order of the network
 
 
 class _Kind(IntEnum):
@@ -179,7 +180,7 @@ class Timeline:
         if self._views.is_pending:
             self._settle()
         known.place = run.last
-        self.passed.append(run.content)
+        self.passed.append(run)
 
     def _pass_safe(self, stretch: Stretch, stream: object) -> bool:
         """Pass the first packet of a run that not all rings are known to have, if all members have it or those who
@@ -211,10 +212,13 @@ class Timeline:
         assert packet is not None
         stamp = stream.stamp(packet.tick, packet.seqs[0])
         halves = NOBODY_ELSE.union(*(end.half for end in self._known.ends.of(ring)))
-        self._drop(self._known.parts[ring] - halves, [ring], stamp, NetworkChange.SPLIT)
+        leaving = self._known.parts[ring] - halves
+        self._drop(leaving, [ring], stamp, NetworkChange.SPLIT)
+        self._known.occurred[NetworkOccurrence.LEFT_BEFORE_RESIDUAL] += bool(leaving)
         if packet.is_safe and not self._give_up(packet, stamp):
             return False
         stream.pass_residual(packet.seqs[0])
+        self._known.occurred[NetworkOccurrence.RESIDUAL] += 1
         self._pass(StampedRun(stamp, stamp, packet))
         return True
 
@@ -225,6 +229,7 @@ class Timeline:
         if not self._known.heard.isdisjoint(lacking):
             return False
         self._drop(lacking, list(self._known.parts), stamp, NetworkChange.GIVEN_UP)
+        self._known.occurred[NetworkOccurrence.LEFT_BEFORE_SAFE] += bool(lacking)
         return True
 
     # Changes
@@ -243,13 +248,15 @@ class Timeline:
 
     def _remove(self, event: _Event) -> None:
         known = self._known
-        has_successors = any(known.successors(event.ring))
+        successors = {after.id for after in known.successors(event.ring)}
+        known.occurred[NetworkOccurrence.DELETED] += not successors
+        known.occurred[NetworkOccurrence.BOTH_HALVES] += sum(bool(known.parts.get(each)) for each in successors) > 1
         if event.stamp > known.place:
             self._settle()
         known.place = max(known.place, event.stamp)
         del known.parts[event.ring]
         known.changed()
-        self._views.change(known.place, NetworkChange.SPLIT if has_successors else NetworkChange.CUT_OFF)
+        self._views.change(known.place, NetworkChange.SPLIT if successors else NetworkChange.CUT_OFF)
 
     def _bear(self, ring: LogicalRing) -> bool:
         if self._is_disputed(ring):

@@ -16,6 +16,7 @@ from hashlib import blake2b
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.gateways.items import NOBODY_ELSE, LogicalRing, Processes, TopologyPart
 from ordercast.order.gateways.known import Known
+from ordercast.order.gateways.occurrences import NetworkOccurrence
 from ordercast.order.stamped.lanes import Stamp
 
 COUNT_BITS = 16  # views at one tick
@@ -85,11 +86,13 @@ class Views:
     def merge(self, ring: LogicalRing) -> None:
         """Note that the parts of several sides are one from here on: called before the parts are joined."""
         assert self._change is None, "a merge is at a place of its own"
-        mine = self.current.id
+        mine, known = self.current.id, self._known
         sides = {topology.view for topology in ring.topologies} | {mine}
-        self._change = _Change(
-            ring.birth, NetworkChange.MERGED, tuple(sorted(sides)), self._known.members - self._companions(ring)
-        )
+        companions = self._companions(ring)
+        known.occurred[NetworkOccurrence.SELF_MERGE] += len({side.view for side in ring.topologies}) == 1
+        known.occurred[NetworkOccurrence.ALONE_AT_MERGE] += len(companions) == 1 < len(known.members)
+        strangers = known.members - companions
+        self._change = _Change(ring.birth, NetworkChange.MERGED, tuple(sorted(sides)), strangers)
 
     def _companions(self, ring: LogicalRing) -> Processes:
         """Return who surely comes to a merge from my view: whom the speakers of the sides in my view can hear, less
