@@ -9,13 +9,13 @@ at or below `since` is taken.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable
 from typing import NamedTuple
 
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.gateways.coverage import Coverage
 from ordercast.order.gateways.forgetting import Stability
 from ordercast.order.gateways.holds import Holds
+from ordercast.order.gateways.interest import Masks
 from ordercast.order.gateways.items import (
     Carried,
     EndItem,
@@ -33,9 +33,6 @@ from ordercast.order.gateways.known import Known
 from ordercast.order.gateways.occurrences import NetworkOccurrence
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 
-# Whether packets are wanted on the far side of an attachment: (domain, packets) -> yes or no.
-Filter = Callable[[int, Stretch], bool]
-
 
 class _Aside(NamedTuple):
     """An item that waits until the merge is done over whose link it came."""
@@ -45,15 +42,27 @@ class _Aside(NamedTuple):
     half: Processes | None
 
 
+def _is_hollow_of(last: Carried, carried: Carried) -> bool:
+    """Whether both tell of the same ring and came the same way, without a body."""
+    one, other = last.item, carried.item
+    return (
+        isinstance(one, Stretch)
+        and isinstance(other, Stretch)
+        and one.is_hollow
+        and (one.ring, one.is_safe, last.since) == (other.ring, other.is_safe, carried.since)
+    )
+
+
 class Forwarding:
     """What waits to be put on each attachment, and what waits for a link to begin."""
 
-    def __init__(self, known: Known, coverage: Coverage, stability: Stability, holds: Holds, is_wanted: Filter) -> None:
+    def __init__(self, known: Known, coverage: Coverage, stability: Stability, holds: Holds, masks: Masks) -> None:
         self._known = known
         self._coverage = coverage
         self._stability = stability
         self._holds = holds
-        self._is_wanted = is_wanted
+        self._masks = masks
+        self._is_wanted = masks.is_wanted
         self.queues: dict[int, deque[Carried]] = {domain: deque() for domain in known.domains}
         # Links that began with a merge, by domain and gateway.
         self.links: dict[int, dict[ProcessId, Stamp]] = {domain: {} for domain in known.domains}
@@ -115,7 +124,10 @@ class Forwarding:
         if stream is None:
             self.strange += self.stamp(stretch) > self._known.stable  # else everybody has passed it
             return None
-        return stream.take(stretch) if half is None else stream.take_residual(stretch, half)
+        new = stream.take(stretch) if half is None else stream.take_residual(stretch, half)
+        if new is not None and new.interest is not None:
+            self._masks.take(new.interest)
+        return new
 
     def _take_end(self, end: EndItem) -> bool:
         known = self._known
@@ -145,18 +157,24 @@ class Forwarding:
         if since <= self._known.stable:
             since = NO_STAMP
         for other, queue in self.queues.items():
-            if other != domain and self._goes_onto(other, item, half):
+            if other == domain or not self._goes_onto(other, item, half):
+                continue
+            if isinstance(item, Stretch) and half is None and (item.is_hollow or not self._is_wanted(other, item)):
+                self._put_hollow(queue, Carried(item.hollow(), since))
+            else:
                 queue.append(Carried(item, since, half))
 
     def _goes_onto(self, domain: int, item: Flooded, half: Processes | None) -> bool:
-        if not isinstance(item, Stretch):
-            return True
-        if self._known.own[domain] == item.ring and half is None:
-            return False
-        if self._is_wanted(domain, item):
-            return True
+        """Whether an item goes onto an attachment: packets not onto their own ring, unless they are residual."""
+        return not isinstance(item, Stretch) or half is not None or self._known.own[domain] != item.ring
+
+    def _put_hollow(self, queue: deque[Carried], carried: Carried) -> None:
+        """Queue how far a ring has come, in the place of what was last said of that, if it still waits."""
         self._known.occurred[NetworkOccurrence.FILTERED] += 1
-        return False
+        last = queue[-1] if queue else None
+        if last is not None and _is_hollow_of(last, carried):
+            queue.pop()
+        queue.append(carried)
 
     def say(self, item: Flooded, domain: int, since: Stamp = NO_STAMP) -> None:
         """Take what this process says itself of one of its rings, and flood it over the others."""

@@ -34,7 +34,16 @@ def together(bases: Attachments, ends: Iterable[EndItem]) -> list[list[ProcessId
 
 def reachable(me: ProcessId, bases: Attachments, ends: Iterable[EndItem]) -> Processes:
     """Return the processes that can be heard from here, over any number of gateways; this one among them."""
-    groups = together(bases, ends)
+    return _walk(together(bases, ends), me)
+
+
+def beyond(me: ProcessId, domain: int, bases: Attachments, ends: Iterable[EndItem]) -> Processes:
+    """Return the processes that can be heard over one attachment, without coming back through this process."""
+    others = {at: base for at, base in bases.items() if at[0] != me or at[1] == domain}
+    return reachable(me, others, ends) - {me}
+
+
+def _walk(groups: list[list[ProcessId]], me: ProcessId) -> Processes:
     groups_of: dict[ProcessId, list[int]] = defaultdict(list)
     for number, group in enumerate(groups):
         for process in group:

@@ -77,6 +77,10 @@ class Known:
             self._heard = graph.reachable(self.me, self.bases, self.ends)
         return self._heard
 
+    def beyond(self, domain: int) -> Processes:
+        """Return who can be heard over one attachment alone."""
+        return graph.beyond(self.me, domain, self.bases, self.ends)
+
     def is_complete(self, ring: ConfigurationId) -> bool:
         """Whether nothing more can come of a ring."""
         answer = self._complete.get(ring)

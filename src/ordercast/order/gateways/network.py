@@ -17,6 +17,7 @@ from ordercast.order.gateways.coverage import Coverage
 from ordercast.order.gateways.forgetting import Stability
 from ordercast.order.gateways.forwarding import Forwarding
 from ordercast.order.gateways.holds import Holds
+from ordercast.order.gateways.interest import Masks
 from ordercast.order.gateways.items import (
     Carried,
     Column,
@@ -54,7 +55,9 @@ Delivered = Stretch | Heard
 class RingNetwork:
     """The order of the network, at one process. Pure: no clock, no bytes."""
 
-    def __init__(self, me: ProcessId, rings: Mapping[int, ConfigurationId], tick: int) -> None:
+    def __init__(
+        self, me: ProcessId, rings: Mapping[int, ConfigurationId], tick: int, is_filtering: bool = False
+    ) -> None:
         """Begin alone, on a ring of its own in each domain, at a tick above everything of earlier lives."""
         known = Known(me, tuple(sorted(rings)))
         self.known = known
@@ -66,7 +69,8 @@ class RingNetwork:
         self.holds = Holds(me)
         self.merging = Merging(known, self.views)
         self.stability = Stability(known, self.coverage)
-        self.forwarding = Forwarding(known, self.coverage, self.stability, self.holds, lambda domain, stretch: True)
+        self.masks = Masks(known, is_filtering)
+        self.forwarding = Forwarding(known, self.coverage, self.stability, self.holds, self.masks)
         self.timeline = Timeline(known, self.coverage, self.views, self.merging.pending, self._on_turn, self._on_birth)
         self._fresh: dict[int, EndItem] = {}  # ENDs in own words, until a regular delivery speaks for the whole half
         self._told: dict[ConfigurationId, Stamp] = {}  # the front of own rings, as others know it
@@ -144,23 +148,26 @@ class RingNetwork:
 
     def _take(self, domain: int, entry: Delivered, companions: Processes | None) -> None:
         known = self.known
-        own = known.own[domain]
         flush = self.merging.flushes.get(domain)
-        tick = entry.tick
-        seq = entry.seq if isinstance(entry, Heard) else entry.seqs[-1]
-        known.clock = max(known.clock, tick)
+        if entry.tick > known.clock:
+            known.clock = entry.tick
         if companions is None:
-            stream = known.streams[own]
-            if flush is None or flush.tick is None:
-                stream.raise_front((tick, stream.tag, seq))
+            if not self._is_capped(flush):
+                stream = known.streams[known.own[domain]]
+                stream.raise_front((entry.tick, stream.tag, entry.seq if isinstance(entry, Heard) else entry.seqs[-1]))
             if domain in self._fresh:
                 self._speak_for_half(domain)
         if flush is not None:
-            flush.clock = max(flush.clock, tick)
+            flush.clock = max(flush.clock, entry.tick)
         if isinstance(entry, Stretch):
             self._take_native(domain, entry, companions)
         else:
             self._take_heard(domain, entry, companions)
+
+    @staticmethod
+    def _is_capped(flush: Flush | None) -> bool:
+        """Whether a ring's front stays just below its pending merge."""
+        return flush is not None and flush.tick is not None
 
     def _speak_for_half(self, domain: int) -> None:
         """Say the word of a whole half: what is delivered on a new ring was received by all, so all have installed."""
@@ -225,6 +232,8 @@ class RingNetwork:
     def _on_turn(self, domain: int) -> None:
         topology = self.merging.topology_due(domain)
         if topology is not None:
+            members = self.known.members
+            topology = replace(topology, masks=self.masks.said(), holds=self.holds.said(members))
             self.forwarding.queues[domain].append(Carried(topology))
 
     def _take_topology(self, domain: int, topology: TopologyItem, seq: int, companions: Processes | None) -> None:
@@ -271,6 +280,8 @@ class RingNetwork:
         for topology in ring.topologies:
             for hold in topology.holds:
                 self.holds.take(hold)
+            for process, mask in topology.masks:
+                self.masks.add(process, mask)
         self.forwarding.release()
 
     def _forget(self) -> None:
@@ -278,6 +289,7 @@ class RingNetwork:
         known = self.known
         self.forwarding.forget_links()
         self.holds.forget(known.members)
+        self.masks.forget(known.members)
         self._told = {ring: front for ring, front in self._told.items() if ring in known.rings}
 
     # What is said

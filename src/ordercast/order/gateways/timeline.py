@@ -172,6 +172,8 @@ class Timeline:
                 runs.popleft()
                 self._pass(run)
                 has_moved = True
+            if not lane.is_open and not runs:
+                return True  # it may have to be removed before anything else is passed
         return has_moved
 
     def _pass(self, run: StampedRun[Stretch]) -> None:
@@ -180,7 +182,8 @@ class Timeline:
         if self._views.is_pending:
             self._settle()
         known.place = run.last
-        self.passed.append(run)
+        if run.content.bodies:
+            self.passed.append(run)
 
     def _pass_safe(self, stretch: Stretch, stream: object) -> bool:
         """Pass the first packet of a run that not all rings are known to have, if all members have it or those who
