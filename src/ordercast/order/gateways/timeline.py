@@ -79,8 +79,7 @@ class Timeline:
         """Do everything that may be done now."""
         while self._step():
             pass
-        if self._views.is_pending and not self._is_in_doubt():
-            self._settle()
+        self._settle()
 
     def _step(self) -> bool:
         self._look()
@@ -254,8 +253,8 @@ class Timeline:
         successors = {after.id for after in known.successors(event.ring)}
         known.occurred[NetworkOccurrence.DELETED] += not successors
         known.occurred[NetworkOccurrence.BOTH_HALVES] += sum(bool(known.parts.get(each)) for each in successors) > 1
-        if event.stamp > known.place:
-            self._settle()
+        if not successors:
+            self._settle()  # else it goes with the birth that took its place
         known.place = max(known.place, event.stamp)
         del known.parts[event.ring]
         known.changed()
@@ -278,22 +277,12 @@ class Timeline:
         known = self._known
         sure = known.ends.sure_of(ring.id)
         halves = [half for half in ring.halves if half.ring in known.parts]
-        if known.me not in sure and any(half.ring in known.own.values() for half in halves):
+        if any(half.ring in known.own.values() for half in halves):
             return True
         return any(
             gateway in known.heard and gateway not in sure and not known.ends.is_past(gateway, half.ring)
             for half in halves
             for gateway in half.members & ring.gateways
-        )
-
-    def _is_in_doubt(self) -> bool:
-        """Whether a part may still be removed at this very place: its successors are born, and it waits for words."""
-        known = self._known
-        return any(
-            any(known.successors(part))
-            and all(after.id in known.born for after in known.successors(part))
-            and not known.is_complete(part)
-            for part in known.parts
         )
 
     def _settle(self) -> None:

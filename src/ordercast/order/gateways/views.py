@@ -1,9 +1,9 @@
 """Views of the network: ids that carry their past, who comes along, and why.
 
-A view is made where the parts with members have changed. Whatever changes at one place of the order makes one view.
-Its id rises at every process, and is equal where the past is equal: its tag is a digest of the ids of the views before
-(of all sides, if it is a merge), of its place and of its parts. So members of one view have delivered the same since
-the view before, and whoever has the same view never differs in what follows.
+A view is made where the parts with members have changed; a birth and the removal of the ring whose place it takes make
+one view. Its id rises at every process, and is equal where the past is equal: its tag is a digest of the ids of the
+views before (of all sides, if it is a merge), of its place and of its parts. So members of one view have delivered the
+same since the view before, and whoever has the same view never differs in what follows.
 """
 
 from __future__ import annotations
@@ -75,11 +75,11 @@ class Views:
 
     @property
     def is_pending(self) -> bool:
-        """Whether something has changed at the present place and may still change there."""
+        """Whether parts have changed since the last view was made."""
         return self._change is not None
 
     def change(self, stamp: Stamp, reason: NetworkChange) -> None:
-        """Note that parts have changed at a place. At one place the first reason counts."""
+        """Note that parts have changed at a place. The first reason counts, if several changes make one view."""
         if self._change is None:
             self._change = _Change(stamp, reason)
 
