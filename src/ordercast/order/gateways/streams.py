@@ -62,6 +62,10 @@ class RingStream(StampedLane[Stretch]):
         """Return the halves known to have had a packet in the transitional configuration."""
         return self._halves.get(seq, set())
 
+    def is_disputed(self, seq: int) -> bool:
+        """Whether a half that had residual packets did not have this one."""
+        return any(half not in self._halves[seq] for _, half in self._residual_taken)
+
     def residual(self) -> Stretch | None:
         """Return the lowest residual packet that is not a regular one and was not passed."""
         seqs = [seq for seq in self._residual if seq > self.last_seq]

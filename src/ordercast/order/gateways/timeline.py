@@ -219,8 +219,9 @@ class Timeline:
         self._known.occurred[NetworkOccurrence.LEFT_BEFORE_RESIDUAL] += bool(leaving)
         if packet.is_safe and not self._give_up(packet, stamp):
             return False
-        stream.pass_residual(packet.seqs[0])
         self._known.occurred[NetworkOccurrence.RESIDUAL] += 1
+        self._known.occurred[NetworkOccurrence.RESIDUAL_IN_HALVES] += stream.is_disputed(packet.seqs[0])
+        stream.pass_residual(packet.seqs[0])
         self._pass(StampedRun(stamp, stamp, packet))
         return True
 
