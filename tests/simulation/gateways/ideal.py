@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.gateways.items import SEQ_STEP, SEQS_PER_DOMAIN, Carried, Processes, Stretch
 from ordercast.order.gateways.merging import PhysicalRing
-from ordercast.order.gateways.network import Delivered, Heard, RingNetwork
+from ordercast.order.gateways.network import Heard, RingEntry, RingNetwork
 from ordercast.order.gateways.views import NetworkView
 from ordercast.order.stamped.lanes import Stamp
 
@@ -236,9 +236,9 @@ class World:
         ring.delivered[host.id] = max(line, ring.delivered[host.id])
         host.network.deliver(ring.domain, self.entries(ring, seqs))
 
-    def entries(self, ring: IdealRing, seqs: range | tuple[int, ...]) -> list[Delivered]:
+    def entries(self, ring: IdealRing, seqs: range | tuple[int, ...]) -> list[RingEntry]:
         """Return packets of a ring as it hands them up, in stretches of random length."""
-        entries: list[Delivered] = []
+        entries: list[RingEntry] = []
         for seq in seqs:
             packet = ring.log[seq - 1]
             last = entries[-1] if entries and self.rng.random() < 0.8 else None
@@ -364,13 +364,13 @@ def _may_go_along(host: Host, other: Host, domain: int) -> bool:
     return host.id in other.along.get(domain, {host.id}) and other.id in host.along.get(domain, {other.id})
 
 
-def _entry(ring: IdealRing, packet: Logged, seq: int) -> Delivered:
+def _entry(ring: IdealRing, packet: Logged, seq: int) -> RingEntry:
     if packet.carried is not None:
         return Heard(packet.sender, seq, packet.tick, packet.carried)
     return Stretch(ring.id, packet.tick, packet.sender, (seq,), (packet.body,), packet.is_safe)
 
 
-def _joined(ring: IdealRing, last: Delivered, packet: Logged, seq: int) -> Delivered | None:
+def _joined(ring: IdealRing, last: RingEntry, packet: Logged, seq: int) -> RingEntry | None:
     """Return the last entry with one packet more, if they belong together."""
     if packet.carried is None:
         if not isinstance(last, Stretch) or _kind(last) != (ring.id, packet.tick, packet.sender, packet.is_safe):

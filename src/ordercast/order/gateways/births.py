@@ -11,7 +11,7 @@ from ordercast.order.gateways.items import NOBODY_ELSE, LogicalRing, Processes, 
 from ordercast.order.gateways.known import Known
 from ordercast.order.gateways.occurrences import NetworkOccurrence
 
-Parts = dict[ConfigurationId, Processes]
+PartMembers = dict[ConfigurationId, Processes]
 
 
 def bear(known: Known, ring: LogicalRing) -> None:
@@ -39,7 +39,7 @@ def bear(known: Known, ring: LogicalRing) -> None:
     known.changed()
 
 
-def _join(known: Known, parts: Parts, topology: TopologyItem, ring: LogicalRing) -> None:
+def _join(known: Known, parts: PartMembers, topology: TopologyItem, ring: LogicalRing) -> None:
     """Take over the logical state of one half, just before the merge."""
     for part in topology.parts:
         known.learn(part.ring)
@@ -55,7 +55,7 @@ def _join(known: Known, parts: Parts, topology: TopologyItem, ring: LogicalRing)
     known.ends.add_words(topology.words)
 
 
-def _members(known: Known, parts: Parts, ring: LogicalRing) -> Processes:
+def _members(known: Known, parts: PartMembers, ring: LogicalRing) -> Processes:
     domain = domain_of(ring.id)
     counted = NOBODY_ELSE.union(*(members for part, members in parts.items() if domain_of(part) == domain))
     predecessors = {end.ring for end in known.ends.into(ring.id)} | {half.ring for half in ring.halves}
@@ -67,7 +67,7 @@ def _members(known: Known, parts: Parts, ring: LogicalRing) -> Processes:
     return ring.members & counted - elsewhere
 
 
-def _latest(parts: Parts) -> Parts:
+def _latest(parts: PartMembers) -> PartMembers:
     """Return the parts with each process on the newest ring of a domain that counts it."""
     newest: dict[tuple[ProcessId, int], ConfigurationId] = {}
     for ring, members in parts.items():

@@ -49,7 +49,7 @@ class Heard(NamedTuple):
 
 
 # What a ring delivers: its own packets, with the id of the physical ring, and what processes put on it.
-Delivered = Stretch | Heard
+RingEntry = Stretch | Heard
 
 
 class RingNetwork:
@@ -103,12 +103,12 @@ class RingNetwork:
 
     # Inputs
 
-    def deliver(self, domain: int, entries: Iterable[Delivered]) -> None:
+    def deliver(self, domain: int, entries: Iterable[RingEntry]) -> None:
         """Take what a ring has delivered in its regular configuration, in order."""
         for entry in entries:
             self._take(domain, entry, None)
 
-    def install(self, domain: int, residual: Iterable[Delivered], companions: Processes, ring: PhysicalRing) -> None:
+    def install(self, domain: int, residual: Iterable[RingEntry], companions: Processes, ring: PhysicalRing) -> None:
         """Take what is left of an old ring, delivered in the transitional configuration of these companions, and begin
         the new one."""
         for entry in residual:
@@ -146,7 +146,7 @@ class RingNetwork:
 
     # What rings deliver
 
-    def _take(self, domain: int, entry: Delivered, companions: Processes | None) -> None:
+    def _take(self, domain: int, entry: RingEntry, companions: Processes | None) -> None:
         known = self.known
         flush = self.merging.flushes.get(domain)
         if entry.tick > known.clock:

@@ -46,11 +46,11 @@ class NetworkView:
     reason: NetworkChange
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> PartShapes:
         return tuple((part.ring.id, part.members) for part in self.rings)
 
 
-Shape = tuple[tuple[ConfigurationId, Processes], ...]
+PartShapes = tuple[tuple[ConfigurationId, Processes], ...]
 
 
 @dataclass(slots=True)
@@ -144,7 +144,7 @@ class Views:
         return NetworkView(name, name, self._known.place, members, rings, members, NetworkChange.STARTED)
 
 
-def view_id(before: Iterable[ConfigurationId], stamp: Stamp, shape: Shape) -> ConfigurationId:
+def view_id(before: Iterable[ConfigurationId], stamp: Stamp, shape: PartShapes) -> ConfigurationId:
     """Return the id of a view: above all that came before, and with their digest."""
     past = [tuple(view) for view in before]
     seq = max([stamp[0] << COUNT_BITS, *(view[0] + 1 for view in past)])
