@@ -94,6 +94,16 @@ class Stretch:
     bodies: tuple[bytes, ...]
     is_safe: bool = False  # a message in them asks for safe delivery in the network
     mask: int = EVERYTHING  # buckets of the groups that want one of them
+    interest: InterestItem | None = None  # a packet of its own tells what its originator wants
+
+    @property
+    def is_hollow(self) -> bool:
+        """Whether only the last seq was carried here, because nobody here wants the packets."""
+        return not self.bodies
+
+    def hollow(self) -> Stretch:
+        """Return what tells that there were packets up to the last one."""
+        return replace(self, seqs=self.seqs[-1:], bodies=())
 
     def between(self, start: int, stop: int) -> Stretch:
         """Return some of the packets, by their place in the stretch."""

@@ -1,12 +1,12 @@
 """One order out of several stamped streams: which of them has the lowest content, and how far it may be passed at once.
 
-Each stream is stamped by its own ring, so that its stamps rise. A *stamp* is three numbers, compared in order; the second
-one belongs to the stream, so that stamps of two streams are never equal. The *front* of a lane is the stamp up to which
-everything of its stream is here: whatever comes later lies above. The lowest content of all lanes is next in the order
-once no open lane can still bring anything below it.
+Each stream is stamped by its own ring, so that its stamps rise. A *stamp* is three numbers, compared in order; the
+second one belongs to the stream, so that stamps of two streams are never equal. The *front* of a lane is the stamp up
+to which everything of its stream is here: whatever comes later lies above. The lowest content of all lanes is next in
+the order once no open lane can still bring anything below it.
 
-Content is kept and passed in runs: packets in a row whose first two numbers are equal. A run lies wholly below or wholly
-above any stamp of another lane. Nothing here is done per packet.
+Content is kept and passed in runs: packets in a row whose first two numbers are equal. A run lies wholly below or
+wholly above any stamp of another lane. Nothing here is done per packet.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class StampedRun(NamedTuple, Generic[T]):
     content: T
 
 
-class Lane(Generic[T]):
+class StampedLane(Generic[T]):
     """One stream as it is merged: what waits, and the front."""
 
     __slots__ = ("front", "is_open", "runs")
@@ -63,10 +63,10 @@ class Lane(Generic[T]):
         return True
 
 
-def lowest(lanes: Iterable[Lane[T]], limit: Stamp = NEVER) -> tuple[Lane[T], Stamp] | None:
-    """Return the lane whose first run is the lowest of all, and the stamp up to which its runs may pass now: no other lane
-    has or can still bring anything below. Return None if the lowest content has to wait, or lies above the limit."""
-    best: Lane[T] | None = None
+def lowest(lanes: Iterable[StampedLane[T]], limit: Stamp = NEVER) -> tuple[StampedLane[T], Stamp] | None:
+    """Return the lane whose first run is the lowest of all, and the stamp up to which its runs may pass now: no other
+    lane has or can still bring anything below. Return None if the lowest content waits, or lies above the limit."""
+    best: StampedLane[T] | None = None
     first = NEVER
     bound = limit
     for lane in lanes:

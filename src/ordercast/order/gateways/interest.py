@@ -1,0 +1,106 @@
+"""Interest: gateways do not carry what nobody on the far side wants.
+
+Groups fall into 64 buckets; a packet's mask has the buckets of its groups, a process's mask those of the groups it
+wants. A process that wants more says so with a safe native packet, and joins only when it has delivered that packet
+itself: by then every ring has stated that it holds the packet, with a front, and whatever a gateway dropped before lies
+below. Whoever has said nothing yet wants everything.
+
+In the place of packets that nobody wants goes one hollow packet, without a body, which tells how far the ring has come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from zlib import crc32
+
+from ordercast.model.ids import ProcessId
+from ordercast.order.gateways.items import EVERYTHING, InterestItem, Processes, Stretch
+from ordercast.order.gateways.known import Known
+from ordercast.order.gateways.occurrences import NetworkOccurrence
+
+BUCKETS = 64
+
+
+def bucket_mask(group: bytes) -> int:
+    """Return the mask with the one bucket of a group."""
+    return 1 << crc32(group) % BUCKETS
+
+
+def mask_of(groups: Iterable[bytes]) -> int:
+    """Return the mask of several groups."""
+    mask = 0
+    for group in groups:
+        mask |= bucket_mask(group)
+    return mask
+
+
+class Masks:
+    """Who wants what, as heard; and what this process wants itself."""
+
+    __slots__ = ("_known", "_masks", "_said", "_version", "_wanted", "in_force", "is_filtering")
+
+    def __init__(self, known: Known, is_filtering: bool) -> None:
+        self._known = known
+        self._masks: dict[ProcessId, int] = {}
+        self._wanted: dict[int, int] = {}  # by domain: what is wanted beyond the attachment
+        self._version = -1
+        self._said: int | None = None  # the last mask that was told; None: nothing, so everything is wanted
+        self.in_force = EVERYTHING  # what surely comes here
+        self.is_filtering = is_filtering
+
+    # Gateways
+
+    def is_wanted(self, domain: int, stretch: Stretch) -> bool:
+        """Whether somebody reachable over an attachment wants one of these packets."""
+        if not self.is_filtering or stretch.mask == EVERYTHING:
+            return True
+        if self._version != self._known.version:
+            self._version = self._known.version
+            self._wanted.clear()
+        wanted = self._wanted.get(domain)
+        if wanted is None:
+            wanted = self._wanted[domain] = self._union(self._known.beyond(domain))
+        return bool(wanted & stretch.mask)
+
+    def _union(self, processes: Processes) -> int:
+        mask = 0
+        for process in processes:
+            mask |= self._masks.get(process, EVERYTHING)
+        return mask
+
+    def take(self, interest: InterestItem) -> None:
+        """Hear what a process wants: from its packet as soon as it comes, or from a topology."""
+        self._masks[interest.process] = interest.mask
+        self._wanted.clear()
+
+    def add(self, process: ProcessId, mask: int) -> None:
+        """Hear from a topology what a process wants; both may be true, so both count."""
+        known = self._masks.get(process)
+        self._masks[process] = mask if known is None else known | mask
+        self._wanted.clear()
+
+    def said(self) -> tuple[tuple[ProcessId, int], ...]:
+        """Return all masks, for a topology."""
+        members = self._known.members
+        return tuple((process, mask) for process, mask in sorted(self._masks.items()) if process in members)
+
+    def forget(self, members: Processes) -> None:
+        self._masks = {process: mask for process, mask in self._masks.items() if process in members}
+
+    # The process itself
+
+    def want(self, mask: int) -> InterestItem | None:
+        """Return what to say before packets with this mask may be relied on; None if all of it is told already."""
+        if self._said == mask:
+            return None
+        self._known.occurred[NetworkOccurrence.INTEREST_RAISED] += self._said is not None and mask & ~self._said != 0
+        self.in_force = mask & self.in_force
+        self._said = mask
+        return InterestItem(self._known.me, mask)
+
+    def delivered(self, interest: InterestItem) -> bool:
+        """Hear that an interest was passed in the order; return whether it is this process's own, and so in force."""
+        if interest.process != self._known.me:
+            return False
+        self.in_force = interest.mask
+        return True

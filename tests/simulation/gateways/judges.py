@@ -1,0 +1,158 @@
+"""Judges of the order of a network: each looks at what processes delivered, and says what promise is broken."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+
+from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.order.gateways.views import NetworkView
+from tests.simulation.gateways.ideal import Host, Message, World
+
+Judge = Callable[[World], Iterator[str]]
+
+
+def _stays(host: Host) -> Iterator[tuple[NetworkView, list[Message], NetworkView | None]]:
+    """Yield each view of a host with what was delivered in it, and the view after it."""
+    view, messages = None, list[Message]()
+    for event in host.events:
+        if isinstance(event, Message):
+            messages.append(event)
+            continue
+        if view is not None:
+            yield view, messages, event
+        view, messages = event, []
+    assert view is not None
+    yield view, messages, None
+
+
+def _bodies(messages: list[Message]) -> tuple[bytes, ...]:
+    return tuple(message.body for message in messages)
+
+
+def order(world: World) -> Iterator[str]:
+    """Places rise at every process, views among them, and nothing is delivered twice."""
+    for host in world.hosts.values():
+        last, view, seen = (0, 0, 0), None, set[bytes]()
+        for event in host.events:
+            if event.stamp < last or (isinstance(event, Message) and event.stamp <= last and event.body in seen):
+                yield f"order at {host.id}: {event} after {last}"
+            last = event.stamp
+            if isinstance(event, Message):
+                if event.body in seen:
+                    yield f"twice at {host.id}: {event.body!r}"
+                seen.add(event.body)
+            elif view is not None and event.id <= view:
+                yield f"view {event.id} after {view} at {host.id}"
+            else:
+                view = event.id
+
+
+def one_place(world: World) -> Iterator[str]:
+    """A message has one place, at all processes."""
+    places: dict[bytes, tuple[int, int, int]] = {}
+    for host in world.hosts.values():
+        for event in host.events:
+            if isinstance(event, Message) and places.setdefault(event.body, event.stamp) != event.stamp:
+                yield f"{event.body!r} at {event.stamp} and at {places[event.body]}"
+
+
+def agreed_prefix(world: World) -> Iterator[str]:
+    """After one view id no two processes differ: what one delivers in a view is a prefix of what another does."""
+    longest: dict[ConfigurationId, tuple[ProcessId, tuple[bytes, ...]]] = {}
+    stays = [(host, view, _bodies(messages)) for host in world.hosts.values() for view, messages, _ in _stays(host)]
+    for host, view, bodies in stays:
+        if view.id not in longest or len(bodies) > len(longest[view.id][1]):
+            longest[view.id] = (host.id, bodies)
+    for host, view, bodies in stays:
+        other, most = longest[view.id]
+        if most[: len(bodies)] != bodies:
+            yield f"agreed prefix in {view.id}: {host.id} and {other}"
+
+
+def same_views(world: World) -> Iterator[str]:
+    """A view id has one membership, one shape and one place."""
+    views: dict[ConfigurationId, NetworkView] = {}
+    for host in world.hosts.values():
+        for event in host.events:
+            if isinstance(event, NetworkView):
+                first = views.setdefault(event.id, event)
+                if (first.members, first.shape, first.stamp) != (event.members, event.shape, event.stamp):
+                    yield f"view {event.id} differs at {host.id}"
+
+
+def virtual_synchrony(world: World) -> Iterator[str]:
+    """Whoever goes from one view to the same next one has delivered the same in between."""
+    moves: dict[tuple[ConfigurationId, ConfigurationId], tuple[ProcessId, tuple[bytes, ...]]] = {}
+    for host in world.hosts.values():
+        for view, messages, after in _stays(host):
+            if after is not None:
+                other, bodies = moves.setdefault((view.id, after.id), (host.id, _bodies(messages)))
+                if bodies != _bodies(messages):
+                    differing = set(bodies) ^ set(_bodies(messages))
+                    yield f"virtual synchrony: {host.id} and {other} in {view.id}: {differing}"
+
+
+def transitional_sets(world: World) -> Iterator[str]:
+    """Transitional sets are truthful and mutual. Where they are too small it is counted."""
+    came: dict[ConfigurationId, dict[ProcessId, tuple[ConfigurationId, NetworkView]]] = defaultdict(dict)
+    for host in world.hosts.values():
+        for view, _, after in _stays(host):
+            if after is not None:
+                came[after.id][host.id] = (view.id, after)
+    for name, who in came.items():
+        for one, (before, view) in who.items():
+            for other, (its_before, its_view) in who.items():
+                is_along = other in view.transitional
+                if is_along and its_before != before:
+                    yield f"the transitional set of {one} at {name} has {other}, which came from elsewhere"
+                if is_along != (one in its_view.transitional):
+                    yield f"the transitional sets of {one} and {other} at {name} are not mutual"
+                world.counts["came along unknown"] += its_before == before and not is_along
+
+
+def self_delivery(world: World) -> Iterator[str]:
+    """A living process delivers what it sent."""
+    for host in world.alive:
+        delivered = {event.body for event in host.events if isinstance(event, Message)}
+        missing = [body for body in host.sent if body not in delivered]
+        if missing:
+            yield f"self delivery at {host.id}: {missing}"
+
+
+def safe_delivery(world: World) -> Iterator[str]:
+    """A safe message is delivered by all living members of the view in which anyone delivered it."""
+    delivered = {
+        host.id: {event.body for event in host.events if isinstance(event, Message)} for host in world.hosts.values()
+    }
+    for host in world.hosts.values():
+        for view, messages, _ in _stays(host):
+            for message in messages:
+                for other in view.members if message.is_safe else ():
+                    if world.hosts[other].is_alive and message.body not in delivered[other]:
+                        yield f"safe: {message.body!r} delivered by {host.id}, never by {other}"
+
+
+def sound(world: World) -> Iterator[str]:
+    """No item came of a ring that nobody had told of."""
+    for host in world.hosts.values():
+        if host.network.forwarding.strange:
+            yield f"{host.id} heard {host.network.forwarding.strange} items of unknown rings"
+
+
+JUDGES: tuple[Judge, ...] = (
+    order,
+    one_place,
+    agreed_prefix,
+    same_views,
+    virtual_synchrony,
+    transitional_sets,
+    self_delivery,
+    safe_delivery,
+    sound,
+)
+
+
+def verdict(world: World) -> list[str]:
+    """Return all that is wrong with a run."""
+    return [error for judge in JUDGES for error in judge(world)]

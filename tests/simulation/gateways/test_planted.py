@@ -1,0 +1,14 @@
+"""The judges are worth what they catch: every planted fault."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.gateways.hostile import Run
+from tests.simulation.gateways.planted import PLANTED, PlantedFault
+
+
+@pytest.mark.parametrize("fault", PLANTED, ids=lambda fault: fault.name)
+def test_every_planted_fault_is_caught(fault: PlantedFault, monkeypatch: pytest.MonkeyPatch) -> None:
+    fault.plant(monkeypatch)
+    assert any(Run(seed).judge() for seed in fault.seeds), f"not caught in {fault.seeds}"
