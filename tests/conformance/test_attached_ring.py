@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -54,7 +54,7 @@ class AttachedSolo(Solo):
                 effect.bursts = [(_with_cluster(packet, CLUSTER), len(packet)) for packet in effect.packets]
         return super()._keep(effects)
 
-    def to_commit(self, members: Sequence[ProcessId] = TRIO) -> Solo:
+    def to_commit(self, members: Sequence[ProcessId] = TRIO) -> Self:
         self.to_gather(members).agree()
         if self.me != members[0]:
             self.give(self.first_commit(members, FIRST))
@@ -127,7 +127,6 @@ def test_what_is_added_to_a_visit_lies_above_all_that_was_met_since() -> None:
 def test_rings_of_one_process_have_one_clock() -> None:
     clock = Clock()
     west, east = AttachedSolo(TWO, clock).to_operational(), AttachedSolo(TWO, clock)
-    assert isinstance(west, AttachedSolo)
     east.to_ring_of_one()
     west.carry("f")
     used = ticks(west.pass_token(timestamp=700))
@@ -136,7 +135,6 @@ def test_rings_of_one_process_have_one_clock() -> None:
 
 def test_a_tick_that_is_handed_up_is_heard() -> None:
     solo = AttachedSolo().to_operational()
-    assert isinstance(solo, AttachedSolo)
     solo.give_packets(solo.native(1, 500))
     solo.pass_safely(seq=Seq(1))
     assert solo.clock.tick == 500
@@ -165,7 +163,6 @@ def test_packets_above_the_stored_bound_wait_for_it() -> None:
     clock.writes()
     clock.persisted()
     solo = AttachedSolo(TWO, clock).to_operational()
-    assert isinstance(solo, AttachedSolo)
     solo.submit("native")
     solo.carry("f")
     far = 5 * CLOCK_RESERVE
@@ -218,7 +215,6 @@ def test_a_birth_is_covered_before_the_ring_is_formed() -> None:
 def _cut_off(me: ProcessId = TWO) -> AttachedSolo:
     """A member that holds a packet of tick 900 which its token did not tell of, and lost its ring."""
     solo = AttachedSolo(me).to_operational()
-    assert isinstance(solo, AttachedSolo)
     solo.give_packets(solo.native(1, 900, originator=ONE))
     solo.lose_ring().fail(THREE)
     return solo
@@ -275,7 +271,6 @@ def test_a_birth_is_one_above_what_the_first_rotation_found_and_the_second_leave
 
 def test_regular_packets_are_handed_up_with_their_headers_when_all_have_them() -> None:
     solo = AttachedSolo().to_operational()
-    assert isinstance(solo, AttachedSolo)
     effects = solo.give_packets(solo.native(1, 5, ONE, b"one"), solo.native(2, 6, THREE, b"two"))
     assert handed(effects) == []
     effects = solo.pass_safely(seq=Seq(2))
@@ -324,7 +319,6 @@ def test_everything_is_sent_as_safe(service: Service) -> None:
 
 def test_a_hold_stops_users_and_nobody_else() -> None:
     solo = AttachedSolo().to_operational()
-    assert isinstance(solo, AttachedSolo)
     solo.hold(True)
     solo.submit("native")
     solo.carry("f")
@@ -370,7 +364,6 @@ def test_who_leaves_waits_until_users_may_send() -> None:
 
 def test_an_application_that_is_behind_stops_nobody() -> None:
     solo = AttachedSolo().to_operational()
-    assert isinstance(solo, AttachedSolo)
     solo.carry("f")
     assert texts(solo.pass_token(behind=2, counted=(0, 0, 2), budget=9)) == ["f"]
     with pytest.raises(UsageError, match="never stops"):
@@ -411,6 +404,5 @@ def test_rings_of_different_domains_do_not_hear_each_other() -> None:
 @pytest.mark.parametrize(("share", "sent"), [(1.0, 4), (1.5, 6), (2.0, 8), (3.0, 8)])
 def test_a_gateway_sends_its_share_and_no_more_than_the_window(share: float, sent: int) -> None:
     solo = AttachedSolo(ONE, share=share).to_operational()
-    assert isinstance(solo, AttachedSolo)
     solo.carry(*"abcdefghijkl")
     assert len(data_of(solo.pass_token(waiting=0, counted=(0, 0, 0)))) == sent

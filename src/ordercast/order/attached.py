@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from ordercast.model.effects import Deliver, Install
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import ConfigurationId
 from ordercast.order.clock import Clock
 from ordercast.wire.run import PacketRun
 
@@ -63,13 +62,3 @@ def next_ring_seq(highest: int, domain: int | None) -> int:
     if domain is None:
         return highest + ALONE_STEP
     return ((highest + TRANSITIONAL) // SEQ_STEP + 1) * SEQ_STEP + SEQS_PER_DOMAIN * domain
-
-
-def domain_of(ring: ConfigurationId) -> int:
-    """Return the number of the broadcast domain on which a physical or logical ring lies."""
-    return ring.seq % SEQ_STEP // SEQS_PER_DOMAIN
-
-
-def merged_id(physical: ConfigurationId) -> ConfigurationId:
-    """Return the id of the logical ring that all members of a physical ring form, once their pasts are one."""
-    return ConfigurationId(physical.seq + 1, physical.representative)

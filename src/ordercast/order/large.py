@@ -12,7 +12,7 @@ from ordercast.wire.header import Part
 
 @dataclass(slots=True)
 class LargeMessages:
-    """Those whose last part has not come: at most one of each sender."""
+    """Messages whose last part has not come: at most one of each sender."""
 
     parts: dict[tuple[ProcessId, int], list[bytes]] = field(default_factory=dict)  # by originator and sender
     size: int = 0  # bytes of all of them

@@ -12,7 +12,7 @@ holds back what its own users send.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ordercast.model.effects import Broadcast, Deliver, Effect, Install, Persist, SendTo, Unicast
 from ordercast.model.errors import UsageError
@@ -29,7 +29,8 @@ Stream = Deliver | Install  # what an inner ring orders: messages and configurat
 SEPARATOR = "."
 
 
-class Beneath(Engine, Protocol):
+@runtime_checkable
+class Beneath(Protocol):
     """Several networks beneath an engine."""
 
     def outward(self, effects: list[Effect], now: Instant) -> list[Effect]:
@@ -41,9 +42,7 @@ class InnerRing:
 
     __slots__ = ("_engine", "_prefix", "_ring", "attachment")
 
-    def __init__(
-        self, engine: RingNode | Beneath, attachment: Attachment, name: str, ring: RingNode | None = None
-    ) -> None:
+    def __init__(self, engine: Engine, attachment: Attachment, name: str, ring: RingNode | None = None) -> None:
         """`ring` is the one above the networks, if its clock is to be raised."""
         if not name or SEPARATOR in name:
             raise UsageError(f"{name!r} cannot name an inner ring: it begins the keys in stable storage")
@@ -128,7 +127,7 @@ class InnerRing:
 
     def _past_networks(self, effects: list[Effect], now: Instant) -> list[Effect]:
         """What the ring was told past the networks, which have no word for it, still goes out on them."""
-        return self._outward(effects if isinstance(self._engine, RingNode) else self._engine.outward(effects, now))
+        return self._outward(self._engine.outward(effects, now) if isinstance(self._engine, Beneath) else effects)
 
     def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
         return self._outward(self._engine.enlist(roster, now))

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ordercast.model.ids import ConfigurationId, ProcessId
-from ordercast.order.gateways.items import SEQ_STEP, SEQS_PER_DOMAIN, Carried, Processes, Stretch
+from ordercast.order.attached import SEQ_STEP, SEQS_PER_DOMAIN
+from ordercast.order.gateways.items import Carried, Processes, Stretch
 from ordercast.order.gateways.merging import PhysicalRing
 from ordercast.order.gateways.network import Heard, RingEntry, RingNetwork
 from ordercast.order.gateways.views import NetworkView

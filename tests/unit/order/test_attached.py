@@ -6,8 +6,9 @@ import pytest
 
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import ConfigurationId, ProcessId
-from ordercast.order.attached import DOMAIN_MAX, SEQ_STEP, Attached, domain_of, merged_id, next_ring_seq
+from ordercast.order.attached import DOMAIN_MAX, SEQ_STEP, Attached, next_ring_seq
 from ordercast.order.clock import Clock
+from ordercast.order.gateways.items import domain_of, merged_id
 
 
 def test_rings_of_two_domains_never_have_one_seq() -> None:

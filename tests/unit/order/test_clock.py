@@ -66,9 +66,9 @@ def test_a_disk_that_hangs_is_not_waited_for_for_ever() -> None:
     clock = _started(500)
     (bound,) = _written(clock)
     assert clock.go_without() and not clock.go_without()  # said once
-    assert clock.covers(1 << 40) and clock.is_without
-    clock.persisted()
-    assert not clock.is_without and clock.covers(bound) and not clock.covers(bound + 1)
+    assert (clock.is_without, clock.covers(1 << 40)) == (True, True)
+    assert clock.persisted()
+    assert (clock.is_without, clock.covers(bound), clock.covers(bound + 1)) == (False, True, False)
     assert not Clock().go_without()
 
 

@@ -327,7 +327,7 @@ def _read_topology(body: ByteReader) -> TopologyItem:
         _read_list(body, _read_base, ENTRIES_MAX, "bases"),
         _read_list(body, _read_bare_end, RINGS_MAX, "ENDs"),
         _read_list(body, _read_word, ENTRIES_MAX, "words"),
-        _read_list(body, lambda at: at.numbers(2, "Q"), ENTRIES_MAX, "masks"),  # type: ignore[arg-type]
+        _read_list(body, _read_mask, ENTRIES_MAX, "masks"),
         _read_list(body, _read_hold, ENTRIES_MAX, "holds"),
     )
 
@@ -341,6 +341,11 @@ def _read_part(body: ByteReader) -> TopologyPart:
 
 def _read_base(body: ByteReader) -> Base:
     return Base(_read_process(body), _read_flag(body, DOMAINS_MAX - 1), _read_ring(body))
+
+
+def _read_mask(body: ByteReader) -> tuple[ProcessId, int]:
+    process, mask = body.numbers(2, "Q")
+    return ProcessId(process), mask
 
 
 def _read_word(body: ByteReader) -> OwnWord:
@@ -384,6 +389,6 @@ _READERS: Final[dict[ItemKind, Callable[[ByteReader], Item]]] = {
     ItemKind.MARK: _read_mark,
     ItemKind.TOPOLOGY: _read_topology,
     ItemKind.HOLD: _read_hold,
-    ItemKind.INTEREST: lambda body: InterestItem(*body.numbers(2, "Q")),  # type: ignore[arg-type]
+    ItemKind.INTEREST: lambda body: InterestItem(*_read_mask(body)),
     ItemKind.STRETCH: _read_stretch,
 }

@@ -88,4 +88,4 @@ class Parts:
 
     @property
     def domain(self) -> int | None:
-        return self.attached and self.attached.domain
+        return None if self.attached is None else self.attached.domain

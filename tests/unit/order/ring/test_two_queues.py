@@ -57,9 +57,9 @@ def test_while_freight_waits_natives_have_half_of_a_visit() -> None:
 def test_a_hold_stops_natives_alone() -> None:
     queues = _queues(1)
     queues.is_held = True
-    assert queues and not queues.is_ready and queues.packets() == 0 and _take(queues, 5) == []
+    assert (bool(queues), queues.is_ready, queues.packets(), _take(queues, 5)) == (True, False, 0, [])
     queues.carry([_freight(b"f")])
-    assert queues.is_ready and _texts(_take(queues, 5)) == [b"f"]
+    assert (queues.is_ready, _texts(_take(queues, 5))) == (True, [b"f"])
     queues.is_held = False
     assert _texts(_take(queues, 5)) == [b"native"]
 
@@ -69,10 +69,10 @@ def test_a_bound_that_is_not_stored_stops_both() -> None:
     clock.start({})
     queues = _queues(1, clock)
     queues.carry([_freight(b"f")])
-    assert queues.is_waiting and not queues.is_ready and _take(queues, 5) == []
+    assert (queues.is_waiting, queues.is_ready, _take(queues, 5)) == (True, False, [])
     clock.writes()
     clock.persisted()
-    assert queues.is_ready and len(_texts(_take(queues, 5))) == 2
+    assert (queues.is_ready, len(_texts(_take(queues, 5)))) == (True, 2)
 
 
 def test_what_is_first_goes_before_all_that_waits() -> None:
