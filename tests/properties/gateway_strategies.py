@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from ordercast.model.ids import ConfigurationId, ProcessId
@@ -99,7 +101,9 @@ def stretches(draw: st.DrawFn) -> Stretch:
     seqs = sorted(draw(st.sets(numbers, min_size=1, max_size=FEW)))
     bodies = [draw(st.binary(max_size=20)) for _ in seqs]
     ring, tick, who = draw(rings), draw(numbers), draw(processes)
-    return Stretch(ring, tick, who, tuple(seqs), tuple(bodies), draw(st.booleans()), draw(u64))
+    whole = Stretch(ring, tick, who, tuple(seqs), tuple(bodies), draw(st.booleans()), draw(u64))
+    told = replace(whole.between(0, 1), interest=InterestItem(who, draw(u64)))
+    return draw(st.sampled_from([whole, whole.hollow(), told]))
 
 
 statements = st.builds(Statement, st.builds(Column, rings, st.none() | sets), stamps)

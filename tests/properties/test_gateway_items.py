@@ -12,21 +12,22 @@ from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.model.service import Service
 from ordercast.order.gateways.codec import Item, decode_item, encode_item
-from ordercast.order.gateways.items import EndItem, Processes, Stretch
+from ordercast.order.gateways.items import EndItem, InterestItem, Processes, Stretch
 from ordercast.order.gateways.packets import (
     Block,
     PacketOrigin,
     block_from,
     block_of,
-    carried_stretch,
+    carried_stretches,
     control_freight,
     freight_of,
+    interest_stretch,
     is_control,
     parcel_of,
     stretches_of,
 )
 from ordercast.order.large import LargeMessages
-from ordercast.order.ring.two_queues import BLOCK_SIZE_MAX, NATIVE_BLOCK
+from ordercast.order.ring.two_queues import BLOCK_SIZE_MAX, NATIVE_BLOCK, Freight
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 from ordercast.wire.header import EXTENDED, PART_SHIFT, SAFE, Heading, Part
 from ordercast.wire.run import PacketRun, build_raw, build_runs, parse_packet, parse_run
@@ -120,9 +121,10 @@ def test_natives_are_carried_unchanged(
         service is Service.SAFE,
     )
     carried = [
-        carried_stretch(one)
+        one
         for freight in freight_of(stretch, NO_STAMP, None, 900)
-        for one in _through(list(freight.packets))
+        for read in _through(list(freight.packets))
+        for one in carried_stretches(read)
     ]
     assert [(one.seqs, one.bodies) for one in carried] == [((11 + at,), (stretch.bodies[at],)) for at in range(count)]
     for one in carried:
@@ -139,11 +141,47 @@ def test_a_stretch_that_is_carried_is_read_as_one(seqs: list[int], in_parts: boo
     (built,) = build_raw(HEADING, packets, ME, Seq(5), 1, 77)
     read = parse_run(*built.burst()[:1], 0, built.size, HEADING, Seq(5))
     assert read is not None and read.count == len(seqs)
-    assert carried_stretch(read) == carried_stretch(built) == stretch
+    assert carried_stretches(read) == carried_stretches(built) == [stretch]
     backwards, *_ = build_raw(HEADING, packets[::-1], ME, Seq(5), 1, 77)
     if len(seqs) > 1:
         with pytest.raises(WireError, match="do not ascend"):
-            carried_stretch(backwards)
+            carried_stretches(backwards)
+
+
+@given(rings, numbers, st.booleans(), u64, st.lists(u64, min_size=1, max_size=3))
+def test_hollow_packets_and_interests_are_carried(
+    logical: ConfigurationId, seq: int, is_safe: bool, mask: int, wishes: list[int]
+) -> None:
+    hollow = Stretch(logical, 40, ProcessId(3), (seq,), (), is_safe, mask)
+    ((freight,),) = [freight_of(hollow, NO_STAMP, None, 900)]
+    assert [carried_stretches(run) for run in _through(list(freight.packets))] == [[hollow]]
+
+    items = [InterestItem(ME, wish) for wish in wishes]
+    packets = [packet for item in items for packet in control_freight(item, 900).packets]
+    (native,) = build_raw(HEADING, packets, ME, Seq(5), 1, 77)
+    assert is_control(native)
+    told = [interest_stretch(native, Seq(5 + at), logical, item) for at, item in enumerate(items)]
+    assert all(one.is_safe and one.mask == (1 << 64) - 1 for one in told)
+    carried = [packet for one in told for freight in freight_of(one, NO_STAMP, None, 900) for packet in freight.packets]
+    (run,) = build_raw(HEADING, carried, ME, Seq(9), 1, 88)
+    assert carried_stretches(run) == told
+
+
+@given(items)
+def test_other_control_is_not_taken_for_something_carried(item: Item) -> None:
+    if isinstance(item, InterestItem):
+        return
+    whole = Stretch(HEADING_RING, 40, ProcessId(3), (7,), (_body(control_freight(item, 60000)),))
+    (freight,) = freight_of(whole, NO_STAMP, None, 900)
+    (run,) = _through(list(freight.packets))
+    with pytest.raises(WireError, match="should not have been carried"):
+        carried_stretches(run)
+
+
+def _body(freight: Freight) -> bytes:
+    """The body of a freight's only packet."""
+    ((flags, count, rest),) = freight.packets
+    return bytes((flags >> PART_SHIFT, count)) + rest[len(NATIVE_BLOCK) :]
 
 
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=6), st.booleans())

@@ -200,8 +200,8 @@ def parse_packet(packet: bytes, heading: Heading) -> PacketRun:
 
 @lru_cache(maxsize=512)
 def _shape(each: int, length: int, count: int, head: int) -> struct.Struct:
-    """So many packets with so many messages of one length. Of each packet: what is the same in packets that are alike,
-    the seq, the block if there is one, the descriptors, and the payloads."""
+    """So many packets with so many messages of one length. Each has what is the same in packets that are alike, the
+    seq, the block if there is one, the descriptors, and the payloads."""
     packet = f"{FIXED_SIZE}sQ16x{_block_shape(head)}{DESCRIPTOR_SIZE * each}s" + f"{length}s" * each
     return struct.Struct(">" + packet * count)
 

@@ -81,6 +81,7 @@ _PROCESS = struct.Struct(">Q")
 _COUNT = struct.Struct(">H")
 _FLAG = struct.Struct(">B")
 _PACKET = struct.Struct(">QH")  # of a stretch: seq, size of the body
+_SAFE, _HOLLOW, _INTEREST = 1, 2, 4  # what a stretch is
 
 
 class ReadItem(NamedTuple):
@@ -356,9 +357,12 @@ def _read_word(body: ByteReader) -> OwnWord:
 
 
 def _stretch(stretch: Stretch) -> bytes:
-    fixed = struct.pack(">QQQQQB", *stretch.ring, stretch.tick, stretch.originator, stretch.mask, stretch.is_safe)
-    packets = zip(stretch.seqs, stretch.bodies, strict=True)
-    return fixed + _counted([_PACKET.pack(seq, len(body)) + body for seq, body in packets])
+    flags = _SAFE * stretch.is_safe | _HOLLOW * stretch.is_hollow | _INTEREST * (stretch.interest is not None)
+    fixed = struct.pack(">QQQQQB", *stretch.ring, stretch.tick, stretch.originator, stretch.mask, flags)
+    interest = stretch.interest
+    wanted = struct.pack(">QQ", interest.process, interest.mask) if interest is not None else b""
+    packets = zip(stretch.seqs, stretch.bodies or (b"",), strict=True)
+    return fixed + wanted + _counted([_PACKET.pack(seq, len(body)) + body for seq, body in packets])
 
 
 def _read_stretch(body: ByteReader) -> Stretch:
@@ -368,12 +372,17 @@ def _read_stretch(body: ByteReader) -> Stretch:
         _read_process(body),
         body.unpack(_PROCESS),
     )
-    is_safe = bool(_read_flag(body))
+    flags = _read_flag(body, _SAFE | _HOLLOW | _INTEREST)
+    interest = InterestItem(*_read_mask(body)) if flags & _INTEREST else None
     packets = _read_list(body, _read_packet, PACKETS_MAX, "packets")
     seqs = tuple(seq for seq, _ in packets)
     if not seqs or any(one >= other for one, other in pairwise(seqs)):
         raise WireError("packets that do not ascend")
-    return Stretch(ring, _sane(tick), originator, seqs, tuple(data for _, data in packets), is_safe, mask)
+    bodies = tuple(data for _, data in packets)
+    if (flags & _HOLLOW and bodies != (b"",)) or (interest is not None and len(bodies) != 1):
+        raise WireError("a stretch that contradicts itself")
+    bodies = () if flags & _HOLLOW else bodies
+    return Stretch(ring, _sane(tick), originator, seqs, bodies, bool(flags & _SAFE), mask, interest)
 
 
 def _read_packet(body: ByteReader) -> tuple[int, bytes]:

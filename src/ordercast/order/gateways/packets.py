@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -20,8 +21,8 @@ from ordercast.model.effects import Parcel
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.model.service import Service
-from ordercast.order.gateways.codec import Item, encode_item
-from ordercast.order.gateways.items import EVERYTHING, Local, Processes, Stretch
+from ordercast.order.gateways.codec import Item, decode_item, encode_item
+from ordercast.order.gateways.items import EVERYTHING, InterestItem, Local, Processes, Stretch
 from ordercast.order.ring.two_queues import BLOCK_SIZE_MAX, CONTROL_SENDER, NATIVE_BLOCK, Freight
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 from ordercast.wire.codec import NUMBER_MAX
@@ -128,9 +129,39 @@ def stretches_of(run: PacketRun, logical: ConfigurationId) -> Iterator[Stretch]:
         first = Seq(last + 1)
 
 
-def carried_stretch(run: PacketRun) -> Stretch:
-    """Return the packets of a run that a gateway carries: all have one origin but for their seqs. WireError when these
-    do not rise."""
+def interest_stretch(run: PacketRun, seq: int, logical: ConfigurationId, interest: InterestItem) -> Stretch:
+    """Return the native packet that tells what its originator wants; `seq` has been read from it."""
+    body = body_of(run, seq)
+    return Stretch(logical, run.timestamp(seq), run.originator, (seq,), (body,), asks_for_safe(body), interest=interest)
+
+
+def carried_stretches(run: PacketRun) -> list[Stretch]:
+    """Return the packets of a run that a gateway carries. WireError when they are unsound."""
+    whole = _carried_stretch(run)
+    if not is_control(run):
+        return [whole]
+    told = [_told(body) for body in whole.bodies]
+    if None in told:
+        return [whole.hollow()]
+    return [
+        replace(whole, seqs=(seq,), bodies=(body,), interest=interest)
+        for seq, body, interest in zip(whole.seqs, whole.bodies, told, strict=True)
+    ]
+
+
+def _told(body: bytes) -> InterestItem | None:
+    """Return what is said in a packet of control that is carried as it is: an interest, or nothing at all."""
+    if body[:BODY_HEAD] != bytes((Part.WHOLE, 1)):
+        raise WireError("control that should not have been carried as it is")
+    data = body[BODY_HEAD + DESCRIPTOR_SIZE :]
+    item = decode_item(data).item if data else None
+    if item is not None and not isinstance(item, InterestItem):
+        raise WireError("control that should not have been carried as it is")
+    return item
+
+
+def _carried_stretch(run: PacketRun) -> Stretch:
+    """All packets of a run have one origin but for their seqs, which must rise."""
     origin, mask = block_from(run.block(run.seq))
     assert origin is not None, "a native has no other origin"
     numbered = range(run.seq, run.last + 1)
@@ -174,7 +205,15 @@ def freight_of(stretch: Stretch, since: Stamp, half: Processes | None, body_size
     """Return the packets of a stretch as they are carried, one freight each; under a condition, as one item."""
     if since != NO_STAMP or half is not None:
         return [control_freight(stretch, body_size_max, since, half)]
+    if stretch.is_hollow:
+        return [Freight([_carried(stretch, stretch.seqs[-1], _hollow_body(is_safe=stretch.is_safe))])]
     return [Freight([_carried(stretch, seq, body)]) for seq, body in zip(stretch.seqs, stretch.bodies, strict=True)]
+
+
+def _hollow_body(*, is_safe: bool) -> bytes:
+    """A packet of control that says nothing: only how far its ring has come."""
+    service = Service.SAFE if is_safe else Service.AGREED
+    return bytes((Part.WHOLE, 1)) + DESCRIPTORS[1].pack(CONTROL_SENDER, 0) + bytes((service,))
 
 
 def _carried(stretch: Stretch, seq: int, body: bytes) -> RawPacket:

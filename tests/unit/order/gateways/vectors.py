@@ -214,7 +214,7 @@ ITEMS = (
             (8, "tick"),
             (8, "originator"),
             (8, "mask"),
-            (1, "safe"),
+            (1, "safe, hollow, interest"),
             (2, "how many: packets"),
             (8, "seq"),
             (2, "size of the body"),
