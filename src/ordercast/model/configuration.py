@@ -27,6 +27,11 @@ class ChangeReason(IntEnum):
     SAME_PROPOSAL = 8
     REMOVED = 9
     FOREIGN_PACKET = 10
+    RING_REFORMED = 11
+    RING_SPLIT = 12
+    RING_CUT_OFF = 13
+    RINGS_MERGED = 14
+    GIVEN_UP = 15
 
     @property
     def text(self) -> str:
@@ -45,6 +50,11 @@ _TEXTS = {
     ChangeReason.SAME_PROPOSAL: "a proposed ring failed to form, so one member was given up",
     ChangeReason.REMOVED: "a node was removed from the node list",
     ChangeReason.FOREIGN_PACKET: "packets came that no member can have sent",
+    ChangeReason.RING_REFORMED: "a ring of the network formed anew",
+    ChangeReason.RING_SPLIT: "a ring of the network split, and some of its members can no longer be heard",
+    ChangeReason.RING_CUT_OFF: "a ring was cut off from the network",
+    ChangeReason.RINGS_MERGED: "rings of the network merged",
+    ChangeReason.GIVEN_UP: "a member was given up for a safe message that it is not known to have",
 }
 
 

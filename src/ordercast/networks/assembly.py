@@ -12,7 +12,7 @@ from ordercast.networks.config import NetworksConfig
 from ordercast.networks.layer import Networks
 from ordercast.order.catalogue import ENGINES, entry_of, tables_of
 from ordercast.order.engine import Engine, ObservedEngine
-from ordercast.order.setup import Setup
+from ordercast.order.setup import Domain, Setup
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,18 @@ class Assembly:
 
 
 def assembled(
-    name: str, node: NodeId, holder: object, networks: NetworksConfig, *, nodes: int = 0, verbose: bool = False
+    name: str,
+    node: NodeId,
+    holder: object,
+    networks: NetworksConfig,
+    *,
+    nodes: int = 0,
+    verbose: bool = False,
+    domains: tuple[Domain, ...] = (),
 ) -> Assembly:
     """The engine of this name. `holder` has its configuration tables as attributes; `nodes` is how many there are."""
     others = tuple(other for other in ENGINES if other != name)
-    setup = Setup(node, tables_of(name, holder), nodes, verbose, networks.in_words, others)
+    setup = Setup(node, tables_of(name, holder), nodes, verbose, networks.in_words, others, domains)
     engine = entry_of(name).make(setup)
     if networks.count == 1:
         return Assembly(engine, None)

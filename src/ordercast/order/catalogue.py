@@ -19,12 +19,14 @@ from ordercast.model.service import Service
 from ordercast.order.baselines import base as static
 from ordercast.order.baselines.sequencer import Sequencer
 from ordercast.order.engine import ObservedEngine
+from ordercast.order.gateways import promised as gateways
+from ordercast.order.gateways.node import GatewayNode
 from ordercast.order.membership.states import moves
 from ordercast.order.ring import promised as ring
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.traffic import RING_TRAFFIC
-from ordercast.order.setup import Setup
+from ordercast.order.setup import ONE_DOMAIN, Setup
 from ordercast.order.traffic import Traffic
 
 DEFAULT = "ring"
@@ -62,6 +64,17 @@ def _ring(setup: Setup) -> ObservedEngine:
     return RingNode(setup.node, setup.ring, verbose=setup.verbose, beneath=setup.beneath, other_engines=setup.others)
 
 
+def _gateways(setup: Setup) -> ObservedEngine:
+    return GatewayNode(
+        setup.node,
+        setup.ring,
+        setup.domains or ONE_DOMAIN,
+        verbose=setup.verbose,
+        beneath=setup.beneath,
+        other_engines=setup.others,
+    )
+
+
 ENGINES: dict[str, EngineEntry] = {
     entry.name: entry
     for entry in (
@@ -74,6 +87,21 @@ ENGINES: dict[str, EngineEntry] = {
             ring.PROMISED,
             ring.SERVICES,
             RING_TRAFFIC,
+            moves=moves.MOVES,
+            reasons=ring.REASONS,
+            occurrences=ring.OCCURRENCES,
+            alarms=ring.ALARMS,
+        ),
+        EngineEntry(
+            "gateways",
+            _gateways,
+            "hosts on several switches or in several buildings, without multicast between them",
+            "one order over many rings; a message costs only the rings that want it",
+            "order waits for every ring of the network",
+            gateways.PROMISED,
+            gateways.SERVICES,
+            RING_TRAFFIC,
+            attachments_max=64,
             moves=moves.MOVES,
             reasons=ring.REASONS,
             occurrences=ring.OCCURRENCES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from ordercast.model.effects import Parcel
@@ -19,6 +19,11 @@ class LargeMessages:
 
     def __len__(self) -> int:
         return len(self.parts)
+
+    def keep(self, originators: Collection[ProcessId]) -> None:
+        """Forget what others have begun."""
+        self.parts = {key: parts for key, parts in self.parts.items() if key[0] in originators}
+        self.size = sum(len(part) for parts in self.parts.values() for part in parts)
 
     def take(self, parcel: Parcel, parts: Sequence[int], parcels: list[Parcel]) -> None:
         """Add to `parcels` the messages of packets in a row that are completed by them."""

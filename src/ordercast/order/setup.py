@@ -11,6 +11,17 @@ from ordercast.order.ring.config import ONE_NETWORK, RingConfig
 
 
 @dataclass(frozen=True, slots=True)
+class Domain:
+    """A broadcast domain that a process is attached to."""
+
+    number: int
+    name: str
+
+
+ONE_DOMAIN = (Domain(0, "all"),)
+
+
+@dataclass(frozen=True, slots=True)
 class Setup:
     node: NodeId
     tables: Mapping[str, Any]  # the configuration tables that the catalogue names for the engine, by name
@@ -18,6 +29,7 @@ class Setup:
     verbose: bool = False  # note every step
     beneath: str = ONE_NETWORK  # what carries the packets, in words, which are compared with other members'
     others: tuple[str, ...] = ()  # the other engines that may run in a cluster of the same name
+    domains: tuple[Domain, ...] = ()  # the broadcast domains of this process, by attachment; none: all share one
 
     @property
     def ring(self) -> RingConfig:

@@ -31,6 +31,8 @@ from ordercast.sim.options import SimOptions
 from ordercast.sim.poison import Poisoner
 from ordercast.sim.rest_witness import RestWitness
 from ordercast.sim.rosters import RosterWitness
+from ordercast.order.setup import Domain
+from ordercast.sim.topology import segments_of
 from ordercast.sim.world import World
 from ordercast.trace.client_records import ClientEvent
 from ordercast.trace.records import Event, Installed, Noted, Started
@@ -85,8 +87,16 @@ class Tally:
 
 def engine_of(options: SimOptions, verbose: bool, node: NodeId) -> Engine:
     """The engine of one host, as a daemon makes it."""
-    networks, nodes = options.networks, options.nodes
-    return assembled(options.engine, node, options, networks, nodes=nodes, verbose=verbose).driven
+    segments = segments_of(options.attachments, node)
+    return assembled(
+        options.engine,
+        node,
+        options,
+        options.networks,
+        nodes=options.nodes,
+        verbose=verbose,
+        domains=tuple(Domain(segment, f"segment{segment}") for segment in segments),
+    ).driven
 
 
 def simulate(

@@ -23,6 +23,7 @@ from ordercast.order.gateways.items import (
     Column,
     EndItem,
     HelloItem,
+    HoldItem,
     LogicalRing,
     MarkItem,
     NoticeItem,
@@ -96,6 +97,29 @@ class RingNetwork:
     def passed(self) -> list[Passed]:
         """What the order has brought, in order; whoever takes it empties it."""
         return self.timeline.passed
+
+    def is_idle(self) -> bool:
+        """Whether nothing waits to be put on a ring or to be ordered."""
+        known = self.known
+        return (
+            not any(self.forwarding.queues.values())
+            and not self.merging.flushes
+            and known.parts.keys() == known.born & known.parts.keys()
+            and not any(known.streams[ring].runs or known.streams[ring].residual() for ring in known.parts)
+            and not any(known.is_complete(ring) for ring in known.parts)
+        )
+
+    def holds_in_force(self) -> list[HoldItem]:
+        """Return who asks users to stop, of the members of the view."""
+        return self.holds.in_force(self.view.members)
+
+    def say_hold(self, reasons: Iterable[str]) -> None:
+        """Ask users everywhere to stop, for these reasons, or to go on; nothing is said twice."""
+        hold = self.holds.decide(reasons)
+        if hold is not None:
+            self.known.occurred[NetworkOccurrence.HELD] += hold.is_on
+            self.forwarding.take(hold, None)
+            self.forwarding.forward(hold, NO_STAMP, None, None)
 
     def may_send(self, domain: int) -> bool:
         """Whether natives may go onto a ring: not while it is flushed for a merge."""

@@ -20,6 +20,7 @@ from ordercast.order.gateways.occurrences import NetworkOccurrence
 from ordercast.order.stamped.lanes import Stamp
 
 COUNT_BITS = 16  # views at one tick
+VIEW_STEP = 2  # between two views lies the transitional configuration that leads to the later one
 
 
 class NetworkChange(Enum):
@@ -44,6 +45,8 @@ class NetworkView:
     rings: tuple[TopologyPart, ...]  # the parts with members, sorted by ring
     transitional: Processes  # who comes from the same view: truthful and mutual, at a merge perhaps too small
     reason: NetworkChange
+    follows: bool = True  # what has this very stamp came before; otherwise it comes next
+    number: int = 0  # of the views at this very place, how many came before
 
     @property
     def shape(self) -> PartShapes:
@@ -115,6 +118,8 @@ class Views:
         if change.sides is None and shape == self.current.shape:
             return None
         old, members = self.current, self._known.members
+        follows = change.stamp <= self._known.place
+        is_same_place = (old.stamp, old.follows) == (change.stamp, follows)
         before = change.sides if change.sides is not None else (old.id,)
         reason = change.reason
         if reason is NetworkChange.REFORMED and not old.members <= members:
@@ -127,6 +132,8 @@ class Views:
             rings,
             (old.members & members) - change.strangers,
             reason,
+            follows,
+            old.number + 1 if is_same_place else 0,
         )
         return self.current
 
@@ -147,7 +154,7 @@ class Views:
 def view_id(before: Iterable[ConfigurationId], stamp: Stamp, shape: PartShapes) -> ConfigurationId:
     """Return the id of a view: above all that came before, and with their digest."""
     past = [tuple(view) for view in before]
-    seq = max([stamp[0] << COUNT_BITS, *(view[0] + 1 for view in past)])
+    seq = max([stamp[0] << COUNT_BITS, *(view[0] + VIEW_STEP for view in past)])
     parts = [(tuple(ring), sorted(members)) for ring, members in shape]
     digest = blake2b(repr((past, stamp, parts)).encode("ascii"), digest_size=8)
     return ConfigurationId(seq, ProcessId(int.from_bytes(digest.digest(), "big") >> 1))

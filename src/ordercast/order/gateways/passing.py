@@ -1,0 +1,104 @@
+"""Passing up: what the order of the network brings, as messages and configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+
+from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
+from ordercast.model.effects import Deliver, Effect, Install, Parcel
+from ordercast.model.errors import WireError
+from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Position, ProcessId
+from ordercast.order.gateways.items import Stretch
+from ordercast.order.gateways.packets import parcel_of
+from ordercast.order.gateways.timeline import Passed
+from ordercast.order.gateways.views import NetworkChange, NetworkView
+from ordercast.order.large import LargeMessages
+from ordercast.order.ring.two_queues import CONTROL_SENDER
+from ordercast.order.stamped.lanes import StampedRun
+
+VIEW_SLOTS = 1 << 15  # slots from here on are those of views; no packet has so many messages
+
+REASONS = {
+    NetworkChange.STARTED: ChangeReason.STARTED,
+    NetworkChange.REFORMED: ChangeReason.RING_REFORMED,
+    NetworkChange.SPLIT: ChangeReason.RING_SPLIT,
+    NetworkChange.CUT_OFF: ChangeReason.RING_CUT_OFF,
+    NetworkChange.MERGED: ChangeReason.RINGS_MERGED,
+    NetworkChange.GIVEN_UP: ChangeReason.GIVEN_UP,
+}
+
+
+class PassingUp:
+    """The stream of one process: it puts large messages together, and makes two configurations of each view."""
+
+    def __init__(self, first: NetworkView) -> None:
+        self.view = first
+        self.large = LargeMessages()
+        self.unsound = 0  # packets whose bodies cannot be
+        self.own = 0  # messages of this process that were passed up
+
+    def started(self) -> Effect:
+        """Return the configuration in which a life begins."""
+        view = self.view
+        return Install(_configuration(view, ConfigurationKind.REGULAR, view.id, NO_CONFIGURATION))
+
+    def effects(self, passed: Iterable[Passed], me: ProcessId) -> list[Effect]:
+        effects: list[Effect] = []
+        for each in passed:
+            if isinstance(each, NetworkView):
+                effects += self._change(each)
+            else:
+                self._messages(each, me, effects)
+        return effects
+
+    def _messages(self, run: StampedRun[Stretch], me: ProcessId, effects: list[Effect]) -> None:
+        tick, tag, _ = run.first
+        stretch = run.content
+        parcels: list[Parcel] = []
+        for index in range(len(stretch.seqs)):
+            try:
+                parcel, part = parcel_of(stretch, index)
+            except WireError:
+                self.unsound += 1
+                continue
+            if parcel[2][0] == CONTROL_SENDER:
+                continue
+            self.large.take(parcel, (part,), parcels) if part else parcels.append(parcel)
+        if not parcels:
+            return
+        if stretch.originator == me:
+            self.own += sum(len(parcel[4]) for parcel in parcels)
+        effects.append(Deliver(self.view.id, ConfigurationId(tick, ProcessId(tag)), parcels))
+
+    def _change(self, view: NetworkView) -> list[Effect]:
+        """Nothing is delivered between the two: the transitional one ends the old view."""
+        old, self.view = self.view, view
+        between = _between(old.id, view.id)
+        self.large.keep(view.members)
+        return [
+            Install(_configuration(view, ConfigurationKind.TRANSITIONAL, between, old.id)),
+            Install(_configuration(view, ConfigurationKind.REGULAR, view.id, between)),
+        ]
+
+
+def _configuration(
+    view: NetworkView, kind: ConfigurationKind, name: ConfigurationId, previous: ConfigurationId
+) -> Configuration:
+    along = tuple(sorted(view.transitional))
+    is_regular = kind is ConfigurationKind.REGULAR
+    members = tuple(sorted(view.members)) if is_regular else along
+    place = _position(view, VIEW_SLOTS + 2 * view.number + is_regular)
+    return Configuration(kind, name, members, previous, along, REASONS[view.reason], place)
+
+
+def _position(view: NetworkView, slot: int) -> Position:
+    """A change lies just behind what has its stamp, or just before."""
+    tick, tag, seq = view.stamp
+    return Position(ConfigurationId(tick, ProcessId(tag)), seq if view.follows else seq - 1, slot)
+
+
+def _between(old: ConfigurationId, new: ConfigurationId) -> ConfigurationId:
+    """Return the id of the transitional configuration from one view to another."""
+    digest = blake2b(repr((tuple(old), tuple(new))).encode("ascii"), digest_size=8)
+    return ConfigurationId(new.seq - 1, ProcessId(int.from_bytes(digest.digest(), "big") >> 1))
