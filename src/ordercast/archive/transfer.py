@@ -15,7 +15,6 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from struct import Struct
-from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
 from ordercast.archive.branches import Branch, Stretch, branch_bytes, branch_from
@@ -62,9 +61,7 @@ class Donor:
         self.address = host, port
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *how: object) -> None:
         assert self._server is not None
         self._server.close()
         for task in list(self._askers):

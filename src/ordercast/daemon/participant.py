@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from time import monotonic_ns
-from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from ordercast.daemon.config.node import NodeConfig, TraceLevel, peer_from
@@ -128,9 +127,7 @@ class Participant(ABC):
         await self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *how: object) -> None:
         await self.leave()
 
     # Beginning and end

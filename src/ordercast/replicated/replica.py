@@ -18,7 +18,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Generic, TypeVar, assert_never, cast
 
 from ordercast.api.member import Member
@@ -162,9 +161,7 @@ class Replica(Generic[FrontT]):
         self._sending = asyncio.get_running_loop().create_task(self._send_all())
         await self._member.meet(self._meeting)
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *how: object) -> None:
         if self._leaving is not None:
             await self._leaving
         elif self._ended is None:

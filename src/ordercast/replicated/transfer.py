@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 
 from ordercast.model.errors import UsageError, WireError
@@ -65,9 +64,7 @@ class Donor:
         self.place = Place(host, port)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *how: object) -> None:
         assert self._server is not None
         self._server.close()
         self._pictures.clear()

@@ -21,7 +21,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from ipaddress import ip_address
-from types import TracebackType
 from typing import NamedTuple, Self
 
 from ordercast.daemon.config.plan import host_and_port
@@ -73,9 +72,7 @@ class StatusServer:
         self._sampler = asyncio.create_task(self._sample())
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *how: object) -> None:
         assert self._server is not None and self._sampler is not None
         self._server.close()
         tasks = (self._sampler, *self._connections)
