@@ -208,7 +208,8 @@ class World:
             if options.rosters:
                 host.roster = sim_roster(FIRST, options.rosters[node])
             self.hosts.append(host)
-            self.schedule(0 if options.all_at_once else rng.randrange(0, options.fault_time_ns // 4), self._boot, host)
+            at = 0 if options.all_at_once else rng.randrange(0, options.fault_time_ns // 4)
+            self.schedule(at, self._restart, host)
         drawn = random_faults(options.random_faults, options.nodes, options.fault_time_ns, rng, options.attachments)
         faults = (*options.faults, *drawn)
         for fault in faults:
@@ -377,10 +378,6 @@ class World:
             self.schedule(at, self._strike, fault)
 
     # Faults
-
-    def _boot(self, host: Host) -> None:
-        if host.life is None:
-            host.start()
 
     def strike_at(self, at: int, fault: Fault) -> None:
         self.schedule(at, self._strike, fault)
