@@ -110,7 +110,7 @@ class Node(Member):
         self._check_usable()
         head = data_head(self._name, groups, self_discard=self_discard, confirm=confirm)
         largest = max(map(len, data))
-        size_max = self.host.config.ring.message_size_max - len(head)
+        size_max = self.host.config.sizes.message_size_max - len(head)
         if largest > size_max:
             raise UsageError(f"a message of {largest:,} bytes is too large, at most {size_max:,} go to these groups")
         confirmation = self._waiters.confirmation(len(data)) if confirm else None

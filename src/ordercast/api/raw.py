@@ -62,7 +62,7 @@ class RawNode(Participant):
         if largest > self._message_size_max:
             raise UsageError(f"a message of {largest:,} bytes exceeds message_size_max = {self._message_size_max:,}")
         start = 0
-        for end, size in portions(checked, self._overhead, self.config.ring.queue_size_max):
+        for end, size in portions(checked, self._overhead, self.config.sizes.queue_size_max):
             while not self._has_room_for(size):
                 await self._room()
             self._hand_over(checked[start:end], service, 0, size)

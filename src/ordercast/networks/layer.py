@@ -109,6 +109,9 @@ class Networks:
     def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
         return self._engine.holds(ring, seq)
 
+    def deniable(self, configuration: ConfigurationId) -> tuple[Seq, Seq] | None:
+        return self._engine.deniable(configuration)
+
     def check_invariants(self, *, thorough: bool = True) -> None:
         self._engine.check_invariants(thorough=thorough)
         assert self.marks.good, "one network is always good"

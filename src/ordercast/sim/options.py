@@ -11,6 +11,7 @@ from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig
 from ordercast.order.catalogue import EngineEntry, entry_of
 from ordercast.order.ring.config import RingConfig
+from ordercast.order.sizes import Sizes
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.topology import (
     Attachments,
@@ -153,6 +154,11 @@ class SimOptions:
     all_at_once: bool = True  # hosts start together; otherwise one after the other
 
     @property
+    def sizes(self) -> Sizes:
+        """What every engine has in its configuration; for all of them it is in this table."""
+        return self.ring
+
+    @property
     def has_clients(self) -> bool:
         return bool(self.clients or self.replicas)
 
@@ -204,9 +210,9 @@ class SimOptions:
                 STAMP_SIZE <= self.size_min <= self.size_max,
                 f"sizes must rise from at least {STAMP_SIZE} bytes, which identify the message",
             ),
-            (self.size_max <= self.ring.message_size_max, "the largest size exceeds message_size_max"),
+            (self.size_max <= self.sizes.message_size_max, "the largest size exceeds message_size_max"),
             (
-                not self.saturation_size or STAMP_SIZE <= self.saturation_size <= self.ring.message_size_max,
+                not self.saturation_size or STAMP_SIZE <= self.saturation_size <= self.sizes.message_size_max,
                 f"saturation_size must be 0, or {STAMP_SIZE} bytes up to message_size_max",
             ),
             (bool(self.services), "at least one service is needed"),
@@ -251,7 +257,7 @@ class SimOptions:
         problems += self.networks.problems(self.ring, self.nodes)
         if problems:
             raise UsageError("; ".join(problems))
-        self.ring.validate()
+        self.sizes.validate()
 
     def _engine_rules(self, entry: EngineEntry) -> list[tuple[bool, str]]:
         """What the engine can do, and which faults make sense for it."""
@@ -276,7 +282,7 @@ class SimOptions:
         if problems:
             return problems
         delays = self.delay_min_ns, self.delay_max_ns
-        packet_size = self.ring.packet_size_max
+        packet_size = self.sizes.packet_size_max
         problems += link_problems(self.links, delays, self.attachments, self.nodes, packet_size)
         problems += rate_problems(self.rates, self.nodes)
         networks = self.networks.count

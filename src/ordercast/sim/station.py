@@ -52,11 +52,11 @@ class Station:
             process,
             station_name(process),
             overhead=OVERHEAD + STAMP_SIZE,
-            portion_size_max=options.ring.queue_size_max,
+            portion_size_max=options.sizes.queue_size_max,
         )
         self.tally = GroupTally(host.world.group_counts, host.world.names)
         self.rules = ClientRules(
-            options.ring.message_size_max,
+            options.sizes.message_size_max,
             SESSIONS_MAX,
             options.client_queue or None,
             options.hold_ns,

@@ -25,8 +25,8 @@ from ordercast.sim.faults import cascade, failing_disks, rotation
 from ordercast.sim.group_tally import SELDOM, GroupOccurrence
 from ordercast.sim.network_swarm import expected_network_rows, with_networks
 from ordercast.sim.options import SIM_RING, Delays, SimOptions
-from ordercast.sim.poison import Poison
 from ordercast.sim.replica_tally import NEVER, ReplicaOccurrence
+from ordercast.sim.ring.poison import Poison
 from ordercast.sim.rosters import with_rosters
 from ordercast.sim.run import simulate
 from ordercast.sim.topology import Link

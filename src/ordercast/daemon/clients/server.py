@@ -65,7 +65,7 @@ class ClientServer:
         self._turn: asyncio.Handle | None = None
         self.quota = Quota(config.groups_max, config.memberships_max)
         self.rules = ClientRules(
-            host.config.ring.message_size_max, config.sessions_max, config.queue_size_max, config.hold_ns
+            host.config.sizes.message_size_max, config.sessions_max, config.queue_size_max, config.hold_ns
         )
         self.room = bytearray(ROOM)  # where every connection reads, one after the other
         self.addresses: list[UnixAddress | TcpAddress] = []
