@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from struct import Struct
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 
 from ordercast.archive.branches import Branch, Stretch, branch_bytes, branch_from
 from ordercast.archive.files import GroupFiles
@@ -23,6 +23,7 @@ from ordercast.archive.frames import FRAME_SIZE_MAX
 from ordercast.archive.layout import opening_size, segment_path, segments_of
 from ordercast.archive.places import UNREADABLE, checked_branch
 from ordercast.archive.reading import GroupReader
+from ordercast.daemon.sockets.tcp import TcpServer
 from ordercast.model.errors import UsageError, WireError
 
 ASK: Final = Struct("!I")
@@ -40,49 +41,20 @@ class Catalogue(NamedTuple):
     spans: dict[str, tuple[int, int]]  # first and last number that can be had
 
 
-class Donor:
+class Donor(TcpServer):
     """Hands out what is on disk."""
 
     def __init__(self, host: str, port: int, reader: Callable[[str], tuple[GroupReader, GroupFiles] | None]) -> None:
-        self.address = host, port
+        super().__init__(host, port, WINDOW_SIZE)
         self._find = reader
-        self._server: asyncio.Server | None = None
-        self._askers: set[asyncio.Task[None]] = set()
 
-    async def __aenter__(self) -> Self:
+    def refused(self, error: OSError) -> UsageError:
+        why = f"{self.address}:{self.port}: {error.strerror or error}"
+        return UsageError(f"other archivers cannot be served at {why}: choose another address with --serve")
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            self._server = await asyncio.start_server(self._on_asker, *self.address, limit=WINDOW_SIZE)
-        except OSError as error:
-            raise UsageError(
-                f"other archivers cannot be served at {self.address[0]}:{self.address[1]}: {error.strerror or error}: "
-                "choose another address with --serve"
-            ) from None
-        host, port = self._server.sockets[0].getsockname()[:2]
-        self.address = host, port
-        return self
-
-    async def __aexit__(self, *how: object) -> None:
-        assert self._server is not None
-        self._server.close()
-        for task in list(self._askers):
-            task.cancel()
-        await asyncio.gather(*self._askers, return_exceptions=True)
-
-    async def _on_asker(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._askers.add(task)
-        try:
-            await self._answer(reader, writer)
-        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            writer.transport.abort()  # the asker is gone, or we are
-        finally:
-            self._askers.discard(task)
-            writer.close()
-
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            if len(self._askers) > ASKERS_MAX:
+            if len(self.connections) > ASKERS_MAX:
                 raise UsageError("too many others are being served: ask another archiver, or later")
             async with asyncio.timeout(PATIENCE_S):
                 (size,) = ASK.unpack(await reader.readexactly(ASK.size))
