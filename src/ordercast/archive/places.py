@@ -78,7 +78,7 @@ def position_of_text(text: str) -> Position:
 
 
 class ShortPosition(NamedTuple):
-    """A position as people read and write it. Of the process that it names there is the node alone: `12.n1:4.0`."""
+    """A position as people read and write it, with the node of the process alone: `12.n1:4.0`."""
 
     seq: int
     node: int

@@ -62,7 +62,7 @@ def hostile_options(seed: int) -> SimOptions:
 
 def _poisoned(options: SimOptions, seed: int) -> SimOptions:
     """Drawn apart, so that all other runs stay what they were before there was any poison. Some have no faults beside
-    it: a new ring after the last of them would hide what a forged number does to an old one."""
+    it: a new configuration after the last of them would hide what a forged number does to an old one."""
     rng = Random(f"poison swarm {seed}")
     if rng.random() >= POISONED:
         return options
