@@ -34,10 +34,9 @@ from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.networks.config import NetworksConfig
 from ordercast.networks.gate import Arrival, Gate
-from ordercast.networks.judgement import Judgement
+from ordercast.networks.judgement import Judgement, NetworksStats
 from ordercast.networks.marks import Marks
 from ordercast.networks.monitors import ArrivalCounts
-from ordercast.networks.stats import NetworksStats
 from ordercast.networks.styles import style_of
 from ordercast.networks.watch import Watch, WatchedMember, suspicions
 from ordercast.order.engine import Engine
