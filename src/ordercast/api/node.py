@@ -130,8 +130,8 @@ class Node(Member):
 
     # What the host tells (see `host.Session`)
 
-    def on_parcel(self, parcel: Handout) -> None:
-        content = parcel.content
+    def on_handout(self, handout: Handout) -> None:
+        content = handout.content
         piece = self._batch(content) if isinstance(content, MessageRun) else content.news
         self.inbox.put(piece, size_of(piece))
         self._waiters.saw(piece, self._name)
