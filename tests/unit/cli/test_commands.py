@@ -19,7 +19,7 @@ from ordercast.model.ids import Instant
 from ordercast.order.catalogue import ENGINES
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
-from ordercast.sim.swarm import Outline, expected_rows, options_of, outline
+from ordercast.sim.swarm import Outline, SwarmKind, expected_rows, options_of, outline
 from ordercast.trace.parquet import read_run, write_run
 from ordercast.trace.records import DeliveredBatch, Ended
 
@@ -270,7 +270,7 @@ def test_swarm_lists_failing_seeds_with_their_replay_and_trace(
     assert "never happened, so they were not tested" in out
     assert [path.name for path in tmp_path.iterdir()] == ["run-3.parquet"]
     options = read_run(tmp_path / "run-3.parquet").info.options
-    assert options["nodes"] == options_of(3, groups=groups).nodes
+    assert options["nodes"] == options_of(3, SwarmKind.GROUPS if groups else SwarmKind.PLAIN).nodes
     assert bool(options["clients"]) == groups
 
 
