@@ -242,7 +242,7 @@ def test_swarm_json_has_the_documented_keys(call: Call) -> None:
 
 
 def test_a_swarm_that_is_interrupted_tells_what_was_run(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(seeds: range, processes: int | None = None, **rest: Any) -> Iterator[Outline]:
+    def interrupted(seeds: range, processes: int | None = None, *rest: Any) -> Iterator[Outline]:
         for seed in seeds[:2]:
             yield Outline(seed, True, "", "", 10, 1, Counter())
         raise KeyboardInterrupt
@@ -257,7 +257,7 @@ def test_a_swarm_that_is_interrupted_tells_what_was_run(call: Call, monkeypatch:
 def test_swarm_lists_failing_seeds_with_their_replay_and_trace(
     call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, groups: bool
 ) -> None:
-    def failing(seeds: range, processes: int | None = None, **rest: Any) -> Iterator[Outline]:
+    def failing(seeds: range, processes: int | None = None, *rest: Any) -> Iterator[Outline]:
         for seed in seeds:
             yield Outline(seed, seed != 3, "" if seed != 3 else "total order: planted", "", 10, 1, Counter())
 
