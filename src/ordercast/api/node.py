@@ -16,7 +16,7 @@ from typing import Self
 
 from ordercast.api.group_inbox import GroupInbox
 from ordercast.api.member import Member
-from ordercast.api.pieces import batch_from, events_of, rest_of, size_of
+from ordercast.api.pieces import batch_from, size_of
 from ordercast.api.waiters import Waiters
 from ordercast.daemon.config.node import NodeConfig
 from ordercast.daemon.host import GroupHost
@@ -51,7 +51,7 @@ class Node(Member):
         super().__init__()
         self.host = GroupHost(config, on_configuration, on_alarm)
         size_max = self.host.config.inbox_size_max
-        self.inbox = self.host.reading = GroupInbox(events_of, rest_of, size_max, self.host.on_behind)
+        self.inbox = self.host.reading = GroupInbox(size_max, self.host.on_behind)
         self._asked_name = name
         self._number = 0
         self._name = ""

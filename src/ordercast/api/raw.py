@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ordercast.api.inbox import Events, Inbox, Pieces
+from ordercast.api.inbox import Inbox, Items
 from ordercast.daemon.config.node import NodeConfig
 from ordercast.daemon.participant import Participant
 from ordercast.groups.turns import portions
@@ -36,8 +36,8 @@ class RawMessage(NamedTuple):
 
 RawPiece = Deliver | Configuration
 RawEvent = RawMessage | Configuration
-RawEvents = Events[RawPiece, RawEvent]
-RawPieces = Pieces[RawPiece, RawEvent]
+RawEvents = Items[RawEvent]
+RawPieces = Items[RawPiece]
 
 
 class RawNode(Participant):
