@@ -45,6 +45,10 @@ class Lot:
 
 def lots_from(payloads: Iterable[bytes], service: int, sender: int) -> list[Lot]:
     """Return the lots of messages that were submitted together."""
+    payloads = list(payloads)
+    lengths = list(map(len, payloads))
+    if payloads and lengths.count(lengths[0]) == len(lengths):
+        return [Lot(sender, lengths[0], service, payloads)]
     return [Lot(sender, length, service, list(group)) for length, group in groupby(payloads, len)]
 
 
