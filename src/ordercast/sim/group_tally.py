@@ -143,7 +143,7 @@ class GroupTally:
 
     # Messages
 
-    def delivers(self, groups: Groups, deliver: Deliver) -> None:
+    def delivers(self, deliver: Deliver) -> None:
         for _, _, originator, _, _, payload in deliver.messages():
             try:
                 head = decode_head(head_bytes_of(payload))

@@ -124,7 +124,7 @@ class Station:
             for number, originator, senders, services, payloads, each, base in deliver.parcels
         ]
         bare = replace(deliver, parcels=parcels)
-        self.tally.delivers(self.desk.groups, bare)
+        self.tally.delivers(bare)
         self._carry_out(self.desk.deliver(bare))
         self.tally.delivered(self.desk.groups)
 
