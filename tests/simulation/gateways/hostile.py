@@ -7,7 +7,8 @@ import sys
 import traceback
 from collections import Counter
 
-from tests.simulation.gateways.ideal import Host, World
+from ordercast.order.gateways.items import EVERYTHING
+from tests.simulation.gateways.ideal import Host, Native, World
 from tests.simulation.gateways.judges import verdict
 
 # Domains, attachments of gateways, attachments of others.
@@ -22,6 +23,15 @@ TOPOLOGIES: dict[str, Drawing] = {
     "star": ((1, 2, 3, 4), ((1, 2), (1, 3), (1, 4)), ((1,), (2,), (3,), (4,))),
     "hub": ((1, 2, 3), ((1, 2, 3), (1, 2)), ((1,), (2,), (3,))),
 }
+
+
+GROUPS = 4  # in networks that filter
+
+
+class Filtering(World):
+    """A network whose gateways do not carry what nobody wants."""
+
+    is_filtering = True
 
 
 class Run:
@@ -60,7 +70,10 @@ class Run:
     def _send(self, host: Host) -> None:
         self.messages += 1
         domain = self.rng.choice(host.domains)
-        host.natives[domain].append((b"m%d" % self.messages, self.rng.random() < 0.4))
+        mask = EVERYTHING
+        if self.world.is_filtering and self.rng.random() < 0.9:
+            mask = 1 << self.rng.randrange(GROUPS)
+        host.natives[domain].append(Native(b"m%d" % self.messages, self.rng.random() < 0.4, mask))
 
     def _turn(self) -> None:
         rng, world = self.rng, self.world
@@ -92,6 +105,8 @@ class Run:
                 for domain in list(host.attempts):
                     if rng.random() < 0.25:
                         world.install(host, domain)
+            if world.is_filtering and rng.random() < 0.05:
+                rng.choice(alive).want(rng.randrange(1 << GROUPS))
             if rng.random() < chaos:
                 self._fault(alive)
             if rng.random() < chaos * 2:
@@ -179,12 +194,12 @@ class Run:
         return len({host.view().id for host in world.alive}) == 1
 
 
-def main(first: int, last: int) -> int:
+def main(first: int, last: int, world: type[World]) -> int:
     """Judge many seeds; return how many are bad."""
     bad: dict[int, list[str]] = {}
     counts: Counter[str] = Counter()
     for seed in range(first, last):
-        run = Run(seed)
+        run = Run(seed, world)
         errors = run.judge()
         counts.update(run.counts())
         if errors:
@@ -196,4 +211,4 @@ def main(first: int, last: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])) > 0)
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), Filtering if "filtering" in sys.argv else World) > 0)

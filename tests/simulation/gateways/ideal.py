@@ -8,15 +8,24 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ordercast.model.ids import ConfigurationId, ProcessId
-from ordercast.order.gateways.items import SEQ_STEP, SEQS_PER_DOMAIN, Carried, Processes, Stretch
+from ordercast.order.gateways.interest import BUCKETS
+from ordercast.order.gateways.items import (
+    EVERYTHING,
+    SEQ_STEP,
+    SEQS_PER_DOMAIN,
+    Carried,
+    InterestItem,
+    Processes,
+    Stretch,
+)
 from ordercast.order.gateways.merging import PhysicalRing
 from ordercast.order.gateways.network import Heard, RingEntry, RingNetwork
 from ordercast.order.gateways.views import NetworkView
-from ordercast.order.stamped.lanes import Stamp
+from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 
 
 class Logged(NamedTuple):
@@ -25,8 +34,16 @@ class Logged(NamedTuple):
     sender: ProcessId
     tick: int
     carried: Carried | None  # None: a native
-    body: bytes = b""
-    is_safe: bool = False
+    native: Native | None = None
+
+
+class Native(NamedTuple):
+    """A packet of a user, or the interest of a process, on its way to a ring."""
+
+    body: bytes
+    is_safe: bool
+    mask: int = EVERYTHING
+    interest: InterestItem | None = None
 
 
 class Message(NamedTuple):
@@ -35,6 +52,7 @@ class Message(NamedTuple):
     stamp: Stamp
     body: bytes
     is_safe: bool
+    mask: int = EVERYTHING
 
 
 @dataclass
@@ -94,7 +112,8 @@ class Host:
         self.attempts: dict[int, Attempt] = {}
         self.promises: dict[int, tuple[int, tuple[int, ...]]] = {}
         self.along: dict[int, Processes] = {}
-        self.natives: dict[int, list[tuple[bytes, bool]]] = {domain: [] for domain in domains}
+        self.natives: dict[int, list[Native]] = {domain: [] for domain in domains}
+        self.owed: dict[int, Stamp] = {1 << bucket: NO_STAMP for bucket in range(BUCKETS)}  # from where on
         self.sent: list[bytes] = []
         self.events: list[Message | NetworkView] = []
         for domain in domains:
@@ -103,7 +122,7 @@ class Host:
             world.rings[ring] = IdealRing(ring, domain, frozenset((me,)), tick, tick)
             world.rings[ring].installed.add(me)
             self.rings[domain] = ring
-        self.network: RingNetwork = world.network_class(me, self.rings, tick)
+        self.network: RingNetwork = world.network_class(me, self.rings, tick, world.is_filtering)
         self.events.append(self.network.view)
 
     @property
@@ -124,16 +143,40 @@ class Host:
             else:
                 (tick, tag, _), stretch = event.first, event.content
                 self.events += [
-                    Message((tick, tag, seq), body, stretch.is_safe)
+                    Message((tick, tag, seq), body, stretch.is_safe, stretch.mask)
                     for seq, body in zip(stretch.seqs, stretch.bodies, strict=True)
                 ]
+                if stretch.interest is not None and self.network.masks.delivered(stretch.interest):
+                    self._join(stretch.interest.mask)
         self.network.passed.clear()
+
+    def want(self, mask: int) -> None:
+        """Want packets with these buckets, and no others, from where it can be relied on."""
+        interest = self.network.masks.want(mask)
+        if interest is not None:
+            self.owed = {bucket: since for bucket, since in self.owed.items() if bucket & mask}
+            self.world.numbers += 1
+            native = Native(b"i%d" % self.world.numbers, True, EVERYTHING, interest)
+            self.natives[self.domains[0]].append(native)
+
+    def _join(self, mask: int) -> None:
+        """Join groups: whatever is numbered from now on is owed."""
+        for bucket in (1 << number for number in range(BUCKETS)):
+            if bucket & mask:
+                self.owed.setdefault(bucket, (self.clock + 1, 0, 0))
+
+    def is_owed(self, message: Message) -> bool:
+        """Whether a message has to come here, if the network filters."""
+        if message.mask == EVERYTHING:
+            return True
+        return any(bucket & message.mask and message.stamp > since for bucket, since in self.owed.items())
 
 
 class World:
     """All hosts and rings of a run."""
 
     network_class: type[RingNetwork] = RingNetwork
+    is_filtering = False
     is_safe_ring = True  # rings deliver when all members have a packet
     stamps_at_commit = True  # a new ring's tick is above all packets of the old one that members hold
 
@@ -143,6 +186,7 @@ class World:
         self.hosts: dict[ProcessId, Host] = {}
         self.cells: dict[tuple[int, ProcessId], int] = {}  # who can hear whom, by domain
         self.counts: Counter[str] = Counter()
+        self.numbers = 0
 
     @property
     def alive(self) -> list[Host]:
@@ -194,9 +238,9 @@ class World:
         ring.clock = tick
         while most > 0 and (queue or natives):
             if natives and (not queue or self.rng.random() < 0.5):
-                body, is_safe = natives.pop(0)
-                host.sent.append(body)
-                packets = [Logged(host.id, tick, None, body, is_safe)]
+                native = natives.pop(0)
+                host.sent.append(native.body)
+                packets = [Logged(host.id, tick, None, native)]
             else:
                 packets = [Logged(host.id, tick, carried) for carried in split(queue.popleft())]
             most -= len(packets)
@@ -352,7 +396,7 @@ class World:
 def split(carried: Carried) -> list[Carried]:
     """Return what is carried packet by packet."""
     item = carried.item
-    if not isinstance(item, Stretch):
+    if not isinstance(item, Stretch) or item.is_hollow:
         return [carried]
     return [carried._replace(item=item.between(place, place + 1)) for place in range(len(item.seqs))]
 
@@ -367,15 +411,17 @@ def _may_go_along(host: Host, other: Host, domain: int) -> bool:
 def _entry(ring: IdealRing, packet: Logged, seq: int) -> RingEntry:
     if packet.carried is not None:
         return Heard(packet.sender, seq, packet.tick, packet.carried)
-    return Stretch(ring.id, packet.tick, packet.sender, (seq,), (packet.body,), packet.is_safe)
+    assert packet.native is not None
+    body, is_safe, mask, interest = packet.native
+    return Stretch(ring.id, packet.tick, packet.sender, (seq,), (body,), is_safe, mask, interest)
 
 
 def _joined(ring: IdealRing, last: RingEntry, packet: Logged, seq: int) -> RingEntry | None:
     """Return the last entry with one packet more, if they belong together."""
     if packet.carried is None:
-        if not isinstance(last, Stretch) or _kind(last) != (ring.id, packet.tick, packet.sender, packet.is_safe):
-            return None
-        return _longer(last, seq, packet.body)
+        one = _entry(ring, packet, seq)
+        assert isinstance(one, Stretch)
+        return _longer(last, one) if isinstance(last, Stretch) and _kind(last) == _kind(one) else None
     item = packet.carried.item
     if not isinstance(last, Heard) or not isinstance(item, Stretch) or not isinstance(last.carried.item, Stretch):
         return None
@@ -390,21 +436,14 @@ def _joined(ring: IdealRing, last: RingEntry, packet: Logged, seq: int) -> RingE
     stretch = last.carried.item
     if _kind(stretch) != _kind(item) or item.seqs[0] <= stretch.seqs[-1]:
         return None
-    longer = _longer(stretch, item.seqs[0], item.bodies[0])
+    longer = _longer(stretch, item)
     return Heard(last.sender, seq, last.tick, before._replace(item=longer))
 
 
 def _kind(stretch: Stretch) -> tuple[object, ...]:
-    return (stretch.ring, stretch.tick, stretch.originator, stretch.is_safe)
+    number = object() if stretch.is_hollow or stretch.interest is not None else None  # by itself
+    return (stretch.ring, stretch.tick, stretch.originator, stretch.is_safe, stretch.mask, number)
 
 
-def _longer(stretch: Stretch, seq: int, body: bytes) -> Stretch:
-    return Stretch(
-        stretch.ring,
-        stretch.tick,
-        stretch.originator,
-        (*stretch.seqs, seq),
-        (*stretch.bodies, body),
-        stretch.is_safe,
-        stretch.mask,
-    )
+def _longer(stretch: Stretch, more: Stretch) -> Stretch:
+    return replace(stretch, seqs=stretch.seqs + more.seqs, bodies=stretch.bodies + more.bodies)
