@@ -113,6 +113,7 @@ class Host:
         self.promises: dict[int, tuple[int, tuple[int, ...]]] = {}
         self.along: dict[int, Processes] = {}
         self.natives: dict[int, list[Native]] = {domain: [] for domain in domains}
+        self.wish = EVERYTHING
         self.owed: dict[int, Stamp] = {1 << bucket: NO_STAMP for bucket in range(BUCKETS)}  # from where on
         self.sent: list[bytes] = []
         self.events: list[Message | NetworkView] = []
@@ -146,23 +147,26 @@ class Host:
                     Message((tick, tag, seq), body, stretch.is_safe, stretch.mask)
                     for seq, body in zip(stretch.seqs, stretch.bodies, strict=True)
                 ]
-                if stretch.interest is not None and self.network.masks.delivered(stretch.interest):
-                    self._join(stretch.interest.mask)
+                if stretch.interest is not None:
+                    self.network.masks.delivered(stretch.interest)
         self.network.passed.clear()
+        self._speak_of_interest()
 
     def want(self, mask: int) -> None:
         """Want packets with these buckets, and no others, from where it can be relied on."""
-        interest = self.network.masks.want(mask)
-        if interest is not None:
-            self.owed = {bucket: since for bucket, since in self.owed.items() if bucket & mask}
-            self.world.numbers += 1
-            native = Native(b"i%d" % self.world.numbers, True, EVERYTHING, interest)
-            self.natives[self.domains[0]].append(native)
+        self.wish = mask
+        self.network.masks.want(mask)
+        self.owed = {bucket: since for bucket, since in self.owed.items() if bucket & mask}
 
-    def _join(self, mask: int) -> None:
-        """Join groups: whatever is numbered from now on is owed."""
+    def _speak_of_interest(self) -> None:
+        ready = [domain for domain in self.domains if self.network.may_send(domain)]
+        interest = self.network.interest_due() if ready else None
+        if interest is not None:
+            self.world.numbers += 1
+            self.natives[ready[0]].append(Native(b"i%d" % self.world.numbers, True, EVERYTHING, interest))
+        joined = self.wish & self.network.masks.in_force
         for bucket in (1 << number for number in range(BUCKETS)):
-            if bucket & mask:
+            if bucket & joined:  # it joins: whatever is numbered from now on is owed
                 self.owed.setdefault(bucket, (self.clock + 1, 0, 0))
 
     def is_owed(self, message: Message) -> bool:

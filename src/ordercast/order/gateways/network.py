@@ -19,10 +19,12 @@ from ordercast.order.gateways.forwarding import Forwarding
 from ordercast.order.gateways.holds import Holds
 from ordercast.order.gateways.interest import Masks
 from ordercast.order.gateways.items import (
+    EVERYTHING,
     Carried,
     Column,
     EndItem,
     HelloItem,
+    InterestItem,
     LogicalRing,
     MarkItem,
     NoticeItem,
@@ -101,6 +103,10 @@ class RingNetwork:
         """Whether natives may go onto a ring: not while it is flushed for a merge."""
         return not self.merging.is_flushing(domain)
 
+    def interest_due(self) -> InterestItem | None:
+        """Return what to say of this process's interest, as a safe native packet on a ring that `may_send`."""
+        return self.masks.due(bool(self.merging.flushes))
+
     # Inputs
 
     def deliver(self, domain: int, entries: Iterable[RingEntry]) -> None:
@@ -128,7 +134,7 @@ class RingNetwork:
         self._move(domain, new.id)
         self._fresh[domain] = end
         if half != ring.members:
-            self.merging.flushes[domain] = Flush(ring)
+            self.merging.begin(domain, ring)
 
     def hear_lowest(self, domain: int, stamp: Stamp) -> None:
         """Hear from the token of a ring that all of its members are past a place."""
@@ -137,8 +143,9 @@ class RingNetwork:
     def step(self) -> None:
         """Let the order go on as far as it can, and say what others may wait for."""
         self.timeline.advance()
-        for domain, mark in self.merging.marks_due():
-            self.forwarding.queues[domain].append(Carried(mark))
+        if self.masks.in_force == EVERYTHING:
+            for domain, mark in self.merging.marks_due():
+                self.forwarding.queues[domain].append(Carried(mark))
         if self.known.is_gateway:
             self._tell()
         if self.stability.forget():
@@ -246,7 +253,7 @@ class RingNetwork:
 
     def _merge(self, domain: int, flush: Flush, seq: int, companions: Processes | None) -> None:
         """Become one logical ring: all halves have spoken."""
-        del self.merging.flushes[domain]
+        self.merging.end(domain)
         known, old, new = self.known, self.known.own_ring(domain), flush.result()
         known.occurred[NetworkOccurrence.MERGE_BY_RESIDUAL] += companions is not None
         self.coverage.merge(old.id, new.id, companions is None)
@@ -254,6 +261,7 @@ class RingNetwork:
         end = EndItem(old.id, old.members, new, new.members if companions is None else companions)
         self.forwarding.say(end, domain)
         self._move(domain, new.id)
+        self.masks.want_everything_until(new.birth)
         if companions is None:
             known.streams[new.id].raise_front((max(flush.clock, new.tick), new.tag, seq))
         self.forwarding.begin_links(domain, new.members - old.members, new.birth)
