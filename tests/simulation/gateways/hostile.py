@@ -107,6 +107,8 @@ class Run:
                         world.install(host, domain)
             if world.is_filtering and rng.random() < 0.05:
                 rng.choice(alive).want(rng.randrange(1 << GROUPS))
+            if rng.random() < 0.02:
+                rng.choice(alive).network.hold(rng.choice(((), ("its queue is full",), ("its application is behind",))))
             if rng.random() < chaos:
                 self._fault(alive)
             if rng.random() < chaos * 2:
@@ -145,6 +147,8 @@ class Run:
         for key in self.world.cells:
             self.world.cells[key] = 0
         self.world.break_rings()
+        for host in self.world.alive:
+            host.network.hold(())
         if not self._settle():
             return False
         for host in self.world.alive:

@@ -159,15 +159,22 @@ class Host:
         self.owed = {bucket: since for bucket, since in self.owed.items() if bucket & mask}
 
     def _speak_of_interest(self) -> None:
-        ready = [domain for domain in self.domains if self.network.may_send(domain)]
+        ready = [domain for domain in self.domains if self.network.may_number(domain)]
         interest = self.network.interest_due() if ready else None
         if interest is not None:
             self.world.numbers += 1
             self.natives[ready[0]].append(Native(b"i%d" % self.world.numbers, True, EVERYTHING, interest))
-        joined = self.wish & self.network.masks.in_force
+        joined = self.wish & (self.network.masks.in_force if self.world.joins_in_time else EVERYTHING)
         for bucket in (1 << number for number in range(BUCKETS)):
             if bucket & joined:  # it joins: whatever is numbered from now on is owed
                 self.owed.setdefault(bucket, (self.clock + 1, 0, 0))
+
+    def sendable(self, domain: int) -> list[Native]:
+        """Return the natives that may be sent now: those of users stop while somebody holds."""
+        if not self.network.may_number(domain):
+            return []
+        may_send = self.network.may_send(domain)
+        return [native for native in self.natives[domain] if may_send or native.interest is not None]
 
     def is_owed(self, message: Message) -> bool:
         """Whether a message has to come here, if the network filters."""
@@ -181,6 +188,7 @@ class World:
 
     network_class: type[RingNetwork] = RingNetwork
     is_filtering = False
+    joins_in_time = True  # processes join a group when their interest in it is in force
     is_safe_ring = True  # rings deliver when all members have a packet
     stamps_at_commit = True  # a new ring's tick is above all packets of the old one that members hold
 
@@ -234,7 +242,7 @@ class World:
         if ring.is_broken and ring.holder != host.id:
             return
         queue = host.network.forwarding.queues[domain]
-        natives = host.natives[domain] if host.network.may_send(domain) else []
+        natives = host.sendable(domain)
         if not queue and not natives:
             return
         tick = max(host.clock, ring.clock) + 1
@@ -243,6 +251,7 @@ class World:
         while most > 0 and (queue or natives):
             if natives and (not queue or self.rng.random() < 0.5):
                 native = natives.pop(0)
+                host.natives[domain].remove(native)
                 host.sent.append(native.body)
                 packets = [Logged(host.id, tick, None, native)]
             else:

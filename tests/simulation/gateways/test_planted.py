@@ -11,4 +11,4 @@ from tests.simulation.gateways.planted import PLANTED, PlantedFault
 @pytest.mark.parametrize("fault", PLANTED, ids=lambda fault: fault.name)
 def test_every_planted_fault_is_caught(fault: PlantedFault, monkeypatch: pytest.MonkeyPatch) -> None:
     fault.plant(monkeypatch)
-    assert any(Run(seed).judge() for seed in fault.seeds), f"not caught in {fault.seeds}"
+    assert any(Run(seed, fault.world).judge() for seed in fault.seeds), f"not caught in {fault.seeds}"
