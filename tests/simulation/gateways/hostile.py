@@ -67,6 +67,20 @@ class Run:
             counts.update({what.value: count for what, count in host.network.known.occurred.items()})
         return counts
 
+    def say_more(self, rounds: int) -> bool:
+        """Let every host send a message in each of several rounds; return whether all were delivered."""
+        for _ in range(rounds):
+            for host in self.world.alive:
+                self._send(host)
+            if not self._settle():
+                return False
+        return True
+
+    def idle(self, turns: int) -> None:
+        """Let the rings turn, with nothing to send."""
+        for _ in range(turns):
+            self._turn()
+
     def _send(self, host: Host) -> None:
         self.messages += 1
         domain = self.rng.choice(host.domains)
@@ -149,11 +163,7 @@ class Run:
         self.world.break_rings()
         for host in self.world.alive:
             host.network.hold(())
-        if not self._settle():
-            return False
-        for host in self.world.alive:
-            self._send(host)
-        return self._settle()
+        return self._settle() and self.say_more(1)
 
     def _settle(self, limit: int = 400) -> bool:
         rng, world = self.rng, self.world
