@@ -210,18 +210,21 @@ class Run:
 
 def main(first: int, last: int, world: type[World]) -> int:
     """Judge many seeds; return how many are bad."""
-    bad: dict[int, list[str]] = {}
+    bad = 0
     counts: Counter[str] = Counter()
     for seed in range(first, last):
         run = Run(seed, world)
         errors = run.judge()
         counts.update(run.counts())
         if errors:
-            bad[seed] = [run.name, *errors[:2]]
-    lines = [f"{len(bad)} bad of {last - first}", *(f"{seed}: {errors}" for seed, errors in list(bad.items())[:8])]
-    lines += [f"{count:8} {what}" for what, count in sorted(counts.items())]
+            bad += 1
+            sys.stdout.write(f"{seed}: {[run.name, *errors[:2]]}\n")
+        if errors or seed % 100 == 99:
+            sys.stdout.write(f"{bad} bad of {seed + 1 - first}\n")
+            sys.stdout.flush()
+    lines = [f"{bad} bad of {last - first}", *(f"{count:8} {what}" for what, count in sorted(counts.items()))]
     sys.stdout.write("\n".join(lines) + "\n")
-    return len(bad)
+    return bad
 
 
 if __name__ == "__main__":
