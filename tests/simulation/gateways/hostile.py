@@ -121,8 +121,10 @@ class Run:
                         world.install(host, domain)
             if world.is_filtering and rng.random() < 0.05:
                 rng.choice(alive).want(rng.randrange(1 << GROUPS))
-            if rng.random() < 0.02:
-                rng.choice(alive).network.hold(rng.choice(((), ("its queue is full",), ("its application is behind",))))
+            if rng.random() < 0.015:
+                rng.choice(alive).network.hold(
+                    rng.choice(((), (), ("its queue is full",), ("its application is behind",)))
+                )
             if rng.random() < chaos:
                 self._fault(alive)
             if rng.random() < chaos * 2:
@@ -165,7 +167,7 @@ class Run:
             host.network.hold(())
         return self._settle() and self.say_more(1)
 
-    def _settle(self, limit: int = 400) -> bool:
+    def _settle(self, limit: int = 600) -> bool:
         rng, world = self.rng, self.world
         for _ in range(limit):
             for domain in self.domains:
@@ -180,7 +182,7 @@ class Run:
                     world.visit(host, domain, 50)
             for host in world.alive:
                 for domain in host.domains:
-                    for _ in range(3):
+                    for _ in range(10):
                         world.receive(host, domain)
                     world.deliver(host, domain, is_all=True)
                     world.tell_lowest(domain, host)

@@ -41,6 +41,7 @@ from ordercast.order.stamped.lanes import NEVER, NO_STAMP, Stamp
 from tests.simulation.gateways.hostile import Filtering, Run
 from tests.simulation.gateways.ideal import World
 
+STEPS = 350
 Plant = Callable[[pytest.MonkeyPatch], None]
 
 
@@ -365,8 +366,11 @@ def main(name: str, first: int, last: int) -> None:
         if name in ("all", fault.name):
             with pytest.MonkeyPatch.context() as patch:
                 fault.plant(patch)
-                found = next((seed for seed in range(first, last) if (errors := Run(seed, fault.world).judge())), None)
+                found = next(
+                    (seed for seed in range(first, last) if (errors := Run(seed, fault.world, STEPS).judge())), None
+                )
             sys.stdout.write(f"{fault.name}: {found} {errors[:1]}\n")
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":
