@@ -6,9 +6,10 @@ import random
 import sys
 import traceback
 from collections import Counter
+from hashlib import blake2b
 
 from ordercast.order.gateways.items import EVERYTHING
-from tests.simulation.gateways.ideal import Host, Native, World
+from tests.simulation.gateways.ideal import Host, Message, Native, World
 from tests.simulation.gateways.judges import verdict
 
 # Domains, attachments of gateways, attachments of others.
@@ -66,6 +67,15 @@ class Run:
         for host in self.world.hosts.values():
             counts.update({what.value: count for what, count in host.network.known.occurred.items()})
         return counts
+
+    def digest(self) -> str:
+        """Return a digest of all that was delivered, everywhere."""
+        text = "\n".join(
+            f"{host.id} {event.stamp} {event.body if isinstance(event, Message) else sorted(event.transitional)}"
+            for host in self.world.hosts.values()
+            for event in host.events
+        )
+        return blake2b(text.encode("ascii"), digest_size=8).hexdigest()
 
     def say_more(self, rounds: int) -> bool:
         """Let every host send a message in each of several rounds; return whether all were delivered."""
