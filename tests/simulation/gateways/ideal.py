@@ -409,7 +409,7 @@ class World:
 def split(carried: Carried) -> list[Carried]:
     """Return what is carried packet by packet."""
     item = carried.item
-    if not isinstance(item, Stretch) or item.is_hollow:
+    if not isinstance(item, Stretch):
         return [carried]
     return [carried._replace(item=item.between(place, place + 1)) for place in range(len(item.seqs))]
 
@@ -454,8 +454,8 @@ def _joined(ring: IdealRing, last: RingEntry, packet: Logged, seq: int) -> RingE
 
 
 def _kind(stretch: Stretch) -> tuple[object, ...]:
-    number = object() if stretch.is_hollow or stretch.interest is not None else None  # by itself
-    return (stretch.ring, stretch.tick, stretch.originator, stretch.is_safe, stretch.mask, number)
+    alone = object() if stretch.interest is not None else None
+    return (stretch.ring, stretch.tick, stretch.originator, stretch.is_safe, stretch.mask, stretch.is_hollow, alone)
 
 
 def _longer(stretch: Stretch, more: Stretch) -> Stretch:

@@ -9,7 +9,8 @@ A merge brings processes that gateways on the way do not know of until they have
 is to merge wants everything before it marks, and until everybody is past the merge: nothing above the merge is then
 left out on its way to the ring, and beyond the ring its other side knows what is wanted there.
 
-In the place of packets that nobody wants goes one hollow packet, without a body, which tells how far the ring has come.
+In the place of packets that nobody wants go hollow ones, without a body, which tell how far the ring has come: one for
+each safe packet, and one for all others that wait.
 """
 
 from __future__ import annotations

@@ -45,6 +45,7 @@ def _known() -> Known:
         ring = LogicalRing(ConfigurationId(1024 + 4 * domain, ME), frozenset(members), frozenset((ME,)), 1)
         known.learn(ring)
         known.own[domain] = ring.id
+        known.born.add(ring.id)
         known.parts[ring.id] = ring.members
         for process in members:
             known.bases[process, domain] = ring.id
