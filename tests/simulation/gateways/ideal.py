@@ -116,6 +116,7 @@ class Host:
         self.wish = EVERYTHING
         self.owed: dict[int, Stamp] = {1 << bucket: NO_STAMP for bucket in range(BUCKETS)}  # from where on
         self.sent: list[bytes] = []
+        self.caused: list[tuple[bytes, Stamp, int]] = []  # message, the last one delivered before it, its own tick
         self.events: list[Message | NetworkView] = []
         for domain in domains:
             self.ring_seq += SEQ_STEP
@@ -132,6 +133,9 @@ class Host:
 
     def raise_clock(self, tick: int) -> None:
         self.network.known.clock = max(self.clock, tick)
+
+    def last_delivered(self) -> Stamp:
+        return next((event.stamp for event in reversed(self.events) if isinstance(event, Message)), NO_STAMP)
 
     def view(self) -> NetworkView:
         return next(event for event in reversed(self.events) if isinstance(event, NetworkView))
@@ -253,6 +257,7 @@ class World:
                 native = natives.pop(0)
                 host.natives[domain].remove(native)
                 host.sent.append(native.body)
+                host.caused.append((native.body, host.last_delivered(), tick))
                 packets = [Logged(host.id, tick, None, native)]
             else:
                 packets = [Logged(host.id, tick, carried) for carried in split(queue.popleft())]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import combinations, pairwise
 
 from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.order.gateways.items import Stretch
 from ordercast.order.gateways.views import NetworkView
 from tests.simulation.gateways.ideal import Host, Message, World
 
@@ -147,6 +148,40 @@ def safe_delivery(world: World) -> Iterator[str]:
                         yield f"safe: {message.body!r} delivered by {host.id}, never by {other}"
 
 
+def causal(world: World) -> Iterator[str]:
+    """A message lies above all that its sender had delivered before it sent it."""
+    for host in world.hosts.values():
+        for body, cause, tick in host.caused:
+            if cause[0] >= tick:
+                yield f"causal order: {host.id} sent {body!r} at tick {tick} after it had delivered {cause}"
+
+
+def ticks_rise(world: World) -> Iterator[str]:
+    """Ticks rise along a ring, and are above its birth."""
+    for ring in world.rings.values():
+        ticks = [ring.tick, *(packet.tick for packet in ring.log)]
+        if any(after < before for before, after in pairwise(ticks)) or ring.tick in ticks[1:]:
+            yield f"ticks of {ring.id} do not rise"
+
+
+def carried_in_order(world: World) -> Iterator[str]:
+    """A gateway puts the packets of a source on a ring in order, each of them once for each way they came."""
+    for ring in world.rings.values():
+        last: dict[tuple[object, ...], int] = {}
+        for packet in ring.log:
+            if (
+                packet.carried is None
+                or not isinstance(packet.carried.item, Stretch)
+                or packet.carried.half is not None
+            ):
+                continue
+            item = packet.carried.item
+            key = (packet.sender, item.ring, packet.carried.since)
+            if item.seqs[0] <= last.get(key, 0):
+                yield f"{packet.sender} carried {item.ring} {item.seqs} onto {ring.id} after {last[key]}"
+            last[key] = item.seqs[-1]
+
+
 def sound(world: World) -> Iterator[str]:
     """No item came of a ring that nobody had told of."""
     for host in world.hosts.values():
@@ -163,6 +198,9 @@ JUDGES: tuple[Judge, ...] = (
     transitional_sets,
     self_delivery,
     safe_delivery,
+    causal,
+    ticks_rise,
+    carried_in_order,
     sound,
 )
 
