@@ -8,6 +8,7 @@ import traceback
 from collections import Counter
 from hashlib import blake2b
 
+from ordercast.model.ids import ProcessId
 from ordercast.order.gateways.items import EVERYTHING
 from tests.simulation.gateways.ideal import Host, Message, Native, World
 from tests.simulation.gateways.judges import verdict
@@ -33,6 +34,12 @@ class Filtering(World):
     """A network whose gateways do not carry what nobody wants."""
 
     is_filtering = True
+
+
+class Sleepy(Filtering):
+    """A network that filters, some of whose processes are far behind in the order."""
+
+    sleepers = frozenset((ProcessId(1), ProcessId(3), ProcessId(8), ProcessId(11)))
 
 
 class Run:
@@ -111,7 +118,7 @@ class Run:
                     world.deliver(host, domain)
                 if rng.random() < 0.2:
                     world.tell_lowest(domain, host)
-            if rng.random() < 0.5:
+            if rng.random() < (0.5 if host.id not in world.sleepers else 0.03):
                 host.step()
 
     def _chaos(self) -> None:
@@ -240,4 +247,5 @@ def main(first: int, last: int, world: type[World]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), Filtering if "filtering" in sys.argv else World) > 0)
+    kinds = {"plain": World, "filtering": Filtering, "sleepy": Sleepy}
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), kinds[(*sys.argv[3:], "plain")[0]]) > 0)

@@ -38,7 +38,7 @@ from ordercast.order.gateways.streams import RingStream
 from ordercast.order.gateways.timeline import Timeline
 from ordercast.order.gateways.views import NetworkChange, Views
 from ordercast.order.stamped.lanes import NEVER, NO_STAMP, Stamp
-from tests.simulation.gateways.hostile import Filtering, Run
+from tests.simulation.gateways.hostile import Filtering, Run, Sleepy
 from tests.simulation.gateways.ideal import World
 
 STEPS = 350
@@ -327,7 +327,7 @@ PLANTED = (
     PlantedFault("joins before interest", _joins_before_interest, (), Filtering),
     PlantedFault("strangers want nothing", _strangers_want_nothing, (), Filtering),
     PlantedFault("marks without interest", _marks_without_interest, (), Filtering),
-    PlantedFault("interest lowered at the merge", _interest_lowered_at_the_merge, (), Filtering),
+    PlantedFault("interest lowered at the merge", _interest_lowered_at_the_merge, (), Sleepy),
     PlantedFault("holds stop carriers", _holds_stop_carriers, ()),
     PlantedFault("agreed rings", _agreed_rings, ()),
     PlantedFault("old ring raised", _old_ring_raised, ()),
