@@ -27,7 +27,7 @@ TOPOLOGIES: dict[str, Drawing] = {
 }
 
 
-GROUPS = 4  # in networks that filter
+GROUPS = 8  # in networks that filter
 
 
 class Filtering(World):
@@ -137,7 +137,7 @@ class Run:
                     if rng.random() < 0.25:
                         world.install(host, domain)
             if world.is_filtering and rng.random() < 0.05:
-                rng.choice(alive).want(rng.randrange(1 << GROUPS))
+                rng.choice(alive).want(1 << rng.randrange(GROUPS) | 1 << rng.randrange(GROUPS))
             if rng.random() < 0.015:
                 rng.choice(alive).network.hold(
                     rng.choice(((), (), ("its queue is full",), ("its application is behind",)))
