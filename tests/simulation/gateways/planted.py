@@ -184,19 +184,6 @@ def _no_stamp_at_commit(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(World, "stamps_at_commit", False)
 
 
-def _clock_not_raised(patch: pytest.MonkeyPatch) -> None:
-    """Carried packets do not raise the clock."""
-    right = Forwarding.accept
-
-    def wrong(self: Forwarding, item: Flooded, since: Stamp, domain: int, half: Processes | None) -> bool:
-        clock = self._known.clock
-        answer = right(self, item, since, domain, half)
-        self._known.clock = clock
-        return answer
-
-    patch.setattr(Forwarding, "accept", wrong)
-
-
 def _no_waiting(patch: pytest.MonkeyPatch) -> None:
     """Rings without packets hold up nobody."""
     patch.setattr(RingStream, "bound", property(lambda self: self.runs[0].first if self.runs else NEVER))
@@ -344,8 +331,7 @@ PLANTED = (
     PlantedFault("residual not onto own ring", _residual_not_onto_own_ring, ()),
     PlantedFault("out of order", _out_of_order, (0,)),
     PlantedFault("no stamp at commit", _no_stamp_at_commit, ()),
-    PlantedFault("clock not raised", _clock_not_raised, ()),
-    PlantedFault("no waiting", _no_waiting, ()),
+    PlantedFault("no waiting", _no_waiting, (0,)),
     PlantedFault("nobody leaves before residual", _nobody_leaves_before_residual, ()),
     PlantedFault("impatient", _impatient, ()),
     PlantedFault("safe is agreed", _safe_is_agreed, ()),

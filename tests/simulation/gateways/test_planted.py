@@ -7,7 +7,6 @@ import pytest
 from tests.simulation.gateways.hostile import Run
 from tests.simulation.gateways.planted import PLANTED, STEPS, PlantedFault
 
-
 CAUGHT = tuple(fault for fault in PLANTED if fault.seeds)
 
 
