@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ordercast.model.errors import UsageError
-from ordercast.trace.columns import COLUMNS, MESSAGE_COLUMNS, MESSAGE_KINDS, Cells, MessageRow, Rows
+from ordercast.trace.columns import COLUMNS, MESSAGE_COLUMNS, MESSAGE_KINDS, Cells, Column, MessageRow, Rows
 
 FORMAT_VERSION = 2
 FORMAT_KEY = b"ordercast.format"
@@ -19,10 +19,10 @@ class TraceError(UsageError):
     """A trace cannot be written or read. Names the file, the reason, and what to do."""
 
 
-def schema_with(metadata: Mapping[bytes, bytes]) -> pa.Schema:
+def schema_with(metadata: Mapping[bytes, bytes], columns: Mapping[str, Column] = COLUMNS) -> pa.Schema:
     lists = {"processes": pa.list_(pa.int64()), "names": pa.list_(pa.string())}
     types = {**lists, "bool": pa.bool_(), "string": pa.string()}
-    fields = [(name, types.get(column.type) or getattr(pa, column.type)()) for name, column in COLUMNS.items()]
+    fields = [(name, types.get(column.type) or getattr(pa, column.type)()) for name, column in columns.items()]
     return pa.schema(fields).with_metadata({FORMAT_KEY: str(FORMAT_VERSION).encode(), **metadata})
 
 
@@ -54,11 +54,22 @@ def _table(columns: Mapping[str, Sequence[Any]], count: int, schema: pa.Schema, 
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def rows_of(table: pa.Table) -> Rows:
-    """ValueError when it is not such a table."""
-    missing = [name for name in COLUMNS if name not in table.column_names]
+def cells_table(rows: Sequence[Cells], schema: pa.Schema, run: int) -> pa.Table:
+    """Rows of clients or replicas, of which each has its own columns."""
+    columns = {field.name: [cells.get(field.name) for cells in rows] for field in schema}
+    return _table(columns, len(rows), schema, run)
+
+
+def check_columns(table: pa.Table, columns: Mapping[str, Column]) -> None:
+    """ValueError when one is missing."""
+    missing = [name for name in columns if name not in table.column_names]
     if missing:
         raise ValueError(f"column {missing[0]} is missing")
+
+
+def rows_of(table: pa.Table) -> Rows:
+    """ValueError when it is not such a table."""
+    check_columns(table, COLUMNS)
     is_message = pc.is_in(table["kind"], value_set=pa.array(MESSAGE_KINDS, type=table["kind"].type))
     messages = (
         table.filter(is_message).select(list(MESSAGE_COLUMNS)).sort_by([("n", "ascending"), ("idx", "ascending")])

@@ -18,9 +18,11 @@ from ordercast.model.ids import Instant
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import hostile_options
 from ordercast.trace.arrow import TraceError
-from ordercast.trace.columns import COLUMNS
+from ordercast.trace.client_rows import CLIENTS
+from ordercast.trace.columns import COLUMNS, RowKind
 from ordercast.trace.parquet import RunInfo, read_info, read_run, run_path, runs_in, write_run
 from ordercast.trace.records import Ended, Event
+from ordercast.trace.replica_rows import REPLICAS
 
 from .event_strategies import HISTORIES
 
@@ -190,7 +192,9 @@ def test_runs_are_listed_by_number_and_unfinished_ones_are_not(tmp_path: Path) -
 
 def test_every_column_and_kind_is_in_the_reference() -> None:
     text = (Path(__file__).parents[3] / "docs/reference/trace-records.md").read_text()
-    for name, column in COLUMNS.items():
-        lists = {"processes": "list of int64", "names": "list of string"}
+    lists = {"processes": "list of int64", "names": "list of string"}
+    for name, column in (*COLUMNS.items(), *CLIENTS.columns.items(), *REPLICAS.columns.items()):
         shown = lists.get(column.type, column.type)
         assert f"| `{name}` | {shown} | {column.meaning} |" in text
+    for kind in RowKind:
+        assert f"| {int(kind)} | {kind.name.lower().replace('_', ' ')} |" in text
