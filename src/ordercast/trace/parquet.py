@@ -58,7 +58,7 @@ class RunInfo:
     options: Mapping[str, Any] = field(default_factory=dict)  # as JSON can carry them
     command: str = ""  # replays the run
     digest: str = ""  # of the whole history, as the recorder computed it
-    evidence: Sequence[str] = ()  # tables beside that of the daemons: clients, replicas
+    evidence: list[str] = field(default_factory=list)  # tables beside that of the daemons: clients, replicas
 
 
 @dataclass(frozen=True, slots=True)
