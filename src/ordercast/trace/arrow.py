@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from ordercast.model.errors import UsageError
 from ordercast.trace.columns import COLUMNS, MESSAGE_COLUMNS, MESSAGE_KINDS, Cells, Column, MessageRow, Rows
+from ordercast.trace.event_rows import EventT, EventTable
 
 FORMAT_VERSION = 2
 FORMAT_KEY = b"ordercast.format"
@@ -54,10 +55,24 @@ def _table(columns: Mapping[str, Sequence[Any]], count: int, schema: pa.Schema, 
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def cells_table(rows: Sequence[Cells], schema: pa.Schema, run: int) -> pa.Table:
-    """Rows of clients or replicas, of which each has its own columns."""
-    columns = {field.name: [cells.get(field.name) for cells in rows] for field in schema}
-    return _table(columns, len(rows), schema, run)
+def evidence_table(
+    events: Sequence[EventT], table: EventTable[EventT], schema: pa.Schema, run: int, first: int = 0
+) -> pa.Table:
+    """Events of clients or replicas, those of a kind together; the first of them is number `first`."""
+    parts = [_table(columns, count, schema, run) for count, columns in table.columns_of(events, first)]
+    return pa.concat_tables(parts) if parts else _table({}, 0, schema, run)
+
+
+def evidence_events(rows: pa.Table, table: EventTable[EventT]) -> dict[int, EventT]:
+    """Events of clients or replicas, by number. ValueError, KeyError or TypeError when these are no such rows."""
+    check_columns(rows, table.columns)
+    found: dict[int, EventT] = {}
+    for kind in pc.unique(rows["kind"]).to_pylist():
+        chosen = rows.filter(pc.equal(rows["kind"], kind)).select(table.columns_for(kind))
+        found.update((cells["n"], table.event(kind, cells)) for cells in chosen.to_pylist())
+    if len(found) != len(rows):
+        raise ValueError("events are numbered twice")
+    return found
 
 
 def check_columns(table: pa.Table, columns: Mapping[str, Column]) -> None:

@@ -26,11 +26,10 @@ from ordercast.trace.client_records import (
     KnownGroups,
     Sent,
 )
-from ordercast.trace.columns import Cells, Column, RowKind
+from ordercast.trace.columns import Column, RowKind
 from ordercast.trace.event_rows import (
     AT,
     EventTable,
-    Part,
     configuration,
     joined,
     names,
@@ -38,6 +37,7 @@ from ordercast.trace.event_rows import (
     plain,
     position,
     processes,
+    single,
     word,
 )
 from ordercast.trace.records import Ended, Healed, MessageId
@@ -59,12 +59,12 @@ def _view_together(id: ViewId, group: str, members: Any, transitional: Any, reas
     return View(group, members, transitional, reason, who, id, why)
 
 
-def _known(groups: tuple[tuple[str, tuple[str, ...]], ...]) -> Cells:
-    return {"text": json.dumps(groups, ensure_ascii=False)}
+def _known(groups: tuple[tuple[str, tuple[str, ...]], ...]) -> str:
+    return json.dumps(groups, ensure_ascii=False)
 
 
-def _read_known(cells: Cells) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    return tuple((group, tuple(members)) for group, members in json.loads(cells["text"]))
+def _read_known(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple((group, tuple(members)) for group, members in json.loads(text))
 
 
 _VIEW = joined(
@@ -143,8 +143,9 @@ CLIENTS: EventTable[ClientEvent] = EventTable(
     },
     {
         KnownGroups: {
-            "groups": Part(
-                {"text": Column("string", "known groups: each group and its members, as JSON", repeats=True)},
+            "groups": single(
+                "text",
+                Column("string", "known groups: each group and its members, as JSON", repeats=True),
                 _known,
                 _read_known,
             )

@@ -7,7 +7,7 @@ are; whoever adds an event adds a number to `RowKind` and a line there. Every ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -19,48 +19,57 @@ from ordercast.trace.columns import Cells, Column, RowKind, signed, unsigned
 EventT = TypeVar("EventT")
 
 
+Lists = dict[str, list[Any]]
+
+
 class Part(NamedTuple):
     """How one field is kept. An absent value is null in all of its columns."""
 
     columns: Mapping[str, Column]
-    cells: Callable[[Any], Cells]
+    lists: Callable[[list[Any]], Lists]  # of the values of many events
     read: Callable[[Cells], Any]
+
+
+def single(name: str, column: Column, cell: Callable[[Any], Any], read: Callable[[Any], Any]) -> Part:
+    """A value that has one column."""
+    return Part(
+        {name: column}, lambda values: {name: [cell(value) for value in values]}, lambda cells: read(cells[name])
+    )
 
 
 def plain(name: str, type: str, meaning: str, *, repeats: bool = False) -> Part:
     """The value as it is."""
-    return Part({name: Column(type, meaning, repeats)}, lambda value: {name: value}, lambda cells: cells[name])
+    return Part({name: Column(type, meaning, repeats)}, lambda values: {name: values}, lambda cells: cells[name])
 
 
 def number(name: str, meaning: str, *, repeats: bool = False) -> Part:
     """An unsigned number of 64 bits, or None."""
-
-    def read(cells: Cells) -> int | None:
-        return None if cells[name] is None else unsigned(cells[name])
-
-    return Part(
-        {name: Column("int64", meaning, repeats)}, lambda value: {name: None if value is None else signed(value)}, read
+    column = Column("int64", meaning, repeats)
+    return single(
+        name,
+        column,
+        lambda value: None if value is None else signed(value),
+        lambda cell: None if cell is None else unsigned(cell),
     )
 
 
 def names(name: str, meaning: str) -> Part:
-    return Part(
-        {name: Column("names", meaning, repeats=True)}, lambda value: {name: value}, lambda cells: tuple(cells[name])
-    )
+    column = Column("names", meaning, repeats=True)
+    return Part({name: column}, lambda values: {name: values}, lambda cells: tuple(cells[name]))
 
 
 def processes(name: str, meaning: str) -> Part:
-    return Part(
-        {name: Column("processes", meaning)},
-        lambda value: {name: [signed(process) for process in value]},
-        lambda cells: tuple(ProcessId(unsigned(process)) for process in cells[name]),
+    return single(
+        name,
+        Column("processes", meaning),
+        lambda value: [signed(process) for process in value],
+        lambda cell: tuple(ProcessId(unsigned(process)) for process in cell),
     )
 
 
 def word(name: str, kind: type[Enum], meaning: str) -> Part:
     """The value of an enumeration of strings."""
-    column = Column("string", meaning, repeats=True)
-    return Part({name: column}, lambda value: {name: value.value}, lambda cells: kind(cells[name]))
+    return single(name, Column("string", meaning, repeats=True), lambda value: value.value, kind)
 
 
 def joined(parts: Iterable[Part], apart: Callable[[Any], Iterable[Any]], together: Callable[..., Any]) -> Part:
@@ -70,19 +79,26 @@ def joined(parts: Iterable[Part], apart: Callable[[Any], Iterable[Any]], togethe
     columns = {name: column for part in parts for name, column in part.columns.items()}
     first = next(iter(columns))
 
-    def cells(value: Any) -> Cells:
-        if value is None:
-            return {}
-        return {
-            name: cell
-            for part, each in zip(parts, apart(value), strict=True)
-            for name, cell in part.cells(each).items()
+    def lists(values: list[Any]) -> Lists:
+        there = [value for value in values if value is not None]
+        split = list(zip(*map(apart, there), strict=True)) or [()] * len(parts)
+        found = {
+            name: cells
+            for part, each in zip(parts, split, strict=True)
+            for name, cells in part.lists(list(each)).items()
         }
+        return found if len(there) == len(values) else {name: _spread(cells, values) for name, cells in found.items()}
 
     def read(cells: Cells) -> Any:
         return None if cells[first] is None else together(*(part.read(cells) for part in parts))
 
-    return Part(columns, cells, read)
+    return Part(columns, lists, read)
+
+
+def _spread(cells: list[Any], values: list[Any]) -> list[Any]:
+    """The cells of those values that are there, and nulls in the place of the others."""
+    left = iter(cells)
+    return [None if value is None else next(left) for value in values]
 
 
 def configuration(prefix: str, meaning: str) -> Part:
@@ -113,10 +129,11 @@ def view_id(prefix: str, meaning: str) -> Part:
     return joined(parts, tuple, ViewId)
 
 
-AT = Part(
-    {"t": Column("int64", "nanoseconds: virtual time of a simulation, wall-clock time of a live run")},
-    lambda at: {"t": at},
-    lambda cells: Instant(cells["t"]),
+AT = single(
+    "t",
+    Column("int64", "nanoseconds: virtual time of a simulation, wall-clock time of a live run"),
+    lambda at: at,
+    Instant,
 )
 HEAD: Mapping[str, Column] = {
     "run": Column("int64", "which run; the same in every row of a file"),
@@ -161,23 +178,28 @@ class EventTable(Generic[EventT]):
             **{name: column for part in used for name, column in part.columns.items()},
         }
 
-    def cells(self, event: EventT, n: int) -> Cells:
-        """The row of an event, without the run. Columns that are not named are null."""
-        kind = self._kinds[type(event)]
-        cells: Cells = {"n": n, "kind": int(kind)}
-        for name, part in self.shapes[kind].parts:
-            cells.update(part.cells(getattr(event, name)))
-        return cells
+    def columns_of(self, events: Sequence[EventT], first: int = 0) -> list[tuple[int, Lists]]:
+        """The events in columns, those of a kind together, with how many they are. Columns that are not named are null.
+        `first`: the number of the first event."""
+        kinds: dict[type, list[int]] = {}
+        for place, event in enumerate(events):
+            kinds.setdefault(type(event), []).append(place)
+        found = []
+        for event_type, places in kinds.items():
+            kind = self._kinds[event_type]
+            lists: Lists = {"n": [first + place for place in places], "kind": [int(kind)] * len(places)}
+            for name, part in self.shapes[kind].parts:
+                lists |= part.lists([getattr(events[place], name) for place in places])
+            found.append((len(places), lists))
+        return found
 
-    def event(self, cells: Cells) -> EventT:
+    def event(self, kind: int, cells: Cells) -> EventT:
         """ValueError, KeyError or TypeError when it is no row of this table."""
-        shape = self.shapes[RowKind(cells["kind"])]
+        shape = self.shapes[RowKind(kind)]
         made: EventT = shape.event(*(part.read(cells) for _, part in shape.parts))
         return made
 
-    def events(self, rows: Iterable[Cells], first: int = 0) -> list[EventT]:
-        """The events in order, from the one numbered `first`."""
-        inorder = sorted(rows, key=lambda cells: cells["n"])
-        if any(cells["n"] != n for n, cells in enumerate(inorder, first)):
-            raise ValueError("events are missing or numbered twice")
-        return [self.event(cells) for cells in inorder]
+    def columns_for(self, kind: int) -> list[str]:
+        """The columns that events of a kind use."""
+        shape = self.shapes[RowKind(kind)]
+        return list(dict.fromkeys(("n", *(name for _, part in shape.parts for name in part.columns))))

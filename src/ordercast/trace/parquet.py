@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 from ordercast.trace.arrow import (
     FORMAT_KEY,
     TraceError,
-    cells_table,
-    check_columns,
+    evidence_events,
+    evidence_table,
     reason_of,
     rows_of,
     schema_with,
@@ -139,8 +139,7 @@ def write_run(
 
 
 def _evidence_table(table: EventTable[EventT], events: Sequence[EventT], info: RunInfo) -> pa.Table:
-    rows = [table.cells(event, n) for n, event in enumerate(events)]
-    return cells_table(rows, run_schema(info, table.columns), info.run)
+    return evidence_table(events, table, run_schema(info, table.columns), info.run)
 
 
 def _write_whole(path: Path, table_of: Callable[[], pa.Table], order: Sequence[str]) -> None:
@@ -217,8 +216,10 @@ def read_evidence(run: Path, info: RunInfo, table: EventTable[EventT]) -> list[E
         raise TraceError(f"{path} is not of the same run as {run.name}: record the run again")
 
     def events(rows: pa.Table) -> list[EventT]:
-        check_columns(rows, table.columns)
-        return table.events(rows.to_pylist())
+        found = evidence_events(rows, table)
+        if found and max(found) >= len(found):
+            raise ValueError("events are missing")
+        return [found[n] for n in sorted(found)]
 
     return _read(path, events)
 

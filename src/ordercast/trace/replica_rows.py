@@ -52,7 +52,10 @@ _WEIGHTS = Part(
         "weight_names": Column("names", "those who have configured voices", repeats=True),
         "weights": Column("processes", "how many voices each of them has"),
     },
-    lambda weights: {"weight_names": [name for name, _ in weights], "weights": [weight for _, weight in weights]},
+    lambda values: {
+        "weight_names": [[name for name, _ in weights] for weights in values],
+        "weights": [[weight for _, weight in weights] for weights in values],
+    },
     lambda cells: tuple(zip(cells["weight_names"], cells["weights"], strict=True)),
 )
 
