@@ -9,26 +9,27 @@ is said, and then nothing can be judged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ordercast.model.ids import NOBODY, Instant
+from ordercast.model.ids import NOBODY, Instant, ProcessId
 from ordercast.trace.arrow import TraceError, evidence_events, reason_of
 from ordercast.trace.client_records import Calm, ClientId, Connected, Disconnected, End, KnownGroups
 from ordercast.trace.cluster import ClusterEvent, ClusterEventKind, read_cluster_events
 from ordercast.trace.event_rows import EventT, EventTable
-from ordercast.trace.live_file import LiveInfo, file_name_from, is_finished, read_batches, read_info, stem_of
+from ordercast.trace.live_file import CONTROL, LiveInfo, file_name_from, is_finished, read_batches, read_info, stem_of
 from ordercast.trace.merge import merged, streams_in
 from ordercast.trace.records import Ended, Gap, Healed, Unrecorded
 from ordercast.trace.replica_records import ReplicaEnded, ReplicaKnown, ReplicaStarted
-from ordercast.trace.tail import read_tail, tails_of
+from ordercast.trace.tail import read_tail, read_tail_info
 
+T = TypeVar("T")
 _FOREVER = (1 << 63) - 1
 _LAST_WORDS = (KnownGroups, ReplicaKnown)
 _at = attrgetter("at")
@@ -39,7 +40,8 @@ class Program(Generic[EventT]):
     """What one program recorded in one table. Times are those of the wall clock."""
 
     info: LiveInfo
-    paths: list[Path]
+    paths: list[Path] = field(default_factory=list)  # of its stream, in order
+    tails: list[Path] = field(default_factory=list)
     events: list[EventT] = field(default_factory=list)
     missing: str | None = None  # what of it is not there
     is_killed: bool = False
@@ -52,11 +54,14 @@ class Program(Generic[EventT]):
 def programs_in(folder: Path, table: EventTable[EventT]) -> list[Program[EventT]]:
     """The programs that recorded such evidence, without their events. TraceError names the file that cannot be read."""
     found: dict[str, Program[EventT]] = {}
+    for path in sorted(folder.rglob(f"{table.name}-*.tail")):
+        if (info := _sound(path, lambda path=path: read_tail_info(path))) is not None:
+            found.setdefault(stem_of(info), Program(info)).tails.append(path)
     named = [(name, path) for path in folder.rglob(f"{table.name}-*.arrows") if (name := file_name_from(path))]
-    for _, path in sorted(named):
-        info = read_info(path)
-        if info is not None:
-            found.setdefault(stem_of(info), Program(info, [])).paths.append(path)
+    for name, path in sorted(named):
+        nothing_said = LiveInfo(name.name, ProcessId(name.incarnation), CONTROL, name.number, 0, name.table)
+        info = read_info(path) or nothing_said
+        found.setdefault(stem_of(info), Program(info)).paths.append(path)
     return list(found.values())
 
 
@@ -86,13 +91,12 @@ def history_in(folder: Path, table: EventTable[EventT]) -> list[EventT]:
 
 
 def _read(program: Program[EventT], table: EventTable[EventT], offset: int) -> None:
-    who, stem = program.info.name, stem_of(program.info)
+    who = program.info.name
     found: dict[int, Any] = {}
-    tails = tails_of(program.paths[0].parent, stem)
     for path in program.paths:
         for batch in read_batches(path):
             found |= _sound(path, lambda rows=batch: evidence_events(_on_wall_clock(rows, offset), table))
-    for path in tails:
+    for path in program.tails:
         found |= _sound(path, lambda path=path: dict(read_tail(path, table, offset)))
     whole = next((n for n in range(len(found)) if n not in found), len(found))
     events = [found[n] for n in range(whole)]
@@ -102,19 +106,18 @@ def _read(program: Program[EventT], table: EventTable[EventT], offset: int) -> N
         program.missing = f"the record of {who} has a hole: event {whole} of its {table.name} is not there"
     elif isinstance(last, Ended) and not last.complete:
         program.missing = f"the record of {who} was given up by its writer, whose disk did not keep up"
-    elif program.is_killed and not tails:
+    elif program.is_killed and not program.tails:
         program.missing = f"the record of {who} has no end: is it still running, or was it killed?"
     program.events = [event for event in events if not isinstance(event, Ended)]
 
 
-def _sound(path: Path, read: Any) -> dict[int, Any]:
+def _sound(path: Path, read: Callable[[], T]) -> T:
     try:
-        found: dict[int, Any] = read()
+        return read()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
         raise TraceError(
             f"{path} is not a sound trace ({reason_of(error)}): remove it, then it counts as missing"
         ) from error
-    return found
 
 
 def _on_wall_clock(rows: pa.RecordBatch, offset: int) -> pa.Table:
