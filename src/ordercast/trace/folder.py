@@ -94,7 +94,7 @@ class LiveRun:
 
     def gaps(self) -> list[str]:
         """Sentences on what is missing of the daemons."""
-        events = [*self.strangers, *(event for life in self.lives for event in self._beginning(life))]
+        events = [*self.strangers, *(event for life in self.lives for event in self.beginning(life))]
         events += [event for end in self.ends.values() for event in end]
         return [event.why for event in events if isinstance(event, Unrecorded)]
 
@@ -102,11 +102,11 @@ class LiveRun:
         """One life after the other, whatever the clock said."""
         for life in self.lives:
             if node_of(life.process) == node:
-                yield from self._beginning(life)
+                yield from self.beginning(life)
                 yield from events_of(life)
                 yield from self.ends[life.process]
 
-    def _beginning(self, life: LiveLife) -> list[Event]:
+    def beginning(self, life: LiveLife) -> list[Event]:
         at = Instant(life.started_at or 0)
         result: list[Event] = []
         if life.missing is not None:
