@@ -130,7 +130,8 @@ def write_run(
     prepare_folder(folder, info)
     path = run_path(folder, info.run)
     told = [event for event in clients if not isinstance(event, Started | Installed)]  # the daemons' own words
-    beside = {table: found for table, found in ((CLIENTS, told), (REPLICAS, replicas)) if found}
+    tables: list[tuple[EventTable[Any], Sequence[Any]]] = [(CLIENTS, told), (REPLICAS, replicas)]
+    beside = {table: found for table, found in tables if found}
     info = replace(info, evidence=[table.name for table in beside])
     for table, found in beside.items():
         _write_whole(evidence_path(path, table), partial(_evidence_table, table, found, info), table.order)

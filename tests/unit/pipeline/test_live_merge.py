@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
+
+pytest.importorskip("numpy")
+
+import numpy as np
 
 from ordercast.model.ids import MILLISECOND
 from ordercast.pipeline.verify.judging import judge

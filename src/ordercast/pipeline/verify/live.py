@@ -113,7 +113,7 @@ class _Merge:
         self._starts: dict[int, tuple[int, int]] = {}  # by process: sequence and event
         self._wants: list[tuple[int, tuple[int, int], Ints, Ints]] = []  # sequence, stream, events and counters
         self._over_at = next((event.at for event in live.cluster if isinstance(event, Ended)), None)
-        said = [event for event in live.cluster if not isinstance(event, Ended)]
+        said: list[Event] = [event for event in live.cluster if not isinstance(event, Ended)]
         for events in (live.strangers, said):
             self._sequences.append(_Sequence())
             for process, alike in groupby(events, _process_of):
