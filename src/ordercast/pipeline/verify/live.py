@@ -240,7 +240,7 @@ class _Merge:
                 first = end
         end_event = _Stretch(NOBODY, np.array([at]), [Ended(at, is_complete)])
         placed.setdefault(0, []).append((end_event, np.array([count])))
-        with pq.ParquetWriter(path, schema, **parquet_options(schema)) as writer:
+        with pq.ParquetWriter(path, schema, **parquet_options()) as writer:
             groups = _RowGroups(writer)
             for process in sorted(placed):
                 idx = 0
