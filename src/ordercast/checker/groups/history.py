@@ -33,7 +33,7 @@ from ordercast.trace.client_records import (
     KnownGroups,
     Sent,
 )
-from ordercast.trace.records import Ended, Healed, Installed, MessageId, Started
+from ordercast.trace.records import Ended, Healed, Installed, MessageId, Started, Unrecorded
 
 
 @dataclass(slots=True, eq=False)
@@ -187,6 +187,8 @@ class GroupHistory:
 
     def _started(self, event: Started) -> None:
         self.early = frozenset(event.promises.early)
+        if self.promised is None:
+            self.promised = frozenset(event.promises.groups)
 
     def _connected(self, event: Connected) -> None:
         self.clients[event.client] = Client(event.client, event.name, first=len(self.sendings))
@@ -295,6 +297,9 @@ class GroupHistory:
     def _ended(self, event: Ended) -> None:
         self.ended = event
 
+    def _unrecorded(self, event: Unrecorded) -> None:
+        self.faults.append(event.why)
+
 
 _HANDLERS: dict[type, Callable[[GroupHistory, Any], None]] = {
     Started: GroupHistory._started,
@@ -315,4 +320,5 @@ _HANDLERS: dict[type, Callable[[GroupHistory, Any], None]] = {
     Calm: GroupHistory._calm,
     Healed: GroupHistory._healed,
     Ended: GroupHistory._ended,
+    Unrecorded: GroupHistory._unrecorded,
 }

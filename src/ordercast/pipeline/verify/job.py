@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from heapq import heappop, heappush
 from pathlib import Path
@@ -19,6 +20,7 @@ import pyarrow as pa
 
 from ordercast.pipeline.verify.judging import Judgement, judge, unread
 from ordercast.pipeline.verify.large import judge_large
+from ordercast.pipeline.verify.live import finished
 from ordercast.pipeline.verify.rows import TraceFile, Unsound
 from ordercast.pipeline.verify.slicing import PART_ROWS
 from ordercast.trace.arrow import TraceError
@@ -47,6 +49,19 @@ def verify(
     progress: Progress = lambda done, total: None,
     task_rows: int = TASK_ROWS,
     part_rows: int = PART_ROWS,
+) -> list[Judgement]:
+    """In the order of `traces`. Folders of live traces are made into runs first."""
+    with finished(traces, partial(spread_out, session)) as runs:
+        files = [runs.get(trace, trace) for trace in traces]
+        judged = _verify_files(session, files, progress, task_rows, part_rows)
+    return [
+        judgement if trace == judgement.path else replace(judgement, path=trace, info=replace(judgement.info, run=0))
+        for trace, judgement in zip(traces, judged, strict=True)
+    ]
+
+
+def _verify_files(
+    session: SparkSession, traces: Sequence[str], progress: Progress, task_rows: int, part_rows: int
 ) -> list[Judgement]:
     """In the order of `traces`."""
     large = [trace for trace in traces if _is_large(trace, task_rows)]
