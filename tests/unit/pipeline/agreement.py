@@ -18,7 +18,7 @@ from ordercast.pipeline.verify.large import judge_large
 from ordercast.pipeline.verify.part import Suspicious
 from ordercast.pipeline.verify.rows import TraceFile, Unsound
 from ordercast.trace.arrow import schema_with, table_from
-from ordercast.trace.records import DeliveredBatch, Event, Started
+from ordercast.trace.records import DeliveredBatch, Event
 from ordercast.trace.to_rows import rows_from
 
 
@@ -59,19 +59,15 @@ def judged_in_parts(table: pa.Table, folder: Path, room: int) -> list[Verdict] |
 
 def assert_agreement(events: list[Event], *, in_parts: bool = True) -> None:
     """Both judges of the pipeline. The fast one may decline; the one of large runs may be in doubt about what it has no
-    room to look at, and about nothing else. Engines that prune, or deliver early, it does not know."""
+    room to look at, and about nothing else."""
     table = table_of(events)
     if table is None:
         return
     expected = reference(events)
     assert_columns_agree(table, events, expected)
-    if in_parts and not any(event.promises.prunes or event.promises.early for event in _starts(events)):
+    if in_parts:
         with TemporaryDirectory() as folder:
             assert_parts_agree(table, expected, Path(folder))
-
-
-def _starts(events: list[Event]) -> list[Started]:
-    return [event for event in events if isinstance(event, Started)]
 
 
 def assert_columns_agree(table: pa.Table, events: list[Event], expected: list[Verdict]) -> None:

@@ -80,12 +80,12 @@ def judge_large(
 ) -> LargeVerdicts:
     """`Unsound` when the trace is not whole."""
     indices: list[GroupIndex] = spread(partial(index_group, path), range(groups))
-    chain = chained(indices)
-    _check_numbers(chain, spread)
     controls = controls_from([row for index in indices for row in index.control])
     facts = facts_from(controls)
+    chain = chained(indices, facts.early)
+    _check_numbers(chain, spread)
     sent = _sent_index(chain)
-    parts: list[PartResult] = spread(partial(judge_part, path, facts, sent), slices_of(chain, part_rows))
+    parts: list[PartResult] = spread(partial(judge_part, path, facts, sent), slices_of(chain, facts.early, part_rows))
     totals = sum((part.totals for part in parts), no_totals(facts))
     between = list(conclusions(facts, [part.edges for part in parts], totals))
     rows = _Chosen(path, groups, spread, sum(piece.idx[1] - piece.idx[0] + 1 for piece in chain.pieces), examined_max)
@@ -119,9 +119,9 @@ def _sent_index(chain: Chain) -> SentIndex:
 
 
 def judge_part(path: str, facts: Facts, sent: SentIndex, part: Slice) -> PartResult:
-    read = read_slice(path, part)
+    read = read_slice(path, part, facts.early)
     rows, earlier = read.rows, _earlier(path, read, sent)
-    return PartResult(totals_from(facts, rows), edges_from(facts, rows), suspects_in(facts, rows, earlier))
+    return PartResult(totals_from(facts, rows), edges_from(facts, rows, earlier), suspects_in(facts, rows, earlier))
 
 
 def _earlier(path: str, read: Read, sent: SentIndex) -> Rows:
@@ -133,7 +133,7 @@ def _earlier(path: str, read: Read, sent: SentIndex) -> Rows:
         for group, lowest, highest in sent.get(stream, ())
         if lowest <= last and highest >= first and group not in read.groups
     }
-    names = (*NUMBERING, *IDENTITY)
+    names = (*NUMBERING, *IDENTITY, "destinations")
     found = []
     file = TraceFile(path)
     for group in sorted(groups):

@@ -7,7 +7,7 @@ raises `Unsound`, and is read by the slow and exact reader instead, which says w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from ordercast.trace.columns import COLUMNS, RowKind
 from ordercast.trace.from_rows import control_event_from
 from ordercast.trace.note_rows import NOTE_KINDS
-from ordercast.trace.records import Event
+from ordercast.trace.records import Event, digest_of
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -29,7 +29,9 @@ SUBMITTED, DELIVERED = int(RowKind.SUBMITTED), int(RowKind.DELIVERED)
 NUMBERING = ("process", "idx", "n", "kind")
 IDENTITY = ("sender_process", "sender", "counter", "digest", "service", "size")
 PLACES = ("configuration_seq", "configuration_rep", "origin_seq", "origin_rep", "number", "slot")
-MESSAGE = (*NUMBERING, *PLACES, *IDENTITY)
+NUMBERS = (*NUMBERING, *PLACES, *IDENTITY)
+MESSAGE = (*NUMBERS, "destinations")
+_BETWEEN = "\0"  # destinations that are written as one text
 CONTROL = (
     "t",
     "members",
@@ -61,9 +63,11 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Columns of equal length, by name. A null is 0; where that could be a value, the reader has looked before."""
+    """Columns of equal length, by name. A null is 0; where that could be a value, the reader has looked before. The
+    destinations of a message are a number, its `goal`, which `goals` explains; 0: all."""
 
     columns: dict[str, Ints]
+    goals: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -72,7 +76,7 @@ class Rows:
         return self.columns[name]
 
     def where(self, chosen: Flags | Ints | slice) -> Rows:
-        return Rows({name: column[chosen] for name, column in self.columns.items()})
+        return Rows({name: column[chosen] for name, column in self.columns.items()}, self.goals)
 
     @property
     def sound(self) -> Rows:
@@ -80,17 +84,18 @@ class Rows:
         return self.where(self["odd"] == 0) if self["odd"].any() else self
 
     def only(self, *names: str) -> Rows:
-        return Rows({name: self.columns[name] for name in names})
+        return Rows({name: self.columns[name] for name in names}, self.goals)
 
 
 def no_messages() -> Rows:
-    return Rows({name: np.zeros(0, np.int64) for name in (*MESSAGE, "odd")})
+    return Rows({name: np.zeros(0, np.int64) for name in (*NUMBERS, "odd", "goal")})
 
 
 def joined(parts: list[Rows]) -> Rows:
     if len(parts) == 1:
         return parts[0]
-    return Rows({name: np.concatenate([part[name] for part in parts]) for name in parts[0].columns})
+    goals = {goal: names for part in parts for goal, names in part.goals.items()}
+    return Rows({name: np.concatenate([part[name] for part in parts]) for name in parts[0].columns}, goals)
 
 
 class TraceFile:
@@ -128,7 +133,7 @@ def messages_from(table: pa.Table) -> Rows:
     place, or no message but a batch without any."""
     kinds = table["kind"]
     chosen = table.filter(pc.is_in(kinds, value_set=pa.array((SUBMITTED, DELIVERED), kinds.type)))
-    rows = rows_from(chosen.select(list(MESSAGE)))
+    rows = rows_from(chosen.select(list(NUMBERS)))
     odd = (rows["counter"] <= 0) | (rows["sender"] < 0)
     is_delivery = rows["kind"] == DELIVERED
     for name in (*IDENTITY, *PLACES):
@@ -136,7 +141,20 @@ def messages_from(table: pa.Table) -> Rows:
             is_null = pc.is_null(chosen[name]).to_numpy()
             odd |= is_null if name in IDENTITY else is_null & is_delivery
     rows.columns["odd"] = odd.astype(np.int64)
+    rows.columns["goal"] = _goals(chosen["destinations"], rows.goals)
     return rows
+
+
+def _goals(destinations: pa.ChunkedArray, goals: dict[int, tuple[str, ...]]) -> Ints:
+    """Return the number of each list of destinations, and add those that are new to `goals`."""
+    if destinations.null_count == len(destinations):
+        return np.zeros(len(destinations), np.int64)
+    texts = pc.binary_join(destinations, _BETWEEN).combine_chunks().dictionary_encode()
+    numbers = [digest_of(text.encode()) | 1 for text in texts.dictionary.to_pylist()]
+    goals.update(zip(numbers, (tuple(text.split(_BETWEEN)) for text in texts.dictionary.to_pylist()), strict=True))
+    found = np.array([0, *numbers], np.int64)[pc.fill_null(texts.indices, -1).to_numpy().astype(np.int64) + 1]
+    has_none = pc.equal(pc.fill_null(pc.list_value_length(destinations), 0), 0).to_numpy()
+    return np.where(has_none, 0, found)
 
 
 def control_rows(table: pa.Table) -> pa.Table:
