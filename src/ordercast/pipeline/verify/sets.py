@@ -118,23 +118,21 @@ def _early_moves(life: Life) -> Iterator[tuple[Step, tuple[int, ...]]]:
 
 def _at_the_end(part: Part) -> None:
     """Those who run at the healed end have what they are owed of what was delivered in their last configuration, and of
-    what they submitted in it (liveness); nobody is owed what nobody delivered (self delivery)."""
+    what they submitted in it (liveness); nobody is owed a message of its own that nobody delivered (self delivery)."""
     facts, sent = part.facts, part.submissions
-    is_reliable = sent.rows["service"] >= Service.RELIABLE
+    is_reliable, is_placed = sent.rows["service"] >= Service.RELIABLE, part.key != NOWHERE
     running = [index for index, life in enumerate(facts.lives) if life.is_running and life.stays]
     if facts.is_complete and facts.is_healed:
-        is_last = np.isin(part.number, ()) if not running else _in_last_stay(part, running)
-        owed = np.zeros(len(sent), np.bool_)
-        owed[part.number[is_last]] = True
-        owed |= (part.key != NOWHERE) & _of_last_stay(part, running)
-        numbers = np.flatnonzero(owed & is_reliable)
+        owed = _of_last_stay(part, running) & (is_placed | part.is_whole)
+        owed[part.number[_in_last_stay(part, running)]] = True
         for index in running:
-            demand(not len(part.lacked(index, numbers)), "a process lacks a message of its last configuration")
+            missing = part.lacked(index, np.flatnonzero(owed & is_reliable))
+            demand(not len(missing), "a process lacks a message of its last configuration")
     if part.is_whole:
-        is_gone = np.array([life.crashed for life in facts.lives], np.bool_)[sent.life]
-        numbers = np.flatnonzero((part.key == NOWHERE) & is_reliable & ~is_gone)
-        for index in range(len(facts.lives)):
-            demand(not len(part.lacked(index, numbers)), "nobody delivered a message that is owed")
+        lost = np.flatnonzero(~is_placed & is_reliable)
+        for index, life in enumerate(facts.lives):
+            own = lost[sent.life[lost] == index]
+            demand(life.crashed or not len(part.lacked(index, own)), "nobody delivered a message that is owed")
 
 
 def _in_last_stay(part: Part, running: list[int]) -> Ints:
