@@ -97,6 +97,7 @@ def simulate(
     verbose: bool = True,
     observer: Callable[[Event], None] | None = None,
     client_observer: Callable[[ClientEvent], None] | None = None,
+    replica_observer: Callable[[ReplicaEvent], None] | None = None,
     on_fault: Callable[[int, Fault], None] | None = None,
     make_engine: Callable[[NodeId], Engine] | None = None,
     script: Callable[[World], None] | None = None,
@@ -113,7 +114,9 @@ def simulate(
     world = World(options, Random(seed), observers, on_fault)
     group_checkers, client_events = GroupCheckers(entry.groups), list[ClientEvent]()
     if options.has_clients:
-        observers.append(lambda event: group_checkers.observe(event) if isinstance(event, Started) else None)
+        observers.append(
+            lambda event: group_checkers.observe(event) if isinstance(event, Started | Installed) else None
+        )
         world.client_observers += [group_checkers.observe, digest.observe]
         if keep_events:
             world.client_observers.append(client_events.append)
@@ -124,6 +127,8 @@ def simulate(
         world.replica_observers += [replica_checkers.observe, digest.observe]
         if keep_events:
             world.replica_observers.append(replica_events.append)
+        if replica_observer is not None:
+            world.replica_observers.append(replica_observer)
     if options.networks.count > 1 and options.segments == 1:  # it knows the networks of one attachment
         world.witness = NetworkWitness(options)
         observers.append(world.witness.observe)

@@ -187,6 +187,8 @@ class GroupHistory:
 
     def _started(self, event: Started) -> None:
         self.early = frozenset(event.promises.early)
+        if self.promised is None:
+            self.promised = frozenset(event.promises.groups)
 
     def _connected(self, event: Connected) -> None:
         self.clients[event.client] = Client(event.client, event.name, first=len(self.sendings))

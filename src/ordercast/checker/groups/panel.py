@@ -50,7 +50,7 @@ GROUP_CHECKERS: Mapping[GroupPromise, type[GroupChecker]] = {
 
 class GroupCheckers(PlainPanel[ClientEvent]):
     def __init__(self, promised: Iterable[GroupPromise] | None = None) -> None:
-        """`promised`: what the groups of the engine promise; None: everything."""
+        """`promised`: what the groups of the engine promise; None: what it says when it starts, else everything."""
         history = GroupHistory()
         history.promised = None if promised is None else frozenset(promised)
         super().__init__(history, [checker(history) for checker in GROUP_CHECKERS.values()])
