@@ -13,12 +13,15 @@ import pyarrow.parquet as pq
 from ordercast.checker import Outcome, Verdict, combined
 from ordercast.checker.history import History
 from ordercast.checker.panel import CHECKERS
+from ordercast.pipeline.verify.clients.judging import judge_clients, reference_verdicts
 from ordercast.pipeline.verify.judging import judge_table
 from ordercast.pipeline.verify.large import judge_large
 from ordercast.pipeline.verify.part import Suspicious
 from ordercast.pipeline.verify.rows import TraceFile, Unsound
-from ordercast.trace.arrow import schema_with, table_from
-from ordercast.trace.records import DeliveredBatch, Event
+from ordercast.trace.arrow import evidence_table, schema_with, table_from
+from ordercast.trace.client_records import ClientEvent
+from ordercast.trace.client_rows import CLIENTS
+from ordercast.trace.records import DeliveredBatch, Event, Installed, Started
 from ordercast.trace.to_rows import rows_from
 
 
@@ -95,3 +98,31 @@ def assert_parts_agree(table: pa.Table, expected: list[Verdict], folder: Path) -
             assert combined(verdicts).outcome is not Outcome.VALID
         else:
             assert all(verdict.outcome is Outcome.UNKNOWN for verdict in differing), list(map(str, differing))
+
+
+# Clients
+
+
+def clients_table(events: list[ClientEvent]) -> pa.Table | None:
+    """As `write_run` sorts it; None when no trace can hold such events."""
+    told = [event for event in events if not isinstance(event, Started | Installed)]
+    try:
+        table = evidence_table(told, CLIENTS, schema_with({}, CLIENTS.columns), 1)
+    except (AttributeError, TypeError, OverflowError, ValueError):
+        return None
+    return table.sort_by([(name, "ascending") for name in CLIENTS.order])
+
+
+def assert_clients_agree(events: list[ClientEvent]) -> bool:
+    """Whether the judge by columns cleared them; then it must say what the checkers say."""
+    table = clients_table(events)
+    if table is None:
+        return False
+    daemons = [event for event in events if isinstance(event, Started | Installed)]
+    told = [event for event in events if not isinstance(event, Started | Installed)]
+    try:
+        verdicts = judge_clients(table, daemons)
+    except (Suspicious, Unsound):
+        return False
+    assert verdicts == reference_verdicts(told, daemons)
+    return True

@@ -118,10 +118,10 @@ class TraceFile:
 
 def rows_from(table: pa.Table) -> Rows:
     """The columns of `table` that hold numbers."""
-    return Rows({name: _numbers(table[name]) for name in table.column_names})
+    return Rows({name: numbers_from(table[name]) for name in table.column_names})
 
 
-def _numbers(column: pa.ChunkedArray) -> Ints:
+def numbers_from(column: pa.ChunkedArray) -> Ints:
     if column.null_count:
         column = pc.fill_null(column, 0)
     numbers: Ints = column.to_numpy().astype(np.int64, copy=False)
@@ -141,20 +141,33 @@ def messages_from(table: pa.Table) -> Rows:
             is_null = pc.is_null(chosen[name]).to_numpy()
             odd |= is_null if name in IDENTITY else is_null & is_delivery
     rows.columns["odd"] = odd.astype(np.int64)
-    rows.columns["goal"] = _goals(chosen["destinations"], rows.goals)
+    rows.columns["goal"] = goals_from(chosen["destinations"], rows.goals)
     return rows
 
 
-def _goals(destinations: pa.ChunkedArray, goals: dict[int, tuple[str, ...]]) -> Ints:
-    """Return the number of each list of destinations, and add those that are new to `goals`."""
+def goals_from(destinations: pa.ChunkedArray, goals: dict[int, tuple[str, ...]]) -> Ints:
+    """Return a number for each list of names, 0 for none, and add those that are new to `goals`."""
     if destinations.null_count == len(destinations):
         return np.zeros(len(destinations), np.int64)
     texts = pc.binary_join(destinations, _BETWEEN).combine_chunks().dictionary_encode()
-    numbers = [digest_of(text.encode()) | 1 for text in texts.dictionary.to_pylist()]
+    numbers = [text_number(text) for text in texts.dictionary.to_pylist()]
     goals.update(zip(numbers, (tuple(text.split(_BETWEEN)) for text in texts.dictionary.to_pylist()), strict=True))
     found = np.array([0, *numbers], np.int64)[pc.fill_null(texts.indices, -1).to_numpy().astype(np.int64) + 1]
     has_none = pc.equal(pc.fill_null(pc.list_value_length(destinations), 0), 0).to_numpy()
     return np.where(has_none, 0, found)
+
+
+def texts_from(column: pa.ChunkedArray) -> Ints:
+    """Return a number for each text, the same for the same; 0 for none."""
+    if column.null_count == len(column):
+        return np.zeros(len(column), np.int64)
+    texts = column.combine_chunks().dictionary_encode()
+    numbers = [0, *(text_number(text) for text in texts.dictionary.to_pylist())]
+    return np.array(numbers, np.int64)[pc.fill_null(texts.indices, -1).to_numpy().astype(np.int64) + 1]
+
+
+def text_number(text: str) -> int:
+    return digest_of(text.encode()) | 1
 
 
 def control_rows(table: pa.Table) -> pa.Table:
