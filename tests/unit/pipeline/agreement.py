@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 from ordercast.checker import Outcome, Verdict, combined
 from ordercast.checker.history import History
 from ordercast.checker.panel import CHECKERS
-from ordercast.pipeline.verify.clients.judging import judge_clients, reference_verdicts
+from ordercast.pipeline.verify.clients.judging import Daemons, judge_clients, reference_verdicts
+from ordercast.pipeline.verify.clients.large import judge_large_clients
 from ordercast.pipeline.verify.judging import judge_table
 from ordercast.pipeline.verify.large import judge_large
 from ordercast.pipeline.verify.part import Suspicious
@@ -113,16 +114,34 @@ def clients_table(events: list[ClientEvent]) -> pa.Table | None:
     return table.sort_by([(name, "ascending") for name in CLIENTS.order])
 
 
-def assert_clients_agree(events: list[ClientEvent]) -> bool:
-    """Whether the judge by columns cleared them; then it must say what the checkers say."""
+def assert_clients_agree(events: list[ClientEvent], *, in_parts: bool = True) -> bool:
+    """Whether the judge by columns cleared them; then it must say what the checkers say. So must the judge of large
+    runs, who may be in doubt about what it has no room to look at."""
     table = clients_table(events)
     if table is None:
         return False
     daemons = [event for event in events if isinstance(event, Started | Installed)]
-    told = [event for event in events if not isinstance(event, Started | Installed)]
+    expected = reference_verdicts([event for event in events if event not in daemons], daemons)
+    if in_parts and len(table):
+        with TemporaryDirectory() as folder:
+            _assert_client_parts_agree(table, daemons, expected, Path(folder))
     try:
-        verdicts = judge_clients(table, daemons)
+        assert judge_clients(table, daemons) == expected
+        return True
     except (Suspicious, Unsound):
         return False
-    assert verdicts == reference_verdicts(told, daemons)
-    return True
+
+
+def _assert_client_parts_agree(table: pa.Table, daemons: Daemons, expected: list[Verdict], folder: Path) -> None:
+    path = str(folder / "clients-1.parquet")
+    pq.write_table(table, path, row_group_size=max(1, len(table) // 4))
+    theirs = {verdict.promise: verdict.outcome for verdict in expected}
+    for room in (len(table), 0):
+        try:
+            verdicts = judge_large_clients(path, daemons, in_turn, max(1, len(table) // 10), room)[1]
+        except Unsound:
+            assert combined(expected).outcome is not Outcome.VALID
+            return
+        differing = [verdict for verdict in verdicts if verdict.outcome is not theirs[verdict.promise]]
+        is_doubt = [verdict.outcome is Outcome.UNKNOWN and not room for verdict in differing]
+        assert all(is_doubt), list(map(str, differing))

@@ -99,7 +99,7 @@ def _marks(rows: Rows, grid: int) -> list[tuple[int, Position]]:
     highest = np.maximum.accumulate(np.where(is_highest, np.arange(len(rows)), 0))  # which row has the highest so far
     chosen = [*range(grid - 1, len(rows) - 1, grid), len(rows) - 1]
     counts = np.diff([0, *(index + 1 for index in chosen)]).tolist()
-    return [(count, _position(rows, int(highest[index]))) for count, index in zip(counts, chosen, strict=True)]
+    return [(count, position_at(rows, int(highest[index]))) for count, index in zip(counts, chosen, strict=True)]
 
 
 def _places(rows: Rows) -> dict[int, tuple[Position, Position]]:
@@ -109,11 +109,11 @@ def _places(rows: Rows) -> dict[int, tuple[Position, Position]]:
     for service in np.unique(rows["service"]).tolist():
         mine = np.flatnonzero(rows["service"] == service)
         ends = mine[np.argmin(keys[mine])], mine[np.argmax(keys[mine])]
-        result[service] = (_position(rows, int(ends[0])), _position(rows, int(ends[1])))
+        result[service] = (position_at(rows, int(ends[0])), position_at(rows, int(ends[1])))
     return result
 
 
-def _position(rows: Rows, index: int) -> Position:
+def position_at(rows: Rows, index: int) -> Position:
     seq, representative, number, slot = (int(rows[name][index]) for name in POSITION)
     return Position(ConfigurationId(unsigned(seq), ProcessId(unsigned(representative))), number, slot)
 

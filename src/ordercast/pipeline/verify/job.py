@@ -13,17 +13,31 @@ from functools import partial
 from heapq import heappop, heappush
 from pathlib import Path
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from ordercast.pipeline.verify.judging import Judgement, judge, unread
+from ordercast.pipeline.verify.clients.large import judge_large_clients
+from ordercast.pipeline.verify.judging import (
+    Judgement,
+    daemons_in,
+    judge,
+    judge_order,
+    judge_states,
+    unread,
+    with_clients,
+    with_replicas,
+)
 from ordercast.pipeline.verify.large import judge_large
 from ordercast.pipeline.verify.rows import TraceFile, Unsound
 from ordercast.pipeline.verify.slicing import PART_ROWS
+from ordercast.pipeline.verify.spread import Spread
 from ordercast.trace.arrow import TraceError
+from ordercast.trace.client_rows import CLIENTS
 from ordercast.trace.folder import traces_in
-from ordercast.trace.parquet import read_info
+from ordercast.trace.parquet import RunInfo, evidence_file, evidence_path, read_info
+from ordercast.trace.replica_rows import REPLICAS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,7 +71,7 @@ def verify(
         for judged in spread(_judge_all, _bins(rest, 4 * session.sparkContext.defaultParallelism)):
             judgements.update((judgement.path, judgement) for judgement in judged)
         for trace in large:
-            judgements[trace] = _judge_large(trace, spread, part_rows)
+            judgements[trace] = _judge_large(trace, spread, part_rows, task_rows)
     return [judgements[trace] for trace in traces]
 
 
@@ -75,22 +89,49 @@ def _judge_all(paths: list[str]) -> list[Judgement]:
 def _is_large(trace: str, task_rows: int) -> bool:
     """Files that cannot be read are left to the task, which says why."""
     path = Path(trace)
-    try:
-        if path.is_dir() or (path.stat().st_size < LOOK_SIZE and task_rows >= TASK_ROWS):
-            return False
-        return TraceFile(trace).count > task_rows
-    except (OSError, pa.ArrowException, Unsound):
-        return False
+    return path.is_file() and any(_count(file, task_rows) > task_rows for file in (path, *_beside(path)))
 
 
-def _judge_large(trace: str, spread: Callable[..., list[Any]], part_rows: int) -> Judgement:
+def _beside(path: Path) -> list[Path]:
+    """The files of clients and replicas that are there."""
+    return [file for table in (CLIENTS, REPLICAS) if (file := evidence_path(path, table)).is_file()]
+
+
+def _count(file: Path, task_rows: int) -> int:
+    """The rows of a file; 0 of one that is small, or cannot be read."""
     try:
-        info = read_info(Path(trace))
-        found = judge_large(trace, TraceFile(trace).groups, spread, part_rows)
+        if file.stat().st_size < LOOK_SIZE and task_rows >= TASK_ROWS:
+            return 0
+        count: int = pq.read_metadata(file).num_rows
+        return count
+    except (OSError, pa.ArrowException):
+        return 0
+
+
+def _judge_large(trace: str, spread: Spread, part_rows: int, task_rows: int = 0) -> Judgement:
+    """Each table of the run by itself: in parts when it is large."""
+    path, info = Path(trace), RunInfo(0)
+    try:
+        info = read_info(path)
+        found = _order(trace, info, spread, part_rows, task_rows)
+        if CLIENTS.name in info.evidence:
+            file = evidence_file(path, info, CLIENTS)
+            daemons = spread(daemons_in, [trace])[0]
+            found = with_clients(found, *judge_large_clients(str(file), daemons, spread, part_rows))
+        if REPLICAS.name in info.evidence:
+            found = with_replicas(found, *spread(judge_states, [trace])[0])
+        return found
     except Unsound as error:
         return unread(trace, f"{trace} is not a sound history ({error}): record the run again", info)
     except (TraceError, OSError, pa.ArrowException) as error:
-        return unread(trace, str(error))
+        return unread(trace, str(error), info)
+
+
+def _order(trace: str, info: RunInfo, spread: Spread, part_rows: int, task_rows: int) -> Judgement:
+    file = TraceFile(trace)
+    if file.count <= task_rows:
+        return cast(Judgement, spread(partial(judge_order, info=info), [trace])[0])
+    found = judge_large(trace, file.groups, spread, part_rows)
     return Judgement(trace, info, found.events, found.deliveries, found.verdicts, "parts")
 
 
@@ -110,7 +151,8 @@ def _bins(traces: Sequence[str], count_min: int) -> list[list[str]]:
 def _size(trace: str) -> int:
     path = Path(trace)
     try:
-        return sum(file.stat().st_size for file in path.rglob("*")) if path.is_dir() else path.stat().st_size
+        files = path.rglob("*") if path.is_dir() else [path, *_beside(path)]
+        return sum(file.stat().st_size for file in files)
     except OSError:
         return 0
 

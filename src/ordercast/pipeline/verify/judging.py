@@ -1,19 +1,25 @@
 """One run in one task: cleared by columns when it is plainly valid, else judged by the reference checkers.
 
-Both ways give the same verdicts; the tests hold them against each other. A trace that cannot be read is UNKNOWN in
-every promise, with the reason.
+Both ways give the same verdicts; the tests hold them against each other. What daemons, clients and replicas saw is
+judged each by itself. A trace that cannot be read is UNKNOWN in every promise, with the reason.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from ordercast.checker import Checkers, Outcome, Verdict, Witness
-from ordercast.model.promises import Promise
+from ordercast.checker.evidence import EvidenceCheckers
+from ordercast.checker.replicated.states import StateCheckers
+from ordercast.model.promises import GroupPromise, Promise, ReplicaPromise
 from ordercast.pipeline.verify.clearing import clear
+from ordercast.pipeline.verify.clients.judging import Daemons, judge_clients, reference_verdicts
 from ordercast.pipeline.verify.facts import control_verdicts, facts_from
 from ordercast.pipeline.verify.numbering import check_whole
 from ordercast.pipeline.verify.rows import (
@@ -22,6 +28,7 @@ from ordercast.pipeline.verify.rows import (
     MESSAGE,
     NUMBERING,
     TraceFile,
+    Unsound,
     control_rows,
     controls_from,
     messages_from,
@@ -29,9 +36,11 @@ from ordercast.pipeline.verify.rows import (
 )
 from ordercast.pipeline.verify.totals import matters_of, settle, totals_from
 from ordercast.trace.arrow import TraceError
+from ordercast.trace.client_rows import CLIENTS
 from ordercast.trace.folder import read_live
-from ordercast.trace.parquet import RunInfo, read_info, read_run
-from ordercast.trace.records import DeliveredBatch
+from ordercast.trace.parquet import RunInfo, evidence_file, read_events, read_evidence, read_info
+from ordercast.trace.records import DeliveredBatch, Installed, Started
+from ordercast.trace.replica_rows import REPLICAS
 
 _ALL_COLUMNS = tuple(dict.fromkeys((*MESSAGE, *CONTROL_ALL)))
 
@@ -46,34 +55,74 @@ class Judgement:
     deliveries: int
     verdicts: list[Verdict]
     how: str  # "columns", "checkers" or "unread", for those who ask where the time went
+    client_events: int = 0
+    replica_events: int = 0
 
 
 def judge(path: str) -> Judgement:
     """The file of a run, or a folder of live traces. Never raises on account of a trace."""
+    return readable(path, partial(_judge_live if Path(path).is_dir() else _judge_file, path))
+
+
+def readable(path: str, judge: Callable[[], Judgement]) -> Judgement:
+    """What `judge` says; UNKNOWN in every promise when the trace cannot be read."""
     try:
-        if Path(path).is_dir():
-            return _by_checkers(path)
-        try:
-            return _by_columns(path)
-        except (TraceError, OSError, pa.ArrowException):
-            raise
-        except Exception:  # not plainly valid, or beyond the fast judge: that is no verdict yet
-            return _by_checkers(path)
+        return judge()
     except (TraceError, OSError, pa.ArrowException) as error:
         return unread(path, str(error))
 
 
 def unread(path: str, why: str, info: RunInfo | None = None) -> Judgement:
-    """UNKNOWN in every promise."""
-    why = why.split("\n")[0]
-    verdicts = [Verdict(promise, Outcome.UNKNOWN, why, (Witness(why),)) for promise in Promise]
-    return Judgement(path, info or RunInfo(0), 0, 0, verdicts, "unread")
+    """UNKNOWN in every promise that is judged of such a run."""
+    info, why = info or RunInfo(0), why.split("\n")[0]
+    promises = [
+        *Promise,
+        *(GroupPromise if CLIENTS.name in info.evidence else ()),
+        *(ReplicaPromise if REPLICAS.name in info.evidence else ()),
+    ]
+    verdicts = [Verdict(promise, Outcome.UNKNOWN, why, (Witness(why),)) for promise in promises]
+    return Judgement(path, info, 0, 0, verdicts, "unread")
 
 
-def _by_columns(path: str) -> Judgement:
+def _judge_file(path: str) -> Judgement:
     info = read_info(Path(path))
-    events, deliveries, verdicts = judge_table(TraceFile(path).table(_ALL_COLUMNS))
-    return Judgement(path, info, events, deliveries, verdicts, "columns")
+    found = judge_order(path, info)
+    if CLIENTS.name in info.evidence:
+        found = with_clients(found, *_clients(path, info))
+    if REPLICAS.name in info.evidence:
+        found = with_replicas(found, *judge_states(path))
+    return found
+
+
+def with_clients(found: Judgement, count: int, verdicts: list[Verdict]) -> Judgement:
+    return replace(found, verdicts=[*found.verdicts, *verdicts], client_events=count)
+
+
+def with_replicas(found: Judgement, count: int, verdicts: list[Verdict]) -> Judgement:
+    return replace(found, verdicts=[*found.verdicts, *verdicts], replica_events=count)
+
+
+def _judge_live(path: str) -> Judgement:
+    live, checkers = read_live(Path(path)), EvidenceCheckers()
+    for event in live.events():
+        checkers.observe(event)
+    checkers.observe_clients(getattr(live, "clients", ()))
+    checkers.observe_replicas(getattr(live, "replicas", ()))
+    counts = checkers.client_events, checkers.replica_events
+    return Judgement(path, live.info, checkers.events, checkers.deliveries, checkers.verdicts(), "checkers", *counts)
+
+
+# Daemons
+
+
+def judge_order(path: str, info: RunInfo) -> Judgement:
+    try:
+        events, deliveries, verdicts = judge_table(TraceFile(path).table(_ALL_COLUMNS))
+        return Judgement(path, info, events, deliveries, verdicts, "columns")
+    except (TraceError, OSError, pa.ArrowException):
+        raise
+    except Exception:  # not plainly valid, or beyond the fast judge: that is no verdict yet
+        return _by_checkers(path, info)
 
 
 def judge_table(table: pa.Table) -> tuple[int, int, list[Verdict]]:
@@ -88,17 +137,56 @@ def judge_table(table: pa.Table) -> tuple[int, int, list[Verdict]]:
     return events, int((rows["kind"] == DELIVERED).sum()), control_verdicts(controls, matters_of(facts, totals))
 
 
-def _by_checkers(path: str) -> Judgement:
-    if Path(path).is_dir():
-        live = read_live(Path(path))
-        info, history = live.info, live.events()
-    else:
-        run = read_run(Path(path))
-        info, history = run.info, iter(run.events)
-    checkers = Checkers()
-    events = deliveries = 0
-    for event in history:
+def _by_checkers(path: str, info: RunInfo) -> Judgement:
+    events, checkers, deliveries = read_events(Path(path)), Checkers(), 0
+    for event in events:
         checkers.observe(event)
-        events += 1
         deliveries += len(event.messages) if isinstance(event, DeliveredBatch) else 0
-    return Judgement(path, info, events, deliveries, checkers.verdicts(), "checkers")
+    return Judgement(path, info, len(events), deliveries, checkers.verdicts(), "checkers")
+
+
+def daemons_in(path: str) -> Daemons:
+    """What the judges of clients and replicas want to know of the daemons: what they promise, and who was in reach."""
+    file = TraceFile(path)
+    rows = [row for group in range(file.groups) for row in _control(file, group)]
+    return daemons_of(rows)
+
+
+def _control(file: TraceFile, group: int) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = control_rows(file.table(CONTROL_ALL, range(group, group + 1))).to_pylist()
+    return found
+
+
+def daemons_of(rows: list[dict[str, object]]) -> Daemons:
+    try:
+        controls = controls_from(rows)
+    except Unsound as error:
+        raise TraceError(f"the views of the daemons cannot be read ({error}): record the run again") from error
+    return [control.event for control in controls if isinstance(control.event, Started | Installed)]
+
+
+# Clients and replicas
+
+
+def _clients(path: str, info: RunInfo) -> tuple[int, list[Verdict]]:
+    daemons = daemons_in(path)
+    try:
+        table = pq.read_table(
+            evidence_file(Path(path), info, CLIENTS), partitioning=None, page_checksum_verification=True
+        )
+        return len(table), judge_clients(table, daemons)
+    except (TraceError, OSError, pa.ArrowException):
+        raise
+    except Exception:  # as above
+        events = read_evidence(Path(path), info, CLIENTS)
+        return len(events), reference_verdicts(events, daemons)
+
+
+def judge_states(path: str) -> tuple[int, list[Verdict]]:
+    """All replicated states of a run: each by its own panel of the reference checkers."""
+    started = [event for event in daemons_in(path) if isinstance(event, Started)]
+    checkers = StateCheckers(started[-1].promises.replicas if started else None)
+    events = read_evidence(Path(path), read_info(Path(path)), REPLICAS)
+    for event in events:
+        checkers.observe(event)
+    return len(events), checkers.verdicts()

@@ -7,16 +7,12 @@
 4. What is suspicious goes to the reference checkers: the history of those messages alone. A history without some of its
    messages is valid if the whole is, and what is wrong in it is wrong in the whole; only fairness counts all, and is
    judged by the sums.
-
-`Spread` runs a function on many items: a plain loop in the tests, Spark in the job.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +29,7 @@ from ordercast.model.promises import Promise
 from ordercast.pipeline.verify.edges import Conclusion, Edges, conclusions, edges_from
 from ordercast.pipeline.verify.facts import Facts, control_verdicts, facts_from
 from ordercast.pipeline.verify.index import Chain, GroupIndex, chained, index_group, total_fingerprint
-from ordercast.pipeline.verify.numbering import expected_sum
+from ordercast.pipeline.verify.numbering import NUMBER_RANGE, expected_in
 from ordercast.pipeline.verify.rows import (
     IDENTITY,
     MESSAGE,
@@ -47,6 +43,7 @@ from ordercast.pipeline.verify.rows import (
     messages_from,
 )
 from ordercast.pipeline.verify.slicing import PART_ROWS, Read, Slice, read_slice, slices_of
+from ordercast.pipeline.verify.spread import Spread
 from ordercast.pipeline.verify.suspects import Stream, Suspect, chosen, needed, suspects_in
 from ordercast.pipeline.verify.totals import Totals, fair_shares, matters_of, no_totals, totals_from
 from ordercast.trace.arrow import rows_of
@@ -56,9 +53,6 @@ from ordercast.trace.note_rows import NOTE_KINDS
 
 EXAMINED_ROWS_MAX = 500_000  # what the reference checkers are given; about 10 µs and 1 KiB each
 _OF_VIEWS = {Promise.TRANSITIONAL_SETS, Promise.VIEW_MONOTONY}  # whatever the messages say
-RANGE = 1 << 24  # numbers whose fingerprint one task computes
-
-Spread = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 
 @dataclass(slots=True)
@@ -96,13 +90,9 @@ def judge_large(
 
 
 def _check_numbers(chain: Chain, spread: Spread) -> None:
-    bounds = [(begin, min(begin + RANGE, chain.events)) for begin in range(0, chain.events, RANGE)]
-    if sum(spread(_expected, bounds)) % (1 << 64) != total_fingerprint(chain.pieces):
+    bounds = [(begin, min(begin + NUMBER_RANGE, chain.events)) for begin in range(0, chain.events, NUMBER_RANGE)]
+    if sum(spread(expected_in, bounds)) % (1 << 64) != total_fingerprint(chain.pieces):
         raise Unsound("events are missing or numbered twice")
-
-
-def _expected(bounds: tuple[int, int]) -> int:
-    return expected_sum(*bounds)
 
 
 # Parts

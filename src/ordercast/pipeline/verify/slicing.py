@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ordercast.model.ids import NO_CONFIGURATION, Position
+from ordercast.model.ids import Position
 from ordercast.pipeline.verify.index import NO_PLACE, Chain
-from ordercast.pipeline.verify.positions import POSITION, keys_of
+from ordercast.pipeline.verify.positions import LOWEST, POSITION, keys_of
 from ordercast.pipeline.verify.rows import (
     DELIVERED,
     MESSAGE,
@@ -30,7 +30,6 @@ from ordercast.pipeline.verify.rows import (
 )
 
 PART_ROWS = 1_500_000  # of a part; a few hundred bytes of memory each
-_LOWEST = Position(NO_CONFIGURATION, 0, 0)
 
 
 @dataclass(slots=True)
@@ -105,7 +104,7 @@ def read_slice(path: str, part: Slice, early: tuple[int, ...] = ()) -> Read:
 
 def _at_place(rows: Rows, part: Slice) -> Flags:
     """Which rows have their own place in the part."""
-    keys, (first, last) = keys_of(rows, [max(part.first, _LOWEST), part.last or _LOWEST])
+    keys, (first, last) = keys_of(rows, [max(part.first, LOWEST), part.last or LOWEST])
     return (keys >= first) & ((keys < last) | (part.last is None))
 
 

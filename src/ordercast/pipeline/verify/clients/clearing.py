@@ -28,18 +28,16 @@ class Had:
 NOTHING = Had(np.zeros(0, np.int64), 0)
 
 
-def clear_clients(part: ClientPart) -> dict[int, Had]:
-    """What each stay had, when all is in order. `Suspicious` when it is not."""
+def clear_clients(part: ClientPart, had: dict[int, Had]) -> None:
+    """`had` is what each stay had (`had_in`). `Suspicious` when something is not in order."""
     demand(not np.isin(part.sent["service"], part.facts.early).any(), "early messages")
     _inside(part)
     _ordered(part)
     _causal(part)
     _sane(part)
     _confirmed(part)
-    had = _had(part)
     for stays in views_of(part, had):
         _clear_view(part, stays, had)
-    return had
 
 
 def views_of(part: ClientPart, had: dict[int, Had]) -> list[list[int]]:
@@ -130,7 +128,7 @@ def _confirmed(part: ClientPart) -> None:
 # Views
 
 
-def _had(part: ClientPart) -> dict[int, Had]:
+def had_in(part: ClientPart) -> dict[int, Had]:
     facts, pairs = part.facts, part.got_in
     chosen = pairs.stay != NONE
     row, stay = pairs.row[chosen], pairs.stay[chosen]

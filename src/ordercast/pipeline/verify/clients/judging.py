@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from ordercast.checker import Verdict
 from ordercast.checker.groups import GroupCheckers
-from ordercast.pipeline.verify.clients.clearing import clear_clients
+from ordercast.pipeline.verify.clients.clearing import clear_clients, had_in
+from ordercast.pipeline.verify.clients.ends import clear_ends, matters_in
 from ordercast.pipeline.verify.clients.facts import are_sound, client_facts, said_verdicts
 from ordercast.pipeline.verify.clients.part import client_part
-from ordercast.pipeline.verify.clients.rows import client_messages, said_in
-from ordercast.pipeline.verify.clients.totals import are_even, client_totals
+from ordercast.pipeline.verify.clients.rows import by_client, client_messages, said_in
 from ordercast.pipeline.verify.part import demand
 from ordercast.pipeline.verify.rows import Unsound, numbers_from
 from ordercast.trace.client_records import ClientEvent
@@ -23,17 +23,16 @@ Daemons = Sequence[Started | Installed]
 
 
 def judge_clients(table: pa.Table, daemons: Daemons) -> list[Verdict]:
-    """`table` is sorted as the file is. `Suspicious` or `Unsound` when it is not cleared."""
+    """`Suspicious` or `Unsound` when it is not cleared."""
     numbers = numbers_from(table["n"])
     if not (np.sort(numbers) == np.arange(len(numbers))).all():
         raise Unsound("events are missing or numbered twice")
     said = said_in(table)
     facts = client_facts(said, daemons, len(table))
-    part = client_part(facts, client_messages(table, facts.who), None)
-    clear_clients(part)
-    totals = client_totals(part)
-    demand(are_even(facts, totals), "not everything came that is owed")
-    verdicts = said_verdicts(said, daemons, totals.matters)
+    part = client_part(facts, by_client(client_messages(table, facts.who)), None)
+    clear_clients(part, had_in(part))
+    clear_ends(part, np.ones(len(part.sent), np.bool_))
+    verdicts = said_verdicts(said, daemons, matters_in(part))
     demand(are_sound(facts, verdicts), "the views are not in order")
     return verdicts
 

@@ -17,7 +17,7 @@ from ordercast.pipeline.verify.part import demand
 from ordercast.pipeline.verify.positions import keys_of
 from ordercast.pipeline.verify.rows import Flags, Ints, Rows, joined
 
-_COUNTER_BITS = 40
+COUNTER_BITS = 40
 
 
 @dataclass(slots=True)
@@ -82,8 +82,8 @@ def _sent(mine: Rows, earlier: Rows | None) -> tuple[Rows, Flags]:
 
 def identities(rows: Rows) -> Ints:
     """Return the stamp of each message as one number."""
-    demand((rows["counter"] < 1 << _COUNTER_BITS).all(), "a counter that nobody reaches")
-    return rows["sender"] << _COUNTER_BITS | rows["counter"]
+    demand((rows["counter"] < 1 << COUNTER_BITS).all(), "a counter that nobody reaches")
+    return rows["sender"] << COUNTER_BITS | rows["counter"]
 
 
 def _numbers(sent: Rows, rows: Rows) -> Ints:

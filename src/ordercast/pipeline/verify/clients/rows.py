@@ -1,7 +1,7 @@
 """Rows of the table of clients as numpy columns: the messages that were sent, got and confirmed.
 
 The rest (connections, views, signals, requests) is little and becomes events. A client is its place among all clients,
-by process and session, as the file is sorted; texts are numbers that are equal when the texts are.
+by process and session; texts are numbers that are equal when the texts are.
 """
 
 from __future__ import annotations
@@ -98,6 +98,11 @@ def client_messages(table: pa.Table, who: Who) -> Rows:
     }
     kept = ("n", "kind", "counter", *_CONTENT, *POSITION)
     return Rows({name: rows[name] for name in kept} | columns, rows.goals)
+
+
+def by_client(rows: Rows) -> Rows:
+    """Return the rows of each client together, in its own order."""
+    return rows.where(np.lexsort((rows["n"], rows["client"])))
 
 
 def _flags(column: pa.ChunkedArray) -> Ints:
