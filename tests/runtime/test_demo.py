@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from ordercast.demo.evidence import Evidence
 
 from ordercast.cli.check import judge
 from ordercast.cli.main import run
 from ordercast.demo import command as demo
-from ordercast.demo.evidence import Evidence
 from ordercast.demo.rates import Reached
 from ordercast.demo.script import Script
 from ordercast.demo.stage import Stage

@@ -119,7 +119,11 @@ class Hosts:
 
     def process_of(self, name: str) -> ProcessId:
         """The life of a daemon that runs: its trace, which begins before it serves anybody, has it in its name."""
-        files = [found for path in self.traces.iterdir() if (found := file_name_from(path)) and (found.name, found.table) == (name, LIVE)]
+        files = [
+            found
+            for path in self.traces.iterdir()
+            if (found := file_name_from(path)) and (found.name, found.table) == (name, LIVE)
+        ]
         return process_id_from(NodeId(self[name].number), Incarnation(max(found.incarnation for found in files)))
 
     # The network

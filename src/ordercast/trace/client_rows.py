@@ -40,12 +40,13 @@ from ordercast.trace.event_rows import (
     single,
     word,
 )
-from ordercast.trace.records import Ended, Healed, MessageId
+from ordercast.trace.records import Ended, Gap, Healed, MessageId, Unrecorded
 
 _PROCESS = number("process", "the client's daemon, or whose word it is: node × 2⁴⁸ + incarnation", repeats=True)
 _SESSION = plain("session", "int64", "which client of that daemon's life", repeats=True)
 _NAME = plain("name", "string", "a client, in full: who connected, or who sent the message", repeats=True)
 _GROUP = plain("group", "string", "the group of a view, of a signal, or that was left", repeats=True)
+_WHY = plain("why", "string", "a sentence on what happened to the network, or on what is missing", repeats=True)
 _MEMBERS = names("members", "members of a view, or those who remain after a signal")
 _POSITION = position("", "the position of a message or of a group's view")
 _VIEW_ID = joined((configuration("configuration", "configuration of a group's view"), _POSITION), tuple, ViewId)
@@ -75,7 +76,7 @@ _VIEW = joined(
         names("transitional", "those who came to the view with the reader from the same view before"),
         word("reason", Reason, "why a group's view changed: join, leave, disconnect or network"),
         names("who", "whose joining, leaving or disconnection it was"),
-        plain("why", "string", "a sentence on what happened to the network", repeats=True),
+        _WHY,
     ),
     _view_apart,
     _view_together,
@@ -119,6 +120,7 @@ CLIENTS: EventTable[ClientEvent] = EventTable(
         RowKind.CALM: Calm,
         RowKind.HEALED: Healed,
         RowKind.ENDED: Ended,
+        RowKind.UNRECORDED: Unrecorded,
     },
     {
         "at": AT,
@@ -140,6 +142,8 @@ CLIENTS: EventTable[ClientEvent] = EventTable(
         "how": word("how", End, "how a client ended: orderly, crashed, daemon crashed, daemon left or sent away"),
         "alive": processes("alive", "healed: all daemons that run"),
         "complete": plain("complete", "bool", "ended: the record was not cut short"),
+        "gap": word("gap", Gap, "unrecorded: what is not in the record"),
+        "why": _WHY,
     },
     {
         KnownGroups: {

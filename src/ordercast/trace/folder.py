@@ -20,12 +20,17 @@ from pathlib import Path
 
 from ordercast.model.ids import Instant, NodeId, ProcessId, incarnation_of, node_of, process_text
 from ordercast.trace.arrow import TraceError
+from ordercast.trace.client_records import ClientEvent
+from ordercast.trace.client_rows import CLIENTS
 from ordercast.trace.cluster import CLUSTER_FILE, ClusterEvent, ClusterEventKind, read_cluster_events
+from ordercast.trace.evidence_folder import history_in
 from ordercast.trace.live_file import FileName, file_name_from
 from ordercast.trace.live_life import LiveLife, events_of, survey_of
 from ordercast.trace.merge import Stream, merged
 from ordercast.trace.parquet import RunInfo, read_info, run_path, runs_in, write_run
 from ordercast.trace.records import Crashed, Ended, Event, Gap, Healed, Saturated, Unrecorded
+from ordercast.trace.replica_records import ReplicaEvent
+from ordercast.trace.replica_rows import REPLICAS
 
 _FOREVER = (1 << 63) - 1
 
@@ -55,6 +60,7 @@ def _live_paths(folder: Path) -> list[tuple[FileName, Path]]:
 class LiveRun:
     """One history of a whole cluster. `events` may be asked for again, and reads the files again."""
 
+    folder: Path
     info: RunInfo
     lives: list[LiveLife]
     ends: dict[ProcessId, list[Event]]  # what comes after the events of each life
@@ -76,8 +82,18 @@ class LiveRun:
             yield event
         yield Ended(at, is_complete)
 
+    @property
+    def clients(self) -> list[ClientEvent]:
+        """What clients were told; nothing when nobody recorded it."""
+        return history_in(self.folder, CLIENTS)
+
+    @property
+    def replicas(self) -> list[ReplicaEvent]:
+        """What replicas did, likewise."""
+        return history_in(self.folder, REPLICAS)
+
     def gaps(self) -> list[str]:
-        """Sentences on what is missing."""
+        """Sentences on what is missing of the daemons."""
         events = [*self.strangers, *(event for life in self.lives for event in self._beginning(life))]
         events += [event for end in self.ends.values() for event in end]
         return [event.why for event in events if isinstance(event, Unrecorded)]
@@ -115,7 +131,7 @@ def read_live(folder: Path) -> LiveRun:
     said = _Said(folder, read_cluster_events(folder), lives)
     ends = {life.process: _end_of(life, said) for life in lives}
     info = RunInfo(0, None, {"live": [process_text(life.process) for life in lives]})
-    return LiveRun(info, lives, ends, _strangers(lives, folder), said.events())
+    return LiveRun(folder, info, lives, ends, _strangers(lives, folder), said.events())
 
 
 def _processes_in(folder: Path) -> list[dict[int, Path]]:
@@ -239,4 +255,4 @@ def compact(run: LiveRun, out: Path) -> Path:
     number = 1
     while run_path(out, number).exists() and read_info(run_path(out, number)).options != run.info.options:
         number += 1
-    return write_run(out, RunInfo(number, None, run.info.options), run.events())
+    return write_run(out, RunInfo(number, None, run.info.options), run.events(), run.clients, run.replicas)

@@ -72,6 +72,11 @@ def file_name_from(path: Path) -> FileName | None:
     return FileName(match["name"], int(match["incarnation"]), int(match["number"]), match["table"])
 
 
+def stem_of(info: LiveInfo) -> str:
+    """How the names of all files of one recording begin."""
+    return f"{info.table}-{info.name}-{incarnation_of(info.process)}"
+
+
 def journal_path(folder: Path, name: str, process: ProcessId) -> Path:
     return folder / FileName(name, incarnation_of(process), 0).journal
 

@@ -15,7 +15,7 @@ from ordercast.model.events import ViewId
 from ordercast.model.ids import Instant
 from ordercast.model.lineage import Lineage, Term
 from ordercast.trace.client_records import Calm
-from ordercast.trace.records import Ended, Healed
+from ordercast.trace.records import Ended, Healed, Unrecorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,4 +200,5 @@ ReplicaEvent = (
     | Healed
     | Calm
     | Ended
+    | Unrecorded
 )

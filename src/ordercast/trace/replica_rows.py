@@ -17,7 +17,7 @@ from ordercast.trace.event_rows import (
     view_id,
     word,
 )
-from ordercast.trace.records import Ended, Healed
+from ordercast.trace.records import Ended, Gap, Healed, Unrecorded
 from ordercast.trace.replica_records import (
     Applied,
     Believed,
@@ -79,9 +79,11 @@ REPLICAS: EventTable[ReplicaEvent] = EventTable(
         RowKind.CALM: Calm,
         RowKind.HEALED: Healed,
         RowKind.ENDED: Ended,
+        RowKind.UNRECORDED: Unrecorded,
     },
     {
         "at": AT,
+        "process": number("process", "unrecorded: whose events; 0: those of no daemon", repeats=True),
         "life": number("life", "which life of which replica; null for events of the whole cluster", repeats=True),
         "name": plain("name", "string", "the replica's member, in full", repeats=True),
         "weights": _WEIGHTS,
@@ -121,6 +123,7 @@ REPLICAS: EventTable[ReplicaEvent] = EventTable(
         "ghosts": plain("ghosts", "int64", "owners of parts of the state who are not in the group"),
         "alive": processes("alive", "healed: all daemons that run"),
         "complete": plain("complete", "bool", "ended: the record was not cut short"),
+        "gap": word("gap", Gap, "unrecorded: what is not in the record"),
     },
     {},
 )

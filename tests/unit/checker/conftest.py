@@ -1,5 +1,5 @@
 """Every history that a test shows to the checkers is also shown to the judges of `ordercast verify`, who read whole
-columns: they must say the same."""
+columns: they must say the same. And what it shows of clients and replicas comes back from a table as it was."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import pytest
 from ordercast.checker import Checkers
 from ordercast.checker.groups import GroupCheckers
 from ordercast.checker.plain import PlainPanel
+from ordercast.trace.arrow import evidence_events, evidence_table, schema_with
+from ordercast.trace.client_rows import CLIENTS
 from ordercast.trace.records import Event
+from ordercast.trace.replica_rows import REPLICAS
 
 IN_PARTS = 2  # histories of a test that are also judged in parts, which takes a hundred times as long
 
@@ -19,26 +22,48 @@ IN_PARTS = 2  # histories of a test that are also judged in parts, which takes a
 @pytest.fixture(autouse=True)
 def agreement(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     pytest.importorskip("numpy")
-    from tests.unit.pipeline.agreement import assert_agreement, assert_clients_agree
+    from tests.unit.pipeline.agreement import assert_agreement
 
     histories: dict[Checkers, list[Event]] = {}
-    told: dict[PlainPanel[Any], list[Any]] = {}
-    observe, observe_plain = Checkers.observe, PlainPanel.observe
+    observe = Checkers.observe
 
     def observed(self: Checkers, event: Event) -> None:
         histories.setdefault(self, []).append(event)
         observe(self, event)
 
-    def observed_plain(self: PlainPanel[Any], event: Any) -> None:
-        told.setdefault(self, []).append(event)
-        observe_plain(self, event)
-
     with monkeypatch.context() as patch:
         patch.setattr(Checkers, "observe", observed)
-        patch.setattr(PlainPanel, "observe", observed_plain)
         yield
     for number, history in enumerate(histories.values()):
         assert_agreement(history, in_parts=number < IN_PARTS)
-    groups = [events for panel, events in told.items() if isinstance(panel, GroupCheckers)]
-    for number, events in enumerate(groups):
-        assert_clients_agree(events, in_parts=not number)
+
+
+@pytest.fixture(autouse=True)
+def evidence(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    histories: dict[PlainPanel[Any], list[Any]] = {}
+    observe = PlainPanel.observe
+
+    def observed(self: PlainPanel[Any], event: Any) -> None:
+        histories.setdefault(self, []).append(event)
+        observe(self, event)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PlainPanel, "observe", observed)
+        yield
+    for history in histories.values():
+        assert_comes_back(history)
+    pytest.importorskip("numpy")
+    from tests.unit.pipeline.agreement import assert_clients_agree
+
+    groups = [history for panel, history in histories.items() if isinstance(panel, GroupCheckers)]
+    for number, history in enumerate(groups):
+        assert_clients_agree(history, in_parts=not number)
+
+
+def assert_comes_back(history: list[Any]) -> None:
+    """What is said of daemons is in their own table, and what nobody records in none."""
+    for table in (CLIENTS, REPLICAS):
+        known = {shape.event for shape in table.shapes.values()}
+        events = [event for event in history if type(event) in known]
+        rows = evidence_table(events, table, schema_with({}, table.columns), 0)
+        assert evidence_events(rows, table) == dict(enumerate(events))

@@ -156,6 +156,7 @@ FIELDS: dict[str, st.SearchStrategy[object]] = {
     "term": st.none() | TERM,
     "stage": st.sampled_from(Stage),
     "why": TEXT,
+    "gap": st.sampled_from(Gap),
     **dict.fromkeys(("self_discard", "confirm", "complete", "is_certain", "is_primary"), st.booleans()),
     **dict.fromkeys(("decided", "elects", "is_holder", "is_current", "holds"), st.booleans()),
     **dict.fromkeys(("operation", "result", "question", "answer"), BYTES),

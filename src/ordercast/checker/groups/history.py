@@ -34,7 +34,7 @@ from ordercast.trace.client_records import (
     KnownGroups,
     Sent,
 )
-from ordercast.trace.records import Ended, Healed, Installed, MessageId, Started
+from ordercast.trace.records import Ended, Healed, Installed, MessageId, Started, Unrecorded
 
 
 @dataclass(slots=True, eq=False)
@@ -299,6 +299,9 @@ class GroupHistory:
     def _ended(self, event: Ended) -> None:
         self.ended = event
 
+    def _unrecorded(self, event: Unrecorded) -> None:
+        self.faults.append(event.why)
+
 
 _HANDLERS: dict[type, Callable[[GroupHistory, Any], None]] = {
     Started: GroupHistory._started,
@@ -319,4 +322,5 @@ _HANDLERS: dict[type, Callable[[GroupHistory, Any], None]] = {
     Calm: GroupHistory._calm,
     Healed: GroupHistory._healed,
     Ended: GroupHistory._ended,
+    Unrecorded: GroupHistory._unrecorded,
 }

@@ -13,7 +13,7 @@ from ordercast.checker.replicated.panel import ReplicaCheckers
 from ordercast.checker.verdict import NOT_BROKEN, Verdict
 from ordercast.model.promises import ReplicaPromise
 from ordercast.trace.client_records import Calm
-from ordercast.trace.records import Ended, Healed
+from ordercast.trace.records import Ended, Healed, Unrecorded
 from ordercast.trace.replica_records import ReplicaEvent, ReplicaStarted
 
 
@@ -28,7 +28,7 @@ class StateCheckers:
             self._groups[event.life] = event.group
             if event.group not in self._panels:
                 self._panels[event.group] = ReplicaCheckers(self.promised)
-        is_common = isinstance(event, Calm | Healed | Ended) or event.life not in self._groups
+        is_common = isinstance(event, Calm | Healed | Ended | Unrecorded) or event.life not in self._groups
         if is_common and not self._panels:
             self._panels[None] = ReplicaCheckers(self.promised)
         for panel in self._panels.values() if is_common else (self._panels[self._groups[event.life]],):

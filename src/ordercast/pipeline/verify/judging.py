@@ -106,8 +106,8 @@ def _judge_live(path: str) -> Judgement:
     live, checkers = read_live(Path(path)), EvidenceCheckers()
     for event in live.events():
         checkers.observe(event)
-    checkers.observe_clients(getattr(live, "clients", ()))
-    checkers.observe_replicas(getattr(live, "replicas", ()))
+    checkers.observe_clients(live.clients)
+    checkers.observe_replicas(live.replicas)
     counts = checkers.client_events, checkers.replica_events
     return Judgement(path, live.info, checkers.events, checkers.deliveries, checkers.verdicts(), "checkers", *counts)
 
