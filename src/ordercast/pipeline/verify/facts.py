@@ -76,6 +76,7 @@ class Facts:
     ended_n: int = FOREVER
     is_complete: bool = False
     is_healed: bool = False
+    is_live: bool = False  # numbers of events are times, of clocks that differ
     prunes: bool = False  # a message reaches only those who want it
     early: tuple[int, ...] = ()  # services whose messages come before their place, weaker than causal order
 
@@ -98,10 +99,10 @@ def control_verdicts(controls: list[Control], matters: set[Matter]) -> list[Verd
     return checkers.verdicts()
 
 
-def facts_from(controls: list[Control]) -> Facts:
+def facts_from(controls: list[Control], *, is_live: bool = False) -> Facts:
     """`Unsound` when they say more than the fast judge understands; the reference checkers read everything."""
     lives: dict[int, Life] = {}
-    facts = Facts([], np.zeros(0, np.int64), [], [], [])
+    facts = Facts([], np.zeros(0, np.int64), [], [], [], is_live=is_live)
     for control in controls:
         _add(facts, lives, control)
     facts.lives = [lives[process] for process in sorted(lives)]

@@ -24,6 +24,7 @@ from ordercast.pipeline.verify.rows import (
     SUBMITTED,
     Rows,
     TraceFile,
+    TracePath,
     Unsound,
     control_rows,
     rows_from,
@@ -64,7 +65,7 @@ class GroupIndex:
     deliveries: int = 0
 
 
-def index_group(path: str, group: int, grid: int = GRID_ROWS) -> GroupIndex:
+def index_group(path: TracePath, group: int, grid: int = GRID_ROWS) -> GroupIndex:
     file = TraceFile(path)
     table = file.table(_INDEX, range(group, group + 1))
     rows = rows_from(table)

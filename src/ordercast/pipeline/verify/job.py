@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from heapq import heappop, heappush
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ordercast.pipeline.verify.clients.large import judge_large_clients
+from ordercast.pipeline.verify.facts import control_verdicts
 from ordercast.pipeline.verify.judging import (
     Judgement,
     daemons_in,
@@ -27,15 +29,18 @@ from ordercast.pipeline.verify.judging import (
     judge_states,
     unread,
     with_clients,
+    with_live_evidence,
     with_replicas,
 )
 from ordercast.pipeline.verify.large import judge_large
+from ordercast.pipeline.verify.live import ended_at, live_history, write_life
 from ordercast.pipeline.verify.rows import TraceFile, Unsound
 from ordercast.pipeline.verify.slicing import PART_ROWS
 from ordercast.pipeline.verify.spread import Spread
 from ordercast.trace.arrow import TraceError
 from ordercast.trace.client_rows import CLIENTS
-from ordercast.trace.folder import traces_in
+from ordercast.trace.columns import signed
+from ordercast.trace.folder import processes_in, traces_in
 from ordercast.trace.parquet import RunInfo, evidence_file, evidence_path, read_info
 from ordercast.trace.replica_rows import REPLICAS
 
@@ -43,6 +48,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TASK_ROWS = 4_000_000  # a run of more is judged by many tasks
+LIVE_SIZE = 32 << 20  # bytes; a larger folder of live traces is judged by many tasks
 LOOK_SIZE = 8 << 20  # bytes; a smaller file is not asked how many rows it has
 BIN_SIZE = 24 << 20  # bytes of traces in one task, about ten seconds of work
 POLL_S = 0.5
@@ -71,7 +77,8 @@ def verify(
         for judged in spread(_judge_all, _bins(rest, 4 * session.sparkContext.defaultParallelism)):
             judgements.update((judgement.path, judgement) for judgement in judged)
         for trace in large:
-            judgements[trace] = _judge_large(trace, spread, part_rows, task_rows)
+            large_one = judge_large_folder if Path(trace).is_dir() else _judge_large
+            judgements[trace] = large_one(trace, spread, part_rows, task_rows)
     return [judgements[trace] for trace in traces]
 
 
@@ -89,7 +96,9 @@ def _judge_all(paths: list[str]) -> list[Judgement]:
 def _is_large(trace: str, task_rows: int) -> bool:
     """Files that cannot be read are left to the task, which says why."""
     path = Path(trace)
-    return path.is_file() and any(_count(file, task_rows) > task_rows for file in (path, *_beside(path)))
+    if path.is_dir():
+        return task_rows < TASK_ROWS or _size(trace) > LIVE_SIZE
+    return any(_count(file, task_rows) > task_rows for file in (path, *_beside(path)))
 
 
 def _beside(path: Path) -> list[Path]:
@@ -125,6 +134,34 @@ def _judge_large(trace: str, spread: Spread, part_rows: int, task_rows: int = 0)
         return unread(trace, f"{trace} is not a sound history ({error}): record the run again", info)
     except (TraceError, OSError, pa.ArrowException) as error:
         return unread(trace, str(error), info)
+
+
+def judge_large_folder(trace: str, spread: Spread, part_rows: int, task_rows: int = 0) -> Judgement:
+    """Live traces: each process is brought into columns by a task, then the run is judged in parts as any other."""
+    folder = Path(trace)
+    try:
+        with _scratch(folder) as scratch:
+            found = spread(partial(write_life, scratch, ended_at(folder)), processes_in(folder))
+            lives = sorted((one for one in found if one is not None), key=lambda one: signed(one.life.process))
+            live = live_history(folder, lives)
+            verdicts, deliveries = control_verdicts(live.controls, set()), sum(one.deliveries for one in lives)
+            if not live.has_holes:
+                paths = tuple(one.path for one in lives)
+                verdicts = judge_large(paths, TraceFile(paths).groups, spread, part_rows, live=live).verdicts
+            order = Judgement(trace, live.run.info, live.count, deliveries, verdicts, "parts")
+        return cast(Judgement, spread(partial(with_live_evidence, order), [folder])[0])
+    except Unsound as error:
+        return unread(trace, f"{trace} is not a sound history ({error}): record the run again")
+    except (TraceError, OSError, pa.ArrowException) as error:
+        return unread(trace, str(error))
+
+
+def _scratch(folder: Path) -> TemporaryDirectory[str]:
+    """A hidden folder among the traces, where all who see them see it; elsewhere when nothing may be written there."""
+    try:
+        return TemporaryDirectory(prefix=".verify-", dir=folder)
+    except OSError:
+        return TemporaryDirectory(prefix="ordercast-verify-")
 
 
 def _order(trace: str, info: RunInfo, spread: Spread, part_rows: int, task_rows: int) -> Judgement:

@@ -20,13 +20,17 @@ from ordercast.checker.replicated.states import StateCheckers
 from ordercast.model.promises import GroupPromise, Promise, ReplicaPromise
 from ordercast.pipeline.verify.clearing import clear
 from ordercast.pipeline.verify.clients.judging import Daemons, judge_clients, reference_verdicts
-from ordercast.pipeline.verify.facts import control_verdicts, facts_from
+from ordercast.pipeline.verify.facts import Facts, control_verdicts, facts_from
+from ordercast.pipeline.verify.live import daemon_events, ended_at, live_history, read_life
 from ordercast.pipeline.verify.numbering import check_whole
+from ordercast.pipeline.verify.part import demand
 from ordercast.pipeline.verify.rows import (
     CONTROL_ALL,
     DELIVERED,
     MESSAGE,
     NUMBERING,
+    Control,
+    Rows,
     TraceFile,
     Unsound,
     control_rows,
@@ -37,7 +41,9 @@ from ordercast.pipeline.verify.rows import (
 from ordercast.pipeline.verify.totals import matters_of, settle, totals_from
 from ordercast.trace.arrow import TraceError
 from ordercast.trace.client_rows import CLIENTS
-from ordercast.trace.folder import read_live
+from ordercast.trace.columns import signed
+from ordercast.trace.evidence_folder import history_in
+from ordercast.trace.folder import processes_in, read_live
 from ordercast.trace.parquet import RunInfo, evidence_file, read_events, read_evidence, read_info
 from ordercast.trace.records import DeliveredBatch, Installed, Started
 from ordercast.trace.replica_rows import REPLICAS
@@ -103,13 +109,50 @@ def with_replicas(found: Judgement, count: int, verdicts: list[Verdict]) -> Judg
 
 
 def _judge_live(path: str) -> Judgement:
-    live, checkers = read_live(Path(path)), EvidenceCheckers()
+    """Daemons by columns, else everything by objects, as `check` does it."""
+    folder = Path(path)
+    try:
+        found = _live_by_columns(folder)
+    except (TraceError, OSError, pa.ArrowException):
+        raise
+    except Exception:  # as below
+        found = _live_by_checkers(folder)
+    return with_live_evidence(found, folder)
+
+
+def _live_by_columns(folder: Path) -> Judgement:
+    until = ended_at(folder)
+    read = [found for paths in processes_in(folder) if (found := read_life(paths, until)) is not None]
+    read.sort(key=lambda pair: signed(pair[0].life.process))
+    live = live_history(folder, [found for found, _ in read])
+    demand(not live.has_holes, "the record has holes")
+    facts = facts_from(live.controls, is_live=True)
+    rows = messages_from(pa.concat_tables([table for _, table in read]).select(list(MESSAGE)))
+    deliveries, verdicts = _cleared(facts, rows, live.controls)
+    return Judgement(str(folder), live.run.info, live.count, deliveries, verdicts, "columns")
+
+
+def _live_by_checkers(folder: Path) -> Judgement:
+    live, checkers = read_live(folder), EvidenceCheckers()
     for event in live.events():
         checkers.observe(event)
-    checkers.observe_clients(live.clients)
-    checkers.observe_replicas(live.replicas)
-    counts = checkers.client_events, checkers.replica_events
-    return Judgement(path, live.info, checkers.events, checkers.deliveries, checkers.verdicts(), "checkers", *counts)
+    return Judgement(str(folder), live.info, checkers.events, checkers.deliveries, checkers.verdicts(), "checkers")
+
+
+def with_live_evidence(found: Judgement, folder: Path) -> Judgement:
+    """The same with the verdicts on what clients and replicas of a live run recorded, where they did."""
+    clients, replicas = history_in(folder, CLIENTS), history_in(folder, REPLICAS)
+    if not clients and not replicas:
+        return found
+    checkers = EvidenceCheckers()
+    for event in read_live(folder).events(daemon_events):
+        checkers.observe(event)
+    checkers.observe_clients(clients)
+    checkers.observe_replicas(replicas)
+    verdicts = [*found.verdicts, *checkers.verdicts()[len(Promise) :]]
+    return replace(
+        found, verdicts=verdicts, client_events=checkers.client_events, replica_events=checkers.replica_events
+    )
 
 
 # Daemons
@@ -130,11 +173,15 @@ def judge_table(table: pa.Table) -> tuple[int, int, list[Verdict]]:
     not cleared."""
     events = check_whole(rows_from(table.select(list(NUMBERING))))
     controls = controls_from(control_rows(table.select(list(CONTROL_ALL))).to_pylist())
-    facts, rows = facts_from(controls), messages_from(table.select(list(MESSAGE)))
+    deliveries, verdicts = _cleared(facts_from(controls), messages_from(table.select(list(MESSAGE))), controls)
+    return events, deliveries, verdicts
+
+
+def _cleared(facts: Facts, rows: Rows, controls: list[Control]) -> tuple[int, list[Verdict]]:
     clear(facts, rows)
     totals = totals_from(facts, rows)
     settle(facts, totals)
-    return events, int((rows["kind"] == DELIVERED).sum()), control_verdicts(controls, matters_of(facts, totals))
+    return int((rows["kind"] == DELIVERED).sum()), control_verdicts(controls, matters_of(facts, totals))
 
 
 def _by_checkers(path: str, info: RunInfo) -> Judgement:

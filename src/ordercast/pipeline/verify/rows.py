@@ -8,6 +8,8 @@ raises `Unsound`, and is read by the slow and exact reader instead, which says w
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ordercast.trace.arrow import schema_with
 from ordercast.trace.columns import COLUMNS, RowKind
 from ordercast.trace.from_rows import control_event_from
 from ordercast.trace.note_rows import NOTE_KINDS
@@ -45,6 +48,9 @@ CONTROL = (
     "destinations",
 )
 CONTROL_ALL = (*NUMBERING, *PLACES, *CONTROL)
+
+
+TracePath = str | tuple[str, ...]  # of a run in one file, or in several
 
 
 class Unsound(Exception):
@@ -99,21 +105,27 @@ def joined(parts: list[Rows]) -> Rows:
 
 
 class TraceFile:
-    """One run on disk, read by row groups. OSError and ArrowException when it cannot be."""
+    """One run on disk, in one file or in several, read by row groups. OSError and ArrowException when it cannot be."""
 
-    def __init__(self, path: Path | str) -> None:
-        self.file = pq.ParquetFile(path, page_checksum_verification=True)
-        self.count: int = self.file.metadata.num_rows
-        self.groups: int = self.file.num_row_groups
-        names = set(self.file.schema_arrow.names)
-        missing = [name for name in COLUMNS if name not in names]
-        if missing:
-            raise Unsound(f"column {missing[0]} is missing")
+    def __init__(self, path: Path | TracePath) -> None:
+        paths = path if isinstance(path, tuple) else (path,)
+        files = [pq.ParquetFile(one, page_checksum_verification=True) for one in paths]
+        self.count: int = sum(file.metadata.num_rows for file in files)
+        self._groups = [(file, group) for file in files for group in range(file.num_row_groups)]
+        self.groups = len(self._groups)
+        for file in files:
+            names = set(file.schema_arrow.names)
+            missing = [name for name in COLUMNS if name not in names]
+            if missing:
+                raise Unsound(f"column {missing[0]} is missing")
 
     def table(self, columns: tuple[str, ...] | None = None, groups: range | None = None) -> pa.Table:
         chosen = range(self.groups) if groups is None else groups
         names = list(COLUMNS if columns is None else columns)
-        return self.file.read_row_groups(list(chosen), columns=names, use_threads=False)
+        tables = []
+        for file, those in groupby((self._groups[group] for group in chosen), key=itemgetter(0)):
+            tables.append(file.read_row_groups([group for _, group in those], columns=names, use_threads=False))
+        return pa.concat_tables(tables) if tables else schema_with({}).empty_table().select(names)
 
 
 def rows_from(table: pa.Table) -> Rows:

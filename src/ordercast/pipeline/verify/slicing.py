@@ -24,6 +24,7 @@ from ordercast.pipeline.verify.rows import (
     Ints,
     Rows,
     TraceFile,
+    TracePath,
     joined,
     messages_from,
     no_messages,
@@ -79,7 +80,7 @@ class Read:
     groups: set[int]
 
 
-def read_slice(path: str, part: Slice, early: tuple[int, ...] = ()) -> Read:
+def read_slice(path: TracePath, part: Slice, early: tuple[int, ...] = ()) -> Read:
     file = TraceFile(path)
     found, earlier = [no_messages()], [no_messages()]
     group, rows = -1, no_messages()
