@@ -41,7 +41,7 @@ def assert_alike(folder: Path, how: str) -> None:
     expected = reference(events)
     one = judge(str(folder))
     assert (one.verdicts, one.events, one.how) == (expected, len(events), how)
-    parts = judge_large_folder(str(folder), in_turn, 20)
+    parts = judge_large_folder(str(folder), in_turn, 100)
     assert [verdict.outcome for verdict in parts.verdicts] == [verdict.outcome for verdict in expected]
     assert (parts.events, parts.deliveries) == (one.events, one.deliveries)
     assert not list(folder.glob(".verify-*"))
@@ -49,7 +49,7 @@ def assert_alike(folder: Path, how: str) -> None:
 
 @pytest.mark.parametrize("skews", [(0,), SKEWS], ids=["one clock", "clocks that differ"])
 def test_a_valid_folder_is_cleared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, skews: Sequence[int]) -> None:
-    write_history(tmp_path, story(60).finished(), monkeypatch, skews=skews)
+    write_history(tmp_path, story(41).finished(), monkeypatch, skews=skews)
     assert combined(judge(str(tmp_path)).verdicts).outcome is Outcome.VALID
     assert_alike(tmp_path, "columns")
 
