@@ -23,7 +23,7 @@ from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import hostile_group_options, hostile_replica_options
 from ordercast.trace.client_records import GotMessage, GotView
 from ordercast.trace.parquet import RunInfo, write_run
-from ordercast.trace.replica_records import Applied, ReplicaKnown
+from ordercast.trace.replica_records import Applied, Returned
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,7 +62,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     _write(folder, groups, 4, _without(told, GotView, -1), [])
     _write(folder, replicas, 5, replicas.client_events, done)
     _write(folder, replicas, 6, replicas.client_events, _altered(done, Applied, 3, result=b"?"))
-    _write(folder, replicas, 7, replicas.client_events, _altered(done, ReplicaKnown, 0, waiting=3))
+    _write(folder, replicas, 7, replicas.client_events, _altered(done, Returned, 2, result=b"!"))
     return folder
 
 

@@ -21,20 +21,30 @@ import pyarrow.parquet as pq
 from ordercast.model.ids import NOBODY, ProcessId
 from ordercast.pipeline.verify.facts import FOREVER
 from ordercast.pipeline.verify.numbering import event_begins
-from ordercast.pipeline.verify.rows import DELIVERED, NUMBERING, Control, Ints, control_rows, controls_from, rows_from
+from ordercast.pipeline.verify.rows import (
+    CONTROL_ALL,
+    DELIVERED,
+    MESSAGE,
+    NUMBERING,
+    Control,
+    Ints,
+    control_rows,
+    controls_from,
+    rows_from,
+)
 from ordercast.trace.arrow import rows_of, schema_with, table_from
 from ordercast.trace.cluster import ClusterEventKind, read_cluster_events
 from ordercast.trace.columns import RowKind, signed, unsigned
 from ordercast.trace.folder import LiveRun, assembled
 from ordercast.trace.from_rows import events_from
-from ordercast.trace.live_file import read_batches
-from ordercast.trace.live_life import LiveLife, survey_of
+from ordercast.trace.live_life import LiveLife, life_of, surveyed
 from ordercast.trace.note_rows import NOTE_KINDS
 from ordercast.trace.parquet import ROW_GROUP_SIZE
 from ordercast.trace.records import Crashed, Ended, Event
 from ordercast.trace.to_rows import rows_from as rows_from_events
 
-_PARQUET = {"compression": "lz4", "use_dictionary": ["kind", "sender_process", "service"]}
+_SCHEMA = pa.schema([schema_with({}).field(name) for name in dict.fromkeys((*MESSAGE, *CONTROL_ALL))])
+_PARQUET = {"compression": "lz4", "use_dictionary": ["kind", "sender_process", "service"], "write_statistics": False}
 
 
 @dataclass(slots=True)
@@ -49,6 +59,11 @@ class LifeRows:
     deliveries: int = 0
     last_n: int = -1
 
+    @property
+    def is_there(self) -> bool:
+        """Whether anything was recorded of it."""
+        return bool(self.life.started_at or self.life.missing)
+
 
 def ended_at(folder: Path) -> int:
     """Return the time after which nothing is looked at."""
@@ -58,21 +73,21 @@ def ended_at(folder: Path) -> int:
 
 def read_life(paths: dict[int, Path], until: int) -> tuple[LifeRows, pa.Table] | None:
     """The rows of one process in memory. None when it came to nothing."""
-    life = survey_of(paths)
-    if life is None or not (life.started_at or life.missing):
+    life = life_of(paths)
+    if life is None:
         return None
     found = LifeRows(life)
-    tables = list(_tables(found, until))
-    return found, pa.concat_tables([schema_with({}).empty_table(), *tables])
+    table = pa.concat_tables([_SCHEMA.empty_table(), *_tables(found, until)])
+    return (found, table) if found.is_there else None
 
 
 def write_life(scratch: str, until: int, paths: dict[int, Path]) -> LifeRows | None:
     """The same, on disk, so that others can read parts of it."""
-    life = survey_of(paths)
-    if life is None or not (life.started_at or life.missing):
+    life = life_of(paths)
+    if life is None:
         return None
     found = LifeRows(life, path=str(Path(scratch) / f"life-{int(life.process)}.parquet"))
-    with pq.ParquetWriter(found.path, schema_with({}), **_PARQUET) as writer:
+    with pq.ParquetWriter(found.path, _SCHEMA, **_PARQUET) as writer:
         waiting: list[pa.Table] = []
         for table in _tables(found, until):
             waiting.append(table)
@@ -81,43 +96,39 @@ def write_life(scratch: str, until: int, paths: dict[int, Path]) -> LifeRows | N
                 waiting = []
         if waiting:
             writer.write_table(pa.concat_tables(waiting), row_group_size=ROW_GROUP_SIZE)
-    return found
+    return found if found.is_there else None
 
 
 def _tables(found: LifeRows, until: int) -> Iterator[pa.Table]:
     """The rows of a process in its order, up to the end; `found` is told what they hold."""
-    schema = schema_with({})
     for table, offset in _recorded(found.life):
-        times = pc.add(table["t"], pa.scalar(offset, pa.int64()))
-        table = table.set_column(table.schema.get_field_index("t"), "t", times)
-        if until < FOREVER:
-            table = table.filter(pc.less_equal(table["t"], until))
-        table = _without(table, int(RowKind.ENDED))
-        found.events += len(pc.unique(table["n"]))
-        table = _without(table, *NOTE_KINDS)
-        if not len(table):
+        times = table["t"].to_numpy() + offset
+        kinds = table["kind"].to_numpy()
+        is_event = (times <= until) & (kinds != int(RowKind.ENDED))
+        is_row = is_event & ~np.isin(kinds, NOTE_KINDS)
+        found.events += len(np.unique(table["n"].to_numpy()[is_event]))
+        if not is_row.any():
             continue
-        table = _in_order(table)
-        numbers = {"idx": found.count + np.arange(len(table)), "n": _times(table, found.last_n)}
-        for name, column in numbers.items():
-            table = table.set_column(table.schema.get_field_index(name), name, pa.array(column.astype(np.int64)))
-        found.count += len(table)
-        found.last_n = int(numbers["n"][-1])
-        found.deliveries += int((table["kind"].to_numpy() == DELIVERED).sum())
-        found.controls += controls_from(control_rows(table).to_pylist())
-        yield table.cast(schema)
+        columns = table.select(_SCHEMA.names).set_column(_SCHEMA.get_field_index("t"), "t", pa.array(times))
+        yield _numbered(found, _in_order(columns if is_row.all() else columns.filter(pa.array(is_row))))
+
+
+def _numbered(found: LifeRows, table: pa.Table) -> pa.Table:
+    numbers = {"idx": found.count + np.arange(len(table)), "n": _times(table, found.last_n)}
+    for name, column in numbers.items():
+        table = table.set_column(_SCHEMA.get_field_index(name), name, pa.array(column.astype(np.int64)))
+    found.count += len(table)
+    found.last_n = int(numbers["n"][-1])
+    found.deliveries += int((table["kind"].to_numpy() == DELIVERED).sum())
+    found.controls += controls_from(control_rows(table).to_pylist())
+    return table.replace_schema_metadata(None)
 
 
 def _recorded(life: LiveLife) -> Iterator[tuple[pa.Table, int]]:
-    for path, offset in life.files:
-        for batch in read_batches(path):
-            yield pa.table(batch), offset
+    for batch, offset in surveyed(life):
+        yield pa.table(batch), offset
     if life.rescued:
         yield table_from(rows_from_events(life.rescued), schema_with({}), 0), 0
-
-
-def _without(table: pa.Table, *kinds: int) -> pa.Table:
-    return table.filter(pc.invert(pc.is_in(table["kind"], value_set=pa.array(kinds, table["kind"].type))))
 
 
 def _in_order(table: pa.Table) -> pa.Table:

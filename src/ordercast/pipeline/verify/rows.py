@@ -105,7 +105,8 @@ def joined(parts: list[Rows]) -> Rows:
 
 
 class TraceFile:
-    """One run on disk, in one file or in several, read by row groups. OSError and ArrowException when it cannot be."""
+    """One run on disk, in one file or in several, read by row groups. OSError and ArrowException when it cannot be.
+    A column that several files lack is null."""
 
     def __init__(self, path: Path | TracePath) -> None:
         paths = path if isinstance(path, tuple) else (path,)
@@ -113,19 +114,23 @@ class TraceFile:
         self.count: int = sum(file.metadata.num_rows for file in files)
         self._groups = [(file, group) for file in files for group in range(file.num_row_groups)]
         self.groups = len(self._groups)
-        for file in files:
-            names = set(file.schema_arrow.names)
-            missing = [name for name in COLUMNS if name not in names]
-            if missing:
-                raise Unsound(f"column {missing[0]} is missing")
+        self._names = set(files[0].schema_arrow.names) if files else set[str]()
+        missing = [name for name in COLUMNS if name not in self._names]
+        if missing and not isinstance(path, tuple):
+            raise Unsound(f"column {missing[0]} is missing")
 
     def table(self, columns: tuple[str, ...] | None = None, groups: range | None = None) -> pa.Table:
-        chosen = range(self.groups) if groups is None else groups
         names = list(COLUMNS if columns is None else columns)
-        tables = []
-        for file, those in groupby((self._groups[group] for group in chosen), key=itemgetter(0)):
-            tables.append(file.read_row_groups([group for _, group in those], columns=names, use_threads=False))
-        return pa.concat_tables(tables) if tables else schema_with({}).empty_table().select(names)
+        chosen = [self._groups[group] for group in (range(self.groups) if groups is None else groups)]
+        there = [name for name in names if name in self._names]
+        tables = [schema_with({}).remove_metadata().empty_table().select(there)]
+        for file, those in groupby(chosen, key=itemgetter(0)):
+            found = file.read_row_groups([group for _, group in those], columns=there, use_threads=False)
+            tables.append(found.replace_schema_metadata(None))
+        table = tables[1] if len(tables) == 2 else pa.concat_tables(tables)
+        for name in (name for name in names if name not in self._names):
+            table = table.append_column(name, pa.nulls(len(table), schema_with({}).field(name).type))
+        return table.select(names)
 
 
 def rows_from(table: pa.Table) -> Rows:
