@@ -130,7 +130,8 @@ def write_run(
     prepare_folder(folder, info)
     path = run_path(folder, info.run)
     told = [event for event in clients if not isinstance(event, Started | Installed)]  # the daemons' own words
-    beside = {table: found for table, found in ((CLIENTS, told), (REPLICAS, replicas)) if found}
+    tables: list[tuple[EventTable[Any], Sequence[Any]]] = [(CLIENTS, told), (REPLICAS, replicas)]
+    beside = {table: found for table, found in tables if found}
     info = replace(info, evidence=[table.name for table in beside])
     for table, found in beside.items():
         _write_whole(evidence_path(path, table), partial(_evidence_table, table, found, info), table.order)
@@ -221,9 +222,11 @@ def evidence_file(run: Path, info: RunInfo, table: EventTable[Any]) -> Path:
 
 def read_evidence(run: Path, info: RunInfo, table: EventTable[EventT]) -> list[EventT]:
     """What the clients or the replicas of a run saw, in order; nothing when it was not recorded."""
-    if table.name not in info.evidence:
-        return []
-    path = evidence_file(run, info, table)
+    return read_evidence_file(evidence_file(run, info, table), table) if table.name in info.evidence else []
+
+
+def read_evidence_file(path: Path, table: EventTable[EventT]) -> list[EventT]:
+    """The events of one file of clients or replicas, in order."""
 
     def events(rows: pa.Table) -> list[EventT]:
         found = evidence_events(rows, table)

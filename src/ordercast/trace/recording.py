@@ -23,7 +23,7 @@ from ordercast.trace.arrow import TraceError, evidence_table, reason_of
 from ordercast.trace.client_records import ClientEvent
 from ordercast.trace.client_rows import CLIENTS
 from ordercast.trace.event_rows import EventT, EventTable
-from ordercast.trace.live_file import CONTROL, LiveInfo, stem_of
+from ordercast.trace.live_file import CONTROL, LiveInfo
 from ordercast.trace.live_writer import EVENT_SIZE, MIB, Files, LiveStream
 from ordercast.trace.replica_records import ReplicaEvent
 from ordercast.trace.replica_rows import REPLICAS
@@ -81,9 +81,10 @@ class EvidenceStream(LiveStream[EventT], Generic[EventT]):
         self._told = self._written = 0  # events, on this side and on the writer's
         self._last_flush = now()
         self._turns: list[int] = []  # for each batch that is handed over, the tail that was begun then
-        super().__init__(Files(folder, info, FILE_SIZE_MAX, 0), self._rows_of)
+        files = Files(folder, info, FILE_SIZE_MAX, 0)
+        super().__init__(files, self._rows_of)
         try:
-            self._tail = Tail(table, folder, stem_of(info)) if survives_kill else None
+            self._tail = Tail(table, folder, files.info) if survives_kill else None
         except OSError as error:
             raise TraceError(f"the trace cannot be written to {folder}: {reason_of(error)}") from error
 

@@ -1,8 +1,9 @@
 """The last events of a program that may be killed, kept where a kill cannot reach them.
 
 What is gathered and not written yet dies with its process. Whoever records programs that are killed keeps a tail: each
-event is written at once, as a line of JSON with its number, kind and cells, to a small file beside the stream. When the
-events of a tail are in the stream, the tail is removed; so is the last one when the recording is closed.
+event is written at once, as a line of JSON with its number, kind and cells, to a small file beside the stream, whose
+first line says whose it is. When the events of a tail are in the stream, the tail is removed; so is the last one when
+the recording is closed.
 """
 
 from __future__ import annotations
@@ -10,19 +11,21 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Generic
 
 from ordercast.trace.columns import Cells
 from ordercast.trace.event_rows import EventT, EventTable
+from ordercast.trace.live_file import LiveInfo, stem_of
 from ordercast.trace.private_files import open_private
 
 
 class Tail(Generic[EventT]):
-    def __init__(self, table: EventTable[EventT], folder: Path, stem: str) -> None:
+    def __init__(self, table: EventTable[EventT], folder: Path, info: LiveInfo) -> None:
         """OSError when it cannot be written."""
         self._table = table
-        self._folder, self._stem = folder, stem
+        self._folder, self._info = folder, info
         self._number = 0
         self._file = -1
         self.turn()
@@ -38,6 +41,7 @@ class Tail(Generic[EventT]):
             os.close(self._file)
         self._number += 1
         self._file = open_private(self._path(self._number), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.write(self._file, json.dumps(asdict(self._info)).encode() + b"\n")
         return self._number
 
     def forget(self, before: int) -> None:
@@ -53,21 +57,26 @@ class Tail(Generic[EventT]):
         self.forget(self._number + 1)
 
     def _path(self, number: int) -> Path:
-        return self._folder / f"{self._stem}-{number}.tail"
+        return self._folder / f"{stem_of(self._info)}-{number}.tail"
 
 
-def tails_of(folder: Path, stem: str) -> list[Path]:
-    return sorted(folder.glob(f"{stem}-*.tail"), key=lambda path: (len(path.name), path.name))
+def read_tail_info(path: Path) -> LiveInfo | None:
+    """None when the file was cut before it could say anything. ValueError or TypeError when it is no tail."""
+    lines = _whole_lines(path)
+    return LiveInfo(**json.loads(lines[0])) if lines else None
 
 
 def read_tail(path: Path, table: EventTable[EventT], offset: int = 0) -> Iterator[tuple[int, EventT]]:
     """Yield the events with their numbers, as far as they were written; `offset` is added to their times. ValueError,
     KeyError or TypeError when it is no tail."""
-    for line in path.read_bytes().splitlines(keepends=True):
-        if line.endswith(b"\n"):
-            cells: dict[str, Any] = json.loads(line)
-            cells["t"] += offset
-            yield cells["n"], table.event(cells["kind"], _whole(cells, table))
+    for line in _whole_lines(path)[1:]:
+        cells: dict[str, Any] = json.loads(line)
+        cells["t"] += offset
+        yield cells["n"], table.event(cells["kind"], _whole(cells, table))
+
+
+def _whole_lines(path: Path) -> list[bytes]:
+    return [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
 
 
 def _whole(cells: Cells, table: EventTable[EventT]) -> Cells:

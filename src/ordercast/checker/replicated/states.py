@@ -28,11 +28,15 @@ class StateCheckers:
             self._groups[event.life] = event.group
             if event.group not in self._panels:
                 self._panels[event.group] = ReplicaCheckers(self.promised)
-        is_common = isinstance(event, Calm | Healed | Ended | Unrecorded) or event.life not in self._groups
-        if is_common and not self._panels:
-            self._panels[None] = ReplicaCheckers(self.promised)
-        for panel in self._panels.values() if is_common else (self._panels[self._groups[event.life]],):
+        for panel in self._panels_of(event):
             panel.observe(event)
+
+    def _panels_of(self, event: ReplicaEvent) -> list[ReplicaCheckers]:
+        if not isinstance(event, Calm | Healed | Ended | Unrecorded) and event.life in self._groups:
+            return [self._panels[self._groups[event.life]]]
+        if not self._panels:
+            self._panels[None] = ReplicaCheckers(self.promised)
+        return list(self._panels.values())
 
     def verdicts(self) -> list[Verdict]:
         """One per promise, in their order: the worst of all states."""

@@ -19,18 +19,21 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ordercast.pipeline.verify.clients.judging import Daemons
 from ordercast.pipeline.verify.clients.large import judge_large_clients
 from ordercast.pipeline.verify.facts import control_verdicts
 from ordercast.pipeline.verify.judging import (
     Judgement,
     daemons_in,
+    evidence_files,
     judge,
+    judge_client_file,
     judge_order,
     judge_states,
     unread,
     with_clients,
-    with_live_evidence,
     with_replicas,
+    write_live_evidence,
 )
 from ordercast.pipeline.verify.large import judge_large
 from ordercast.pipeline.verify.live import ended_at, live_history, write_life
@@ -41,7 +44,7 @@ from ordercast.trace.arrow import TraceError
 from ordercast.trace.client_rows import CLIENTS
 from ordercast.trace.columns import signed
 from ordercast.trace.folder import processes_in, traces_in
-from ordercast.trace.parquet import RunInfo, evidence_file, evidence_path, read_info
+from ordercast.trace.parquet import RunInfo, evidence_path, read_info
 from ordercast.trace.replica_rows import REPLICAS
 
 if TYPE_CHECKING:
@@ -122,18 +125,28 @@ def _judge_large(trace: str, spread: Spread, part_rows: int, task_rows: int = 0)
     path, info = Path(trace), RunInfo(0)
     try:
         info = read_info(path)
-        found = _order(trace, info, spread, part_rows, task_rows)
-        if CLIENTS.name in info.evidence:
-            file = evidence_file(path, info, CLIENTS)
-            daemons = spread(daemons_in, [trace])[0]
-            found = with_clients(found, *judge_large_clients(str(file), daemons, spread, part_rows))
-        if REPLICAS.name in info.evidence:
-            found = with_replicas(found, *spread(judge_states, [trace])[0])
-        return found
+        found, files = _order(trace, info, spread, part_rows, task_rows), evidence_files(path, info)
+        daemons: Daemons = spread(daemons_in, [trace])[0] if files else []
+        return _with_evidence(found, files, daemons, (spread, part_rows, task_rows))
     except Unsound as error:
         return unread(trace, f"{trace} is not a sound history ({error}): record the run again", info)
     except (TraceError, OSError, pa.ArrowException) as error:
         return unread(trace, str(error), info)
+
+
+def _with_evidence(
+    found: Judgement, files: dict[str, Path], daemons: Daemons, how: tuple[Spread, int, int]
+) -> Judgement:
+    spread, part_rows, task_rows = how
+    if CLIENTS.name in files:
+        file = files[CLIENTS.name]
+        if pq.read_metadata(file).num_rows > task_rows:
+            found = with_clients(found, *judge_large_clients(str(file), daemons, spread, part_rows))
+        else:
+            found = with_clients(found, *spread(partial(judge_client_file, daemons=daemons), [file])[0])
+    if REPLICAS.name in files:
+        found = with_replicas(found, *spread(partial(judge_states, daemons=daemons), [files[REPLICAS.name]])[0])
+    return found
 
 
 def judge_large_folder(trace: str, spread: Spread, part_rows: int, task_rows: int = 0) -> Judgement:
@@ -149,7 +162,8 @@ def judge_large_folder(trace: str, spread: Spread, part_rows: int, task_rows: in
                 paths = tuple(one.path for one in lives)
                 verdicts = judge_large(paths, TraceFile(paths).groups, spread, part_rows, live=live).verdicts
             order = Judgement(trace, live.run.info, live.count, deliveries, verdicts, "parts")
-        return cast(Judgement, spread(partial(with_live_evidence, order), [folder])[0])
+            files = spread(partial(write_live_evidence, place=Path(scratch)), [folder])[0]
+            return _with_evidence(order, files, live.daemons, (spread, part_rows, task_rows))
     except Unsound as error:
         return unread(trace, f"{trace} is not a sound history ({error}): record the run again")
     except (TraceError, OSError, pa.ArrowException) as error:

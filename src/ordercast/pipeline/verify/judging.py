@@ -6,10 +6,12 @@ judged each by itself. A trace that cannot be read is UNKNOWN in every promise, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +23,8 @@ from ordercast.model.promises import GroupPromise, Promise, ReplicaPromise
 from ordercast.pipeline.verify.clearing import clear
 from ordercast.pipeline.verify.clients.judging import Daemons, judge_clients, reference_verdicts
 from ordercast.pipeline.verify.facts import Facts, control_verdicts, facts_from
-from ordercast.pipeline.verify.live import daemon_events, ended_at, live_history, read_life
+from ordercast.pipeline.verify.live import ended_at, live_history, read_life
+from ordercast.pipeline.verify.live_evidence import write_evidence
 from ordercast.pipeline.verify.numbering import check_whole
 from ordercast.pipeline.verify.part import demand
 from ordercast.pipeline.verify.rows import (
@@ -42,12 +45,21 @@ from ordercast.pipeline.verify.totals import matters_of, settle, totals_from
 from ordercast.trace.arrow import TraceError
 from ordercast.trace.client_rows import CLIENTS
 from ordercast.trace.columns import signed
-from ordercast.trace.evidence_folder import history_in
+from ordercast.trace.event_rows import EventTable
 from ordercast.trace.folder import processes_in, read_live
-from ordercast.trace.parquet import RunInfo, evidence_file, read_events, read_evidence, read_info
+from ordercast.trace.parquet import (
+    RunInfo,
+    evidence_file,
+    evidence_path,
+    read_events,
+    read_evidence_file,
+    read_info,
+    run_path,
+)
 from ordercast.trace.records import DeliveredBatch, Installed, Started
 from ordercast.trace.replica_rows import REPLICAS
 
+TABLES: tuple[EventTable[Any], ...] = (CLIENTS, REPLICAS)
 _ALL_COLUMNS = tuple(dict.fromkeys((*MESSAGE, *CONTROL_ALL)))
 
 
@@ -92,11 +104,20 @@ def unread(path: str, why: str, info: RunInfo | None = None) -> Judgement:
 
 def _judge_file(path: str) -> Judgement:
     info = read_info(Path(path))
-    found = judge_order(path, info)
-    if CLIENTS.name in info.evidence:
-        found = with_clients(found, *_clients(path, info))
-    if REPLICAS.name in info.evidence:
-        found = with_replicas(found, *judge_states(path))
+    return with_evidence(judge_order(path, info), evidence_files(Path(path), info), partial(daemons_in, path))
+
+
+def evidence_files(run: Path, info: RunInfo) -> dict[str, Path]:
+    """The files of clients and of replicas of a run, if there are any."""
+    return {table.name: evidence_file(run, info, table) for table in TABLES if table.name in info.evidence}
+
+
+def with_evidence(found: Judgement, files: Mapping[str, Path], daemons: Callable[[], Daemons]) -> Judgement:
+    """The same with the verdicts on what clients and replicas saw."""
+    if CLIENTS.name in files:
+        found = with_clients(found, *judge_client_file(files[CLIENTS.name], daemons()))
+    if REPLICAS.name in files:
+        found = with_replicas(found, *judge_states(files[REPLICAS.name], daemons()))
     return found
 
 
@@ -109,18 +130,26 @@ def with_replicas(found: Judgement, count: int, verdicts: list[Verdict]) -> Judg
 
 
 def _judge_live(path: str) -> Judgement:
-    """Daemons by columns, else everything by objects, as `check` does it."""
+    """Daemons by columns, else by objects, as `check` does it; clients and replicas as those of any run."""
     folder = Path(path)
     try:
-        found = _live_by_columns(folder)
+        found, daemons = _live_by_columns(folder)
     except (TraceError, OSError, pa.ArrowException):
         raise
     except Exception:  # as below
-        found = _live_by_checkers(folder)
-    return with_live_evidence(found, folder)
+        found, daemons = _live_by_checkers(folder)
+    with TemporaryDirectory() as place:
+        return with_evidence(found, write_live_evidence(folder, Path(place)), lambda: daemons)
 
 
-def _live_by_columns(folder: Path) -> Judgement:
+def write_live_evidence(folder: Path, place: Path) -> dict[str, Path]:
+    """Put what clients and replicas recorded in a folder together, each into one file."""
+    run = run_path(place, 1)
+    names = write_evidence(folder, place, 1, {})
+    return {table.name: evidence_path(run, table) for table in TABLES if table.name in names}
+
+
+def _live_by_columns(folder: Path) -> tuple[Judgement, Daemons]:
     until = ended_at(folder)
     read = [found for paths in processes_in(folder) if (found := read_life(paths, until)) is not None]
     read.sort(key=lambda pair: signed(pair[0].life.process))
@@ -129,30 +158,16 @@ def _live_by_columns(folder: Path) -> Judgement:
     facts = facts_from(live.controls, is_live=True)
     rows = messages_from(pa.concat_tables([table for _, table in read]).select(list(MESSAGE)))
     deliveries, verdicts = _cleared(facts, rows, live.controls)
-    return Judgement(str(folder), live.run.info, live.count, deliveries, verdicts, "columns")
+    return Judgement(str(folder), live.run.info, live.count, deliveries, verdicts, "columns"), live.daemons
 
 
-def _live_by_checkers(folder: Path) -> Judgement:
-    live, checkers = read_live(folder), EvidenceCheckers()
+def _live_by_checkers(folder: Path) -> tuple[Judgement, Daemons]:
+    live, checkers, daemons = read_live(folder), EvidenceCheckers(), list[Started | Installed]()
     for event in live.events():
         checkers.observe(event)
-    return Judgement(str(folder), live.info, checkers.events, checkers.deliveries, checkers.verdicts(), "checkers")
-
-
-def with_live_evidence(found: Judgement, folder: Path) -> Judgement:
-    """The same with the verdicts on what clients and replicas of a live run recorded, where they did."""
-    clients, replicas = history_in(folder, CLIENTS), history_in(folder, REPLICAS)
-    if not clients and not replicas:
-        return found
-    checkers = EvidenceCheckers()
-    for event in read_live(folder).events(daemon_events):
-        checkers.observe(event)
-    checkers.observe_clients(clients)
-    checkers.observe_replicas(replicas)
-    verdicts = [*found.verdicts, *checkers.verdicts()[len(Promise) :]]
-    return replace(
-        found, verdicts=verdicts, client_events=checkers.client_events, replica_events=checkers.replica_events
-    )
+        daemons += [event] if isinstance(event, Started | Installed) else []
+    counts = checkers.events, checkers.deliveries
+    return Judgement(str(folder), live.info, *counts, checkers.verdicts(), "checkers"), daemons
 
 
 # Daemons
@@ -215,25 +230,22 @@ def daemons_of(rows: list[dict[str, object]]) -> Daemons:
 # Clients and replicas
 
 
-def _clients(path: str, info: RunInfo) -> tuple[int, list[Verdict]]:
-    daemons = daemons_in(path)
+def judge_client_file(file: Path, daemons: Daemons) -> tuple[int, list[Verdict]]:
     try:
-        table = pq.read_table(
-            evidence_file(Path(path), info, CLIENTS), partitioning=None, page_checksum_verification=True
-        )
+        table = pq.read_table(file, partitioning=None, page_checksum_verification=True)
         return len(table), judge_clients(table, daemons)
     except (TraceError, OSError, pa.ArrowException):
         raise
     except Exception:  # as above
-        events = read_evidence(Path(path), info, CLIENTS)
+        events = read_evidence_file(file, CLIENTS)
         return len(events), reference_verdicts(events, daemons)
 
 
-def judge_states(path: str) -> tuple[int, list[Verdict]]:
+def judge_states(file: Path, daemons: Daemons) -> tuple[int, list[Verdict]]:
     """All replicated states of a run: each by its own panel of the reference checkers."""
-    started = [event for event in daemons_in(path) if isinstance(event, Started)]
+    started = [event for event in daemons if isinstance(event, Started)]
     checkers = StateCheckers(started[-1].promises.replicas if started else None)
-    events = read_evidence(Path(path), read_info(Path(path)), REPLICAS)
+    events = read_evidence_file(file, REPLICAS)
     for event in events:
         checkers.observe(event)
     return len(events), checkers.verdicts()

@@ -4,7 +4,7 @@ Each process is read by itself: its rows get the wall clock, and the numbers of 
 that rise strictly. So the processes need not be merged: what is asked between them (a time of saturation, what somebody
 wanted when a message was sent) is asked of the clock, and that a delivery comes after its submission is how the history
 of a live run is put together (`trace/merge.py`), unless the process's own order says otherwise. Views, starts and ends
-are merged as ever, and so is what the reference checkers shall look at.
+are merged as ever, and so is what the reference checkers shall look at. Clients and replicas: `live_evidence.py`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from ordercast.trace.from_rows import events_from
 from ordercast.trace.live_life import LiveLife, life_of, surveyed
 from ordercast.trace.note_rows import NOTE_KINDS
 from ordercast.trace.parquet import ROW_GROUP_SIZE
-from ordercast.trace.records import Crashed, Ended, Event
+from ordercast.trace.records import Crashed, Ended, Event, Installed, Started
 from ordercast.trace.to_rows import rows_from as rows_from_events
 
 _SCHEMA = pa.schema([schema_with({}).field(name) for name in dict.fromkeys((*MESSAGE, *CONTROL_ALL))])
@@ -158,6 +158,10 @@ class LiveHistory:
     count: int  # of all events
 
     @property
+    def daemons(self) -> list[Started | Installed]:
+        return [control.event for control in self.controls if isinstance(control.event, Started | Installed)]
+
+    @property
     def has_holes(self) -> bool:
         return any(life.missing is not None for life in self.run.lives)
 
@@ -191,11 +195,3 @@ def _control(event: Event, lives: dict[ProcessId, LifeRows]) -> Control:
         return Control(signed(process), 0, FOREVER, event)
     n = lives[process].last_n + 1 if isinstance(event, Crashed) and process in lives else event.at
     return Control(signed(process), 0, n, event)
-
-
-def daemon_events(life: LiveLife) -> Iterator[Event]:
-    """What a process did that is neither a message nor a note."""
-    found = LifeRows(life)
-    for _ in _tables(found, FOREVER):
-        yield from (control.event for control in found.controls)
-        found.controls.clear()

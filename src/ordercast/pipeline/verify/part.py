@@ -52,8 +52,8 @@ class Deliveries:
         if not self.early.any():
             return self
         keep = ~self.early
-        columns = (column[keep] for column in (self.life, self.stay, self.home, self.key))
-        return Deliveries(*columns, self.views, self.rows.where(keep), self.early[keep])
+        life, stay, home, key = (column[keep] for column in (self.life, self.stay, self.home, self.key))
+        return Deliveries(life, stay, home, key, self.views, self.rows.where(keep), self.early[keep])
 
 
 @dataclass(slots=True)
@@ -87,18 +87,22 @@ class Part:
     @property
     def placed(self) -> Flags:
         """Return which messages were delivered here, at their place in the order."""
-        return (self.key != NOWHERE) & ~is_early(self.facts, self.submissions.rows)
+        placed: Flags = (self.key != NOWHERE) & ~is_early(self.facts, self.submissions.rows)
+        return placed
 
     def lacked(self, life: int, numbers: Ints) -> Ints:
         """Return those of the messages that this life is owed and has not delivered."""
-        missing = numbers[~self.delivered[life, numbers]]
-        return missing if self.owed is None else missing[self.owed[life, missing]]
+        missing: Ints = numbers[~self.delivered[life, numbers]]
+        if self.owed is not None:
+            missing = missing[self.owed[life, missing]]
+        return missing
 
     def asked(self, life: int, numbers: Ints) -> Ints:
         """Return those of the messages that this life is owed, or has delivered."""
         if self.owed is None:
             return numbers
-        return numbers[self.owed[life, numbers] | self.delivered[life, numbers]]
+        asked: Ints = numbers[self.owed[life, numbers] | self.delivered[life, numbers]]
+        return asked
 
 
 def is_early(facts: Facts, rows: Rows) -> Flags:

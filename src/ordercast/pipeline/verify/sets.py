@@ -16,7 +16,7 @@ from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId
 from ordercast.model.service import Service
 from ordercast.pipeline.verify.facts import NOWHERE, Facts, Life
 from ordercast.pipeline.verify.part import Part, Segment, by_view, demand, spans
-from ordercast.pipeline.verify.rows import Ints
+from ordercast.pipeline.verify.rows import Flags, Ints
 
 Place = tuple[int, int]  # life and stay
 Step = tuple[ConfigurationId, ...]
@@ -86,9 +86,9 @@ def _union(sets: list[Ints]) -> Ints:
     return np.unique(np.concatenate(sets)) if sets else np.zeros(0, np.int64)
 
 
-def _by_stay(part: Part, chosen: Ints) -> dict[Place, Ints]:
+def _by_stay(part: Part, is_chosen: Flags) -> dict[Place, Ints]:
     """Return the reliable messages delivered in each stay of each life."""
-    chosen = np.flatnonzero(chosen & (part.deliveries.rows["service"] >= Service.RELIABLE))
+    chosen = np.flatnonzero(is_chosen & (part.deliveries.rows["service"] >= Service.RELIABLE))
     life, stay, number = part.deliveries.life[chosen], part.deliveries.stay[chosen], part.number[chosen]
     result = {}
     for index, begin, end in spans(life):
@@ -135,12 +135,14 @@ def _at_the_end(part: Part) -> None:
             demand(life.crashed or not len(part.lacked(index, own)), "nobody delivered a message that is owed")
 
 
-def _in_last_stay(part: Part, running: list[int]) -> Ints:
+def _in_last_stay(part: Part, running: list[int]) -> Flags:
+    """Which deliveries were made in the last stay of a process that runs."""
     deliveries = part.deliveries
-    return np.isin(deliveries.life, running) & (deliveries.stay == _last_stays(part.facts)[deliveries.life])
+    is_last: Flags = deliveries.stay == _last_stays(part.facts)[deliveries.life]
+    return np.isin(deliveries.life, running) & is_last
 
 
-def _of_last_stay(part: Part, running: list[int]) -> Ints:
+def _of_last_stay(part: Part, running: list[int]) -> Flags:
     """Which messages were submitted in the last stay of their submitter."""
     sent = part.submissions
     begins = np.array([life.stays[-1].begins if life.stays else -1 for life in part.facts.lives], np.int64)

@@ -106,7 +106,8 @@ def read_slice(path: TracePath, part: Slice, early: tuple[int, ...] = ()) -> Rea
 def _at_place(rows: Rows, part: Slice) -> Flags:
     """Which rows have their own place in the part."""
     keys, (first, last) = keys_of(rows, [max(part.first, LOWEST), part.last or LOWEST])
-    return (keys >= first) & ((keys < last) | (part.last is None))
+    is_in: Flags = (keys >= first) & ((keys < last) | (part.last is None))
+    return is_in
 
 
 def _within(rows: Rows, is_early: Flags, before: Position, part: Slice) -> tuple[int, int]:

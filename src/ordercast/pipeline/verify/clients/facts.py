@@ -144,9 +144,9 @@ def client_facts(said: Sequence[Said], daemons: Iterable[Started | Installed], c
         )
     }
     lives: dict[int, ClientLife] = {}
-    for one in daemons:
-        if isinstance(one, Started):
-            facts.early = tuple(sorted(one.promises.early))
+    for daemon in daemons:
+        if isinstance(daemon, Started):
+            facts.early = tuple(sorted(daemon.promises.early))
     complete = healed = False
     for one in said:
         event = one.event

@@ -253,7 +253,8 @@ def _is_in(rows: Rows, part: ClientSlice) -> Flags:
     if not len(rows):
         return np.zeros(0, np.bool_)
     keys, (first, last) = keys_of(rows, [max(part.first, LOWEST), part.last or LOWEST])
-    return (keys >= first) & ((keys < last) | (part.last is None))
+    is_in: Flags = (keys >= first) & ((keys < last) | (part.last is None))
+    return is_in
 
 
 def _chosen(rows: Rows, messages: Ints) -> Rows:

@@ -48,7 +48,8 @@ class ClientPart:
 
     @property
     def is_placed(self) -> Flags:
-        return self.key != NOWHERE
+        placed: Flags = self.key != NOWHERE
+        return placed
 
 
 def client_part(facts: ClientFacts, rows: Rows, earlier: Rows | None) -> ClientPart:
