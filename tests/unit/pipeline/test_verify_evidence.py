@@ -41,8 +41,9 @@ def _without(events: list[Any], kind: type, number: int) -> list[Any]:
 
 
 def _altered(events: list[Any], kind: type, number: int, **fields: Any) -> list[Any]:
-    chosen = [event for event in events if isinstance(event, kind)][number]
-    return [replace(event, **fields) if event is chosen else event for event in events]
+    chosen: Any = [event for event in events if isinstance(event, kind)][number]
+    altered: Any = replace(chosen, **fields)
+    return [altered if event is chosen else event for event in events]
 
 
 def _write(folder: Path, result: Result, number: int, clients: list[Any], replicas: list[Any]) -> None:

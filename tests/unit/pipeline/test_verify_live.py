@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,17 @@ import pytest
 pytest.importorskip("numpy")
 
 from ordercast.checker import Outcome, combined
+from ordercast.cli.check import judge as check
+from ordercast.model.ids import SECOND, Instant
 from ordercast.pipeline.verify.job import judge_large_folder
 from ordercast.pipeline.verify.judging import judge
+from ordercast.trace.client_records import Calm, ClientEvent, GotMessage
+from ordercast.trace.cluster import append_cluster_event
 from ordercast.trace.folder import read_live
-from ordercast.trace.records import Event
+from ordercast.trace.live_writer import wall_offset_ns
+from ordercast.trace.recording import Recorder, now
+from ordercast.trace.records import Ended, Event, Healed
+from tests.unit.checker.groups.stories import Story as ClientStory
 from tests.unit.checker.histories import PRUNING, Story, without_delivery
 from tests.unit.checker.test_mutations import Mutation, drop, duplicate, swap
 from tests.unit.pipeline.agreement import in_turn, reference
@@ -82,3 +90,35 @@ def test_an_engine_that_prunes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert_alike(tmp_path / "good", "columns")
     write_history(tmp_path / "bad", without_delivery(events, 1, messages[1]), monkeypatch)
     assert_alike(tmp_path / "bad", "checkers")
+
+
+def _record(folder: Path, events: list[ClientEvent]) -> None:
+    """As a program that has all the clients records it."""
+    begin, recorder = now(), Recorder(folder, "program")
+    for number, event in enumerate(events):
+        if not isinstance(event, Healed | Ended | Calm):
+            recorder.client(replace(event, at=Instant(begin + number)))
+    recorder.close()
+    append_cluster_event(folder, "settled", at=begin + wall_offset_ns() + SECOND)
+
+
+def test_what_clients_recorded_is_judged_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = ClientStory("a", "b")
+    told.join("g", "a")
+    told.join("g", "b")
+    messages = [told.send("a", "g") for _ in range(9)]
+    for message in messages:
+        told.get(message, "a", "b")
+    events = told.finished()
+    lost = next(event for event in events if isinstance(event, GotMessage) and event.message == messages[4])
+    for name, clients in (("good", events), ("bad", [event for event in events if event is not lost])):
+        folder = tmp_path / name
+        write_history(folder, story().finished(), monkeypatch)
+        monkeypatch.undo()
+        _record(folder, clients)
+        expected = check(folder)
+        assert expected.is_valid == (name == "good")
+        assert judge(str(folder)).verdicts == expected.verdicts
+        parts = judge_large_folder(str(folder), in_turn, 100)
+        assert [verdict.outcome for verdict in parts.verdicts] == [verdict.outcome for verdict in expected.verdicts]
+        assert parts.client_events == expected.client_events == len(clients)

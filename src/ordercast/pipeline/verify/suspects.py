@@ -52,10 +52,18 @@ def suspects_in(facts: Facts, rows: Rows, earlier: Rows) -> list[Suspect]:
 def suspect_of(rows: Rows, why: str) -> Suspect:
     suspect = Suspect(why)
     for process, begin, end in spans(rows["process"]):
-        suspect.rows.append((process, int(rows["idx"][begin]), int(rows["idx"][end - 1])))
+        idx = rows["idx"][begin:end]
+        for first, last in _stretches(idx):
+            suspect.rows.append((process, int(idx[first]), int(idx[last])))
     for stream, counters in by_stream(rows.sound):
         suspect.messages[stream] = (int(counters.min()) - NEIGHBOURS, int(counters.max()) + NEIGHBOURS)
     return suspect
+
+
+def _stretches(idx: Ints) -> list[tuple[int, int]]:
+    """The first and the last of each run of neighbours: early deliveries lie apart from the rest of a part."""
+    edges = (np.flatnonzero(np.diff(idx) != 1) + 1).tolist()
+    return [(begin, end - 1) for begin, end in zip([0, *edges], [*edges, len(idx)], strict=True)]
 
 
 def by_stream(rows: Rows) -> Iterator[tuple[Stream, Ints]]:

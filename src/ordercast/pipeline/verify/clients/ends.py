@@ -58,7 +58,7 @@ def is_owing(part: ClientPart) -> Flags:
     """Which messages somebody is owed, if nobody gets them."""
     if not part.facts.is_settled:
         return np.zeros(len(part.sent), np.bool_)
-    result = _is_own(part) | (_is_live(part) & (part.sent["confirm"] != 0))
+    result: Flags = _is_own(part) | (_is_live(part) & (part.sent["confirm"] != 0))
     last = _last(part)
     finals = np.array(sorted({*map(int, part.facts.view[list(final_stays(part.facts).values())])}), np.int64)
     groups = np.array(sorted({slot % len(part.facts.groups) for slot in final_stays(part.facts)}), np.int64)
@@ -80,7 +80,8 @@ def _is_live(part: ClientPart) -> Flags:
 
 def _is_own(part: ClientPart) -> Flags:
     """Which messages their sender is owed (self delivery)."""
-    return _is_wanted(part) & _is_live(part) & (part.sent["self_discard"] == 0)
+    own: Flags = _is_wanted(part) & _is_live(part) & (part.sent["self_discard"] == 0)
+    return own
 
 
 def _is_wanted(part: ClientPart) -> Flags:
@@ -147,7 +148,8 @@ def _had_at_the_end(part: ClientPart, last: _Last, chosen: Flags) -> Ints:
         final[slot] = facts.view[stay]
     view = views[number, pairs.slot]
     is_had = is_calm[number, pairs.slot] | ((view != NONE) & (view == final[slots]))
-    return slots[is_had & (pairs.stay != NONE) & (_is_live(part) & chosen)[number]]
+    had: Ints = slots[is_had & (pairs.stay != NONE) & (_is_live(part) & chosen)[number]]
+    return had
 
 
 def final_stays(facts: ClientFacts) -> dict[int, int]:
