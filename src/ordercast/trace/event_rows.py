@@ -44,13 +44,15 @@ def plain(name: str, type: str, meaning: str, *, repeats: bool = False) -> Part:
 
 def number(name: str, meaning: str, *, repeats: bool = False) -> Part:
     """An unsigned number of 64 bits, or None."""
-    column = Column("int64", meaning, repeats)
-    return single(
-        name,
-        column,
-        lambda value: None if value is None else signed(value),
-        lambda cell: None if cell is None else unsigned(cell),
-    )
+
+    def lists(values: list[Any]) -> Lists:
+        high = any(value is not None and value >= 1 << 63 for value in values)
+        return {name: [None if value is None else signed(value) for value in values] if high else values}
+
+    def read(cells: Cells) -> int | None:
+        return None if cells[name] is None else unsigned(cells[name])
+
+    return Part({name: Column("int64", meaning, repeats)}, lists, read)
 
 
 def names(name: str, meaning: str) -> Part:
@@ -81,11 +83,11 @@ def joined(parts: Iterable[Part], apart: Callable[[Any], Iterable[Any]], togethe
 
     def lists(values: list[Any]) -> Lists:
         there = [value for value in values if value is not None]
-        split = list(zip(*map(apart, there), strict=True)) or [()] * len(parts)
+        split = there if apart is tuple else [tuple(apart(value)) for value in there]
         found = {
             name: cells
-            for part, each in zip(parts, split, strict=True)
-            for name, cells in part.lists(list(each)).items()
+            for place, part in enumerate(parts)
+            for name, cells in part.lists([value[place] for value in split]).items()
         }
         return found if len(there) == len(values) else {name: _spread(cells, values) for name, cells in found.items()}
 
