@@ -21,10 +21,11 @@ _HEADS = ("kept", "not exercised", "not promised", "unknown", "broken")
 def promises_table(runs: Iterable[Sequence[Verdict]]) -> pa.Table:
     """One row per promise and outcome, with the sentence of the first such verdict."""
     counts, sentences = Counter[tuple[str, str]](), dict[tuple[str, str], str]()
-    for verdict in (verdict for verdicts in runs for verdict in verdicts if verdict.promise is not None):
-        key = verdict.promise.value, verdict.outcome.value
-        counts[key] += 1
-        sentences.setdefault(key, verdict.sentence)
+    for verdict in (verdict for verdicts in runs for verdict in verdicts):
+        if verdict.promise is not None:
+            key = verdict.promise.value, verdict.outcome.value
+            counts[key] += 1
+            sentences.setdefault(key, verdict.sentence)
     rows = [
         {"promise": promise, "outcome": outcome, "runs": count, "sentence": sentences[promise, outcome]}
         for (promise, outcome), count in counts.items()
