@@ -180,7 +180,8 @@ def texts_from(column: pa.ChunkedArray) -> Ints:
         return np.zeros(len(column), np.int64)
     texts = column.combine_chunks().dictionary_encode()
     numbers = [0, *(text_number(text) for text in texts.dictionary.to_pylist())]
-    return np.array(numbers, np.int64)[pc.fill_null(texts.indices, -1).to_numpy().astype(np.int64) + 1]
+    found: Ints = np.array(numbers, np.int64)[pc.fill_null(texts.indices, -1).to_numpy().astype(np.int64) + 1]
+    return found
 
 
 def text_number(text: str) -> int:

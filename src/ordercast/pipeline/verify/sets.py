@@ -117,8 +117,8 @@ def _early_moves(life: Life) -> Iterator[tuple[Step, tuple[int, ...]]]:
 
 
 def _at_the_end(part: Part) -> None:
-    """Processes that run at the healed end have what they are owed of what was delivered in their last configuration, and
-    of what they submitted in it (liveness); none is owed a message of its own that nobody delivered (self delivery)."""
+    """Processes that run at the healed end have what they are owed of what was delivered in their last configuration,
+    and of what they submitted in it (liveness); none is owed one of its own that nobody delivered (self delivery)."""
     facts, sent = part.facts, part.submissions
     is_reliable, is_placed = sent.rows["service"] >= Service.RELIABLE, part.key != NOWHERE
     running = [index for index, life in enumerate(facts.lives) if life.is_running and life.stays]

@@ -52,15 +52,22 @@ class Slice:
     readings: list[Reading] = field(default_factory=list)
 
 
-def slices_of(chain: Chain, early: tuple[int, ...] = (), part_rows: int = PART_ROWS) -> list[Slice]:
-    marks = sorted((place, count) for piece in chain.pieces for count, place in piece.marks)
+def cuts_of(marks: list[tuple[int, Position]], part_rows: int) -> list[Position]:
+    """Return the places between which there are about so many rows; `marks` are counts of rows, and places reached with
+    them."""
+    inorder = sorted((place, count) for count, place in marks)
     cuts: list[Position] = []
     gathered = 0
-    for place, count in marks:
+    for place, count in inorder:
         gathered += count
-        if gathered >= part_rows and place != marks[-1][0] and (not cuts or place > cuts[-1]):
+        if gathered >= part_rows and place != inorder[-1][0] and (not cuts or place > cuts[-1]):
             cuts.append(place)
             gathered = 0
+    return cuts
+
+
+def slices_of(chain: Chain, early: tuple[int, ...] = (), part_rows: int = PART_ROWS) -> list[Slice]:
+    cuts = cuts_of([mark for piece in chain.pieces for mark in piece.marks], part_rows)
     bounds = [NO_PLACE, *cuts]
     result = [Slice(number, *pair) for number, pair in enumerate(zip(bounds, [*cuts, None], strict=True))]
     for piece in chain.pieces:

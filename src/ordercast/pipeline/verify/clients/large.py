@@ -13,9 +13,8 @@ lies in a few row groups.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -24,14 +23,22 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ordercast.checker import Outcome, Verdict, Witness
-from ordercast.checker.groups.matters import GroupMatter
-from ordercast.model.ids import Position
-from ordercast.model.service import Service
-from ordercast.pipeline.verify.clients.clearing import NOTHING, Had, clear_clients, had_in, views_of
-from ordercast.pipeline.verify.clients.ends import clear_ends, is_owing, matters_in
+from ordercast.pipeline.verify.clients.clearing import clear_clients, had_in
+from ordercast.pipeline.verify.clients.edges import ClientEdges, between, edges_of
+from ordercast.pipeline.verify.clients.ends import clear_ends
 from ordercast.pipeline.verify.clients.facts import ClientFacts, are_sound, client_facts, said_verdicts
+from ordercast.pipeline.verify.clients.index import (
+    ClientIndex,
+    ClientSlice,
+    Loss,
+    Stretch,
+    client_slices,
+    index_clients,
+    losses_in,
+    read_group,
+)
 from ordercast.pipeline.verify.clients.judging import Daemons, reference_verdicts
-from ordercast.pipeline.verify.clients.part import COUNTER_BITS, ClientPart, client_part, identities
+from ordercast.pipeline.verify.clients.part import COUNTER_BITS, client_part, identities
 from ordercast.pipeline.verify.clients.rows import (
     GOT,
     MESSAGE,
@@ -39,64 +46,20 @@ from ordercast.pipeline.verify.clients.rows import (
     Said,
     by_client,
     client_messages,
-    is_message,
     no_client_messages,
     said_in,
 )
-from ordercast.pipeline.verify.index import GRID_ROWS, NO_PLACE, position_at
-from ordercast.pipeline.verify.numbering import NUMBER_RANGE, expected_in, fingerprint
-from ordercast.pipeline.verify.part import Suspicious, demand, spans
-from ordercast.pipeline.verify.positions import LOWEST, POSITION, keys_of
-from ordercast.pipeline.verify.rows import Flags, Ints, Rows, Unsound, joined, numbers_from
+from ordercast.pipeline.verify.numbering import NUMBER_RANGE, expected_in
+from ordercast.pipeline.verify.part import Suspicious, demand
+from ordercast.pipeline.verify.positions import LOWEST, keys_of
+from ordercast.pipeline.verify.rows import Flags, Ints, Rows, Unsound, joined
 from ordercast.pipeline.verify.spread import Spread
-from ordercast.pipeline.verify.suspects import by_stream
 from ordercast.trace.arrow import evidence_events
 from ordercast.trace.client_records import ClientEvent, GotDropped
 from ordercast.trace.client_rows import CLIENTS
 from ordercast.trace.columns import signed
 
 EXAMINED_ROWS_MAX = 500_000  # of messages that are not in order between parts
-_STAMP = ("sender_process", "sender", "counter")
-
-Marks = list[tuple[int, Position]]  # so many receipts, and the place of the last of them
-Stretch = tuple[int, int]  # of numbers, from first to last
-
-
-@dataclass(slots=True)
-class ClientIndex:
-    """What one row group holds."""
-
-    said: pa.Table
-    count: int
-    fingerprint: int
-    marks: Marks
-    bounds: tuple[Position, Position] | None  # the lowest place and the highest
-    sent: dict[tuple[int, int], Stretch]  # of each client, by its stamp: the counters sent here
-
-
-@dataclass(slots=True)
-class ClientSlice:
-    """The part from `first` up to, not including, `last`; `owned`: row groups whose sendings are counted in it."""
-
-    first: Position
-    last: Position | None
-    groups: list[int] = field(default_factory=list)
-    owned: list[int] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class ClientEdges:
-    """What a part says to the parts around it."""
-
-    got: dict[int, Stretch] = field(default_factory=dict)  # of each client, the events in which it got something
-    sent: dict[int, Stretch] = field(default_factory=dict)  # and those in which it sent what came here
-    counters: dict[int, Stretch] = field(default_factory=dict)  # of the latter
-    short: set[int] = field(default_factory=set)  # stays that lack something that others got in the view
-    agreed: set[int] = field(default_factory=set)  # stays that got an agreed message
-    loose: list[int] = field(default_factory=list)  # messages confirmed here that nobody got here
-    matters: set[GroupMatter] = field(default_factory=set)
-    pending: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # owed, sent here, and got elsewhere if at all
-    arrived: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # got here, and sent elsewhere
 
 
 @dataclass(slots=True)
@@ -108,75 +71,7 @@ class ClientResult:
     verdicts: list[Verdict] | None
 
 
-# Index
-
-
-def index_clients(path: str, group: int) -> ClientIndex:
-    file = pq.ParquetFile(path, page_checksum_verification=True)
-    table = _read(file, group, (*_STAMP, "n", "kind", *POSITION))
-    messages = table.filter(is_message(table))
-    rows = Rows({name: numbers_from(messages[name]) for name in messages.column_names})
-    said = file.read_row_group(group, use_threads=False) if len(messages) < len(table) else None
-    said = table.slice(0, 0) if said is None else said.filter(pc.invert(is_message(said)))
-    placed = rows.where(rows["kind"] != SENT)
-    marks, bounds = _marks(placed)
-    numbers = numbers_from(table["n"])
-    return ClientIndex(said, len(table), fingerprint(numbers), marks, bounds, _sent(rows.where(rows["kind"] == SENT)))
-
-
-def _read(file: pq.ParquetFile, group: int, columns: Sequence[str]) -> pa.Table:
-    return file.read_row_group(group, columns=list(columns), use_threads=False)
-
-
-def _marks(rows: Rows) -> tuple[Marks, tuple[Position, Position] | None]:
-    if not len(rows):
-        return [], None
-    order = np.argsort(keys_of(rows)[0], kind="stable")
-    chosen = [*range(GRID_ROWS - 1, len(rows) - 1, GRID_ROWS), len(rows) - 1]
-    counts = np.diff([0, *(index + 1 for index in chosen)]).tolist()
-    marks = [(count, position_at(rows, int(order[index]))) for count, index in zip(counts, chosen, strict=True)]
-    return marks, (position_at(rows, int(order[0])), marks[-1][1])
-
-
-def _sent(rows: Rows) -> dict[tuple[int, int], Stretch]:
-    return {client: (int(counters.min()), int(counters.max())) for client, counters in by_stream(rows)}
-
-
-def client_slices(indices: list[ClientIndex], part_rows: int) -> list[ClientSlice]:
-    marks = sorted((place, count) for index in indices for count, place in index.marks)
-    cuts: list[Position] = []
-    gathered = 0
-    for place, count in marks:
-        gathered += count
-        if gathered >= part_rows and place != marks[-1][0] and (not cuts or place > cuts[-1]):
-            cuts.append(place)
-            gathered = 0
-    slices = [ClientSlice(*pair) for pair in zip([NO_PLACE, *cuts], [*cuts, None], strict=True)]
-    owner = 0
-    for group, index in enumerate(indices):
-        if index.bounds is not None:
-            low, high = (bisect_right(cuts, place) for place in index.bounds)
-            for one in slices[low : high + 1]:
-                one.groups.append(group)
-            owner = low
-        slices[owner].owned.append(group)
-    return slices
-
-
 # Parts
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """A client was told that it lost messages: between which places of what it got."""
-
-    said: Said
-    after: Position | None
-    before: Position | None
-
-    def touches(self, part: ClientSlice) -> bool:
-        is_early = part.last is None or self.after is None or self.after < part.last
-        return is_early and (self.before is None or self.before >= part.first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +88,7 @@ class ClientFile:
 
     def messages(self, groups: Iterable[int]) -> Rows:
         file = pq.ParquetFile(self.path, page_checksum_verification=True)
-        parts = [client_messages(_read(file, group, MESSAGE), self.facts.who) for group in groups]
+        parts = [client_messages(read_group(file, group, MESSAGE), self.facts.who) for group in groups]
         return joined([no_client_messages(), *parts])
 
     def place_of(self, loss: Loss) -> int:
@@ -267,7 +162,7 @@ def _judged(file: ClientFile, part: ClientSlice, groups: set[int], rows: Rows, e
     try:
         index = client_part(file.facts, rows, earlier)
         had = had_in(index)
-        edges = _edges(index, had)
+        edges = edges_of(index, had)
         lossy = {file.place_of(loss) for loss in file.losses if loss.touches(part)}
         edges.short = {stay for stay in edges.short if file.facts.stays[stay].client not in lossy}
         demand(file.is_sound, "the views are not in order")
@@ -280,75 +175,6 @@ def _judged(file: ClientFile, part: ClientSlice, groups: set[int], rows: Rows, e
         numbers = np.concatenate([came["n"], _chosen(sent, identities(came.where(came["odd"] == 0)))["n"]])
         verdicts = reference_verdicts(file.events(sorted(groups), numbers, part), file.daemons)
         return ClientResult(edges, verdicts)
-
-
-# Between parts
-
-
-def _edges(part: ClientPart, had: dict[int, Had]) -> ClientEdges:
-    edges = ClientEdges(matters=matters_in(part))
-    for client, begin, end in spans(part.got["client"]):
-        edges.got[client] = int(part.got["n"][begin]), int(part.got["n"][end - 1])
-    placed = np.flatnonzero(part.is_placed)
-    placed = placed[np.argsort(part.sent["client"][placed], kind="stable")]
-    for client, begin, end in spans(part.sent["client"][placed]):
-        numbers = placed[begin:end]
-        edges.sent[client] = int(part.sent["n"][numbers[0]]), int(part.sent["n"][numbers[-1]])
-        counters = part.sent["counter"][numbers]
-        edges.counters[client] = int(counters.min()), int(counters.max())
-    stamps = identities(part.sent)
-    edges.pending = stamps[part.here & ~part.is_placed & is_owing(part)]
-    edges.arrived = stamps[~part.here & part.is_placed]
-    edges.loose = stamps[part.confirmed_number[~part.is_placed[part.confirmed_number]]].tolist()
-    for stays in views_of(part, had):
-        sizes = {stay: len(had.get(stay, NOTHING).numbers) for stay in stays}
-        everything = len(np.unique(np.concatenate([had.get(stay, NOTHING).numbers for stay in stays])))
-        edges.short |= {stay for stay, size in sizes.items() if size < everything}
-    services = part.sent["service"]
-    edges.agreed = {stay for stay, one in had.items() if (services[one.numbers] >= Service.AGREED).any()}
-    return edges
-
-
-def _between(parts: list[ClientResult]) -> Iterator[str]:
-    """What is not in order between parts, which are given in the order of the run."""
-    got: dict[int, int] = {}
-    sent: dict[int, int] = {}
-    counters: dict[int, int] = {}
-    short: set[int] = set()
-    for part in parts:
-        edges = part.edges
-        if edges is None:
-            yield "a message is not what was sent"
-            continue
-        if any(edges.got[client][0] <= got.get(client, -1) for client in edges.got):
-            yield "places that do not rise"
-        if any(edges.got[client][0] <= sent.get(client, -1) for client in edges.got):
-            yield "a message below what it depends on"
-        if any(edges.sent[client][0] <= sent.get(client, -1) for client in edges.sent):
-            yield "messages of a sender out of its order"
-        if any(edges.counters[client][0] <= counters.get(client, -1) for client in edges.counters):
-            yield "a message in two places"
-        if edges.agreed & short:
-            yield "a hole before an agreed message"
-        got |= {client: last for client, (_, last) in edges.got.items()}
-        sent |= {client: last for client, (_, last) in edges.sent.items()}
-        counters |= {client: last for client, (_, last) in edges.counters.items()}
-        short |= edges.short
-    yield from _loose([part.edges for part in parts if part.edges is not None])
-
-
-def _loose(parts: list[ClientEdges]) -> Iterator[str]:
-    """Confirmations of messages that nobody got there: told twice, or got elsewhere."""
-    seen: set[int] = set()
-    for edges in parts:
-        for message in edges.loose:
-            client, counter = message >> COUNTER_BITS, message & (1 << COUNTER_BITS) - 1
-            is_elsewhere = any(
-                low <= counter <= high for other in parts for low, high in [other.counters.get(client, (1, 0))]
-            )
-            if message in seen or is_elsewhere:
-                yield "another place than others saw"
-            seen.add(message)
 
 
 # The run
@@ -371,7 +197,7 @@ def judge_large_clients(
     verdicts = said_verdicts(said, daemons, matters)
     for part in parts:
         verdicts = verdicts if part.verdicts is None else _worse(verdicts, part.verdicts)
-    why = next(_between(parts), None)
+    why = next(between([part.edges for part in parts]), None)
     if why is not None:
         if count <= examined_max:
             return count, reference_verdicts(file.events(range(groups), np.arange(count), None), daemons)
@@ -397,7 +223,7 @@ def _file(
         for client, stretch in index.sent.items():
             sent.setdefault(client, []).append((group, stretch))
     dropped = [one for one in said if isinstance(one.event, GotDropped)]
-    losses = _losses(path, dropped, len(indices), spread) if dropped else []
+    losses = losses_in(path, dropped, len(indices), spread) if dropped else []
     rest = [one for one in said if not isinstance(one.event, GotDropped)]
     return ClientFile(path, facts, rest, losses, daemons, sent, is_sound)
 
@@ -407,36 +233,6 @@ def _check_numbers(indices: list[ClientIndex], count: int, spread: Spread) -> No
     total = sum(index.fingerprint for index in indices) % (1 << 64)
     if sum(spread(expected_in, bounds)) % (1 << 64) != total:
         raise Unsound("events are missing or numbered twice")
-
-
-def _losses(path: str, dropped: list[Said], groups: int, spread: Spread) -> list[Loss]:
-    """Each with the places of what its client got last before it and first after it."""
-    around = spread(partial(_around, path, dropped), range(groups))
-    result = []
-    for number, one in enumerate(dropped):
-        before = max((found[number][0] for found in around if found[number][0] is not None), default=None)
-        after = min((found[number][1] for found in around if found[number][1] is not None), default=None)
-        result.append(Loss(one, before and before[1], after and after[1]))
-    return result
-
-
-_Around = list[tuple[tuple[int, Position] | None, tuple[int, Position] | None]]
-
-
-def _around(path: str, dropped: list[Said], group: int) -> _Around:
-    table = _read(pq.ParquetFile(path), group, ("process", "session", "n", "kind", *POSITION))
-    table = table.filter(pc.equal(table["kind"], GOT))
-    rows = Rows({name: numbers_from(table[name]) for name in table.column_names})
-    result: _Around = []
-    for one in dropped:
-        assert isinstance(one.event, GotDropped)
-        process, session = signed(one.event.client.process), one.event.client.session
-        mine = np.flatnonzero((rows["process"] == process) & (rows["session"] == session))
-        split = int(np.searchsorted(rows["n"][mine], one.n))
-        ends = mine[:split][-1:].tolist(), mine[split:][:1].tolist()
-        found = [(int(rows["n"][end[0]]), position_at(rows, end[0])) if end else None for end in ends]
-        result.append((found[0], found[1]))
-    return result
 
 
 def _lost(parts: list[ClientResult]) -> Ints:
