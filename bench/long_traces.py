@@ -101,7 +101,7 @@ def _copy(folder: Path, copy: tuple[int, Path]) -> None:
     info = replace(read_info(base), run=number)
     runs = pa.array(np.full(len(table), number, np.int64))
     table = table.set_column(0, "run", runs).replace_schema_metadata(run_schema(info).metadata)
-    pq.write_table(table, run_path(folder, number), row_group_size=ROW_GROUP_SIZE, **parquet_options(table.schema))
+    pq.write_table(table, run_path(folder, number), row_group_size=ROW_GROUP_SIZE, **parquet_options())
 
 
 # One long run
@@ -141,7 +141,7 @@ def long_run(path: Path, shape: Shape) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     info = RunInfo(1, None, json.loads(json.dumps({"members": shape.members, "rings": shape.rings})))
     schema = run_schema(info)
-    with pq.ParquetWriter(path, schema, **parquet_options(schema)) as writer:
+    with pq.ParquetWriter(path, schema, **parquet_options()) as writer:
         waiting: list[pa.Table] = []
         for table in _tables(shape, schema):
             waiting.append(table)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 
 from ordercast.api.client import Client
 from ordercast.api.connect import connect
-from ordercast.model.errors import ConnectionLost
+from ordercast.model.errors import ConnectionLost, UsageError
 from ordercast.model.events import Dropped, Event, Left, Message, Reconnected, Transition, View
 from ordercast.model.ids import ProcessId
 from ordercast.model.service import Service
@@ -34,6 +34,7 @@ from ordercast.trace.client_records import (
     GotDropped,
     GotLeft,
     GotMessage,
+    GotRefusal,
     GotTransition,
     GotView,
     KnownGroups,
@@ -86,7 +87,12 @@ class RecordedClient:
     async def join(self, *groups: str) -> None:
         self.recorded.tell(AskedJoin(now(), self.id, groups))
         self.recorded.groups.update(groups)
-        await self.client.join(*groups)
+        try:
+            await self.client.join(*groups)
+        except UsageError:
+            refused = tuple(group for group in groups if group not in self.client.joined)
+            self.recorded.tell(GotRefusal(now(), self.id, refused))
+            raise
 
     async def leave(self, *groups: str) -> None:
         self.recorded.tell(AskedLeave(now(), self.id, groups))

@@ -162,7 +162,7 @@ def _ends_of(rows: pa.Table) -> list[Any]:
 
 
 def _left(rows: pa.Table, begins: RowKind, ends: RowKind, key: list[str]) -> list[tuple[int, ...]]:
-    """Those who have begun, and not ended."""
+    """Return the keys of those who have begun, and not ended."""
     found: dict[tuple[int, ...], None] = {}
     chosen = rows.filter(pc.is_in(rows["kind"], pa.array([int(begins), int(ends)], pa.int8())))
     for cells in chosen.select(["kind", *key]).to_pylist():

@@ -45,7 +45,6 @@ from ordercast.trace.to_rows import rows_from
 RUN_MAX = (1 << 63) - 1
 _RUN_KEY = b"ordercast.run"
 ROW_GROUP_SIZE = 1 << 20
-_TABLES: Sequence[Mapping[str, Column]] = (COLUMNS, CLIENTS.columns, REPLICAS.columns)
 _ENCODINGS = {"bool": "PLAIN", "binary": "DELTA_LENGTH_BYTE_ARRAY"}  # the rest are numbers
 
 
@@ -134,19 +133,27 @@ def write_run(
     beside = {table: found for table, found in tables if found}
     info = replace(info, evidence=[table.name for table in beside])
     for table, found in beside.items():
-        _write_whole(evidence_path(path, table), partial(_evidence_table, table, found, info), table.order)
-    _write_whole(path, lambda: table_from(rows_from(events), run_schema(info), info.run), ("process", "idx"))
+        made = partial(_evidence_table, table, found, info)
+        _write_whole(evidence_path(path, table), made, table.order, parquet_options(table.columns))
+    made = partial(_run_table, events, info)
+    _write_whole(path, made, ("process", "idx"), parquet_options())
     return path
+
+
+def _run_table(events: Iterable[Event], info: RunInfo) -> pa.Table:
+    return table_from(rows_from(events), run_schema(info), info.run)
 
 
 def _evidence_table(table: EventTable[EventT], events: Sequence[EventT], info: RunInfo) -> pa.Table:
     return evidence_table(events, table, run_schema(info, table.columns), info.run)
 
 
-def _write_whole(path: Path, table_of: Callable[[], pa.Table], order: Sequence[str]) -> None:
+def _write_whole(
+    path: Path, table_of: Callable[[], pa.Table], order: Sequence[str], options: Mapping[str, Any]
+) -> None:
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
-        _write_table(table_of().sort_by([(name, "ascending") for name in order]), unfinished)
+        _write_table(table_of().sort_by([(name, "ascending") for name in order]), unfinished, options)
         unfinished.replace(path)
     except (OSError, pa.ArrowException, OverflowError) as error:
         raise TraceError(f"{path} cannot be written: {reason_of(error)}; make room or choose another folder") from error
@@ -159,9 +166,8 @@ def run_schema(info: RunInfo, columns: Mapping[str, Column] = COLUMNS) -> pa.Sch
     return schema_with({_RUN_KEY: json.dumps(asdict(info), sort_keys=True).encode()}, columns)
 
 
-def parquet_options(schema: pa.Schema) -> dict[str, Any]:
-    """How the columns of one of the tables are kept."""
-    columns = next(table for table in _TABLES if table.keys() == set(schema.names))
+def parquet_options(columns: Mapping[str, Column] = COLUMNS) -> dict[str, Any]:
+    """How the columns of a table are kept."""
     return {
         "compression": "zstd",
         "use_dictionary": [_path(name, column) for name, column in columns.items() if column.repeats],
@@ -174,9 +180,9 @@ def parquet_options(schema: pa.Schema) -> dict[str, Any]:
     }
 
 
-def _write_table(table: pa.Table, path: Path) -> None:
+def _write_table(table: pa.Table, path: Path, options: Mapping[str, Any]) -> None:
     with open(path, "wb", opener=open_private) as file:
-        pq.write_table(table, file, row_group_size=ROW_GROUP_SIZE, **parquet_options(table.schema))
+        pq.write_table(table, file, row_group_size=ROW_GROUP_SIZE, **options)
         file.flush()
         os.fsync(file.fileno())
 

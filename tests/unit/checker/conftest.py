@@ -13,6 +13,7 @@ from ordercast.checker.groups import GroupCheckers
 from ordercast.checker.plain import PlainPanel
 from ordercast.trace.arrow import evidence_events, evidence_table, schema_with
 from ordercast.trace.client_rows import CLIENTS
+from ordercast.trace.event_rows import EventTable
 from ordercast.trace.records import Event
 from ordercast.trace.replica_rows import REPLICAS
 
@@ -62,7 +63,8 @@ def evidence(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def assert_comes_back(history: list[Any]) -> None:
     """What is said of daemons is in their own table, and what nobody records in none."""
-    for table in (CLIENTS, REPLICAS):
+    tables: tuple[EventTable[Any], ...] = (CLIENTS, REPLICAS)
+    for table in tables:
         known = {shape.event for shape in table.shapes.values()}
         events = [event for event in history if type(event) in known]
         rows = evidence_table(events, table, schema_with({}, table.columns), 0)

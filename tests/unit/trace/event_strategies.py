@@ -177,8 +177,10 @@ def _events(table: EventTable[EventT]) -> st.SearchStrategy[list[EventT]]:
     kinds = [shape.event for shape in table.shapes.values()]
     return st.lists(
         st.one_of(
-            st.builds(kind, **{each.name: (FIELDS | SPECIAL.get(kind, {}))[each.name] for each in fields(kind)})
-            for kind in kinds
+            [
+                st.builds(kind, **{each.name: (FIELDS | SPECIAL.get(kind, {}))[each.name] for each in fields(kind)})
+                for kind in kinds
+            ]
         ),
         max_size=12,
     )

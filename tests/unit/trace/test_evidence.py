@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,7 +84,8 @@ def test_each_replicated_state_is_judged_by_itself(result: Result, tmp_path: Pat
     if not result.replica_events:
         pytest.skip("there are no replicas")
     lives = {event.life for event in result.replica_events if isinstance(event, ReplicaStarted)}
-    again = []
+    again: list[Any] = []
+    event: Any
     for event in result.replica_events[:-1]:
         if isinstance(event, ReplicaStarted):
             event = replace(event, group="other")

@@ -51,7 +51,7 @@ def write_evidence(folder: Path, out: Path, run: int, options: Mapping[str, Any]
         schema = run_schema(info, table.columns)
         rows = _merged(table, hosts, said, run, schema).sort_by([(name, "ascending") for name in table.order])
         path = evidence_path(run_path(out, run), table)
-        pq.write_table(rows, path, row_group_size=ROW_GROUP_SIZE, **parquet_options(schema))
+        pq.write_table(rows, path, row_group_size=ROW_GROUP_SIZE, **parquet_options(table.columns))
     return info.evidence
 
 
