@@ -1,9 +1,9 @@
 """`ordercast verify` against the size of its input, beside `ordercast check` on the same traces: `make bench-pipeline`.
 
-Three shapes: many runs (recorded simulations, repeated), one long run, and the same as a folder of live traces. For each
-size: wall time, CPU time, rate, largest memory of all processes together, and growth against the smallest size (1.00 is
-linear). Session start is in the wall time. Sizes are rows of the trace: a message submitted or delivered is one, and so
-is every other event.
+Three shapes: many runs (recorded simulations, repeated), one long run, and the same as a folder of live traces. For
+each size: wall time, CPU time, rate, largest memory of all processes together, and growth against the smallest size
+(1.00 is linear). Session start is in the wall time. Sizes are rows of the trace: a message submitted or delivered is
+one, and so is every other event.
 """
 
 from __future__ import annotations

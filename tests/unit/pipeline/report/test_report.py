@@ -17,12 +17,12 @@ from ordercast.cli.main import run
 from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.ids import MILLISECOND, ProcessId
 from ordercast.model.notes import Moved, Visited
+from ordercast.model.promises import Promise
 from ordercast.model.service import Service
 from ordercast.pipeline.page.html import html_of
 from ordercast.pipeline.report.latency_section import latency_rows
 from ordercast.pipeline.report.messages import EACH, LAST, OWN
 from ordercast.pipeline.report.page import page_of
-from ordercast.model.promises import Promise
 from ordercast.pipeline.report.promises import promises_table
 from ordercast.pipeline.report.source import Sources, events_of, sources_in
 from ordercast.pipeline.report.tables import NAMES, Tables, tables_of
