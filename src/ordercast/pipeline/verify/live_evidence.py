@@ -103,7 +103,9 @@ def _chosen(rows: pa.Table, kinds: tuple[RowKind, ...], columns: tuple[str, ...]
     """The places of rows of these kinds, and their keys as values that can be compared."""
     places = np.flatnonzero(np.isin(_ints(rows["kind"]), [int(kind) for kind in kinds]))
     keys = np.stack([_ints(rows[name])[places] for name in columns], 1).astype(np.int64)
-    return places, np.ascontiguousarray(keys).view([(name, np.int64) for name in columns]).reshape(-1)
+    return places, np.ascontiguousarray(keys).view([(f"{place}", np.int64) for place in range(len(columns))]).reshape(
+        -1
+    )
 
 
 def _ints(column: pa.ChunkedArray) -> Ints:
