@@ -52,6 +52,7 @@ def test_what_clients_and_replicas_of_two_hosts_saw_is_merged_as_their_events_ar
 ) -> None:
     """The clock of the second host is behind: it gets what was not yet sent. One of its programs was killed."""
     result = simulate(hostile_replica_options(3), 3, keep_events=True)
+    event: Any
     at = now()
     recorders = []
     for number, clock in enumerate(("one", "two", "two")):
@@ -67,8 +68,8 @@ def test_what_clients_and_replicas_of_two_hosts_saw_is_merged_as_their_events_ar
                 recorder.replica(replace(event, at=at + event.at - (20 * MILLISECOND if number else 0)))
     for recorder in recorders[:2]:
         recorder.close()
-    for event in ("healed", "calm"):
-        append_cluster_event(tmp_path, event, at=wall_offset_ns() + at + 50 * MILLISECOND)
+    for said in ("healed", "calm"):
+        append_cluster_event(tmp_path, said, at=wall_offset_ns() + at + 50 * MILLISECOND)
     append_cluster_event(tmp_path, "settled", at=wall_offset_ns() + at + 10**12)
     out = tmp_path / "merged"
     out.mkdir()
