@@ -116,6 +116,11 @@ class InnerRing:
         return self._past_networks(self._node.clock_stored(now, is_again=is_again), now)
 
     @property
+    def freight_body_max(self) -> int:
+        """Descriptors and payloads of control that fit in a packet."""
+        return self._node.freight_body_max
+
+    @property
     def freight_size(self) -> int:
         """Bytes of other rings and of control that wait to be sent."""
         return self._node.freight_size

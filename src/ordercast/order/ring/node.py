@@ -25,7 +25,7 @@ from ordercast.order.ring.stall import why_stalled
 from ordercast.order.ring.states.operational import Operational
 from ordercast.order.ring.states.token_visit import TokenExchange
 from ordercast.order.ring.traffic import RING_TRAFFIC
-from ordercast.order.ring.two_queues import BLOCK_SIZE_MAX, Freight, TwoQueues
+from ordercast.order.ring.two_queues import NATIVE_BLOCK, Freight, TwoQueues
 from ordercast.order.traffic import Traffic
 from ordercast.wire.run import PacketRun
 
@@ -130,6 +130,11 @@ class RingNode(Frame):
         return super().behind(is_behind, now)
 
     @property
+    def freight_body_max(self) -> int:
+        """Descriptors and payloads of control that fit in a packet: nobody carries it as it is."""
+        return self._config.body_size_max - len(NATIVE_BLOCK)
+
+    @property
     def freight_size(self) -> int:
         """Bytes of other rings and of control that wait to be sent."""
         return self._queues.freight_size
@@ -167,7 +172,7 @@ def parts_of(
     return replace(
         parts,
         past_of=lambda ring, through: HandingUp(ring, ring.id, through, reach=reach, clock=clock),
-        outbox_of=lambda config: TwoQueues(config.body_size_max - BLOCK_SIZE_MAX, clock),
+        outbox_of=lambda config: TwoQueues(config.body_size_max, clock),
         is_stamped=True,
         attached=attached,
     )
