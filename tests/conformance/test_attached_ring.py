@@ -16,6 +16,7 @@ from ordercast.model.notes import PacketDropped
 from ordercast.model.service import Service
 from ordercast.order.attached import Attached, RingChange, RingPackets
 from ordercast.order.clock import CLOCK_KEY, CLOCK_RESERVE, Clock, StoredClock
+from ordercast.order.lowest import LowestPlace
 from ordercast.order.ring.two_queues import NATIVE_BLOCK, Freight
 from ordercast.wire.codec import encode
 from ordercast.wire.head import CLUSTER as CLUSTER_FIELD
@@ -376,6 +377,27 @@ def test_freight_that_was_meant_for_a_ring_ends_with_it() -> None:
     solo.carry("flooded")
     _recovered(solo)
     assert texts(solo.pass_token()) == ["flooded"]
+
+
+# How far all members are
+
+
+def test_the_token_carries_the_lowest_place_of_the_members() -> None:
+    solo = AttachedSolo().to_operational()
+    solo.node.lowest.mine = (9, 1, 1)
+    for _ in range(3):
+        solo.pass_token()
+    assert solo.node.lowest.known == (9, 1, 1)  # the others hold nothing down
+    behind = LowestPlace()
+    behind.mine = (5, 1, 1)
+    solo.node.lowest.mine = (20, 1, 1)
+    for _ in range(3):
+        solo.pass_token(extension=behind.visit(FIRST, THREE, solo.token_forwarded.extension))
+    assert solo.node.lowest.known == (9, 1, 1)
+    behind.mine = (15, 1, 1)
+    for _ in range(3):
+        solo.pass_token(extension=behind.visit(FIRST, THREE, solo.token_forwarded.extension))
+    assert solo.node.lowest.known == (15, 1, 1)
 
 
 # Ids and shares

@@ -12,6 +12,7 @@ from ordercast.model.inputs import Interest, Packet
 from ordercast.model.promises import Promises
 from ordercast.order.attached import Attached
 from ordercast.order.engine import granted
+from ordercast.order.lowest import LowestPlace
 from ordercast.order.membership.frame import Frame
 from ordercast.order.membership.past import Parts
 from ordercast.order.membership.ring import Ring
@@ -128,6 +129,12 @@ class RingNode(Frame):
         if self._parts.attached is not None:
             raise UsageError("a ring in a network of rings never stops: what it carries is not its own")
         return super().behind(is_behind, now)
+
+    @property
+    def lowest(self) -> LowestPlace:
+        """How far all members are in the order of the network; whoever orders it raises this process's own place."""
+        assert self._parts.attached is not None, "a ring that stands alone has no other order"
+        return self._parts.attached.lowest
 
     @property
     def freight_body_max(self) -> int:
