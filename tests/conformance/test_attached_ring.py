@@ -40,9 +40,16 @@ def _with_cluster(packet: bytes, cluster: bytes) -> bytes:
 class AttachedSolo(Solo):
     """A node whose ring is in a domain of a network; the test speaks of it as if it stood alone."""
 
-    def __init__(self, me: ProcessId = TWO, clock: Clock | None = None, share: float = 1.0, **changes: Any) -> None:
+    def __init__(
+        self,
+        me: ProcessId = TWO,
+        clock: Clock | None = None,
+        share: float = 1.0,
+        others: tuple[str, ...] = (),
+        **changes: Any,
+    ) -> None:
         self.clock = clock or Clock()
-        super().__init__(me, attached=Attached(DOMAIN, "office", self.clock, share), **changes)
+        super().__init__(me, attached=Attached(DOMAIN, "office", self.clock, share, others=others), **changes)
 
     def give_packets(self, *packets: bytes) -> list[Effect]:
         return super().give_packets(*(_with_cluster(packet, OFFICE) for packet in packets))
@@ -421,6 +428,15 @@ def test_rings_of_different_domains_do_not_hear_each_other() -> None:
     assert solo.node.state_name == "Operational"
     solo.give(solo.join_of(ONE, TRIO))
     assert solo.node.state_name == "Operational"  # its sender is not heard by all, but the packet was read
+
+
+def test_who_is_heard_in_a_domain_that_is_not_its_own_is_told_to_a_person_once() -> None:
+    solo = AttachedSolo(others=("lab",))
+    solo.to_ring_of_one()
+    packet = encode(cluster_id_from(SMALL.cluster, "gateways", "lab"), solo.join_of(ONE, TRIO))
+    effects = [one for _ in range(2) for one in Solo.give_packets(solo, packet)]
+    (alarm,) = [one for one in effects if isinstance(one, Alarm)]
+    assert alarm.text.startswith("domains are crossed: n1 is heard on the ring 'office' with packets of 'lab'")
 
 
 @pytest.mark.parametrize(("share", "sent"), [(1.0, 4), (1.5, 6), (2.0, 8), (3.0, 8)])

@@ -32,6 +32,7 @@ class Attached:
     clock: Clock  # of this process, for all its rings
     share: float = 1.0  # a gateway sends so many times as much in a visit as others: it sends for a whole network
     engine: str = "gateways"  # the enclosing one
+    others: tuple[str, ...] = ()  # the other domains of the network: whoever hears one of them is told to a person
     lowest: LowestPlace = field(default_factory=LowestPlace)  # how far all members of the ring are
 
     def __post_init__(self) -> None:

@@ -67,7 +67,7 @@ class Frame(PacketReader):
         beneath: str,  # what carries the packets, in words, which are compared with other members'
         other_engines: Sequence[str] = (),  # that a cluster of the same name might run
     ) -> None:
-        super().__init__(config, other_engines)
+        super().__init__(config, other_engines, parts.attached)
         self._node = node
         self._verbose = verbose
         self._beneath = beneath
