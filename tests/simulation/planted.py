@@ -94,7 +94,7 @@ def _only_obligation_in_transitional(patch: pytest.MonkeyPatch) -> None:
     """E11: Figure 4.14 as printed: the rest of the old ring is delivered for members of the obligation set alone."""
     right = Delivery._deliver_rest
 
-    def wrong(self: Delivery, obligation: Collection[ProcessId], effects: list[Effect]) -> None:
+    def wrong(self: Delivery, obligation: Collection[ProcessId], effects: list[Effect]) -> int:
         store = self.ring.store
         for seq, run in list(store.held_after(self.delivered)):
             if run.parcel is not None and run.parcel[1] not in obligation:
@@ -102,7 +102,7 @@ def _only_obligation_in_transitional(patch: pytest.MonkeyPatch) -> None:
                 store.slots[seq - store.base - 1] = PacketRun(
                     packet, 0, len(packet), seq, run.originator, 1, run.is_safe
                 )
-        right(self, obligation, effects)
+        return right(self, obligation, effects)
 
     patch.setattr(Delivery, "_deliver_rest", wrong)
 
@@ -110,8 +110,8 @@ def _only_obligation_in_transitional(patch: pytest.MonkeyPatch) -> None:
 def _no_gap_rule(patch: pytest.MonkeyPatch) -> None:
     right = Delivery._deliver_rest
 
-    def wrong(self: Delivery, obligation: Collection[ProcessId], effects: list[Effect]) -> None:
-        right(self, self.ring.members, effects)
+    def wrong(self: Delivery, obligation: Collection[ProcessId], effects: list[Effect]) -> int:
+        return right(self, self.ring.members, effects)
 
     patch.setattr(Delivery, "_deliver_rest", wrong)
 

@@ -12,6 +12,7 @@ from ordercast.networks.config import NetworksConfig
 from ordercast.order.catalogue import EngineEntry, entry_of
 from ordercast.order.ring.config import RingConfig
 from ordercast.sim.faults import Fault, FaultKind
+from ordercast.sim.plots import Aim
 from ordercast.sim.topology import (
     Attachments,
     Line,
@@ -51,6 +52,7 @@ HARMFUL = (
     "faults",
     "random_faults",
     "ambushes",
+    "aim",
     "poison",
     "rosters",
     "loss",
@@ -148,6 +150,7 @@ class SimOptions:
     random_faults: int = 0  # how many more, drawn from the seed
     poison: float = 0.0  # chance that a control packet arrives behind a copy with a forged number, until healing
     ambushes: int = 0  # how many more that strike when a promise was just made or a ring just installed
+    aim: Aim | None = None  # what a plot aims at, which watches the run and chooses the moment
     fault_time_ns: int = 1 * SECOND  # the time in which submissions and random faults happen
     settle_ns: int = 4 * SECOND  # after healing everything must have settled within this
     all_at_once: bool = True  # hosts start together; otherwise one after the other

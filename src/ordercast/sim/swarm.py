@@ -20,6 +20,7 @@ from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
 from ordercast.model.service import Service
 from ordercast.order.baselines.base import GONE
 from ordercast.order.catalogue import DEFAULT, entry_of
+from ordercast.sim.aimed_swarm import AIMED_FIRST, aimed_options
 from ordercast.sim.calm_swarm import calm_options
 from ordercast.sim.faults import cascade, failing_disks, rotation
 from ordercast.sim.group_tally import SELDOM, GroupOccurrence
@@ -57,7 +58,8 @@ class Outline:
 
 def hostile_options(seed: int) -> SimOptions:
     """Everything hostile, drawn from the seed alone."""
-    return _with_disks(_poisoned(_hostile(seed), seed), seed)
+    options = _hostile(seed)
+    return _with_disks(_poisoned(aimed_options(options, seed) if seed >= AIMED_FIRST else options, seed), seed)
 
 
 def _poisoned(options: SimOptions, seed: int) -> SimOptions:

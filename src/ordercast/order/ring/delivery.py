@@ -97,11 +97,14 @@ class Delivery:
         transitional = transitional_configuration(self.ring.id, self.delivered, plan, ring, reason)
         effects.append(Install(transitional))
         self.view = transitional.id
-        self._deliver_rest(plan.obligation, effects)
+        beyond = self._deliver_rest(plan.obligation, effects)
+        if beyond and len(plan.transitional) > 1:
+            effects.append(Record(Occurred(Occurrence.GAP_AMONG_COMPANIONS)))
         effects.append(Install(regular_configuration(ring, transitional.id, plan.transitional, reason)))
 
-    def _deliver_rest(self, obligation: Collection[ProcessId], effects: list[Effect]) -> None:
-        """Up to the first gap everything; beyond it only what members of the obligation set sent."""
+    def _deliver_rest(self, obligation: Collection[ProcessId], effects: list[Effect]) -> int:
+        """Deliver up to the first gap everything, beyond it only what members of the obligation set sent; return how
+        many messages lay beyond."""
         parcels: list[Parcel] = []
         safe = gone = beyond = 0
         gap = False
@@ -129,6 +132,7 @@ class Delivery:
             (Occurrence.LARGE_CUT, len(self.partial)),
         )
         effects.extend(Record(Occurred(what, count)) for what, count in counts if count)
+        return beyond
 
     def _assemble(self, parcel: Parcel, parts: Sequence[int], parcels: list[Parcel]) -> None:
         """Whole messages pass; parts are kept until the last one comes."""

@@ -55,8 +55,11 @@ class Recovery(Changing):
             queue = dict(facts.past.held_after(plan.low_aru))
         else:
             assert facts.attempt.promise is not None
-            plan = kept_promise(facts.attempt.promise, plan)
+            kept = kept_promise(facts.attempt.promise, plan)
             step.occurred(Occurrence.OBLIGATION_KEPT)
+            if kept.owed != plan.owed:
+                step.occurred(Occurrence.PROMISE_DIFFERS)
+            plan = kept
         commit.take_clock(facts, token)
         ring.memory.token_seq = TokenSeq(token.token_seq + 1)
         forwarded = replace(token, sender=facts.me, token_seq=ring.memory.token_seq, timestamp=facts.clock)

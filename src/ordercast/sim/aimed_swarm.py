@@ -1,0 +1,39 @@
+"""Hostile runs with a plot (`plots.py`): from seed 10,000 on, every seed has one, and what else it draws is milder.
+
+Random faults would spoil most plots, so there are few of them. All is drawn by a generator of its own: no seed below
+`AIMED_FIRST` depends on what is here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from ordercast.model.ids import MICROSECOND, MILLISECOND
+from ordercast.sim.options import SimOptions
+from ordercast.sim.plots import Aim
+
+AIMED_FIRST = 10_000
+AIMS = (Aim.GAP, Aim.PROMISE, Aim.LATE)  # by turns, without clients
+
+
+def aimed_options(options: SimOptions, seed: int) -> SimOptions:
+    """The same cluster, with a plot and hardly any other fault."""
+    rng = Random(f"aims swarm {seed}")
+    return replace(
+        options,
+        aim=AIMS[seed % len(AIMS)],
+        nodes=rng.choice((4, 4, 5, 5, 6, 7)),
+        messages=rng.randrange(20, 150),
+        delay_max_ns=rng.choice((200, 600, 1500)) * MICROSECOND,
+        links=(),
+        slow_hosts=(),
+        straggler=rng.choice((0.0, 0.0, 0.01)),
+        ghost=rng.choice((0.0, 0.0, 0.002)),
+        loss=rng.choice((0.0, 0.0, 0.005, 0.02)),
+        receive_buffer=200,
+        random_faults=rng.choice((0, 0, 0, 2)),
+        ambushes=rng.choice((0, 0, 1)),
+        fault_time_ns=rng.choice((1000, 1400, 1800)) * MILLISECOND,
+        all_at_once=True,
+    )
