@@ -15,6 +15,29 @@ from ordercast.sim.plots import Aim
 
 AIMED_FIRST = 10_000
 AIMS = (Aim.GAP, Aim.PROMISE, Aim.LATE)  # by turns, without clients
+GROUP_AIMS = (Aim.GATHERING, Aim.GAP, Aim.GATHERING, Aim.PROMISE)  # by turns, with clients
+
+
+def aimed_group_options(options: SimOptions, seed: int) -> SimOptions:
+    """Clients of daemons that come together and are torn apart, again and again, at the worst moments."""
+    rng = Random(f"group aims swarm {seed}")
+    return replace(
+        options,
+        aim=GROUP_AIMS[seed % len(GROUP_AIMS)],
+        nodes=rng.choice((4, 4, 5, 6)),
+        messages=rng.randrange(40, 150),
+        delay_max_ns=rng.choice((200, 600, 1500)) * MICROSECOND,
+        links=(),
+        slow_hosts=(),
+        ghost=0.0,
+        loss=rng.choice((0.0, 0.0, 0.005, 0.02)),
+        rush=rng.choice((0, 2)),
+        faults=(),
+        random_faults=rng.choice((0, 0, 3, 6)),
+        ambushes=0,
+        fault_time_ns=rng.choice((1200, 1600, 2000)) * MILLISECOND,
+        all_at_once=rng.random() < 0.5,
+    )
 
 
 def aimed_options(options: SimOptions, seed: int) -> SimOptions:

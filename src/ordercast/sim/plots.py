@@ -75,7 +75,17 @@ class Plot:
         self._sides = {host: number for number, hosts in enumerate(sides) for host in hosts}
 
     def submit(self, node: int, service: Service) -> None:
+        """Send a message; where there are clients, whatever one of them does."""
+        if self.world.options.clients:
+            self.act(node)
+            return
         self.world.hosts[node].submit(0, service, SIZE, self.rng.randbytes(SIZE - STAMP_SIZE))
+
+    def act(self, node: int) -> None:
+        """Let a client of this host do something."""
+        station = self.world.station_at(node)
+        if station is not None:
+            self.world.crowd.act(station)
 
     @property
     def rotation_ns(self) -> int:
@@ -246,15 +256,10 @@ class Gathering(Plot):
         self._is_merging = True
         for node in self.everybody:
             for _ in range(self.rng.randrange(self.DEEDS + 1)):
-                self.world.later(self.rng.randrange(3 * MILLISECOND), self._act, node)
+                self.world.later(self.rng.randrange(3 * MILLISECOND), self.act, node)
         if self.rng.random() < 0.5:
             self.soon((0, 2 * MILLISECOND), self._lose_one)
         self.soon((2 * PATIENCE_NS, 3 * PATIENCE_NS), self._stop_waiting)
-
-    def _act(self, node: int) -> None:
-        station = self.world.station_at(node)
-        if station is not None:
-            self.world.crowd.act(station)
 
     def _lose_one(self) -> None:
         self.part([self.rng.choice(self.everybody)])

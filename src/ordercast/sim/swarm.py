@@ -20,7 +20,7 @@ from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
 from ordercast.model.service import Service
 from ordercast.order.baselines.base import GONE
 from ordercast.order.catalogue import DEFAULT, entry_of
-from ordercast.sim.aimed_swarm import AIMED_FIRST, aimed_options
+from ordercast.sim.aimed_swarm import AIMED_FIRST, aimed_group_options, aimed_options
 from ordercast.sim.calm_swarm import calm_options
 from ordercast.sim.faults import cascade, failing_disks, rotation
 from ordercast.sim.group_tally import SELDOM, GroupOccurrence
@@ -125,7 +125,9 @@ def _hostile(seed: int) -> SimOptions:
 def hostile_group_options(seed: int) -> SimOptions:
     """The same with clients, whose deeds take the place of plain messages. Mostly the network is cut and healed again
     and again, so that groups come together, are torn apart, and are torn apart once more before they know of it."""
-    return _with_sessions(_with_disks(_poisoned(_hostile_groups(seed), seed), seed), seed)
+    options = _hostile_groups(seed)
+    options = aimed_group_options(options, seed) if seed >= AIMED_FIRST else options
+    return _with_sessions(_with_disks(_poisoned(options, seed), seed), seed)
 
 
 def _with_sessions(options: SimOptions, seed: int) -> SimOptions:
