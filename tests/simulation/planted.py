@@ -7,7 +7,7 @@ the checkers do not look there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,6 +50,7 @@ class PlantedFault:
     runs: int  # caught within this many
     broken: frozenset[AnyPromise]  # any of these must be found INVALID
     saturated: bool = False  # only seen when everybody has something to send
+    aimed: bool = False  # only seen, but very seldom, in runs with a plot
     skip: int = 0  # hostile runs to pass over: a fault that stops progress makes long runs
     scene: type[Scene] | None = None  # the one run that shows it, instead of hostile ones
 
@@ -177,6 +178,40 @@ def _promise_forgotten(patch: pytest.MonkeyPatch) -> None:
         return right(self, reason, step)
 
     patch.setattr(Recovery, "_fail", wrong)
+
+
+def _promise_not_kept(patch: pytest.MonkeyPatch) -> None:
+    """What all have promised is exchanged once more, and owed to those who are here now."""
+
+    def wrong(members: Sequence[CommitEntry], plan: RecoveryPlan) -> bool:
+        return True
+
+    patch.setattr(recovery, "must_exchange", wrong)
+
+
+def _promise_of_companions_alone(patch: pytest.MonkeyPatch) -> None:
+    """A promise stands only if those have promised, too, who come from elsewhere."""
+
+    def wrong(members: Sequence[CommitEntry], plan: RecoveryPlan) -> bool:
+        return not all(member.received for member in members)
+
+    patch.setattr(recovery, "must_exchange", wrong)
+
+
+def _new_plan(patch: pytest.MonkeyPatch) -> None:
+    def wrong(promise: RecoveryPlan, plan: RecoveryPlan) -> RecoveryPlan:
+        return plan
+
+    patch.setattr(recovery, "kept_promise", wrong)
+
+
+def _only_my_own_beyond_a_gap(patch: pytest.MonkeyPatch) -> None:
+    right = recovery_plan.plan_from
+
+    def wrong(members: Sequence[CommitEntry], me: ProcessId) -> RecoveryPlan:
+        return replace(right(members, me), obligation=frozenset({me}))
+
+    patch.setattr(recovery, "plan_from", wrong)
 
 
 def _install_too_early(patch: pytest.MonkeyPatch) -> None:
@@ -352,6 +387,26 @@ PLANTED = (
         1,
         frozenset({Promise.SAFE_DELIVERY}),
         scene=Promised,
+    ),
+    PlantedFault(
+        "what was promised is exchanged again", _promise_not_kept, 20, frozenset({Promise.SAFE_DELIVERY}), aimed=True
+    ),
+    PlantedFault(
+        "a promise ends where others come along",
+        _promise_of_companions_alone,
+        20,
+        frozenset({Promise.SAFE_DELIVERY}),
+        aimed=True,
+    ),
+    PlantedFault(
+        "a new plan takes the place of a promise", _new_plan, 20, frozenset({Promise.SAFE_DELIVERY}), aimed=True
+    ),
+    PlantedFault(
+        "beyond a gap only my own messages are owed",
+        _only_my_own_beyond_a_gap,
+        20,
+        frozenset({Promise.VIRTUAL_SYNCHRONY}),
+        aimed=True,
     ),
     PlantedFault(
         "a ring is installed before all have promised",

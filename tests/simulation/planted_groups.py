@@ -30,6 +30,7 @@ from ordercast.session.client_half import ClientHalf
 from ordercast.session.daemon_half import DaemonHalf
 from ordercast.session.frames import SlowPolicy
 from ordercast.session.outbound import UNLIMITED, Outbound
+from ordercast.sim.aimed_swarm import AIMED_FIRST
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -428,12 +429,12 @@ PLANTED = (
     PlantedFault("the first piece of a snapshot is taken for all", _first_piece_is_all, frozenset({PRECISION})),
     PlantedFault("kept messages are forgotten", _kept_forgotten, frozenset({SELF})),
     PlantedFault("kept messages are not kept", _kept_too_early, frozenset({AGREEMENT, Promise.SANE_VIEWS})),
-    PlantedFault("given up, kept messages are forgotten", _given_up_forgotten, frozenset({SELF, PRECISION}), first=100),
+    PlantedFault("given up, kept messages are forgotten", _given_up_forgotten, frozenset({SELF}), first=AIMED_FIRST),
     PlantedFault("given up, views have the ids of the merge", _given_up_with_old_ids, frozenset({AGREEMENT})),
     PlantedFault("given up, strangers' joins are done", _strangers_heeded, frozenset({AGREEMENT})),
     PlantedFault("an interruption is forgotten", _interruption_forgotten, frozenset({REACH, SIGNALS})),
     PlantedFault("a signal is forgotten", _signal_forgotten, frozenset({SIGNALS})),
-    PlantedFault("a gathering given up signals again", _signal_repeated, frozenset({SIGNALS}), first=115),
+    PlantedFault("a gathering given up signals again", _signal_repeated, frozenset({SIGNALS}), first=AIMED_FIRST),
     PlantedFault("a joiner has companions", _joiner_has_companions, frozenset({SETS})),
     PlantedFault("those out of reach come along at a join", _lost_ones_come_along, frozenset({REACH})),
     PlantedFault("a joiner out of reach is not lost", _lost_joiner_is_here, frozenset({REACH})),

@@ -46,6 +46,8 @@ def aimed_options(options: SimOptions, seed: int) -> SimOptions:
     return replace(
         options,
         aim=AIMS[seed % len(AIMS)],
+        # The longer what was announced is believed, the sooner those come together who have just been parted.
+        ring=replace(options.ring, announce_ns=rng.choice((25, 80)) * MILLISECOND),
         nodes=rng.choice((4, 4, 5, 5, 6, 7)),
         messages=rng.randrange(20, 150),
         delay_max_ns=rng.choice((200, 600, 1500)) * MICROSECOND,

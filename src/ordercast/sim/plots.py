@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 SIZE = 40  # of the messages that a plot sends
 APART_NS = (150 * MILLISECOND, 320 * MILLISECOND)  # that hosts stay parted
 CALM_NS = (2 * MILLISECOND, 25 * MILLISECOND)  # between a configuration of all and the next attempt
+MEETING = 0.4  # chance that those who have promised meet others at once
 PATIENCE_NS = 60 * MILLISECOND  # with an attempt that leads to nothing
 
 
@@ -145,7 +146,7 @@ class Gap(Plot):
     def lets(self, target: int, packet: bytes) -> bool:
         if self._source is None or packet[KIND_AT] != MessageKind.DATA:
             return True
-        _, _, _, ring, flags, _, _, seq = ARRIVAL.unpack_from(packet)
+        *_, flags, _, _, seq = ARRIVAL.unpack_from(packet)
         key = packet[RING], seq
         is_first = node_of(transmitter_of(packet)) == self._source and not flags & RETRANSMITTED
         if is_first and not self._sides and key not in self._lost and len(self._lost) < self._lost_max:
@@ -196,6 +197,8 @@ class Promise(Gap):
         super().observe(event)
         if not self._sides or not isinstance(event, Installed | Noted) or node_of(event.process) not in self._left:
             return
+        if len(self._left) == 1:
+            return  # there is nobody to meet again
         node = node_of(event.process)
         if isinstance(event, Installed):
             is_of_several = event.configuration.kind is ConfigurationKind.REGULAR and len(event.configuration.members) > 1
@@ -207,12 +210,15 @@ class Promise(Gap):
                 self._cut_again(node)
 
     def _cut_again(self, node: int) -> None:
-        """Cut off the one who was first, sometimes with others."""
+        """Cut off the one who was first, sometimes with others; sometimes the rest meet those who went before."""
         others = [other for other in self._left if other != node]
         self.rng.shuffle(others)
         count = self.rng.choice((0, 0, 1)) if len(others) > 2 else 0
         leaving, staying = [node, *others[:count]], others[count:]
-        self.part(leaving, staying)
+        if self.rng.random() < MEETING:
+            self.part(leaving)
+        else:
+            self.part(leaving, staying)
         self._left, self._promised, self._wanted = tuple(staying), set(), 0
         self.was_cut_again(staying)
 

@@ -1,0 +1,195 @@
+"""Take out every rule of some modules in turn, and list what no hostile run, and no test, has missed.
+
+    python -m tests.mutation                                       # all modules of MODULES
+    python -m tests.mutation order/membership/consensus.py --tests --log consensus.jsonl
+
+Each mutant lives in a process of its own, which imports the one changed module and runs some seeds: plain ones, aimed
+ones, and for the groups those with clients. A run that is not valid has missed the rule; so has a failing test, with
+`--tests`. What is left is a rule that no schedule reaches, a rule that nobody needs, or one that is the same either
+way. `same runs` says that not even a digest has changed. A log is gone on with where it ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from .mutants import Mutant, mutants_of
+
+SOURCE = Path(__file__).parents[2] / "src" / "ordercast"
+MEMBERSHIP = ("consensus.py", "recovery_plan.py", *(f"states/{name}.py" for name in ("commit", "gather", "recovery")))
+STATES = ("changing", "gone", "starting", "working")
+MODULES = (
+    *(f"order/membership/{name}" for name in MEMBERSHIP),
+    *(f"order/membership/states/{name}.py" for name in STATES),
+    "order/ring/delivery.py",
+    "order/ring/ordering.py",
+    *(f"groups/{name}.py" for name in ("table", "layer", "desk", "turns", "snapshot", "interests", "envelope", "names")),
+)
+TESTS = {
+    "order": ("tests/unit/order", "tests/conformance", "tests/playbooks", "tests/simulation/test_scenes.py"),
+    "groups": ("tests/unit/groups", "tests/conformance/groups", "tests/properties/test_groups_table.py"),
+}
+RUN_SECONDS = 20  # a run that takes longer does not end
+TESTS_SECONDS = 120
+AIMED_FIRST = 10_000
+
+# The seeds of a hunt, by kind of swarm.
+Seeds = list[tuple[str, int]]
+
+
+@dataclass
+class Fate:
+    """What became of one mutant."""
+
+    module: str
+    line: int
+    what: str
+    caught: str = ""  # by what; empty: it survived
+    differs: bool = False  # the digest of some run has changed
+
+
+class _Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports one module from a changed tree."""
+
+    def __init__(self, name: str, path: Path, tree: ast.Module) -> None:
+        self._name, self._path, self._tree = name, path, tree
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != self._name:
+            return None
+        return importlib.util.spec_from_file_location(fullname, self._path, loader=self)  # type: ignore[arg-type]
+
+    def exec_module(self, module: ModuleType) -> None:
+        exec(compile(self._tree, str(self._path), "exec"), module.__dict__)
+
+
+def _in_child(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Do it in a process of its own, and return what it says of itself."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        try:
+            told = work()
+        except BaseException:
+            told = {"caught": traceback.format_exc(limit=-1).strip().splitlines()[-1]}
+        os.write(writing, json.dumps(told).encode()[:60_000])
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        said = pipe.read()
+    os.waitpid(child, 0)
+    return json.loads(said) if said else {"caught": "the process died"}  # type: ignore[no-any-return]
+
+
+def _seeds_of(module: str, count: int) -> Seeds:
+    kinds = ("groups",) if module.startswith("groups/") else ("plain", "groups")
+    seeds = [(kind, first + n) for n in range(count) for first in (AIMED_FIRST, 0) for kind in kinds]
+    return seeds if len(kinds) == 1 else [(kind, seed) for kind, seed in seeds if kind == "plain" or seed % 4 == 0]
+
+
+def _run_seeds(seeds: Seeds, expected: dict[str, str]) -> dict[str, Any]:
+    from ordercast.sim.swarm import outline
+
+    differs = False
+    digests = {}
+    for kind, seed in seeds:
+        signal.alarm(RUN_SECONDS)
+        ran = outline(seed, groups=kind == "groups")
+        signal.alarm(0)
+        if not ran.is_valid:
+            sentence = ran.sentence.strip().splitlines()[-1] if ran.sentence.strip() else ""
+            return {"caught": f"{kind} {seed}: {sentence[:200]}"}
+        digests[f"{kind} {seed}"] = ran.digest
+        differs = differs or expected.get(f"{kind} {seed}", ran.digest) != ran.digest
+    return {"differs": differs, "digests": digests}
+
+
+def _run_tests(module: str) -> dict[str, Any]:
+    import pytest
+
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    signal.alarm(TESTS_SECONDS)
+    status = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *TESTS[module.split("/")[0]]])
+    return {"caught": "tests" if status else ""}
+
+
+def _alone(module: str, mutant: Mutant, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def changed() -> dict[str, Any]:
+        name = "ordercast." + module.removesuffix(".py").replace("/", ".")
+        sys.meta_path.insert(0, _Changed(name, SOURCE / module, mutant.tree))
+        signal.signal(signal.SIGALRM, _give_up)
+        return work()
+
+    return _in_child(changed)
+
+
+def _give_up(*_: object) -> None:
+    raise TimeoutError("it does not end")
+
+
+def _fates(module: str, arguments: argparse.Namespace, known: set[tuple[str, int, str]]) -> Iterator[Fate]:
+    seeds = _seeds_of(module, arguments.seeds)
+    usual = _in_child(lambda: _run_seeds(seeds, {}))
+    if usual.get("caught"):
+        raise SystemExit(f"not even the unchanged code is valid: {usual['caught']}")
+    for mutant in mutants_of((SOURCE / module).read_text(encoding="utf-8")):
+        fate = Fate(module, mutant.line, mutant.what)
+        if (module, fate.line, fate.what) in known:
+            continue
+        told = _alone(module, mutant, lambda: _run_seeds(seeds, usual["digests"]))
+        fate.caught, fate.differs = told.get("caught", ""), told.get("differs", True)
+        if not fate.caught and arguments.tests:
+            fate.caught = _alone(module, mutant, lambda: _run_tests(module))["caught"]
+        yield fate
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description="List rules that nobody misses.")
+    parser.add_argument("modules", nargs="*", default=MODULES, help="below src/ordercast")
+    parser.add_argument("--seeds", type=int, default=12, help="of each kind, for each mutant")
+    parser.add_argument("--tests", action="store_true", help="ask the tests too, for what no seed has missed")
+    parser.add_argument("--log", type=Path, help="one JSON line for each mutant; those in it are not run again")
+    arguments = parser.parse_args()
+    log: Path | None = arguments.log
+    lines = log.read_text(encoding="utf-8").splitlines() if log is not None and log.exists() else []
+    fates = [Fate(**json.loads(line)) for line in lines]
+    known = {(fate.module, fate.line, fate.what) for fate in fates}
+    for module in arguments.modules:
+        for fate in _fates(module, arguments, known):
+            fates.append(fate)
+            if log is not None:
+                with log.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(asdict(fate)) + "\n")
+            sys.stdout.write(_line(fate))
+            sys.stdout.flush()
+    survivors = [fate for fate in fates if not fate.caught]
+    sys.stdout.write(f"\n{len(fates)} rules taken out, {len(survivors)} of them not missed:\n")
+    sys.stdout.writelines(_line(fate) for fate in survivors)
+
+
+def _line(fate: Fate) -> str:
+    end = fate.caught or ("SURVIVED" if fate.differs else "SURVIVED, same runs")
+    return f"{fate.module}:{fate.line}  {fate.what}  --  {end}\n"
+
+
+if __name__ == "__main__":
+    main()
