@@ -37,7 +37,10 @@ MODULES = (
     *(f"order/membership/states/{name}.py" for name in STATES),
     "order/ring/delivery.py",
     "order/ring/ordering.py",
-    *(f"groups/{name}.py" for name in ("table", "layer", "desk", "turns", "snapshot", "interests", "envelope", "names")),
+    *(
+        f"groups/{name}.py"
+        for name in ("table", "layer", "desk", "turns", "snapshot", "interests", "envelope", "names")
+    ),
 )
 TESTS = {
     "order": ("tests/unit/order", "tests/conformance", "tests/playbooks", "tests/simulation/test_scenes.py"),

@@ -25,7 +25,9 @@ from .scenes import QUIET, Scene, has_entered
 CLUSTER = cluster_id_from(SIM_RING.cluster)
 ALL = [0, 1, 2, 3]
 APART, TOGETHER = 100, 300  # milliseconds
-PAUSES = tuple(Fault(APART * MILLISECOND, FaultKind.PAUSE, node=n, duration_ns=200 * MILLISECOND) for n in ALL)
+_PAUSES = tuple(Fault(APART * MILLISECOND, FaultKind.PAUSE, node=n, duration_ns=200 * MILLISECOND) for n in ALL)
+STANDING_STILL = replace(QUIET, faults=_PAUSES)
+TALKATIVE = replace(QUIET, ring=replace(SIM_RING, join_ns=3 * MILLISECOND))
 
 
 def join_in(packet: bytes) -> Join | None:
@@ -55,7 +57,7 @@ class AllPaused(RuleScene):
     """Every host stands still for longer than a token may be away, as when a rack of virtual machines is suspended.
     Nobody has failed, and nothing changes."""
 
-    options: SimOptions = replace(QUIET, faults=PAUSES)
+    options: SimOptions = STANDING_STILL
 
     def is_as_it_should_be(self) -> bool:
         return all(self.memberships(node) == [ALL] for node in ALL)
@@ -118,7 +120,7 @@ class Outsider(Merge):
     """n3 begins to come together with the others before they do, hears nothing of n2, and gives it up. n0 and n1 have
     not heard n2 either when n3 tells them so, and do then. They stay with n2, who has been with them all the time."""
 
-    options: SimOptions = replace(QUIET, ring=replace(SIM_RING, join_ns=3 * MILLISECOND))
+    options: SimOptions = TALKATIVE
     said: bytes = b""  # n3's last announcement, which n0 does not get before n3 has begun
     begun: int = 0
     is_told: bool = False  # n3 has given up n2

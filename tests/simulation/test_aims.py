@@ -36,8 +36,3 @@ def test_no_seed_below_the_first_has_a_plot_and_all_others_have_by_turns() -> No
     assert all(aims.count(aim) >= 10 for aim in AIMS)
     of_groups = {options_of(seed, groups=True).aim for seed in range(AIMED_FIRST, AIMED_FIRST + 8)}
     assert of_groups == set(GROUP_AIMS)
-
-
-def test_a_plot_is_over_when_the_network_heals() -> None:
-    options = hostile_options(AIMED_FIRST)
-    assert simulate(options, AIMED_FIRST).settled

@@ -247,6 +247,7 @@ class SimOptions:
             (self.receive_buffer >= 1, "receive_buffer must be at least 1"),
             (0 <= self.random_faults <= 1000, "faults must be within 0..1000"),
             (0 <= self.ambushes <= 1000, "ambushes must be within 0..1000"),
+            (self.aim is None or self.nodes > 2, "a plot needs at least 3 hosts"),
             (self.fault_time_ns > 0 and self.settle_ns > 0, "times must be positive"),
         ]
         problems = [text for holds, text in rules if not holds]

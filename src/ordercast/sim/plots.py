@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
-from ordercast.model.configuration import Configuration, ConfigurationKind
+from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.ids import MILLISECOND, node_of
 from ordercast.model.inputs import Lane
 from ordercast.model.notes import Moved, Occurred, Occurrence
@@ -99,7 +100,7 @@ class Plot:
         return range(self.world.options.nodes)
 
 
-class Gap(Plot):
+class GapPlot(Plot):
     """One host's packets are lost to some others, who send more, numbered behind; then that host is cut off, with
     those who have its packets. What lies behind the gap is owed among those who are left, if one of them sent it."""
 
@@ -160,7 +161,7 @@ class Gap(Plot):
         for node in self._left:
             for _ in range(self.rng.randrange(1, 3)):
                 service = self.rng.choice((Service.SAFE, Service.SAFE, Service.AGREED))
-                self.soon((0, self.rotation_ns), lambda node=node, service=service: self.submit(node, service))  # type: ignore[misc]
+                self.soon((0, self.rotation_ns), partial(self.submit, node, service))
         self.soon((2 * self.rotation_ns, 4 * self.rotation_ns), self._cut_off)
 
     def _cut_off(self) -> None:
@@ -180,9 +181,9 @@ class Gap(Plot):
         self._sides, self._source = {}, None
 
 
-class Promise(Gap):
-    """The same; and when some have promised, or the first has installed what is left, some are cut off again. Those who
-    meet again have promised to deliver what others sent."""
+class PromisePlot(GapPlot):
+    """Adds a failed recovery to the gap: when some have promised, or the first has installed what is left, some are
+    cut off again. Those who meet again have promised to deliver what others sent."""
 
     def __init__(self, world: World, rng: Random) -> None:
         super().__init__(world, rng)
@@ -200,13 +201,13 @@ class Promise(Gap):
         if len(self._left) == 1:
             return  # there is nobody to meet again
         node = node_of(event.process)
-        if isinstance(event, Installed):
-            is_of_several = event.configuration.kind is ConfigurationKind.REGULAR and len(event.configuration.members) > 1
-            if not self._wanted and is_of_several:
-                self._cut_again(node)
-        elif isinstance(event.note, Occurred) and event.note.what is Occurrence.PROMISE_MADE and self._wanted:
-            self._promised.add(node)
-            if len(self._promised) >= self._wanted:
+        if isinstance(event, Noted):
+            if self._wanted and isinstance(event.note, Occurred) and event.note.what is Occurrence.PROMISE_MADE:
+                self._promised.add(node)
+                if len(self._promised) >= self._wanted:
+                    self._cut_again(node)
+        elif not self._wanted and event.configuration.kind is ConfigurationKind.REGULAR:
+            if len(event.configuration.members) > 1:
                 self._cut_again(node)
 
     def _cut_again(self, node: int) -> None:
@@ -226,8 +227,8 @@ class Promise(Gap):
         """These have promised, and meet again."""
 
 
-class Late(Promise):
-    """The same; and the packets that all of them lacked reach one of them while they gather."""
+class LatePlot(PromisePlot):
+    """Adds, to gap and promise, that the packets which all of them lacked reach one of them while they gather."""
 
     def was_cut_again(self, staying: Sequence[int]) -> None:
         node, packets = self.rng.choice(staying), list(self._lost.values())
@@ -235,7 +236,7 @@ class Late(Promise):
         self.soon(span, lambda: self.world.hosts[node].arrive(Lane.DATA, packets))
 
 
-class Gathering(Plot):
+class GatheringPlot(Plot):
     """Daemons come together, with clients that have just asked for much; some are lost on the way, and more of them
     when the configuration is there, so that some snapshots never come. Then all begins again."""
 
@@ -248,8 +249,8 @@ class Gathering(Plot):
     def observe(self, event: Event) -> None:
         if isinstance(event, Noted):
             note = event.note
-            is_merge = isinstance(note, Moved) and note.target == GATHER and note.reason is not None
-            if is_merge and note.reason.name == "MERGE" and not self._is_merging:
+            is_merge = isinstance(note, Moved) and note.target == GATHER and note.reason is ChangeReason.MERGE
+            if is_merge and not self._is_merging:
                 self._merging()
         elif isinstance(event, Installed) and self._is_merging:
             configuration = event.configuration
@@ -285,7 +286,12 @@ class Gathering(Plot):
         self._sides = {}
 
 
-PLOTS: dict[Aim, type[Plot]] = {Aim.GAP: Gap, Aim.PROMISE: Promise, Aim.LATE: Late, Aim.GATHERING: Gathering}
+PLOTS: dict[Aim, type[Plot]] = {
+    Aim.GAP: GapPlot,
+    Aim.PROMISE: PromisePlot,
+    Aim.LATE: LatePlot,
+    Aim.GATHERING: GatheringPlot,
+}
 
 
 def lay(world: World, aim: Aim, rng: Random) -> Plot:
