@@ -183,7 +183,7 @@ class GapPlot(Plot):
 
 class PromisePlot(GapPlot):
     """Adds a failed recovery to the gap: when some have promised, or the first has installed what is left, some are
-    cut off again. Those who meet again have promised to deliver what others sent."""
+    cut off again. Whoever meets again has promised to deliver what others sent."""
 
     def __init__(self, world: World, rng: Random) -> None:
         super().__init__(world, rng)
@@ -206,9 +206,8 @@ class PromisePlot(GapPlot):
                 self._promised.add(node)
                 if len(self._promised) >= self._wanted:
                     self._cut_again(node)
-        elif not self._wanted and event.configuration.kind is ConfigurationKind.REGULAR:
-            if len(event.configuration.members) > 1:
-                self._cut_again(node)
+        elif not self._wanted and _is_of_several(event.configuration):
+            self._cut_again(node)
 
     def _cut_again(self, node: int) -> None:
         """Cut off the one who was first, sometimes with others; sometimes the rest meet those who went before."""
@@ -284,6 +283,10 @@ class GatheringPlot(Plot):
 
     def _mend(self) -> None:
         self._sides = {}
+
+
+def _is_of_several(configuration: Configuration) -> bool:
+    return configuration.kind is ConfigurationKind.REGULAR and len(configuration.members) > 1
 
 
 PLOTS: dict[Aim, type[Plot]] = {
