@@ -76,7 +76,7 @@ class _Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname != self._name:
             return None
-        return importlib.util.spec_from_file_location(fullname, self._path, loader=self)  # type: ignore[arg-type]
+        return importlib.util.spec_from_file_location(fullname, self._path, loader=self)
 
     def exec_module(self, module: ModuleType) -> None:
         exec(compile(self._tree, str(self._path), "exec"), module.__dict__)
@@ -98,7 +98,7 @@ def _in_child(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     with os.fdopen(reading, "rb") as pipe:
         said = pipe.read()
     os.waitpid(child, 0)
-    return json.loads(said) if said else {"caught": "the process died"}  # type: ignore[no-any-return]
+    return json.loads(said) if said else {"caught": "the process died"}
 
 
 def _seeds_of(module: str, count: int) -> Seeds:

@@ -40,6 +40,23 @@ def aimed_group_options(options: SimOptions, seed: int) -> SimOptions:
     )
 
 
+def aimed_replica_options(options: SimOptions, seed: int) -> SimOptions:
+    """Replicas whose beginning fails; what strikes them later is as usual."""
+    rng = Random(f"replica aims swarm {seed}")
+    return replace(
+        options,
+        aim=Aim.BEGINNING,
+        replica_weights=rng.choice(((1,) * options.nodes, ())),
+        founders=options.nodes,
+        early_ambush=False,
+        replica_hangs=rng.choice((0, options.replica_hangs)),
+        loss=rng.choice((0.0, 0.0, 0.01)),
+        ghost=0.0,
+        random_faults=rng.choice((0, 0, 1)),
+        all_at_once=True,
+    )
+
+
 def aimed_options(options: SimOptions, seed: int) -> SimOptions:
     """The same cluster, with a plot and hardly any other fault."""
     rng = Random(f"aims swarm {seed}")

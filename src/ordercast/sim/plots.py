@@ -21,6 +21,7 @@ from ordercast.model.service import Service
 from ordercast.order.membership.states.moves import GATHER
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.trace.records import STAMP_SIZE, Event, Installed, Noted
+from ordercast.trace.replica_records import ComponentChanged, ReplicaEvent, Stage
 from ordercast.wire.head import KIND_AT, transmitter_of
 from ordercast.wire.header import ARRIVAL, RETRANSMITTED, RING, MessageKind
 
@@ -41,6 +42,7 @@ class Aim(Enum):
     PROMISE = "promise"  # a recovery fails after all have promised, and fewer of them meet again
     LATE = "late packet"  # the same, and what was missing reaches one of them after its promise
     GATHERING = "gathering"  # snapshots of groups are under way when daemons are lost, and lost again
+    BEGINNING = "beginning"  # one replica alone knows what all have said at their first view
 
 
 class Plot:
@@ -285,6 +287,38 @@ class GatheringPlot(Plot):
         self._sides = {}
 
 
+class BeginningPlot(Plot):
+    """At the first view of replicas on all hosts, nobody hears what one of them says, which hears all; tokens pass, so
+    that everybody says it. Then that host is cut off: it alone has attempted a beginning, of which the others, when
+    they meet it again, do not know."""
+
+    ROUND_NS = (5 * MILLISECOND, 8 * MILLISECOND)  # in which all have spoken
+
+    def __init__(self, world: World, rng: Random) -> None:
+        super().__init__(world, rng)
+        self._mute: int | None = None
+        self._is_muted = False
+        world.replica_observers.append(self._hear)
+
+    def _hear(self, event: ReplicaEvent) -> None:
+        is_view = isinstance(event, ComponentChanged) and event.stage is Stage.VIEW
+        if is_view and self._mute is None and len(event.members) >= len(self.everybody):
+            self._mute, self._is_muted = self.rng.choice(self.everybody), True
+            self.soon(self.ROUND_NS, self._cut_off)
+            self.soon(APART_NS, self._mend)
+
+    def lets(self, target: int, packet: bytes) -> bool:
+        is_its = packet[KIND_AT] == MessageKind.DATA and node_of(transmitter_of(packet)) == self._mute
+        return not (self._is_muted and is_its)
+
+    def _cut_off(self) -> None:
+        assert self._mute is not None
+        self.part([self._mute])
+
+    def _mend(self) -> None:
+        self._sides, self._is_muted = {}, False
+
+
 def _is_of_several(configuration: Configuration) -> bool:
     return configuration.kind is ConfigurationKind.REGULAR and len(configuration.members) > 1
 
@@ -294,6 +328,7 @@ PLOTS: dict[Aim, type[Plot]] = {
     Aim.PROMISE: PromisePlot,
     Aim.LATE: LatePlot,
     Aim.GATHERING: GatheringPlot,
+    Aim.BEGINNING: BeginningPlot,
 }
 
 

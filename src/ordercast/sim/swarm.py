@@ -20,7 +20,7 @@ from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
 from ordercast.model.service import Service
 from ordercast.order.baselines.base import GONE
 from ordercast.order.catalogue import DEFAULT, entry_of
-from ordercast.sim.aimed_swarm import AIMED_FIRST, aimed_group_options, aimed_options
+from ordercast.sim.aimed_swarm import AIMED_FIRST, aimed_group_options, aimed_options, aimed_replica_options
 from ordercast.sim.calm_swarm import calm_options
 from ordercast.sim.faults import cascade, failing_disks, rotation
 from ordercast.sim.group_tally import SELDOM, GroupOccurrence
@@ -177,7 +177,13 @@ def _hostile_groups(seed: int) -> SimOptions:
 
 
 def hostile_replica_options(seed: int) -> SimOptions:
-    """The same with replicas of a state. Milder, for a state whose replicas all crash is lost; cut and healed again and
+    """The same with replicas of a state instead of clients."""
+    options = _hostile_replicas(seed)
+    return aimed_replica_options(options, seed) if seed >= AIMED_FIRST else options
+
+
+def _hostile_replicas(seed: int) -> SimOptions:
+    """Milder, for a state whose replicas all crash is lost; cut and healed again and
     again, so that quorums come and go while states are on their way."""
     rng, silence = Random(f"replicas swarm {seed}"), Random(f"silent replicas {seed}")
     nodes = rng.choice((3, 3, 3, 4, 4, 5, 5, 6))
