@@ -1,4 +1,4 @@
-"""Hostile runs with a plot (`plots.py`): from seed 10,000 on, every seed has one, and what else it draws is milder.
+"""Hostile runs with a plot (`plot.py`): from seed 10,000 on, every seed has one, and what else it draws is milder.
 
 Random faults would spoil most plots, so there are few of them. All is drawn by a generator of its own: no seed below
 `AIMED_FIRST` depends on what is here.
@@ -11,11 +11,11 @@ from random import Random
 
 from ordercast.model.ids import MICROSECOND, MILLISECOND
 from ordercast.sim.options import SimOptions
-from ordercast.sim.plots import Aim
+from ordercast.sim.plot import Aim
 
 AIMED_FIRST = 10_000
 AIMS = (Aim.GAP, Aim.PROMISE, Aim.LATE)  # by turns, without clients
-GROUP_AIMS = (Aim.GATHERING, Aim.GAP, Aim.GATHERING, Aim.PROMISE)  # by turns, with clients
+GROUP_AIMS = (Aim.GATHERING, Aim.GAP, Aim.GATHERING, Aim.PROMISE, Aim.SLOW_READER)  # by turns, with clients
 
 
 def aimed_group_options(options: SimOptions, seed: int) -> SimOptions:
@@ -38,6 +38,11 @@ def aimed_group_options(options: SimOptions, seed: int) -> SimOptions:
         fault_time_ns=rng.choice((1200, 1600, 2000)) * MILLISECOND,
         all_at_once=rng.random() < 0.5,
     )
+
+
+def with_slow_reader(options: SimOptions) -> SimOptions:
+    """Little may wait for a client, and it has little time."""
+    return replace(options, receive_credit=600, client_queue=4_000, hold_ns=30 * MILLISECOND, memberships_max=0)
 
 
 def aimed_replica_options(options: SimOptions, seed: int) -> SimOptions:

@@ -12,7 +12,7 @@ from ordercast.networks.config import NetworksConfig
 from ordercast.order.catalogue import EngineEntry, entry_of
 from ordercast.order.ring.config import RingConfig
 from ordercast.sim.faults import Fault, FaultKind
-from ordercast.sim.plots import Aim
+from ordercast.sim.plot import Aim
 from ordercast.sim.topology import (
     Attachments,
     Line,

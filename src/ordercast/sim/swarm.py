@@ -20,12 +20,19 @@ from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
 from ordercast.model.service import Service
 from ordercast.order.baselines.base import GONE
 from ordercast.order.catalogue import DEFAULT, entry_of
-from ordercast.sim.aimed_swarm import AIMED_FIRST, aimed_group_options, aimed_options, aimed_replica_options
+from ordercast.sim.aimed_swarm import (
+    AIMED_FIRST,
+    aimed_group_options,
+    aimed_options,
+    aimed_replica_options,
+    with_slow_reader,
+)
 from ordercast.sim.calm_swarm import calm_options
 from ordercast.sim.faults import cascade, failing_disks, rotation
 from ordercast.sim.group_tally import SELDOM, GroupOccurrence
 from ordercast.sim.network_swarm import expected_network_rows, with_networks
 from ordercast.sim.options import SIM_RING, Delays, SimOptions
+from ordercast.sim.plot import Aim
 from ordercast.sim.poison import Poison
 from ordercast.sim.replica_tally import NEVER, ReplicaOccurrence
 from ordercast.sim.rosters import with_rosters
@@ -127,7 +134,8 @@ def hostile_group_options(seed: int) -> SimOptions:
     and again, so that groups come together, are torn apart, and are torn apart once more before they know of it."""
     options = _hostile_groups(seed)
     options = aimed_group_options(options, seed) if seed >= AIMED_FIRST else options
-    return _with_sessions(_with_disks(_poisoned(options, seed), seed), seed)
+    options = _with_sessions(_with_disks(_poisoned(options, seed), seed), seed)
+    return with_slow_reader(options) if options.aim is Aim.SLOW_READER else options
 
 
 def _with_sessions(options: SimOptions, seed: int) -> SimOptions:
