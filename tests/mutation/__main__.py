@@ -35,8 +35,7 @@ STATES = ("changing", "gone", "starting", "working")
 MODULES = (
     *(f"order/membership/{name}" for name in MEMBERSHIP),
     *(f"order/membership/states/{name}.py" for name in STATES),
-    "order/ring/delivery.py",
-    "order/ring/ordering.py",
+    *(f"order/ring/{name}.py" for name in ("delivery", "ordering", "states/operational", "states/token_visit")),
     *(
         f"groups/{name}.py"
         for name in ("table", "layer", "desk", "turns", "snapshot", "interests", "envelope", "names")

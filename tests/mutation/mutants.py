@@ -44,9 +44,9 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, _Change]]:
         case ast.If() | ast.IfExp():
             yield "never", _setting("test", ast.Constant(False))
             yield "always", _setting("test", ast.Constant(True))
-        case ast.BoolOp(values=values):
+        case ast.BoolOp(op=op, values=values):
             for at in range(len(values)):
-                yield f"without {ast.unparse(values[at])!r}", _dropping("values", at)
+                yield f"without {ast.unparse(values[at])!r}", _operand_set(at, isinstance(op, ast.And))
         case ast.comprehension(ifs=[_, *_]):
             yield "without the filter", _setting("ifs", [])
         case ast.Return(value=ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not())):
@@ -61,8 +61,12 @@ def _setting(name: str, value: ast.AST | list[ast.AST]) -> _Change:
     return lambda node: setattr(node, name, deepcopy(value))
 
 
-def _dropping(name: str, at: int) -> _Change:
-    return lambda node: getattr(node, name).pop(at)
+def _operand_set(at: int, neutral: bool) -> _Change:
+    def change(node: ast.AST) -> None:
+        assert isinstance(node, ast.BoolOp)
+        node.values[at] = ast.Constant(neutral)
+
+    return change
 
 
 def _bound_dropping(at: int) -> _Change:

@@ -124,8 +124,9 @@ class BeginningPlot(Plot):
         world.replica_observers.append(self._hear)
 
     def _hear(self, event: ReplicaEvent) -> None:
-        is_view = isinstance(event, ComponentChanged) and event.stage is Stage.VIEW
-        if is_view and self._mute is None and len(event.members) >= len(self.everybody):
+        if self._mute is not None or not isinstance(event, ComponentChanged):
+            return
+        if event.stage is Stage.VIEW and len(event.members) >= len(self.everybody):
             self._mute, self._is_muted = self.rng.choice(self.everybody), True
             self.soon(self.ROUND_NS, self._cut_off)
             self.soon(APART_NS, self._mend)
