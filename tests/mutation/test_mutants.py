@@ -14,6 +14,13 @@ def allowed(names, wanted, limit):
     room = min(limit, 10)
     return wanted in found and len(found) < room
 """
+CASES: tuple[tuple[list[str], str, int], ...] = (
+    ([], "a", 3),
+    (["a", "stranger"], "stranger", 3),
+    (["a", "b"], "a", 2),
+    (["a"], "a", 3),
+    (["a"] * 11, "a", 20),
+)
 
 
 def _answers(tree: ast.Module) -> list[bool]:
@@ -21,14 +28,7 @@ def _answers(tree: ast.Module) -> list[bool]:
     exec(compile(tree, "small", "exec"), scope)
     allowed = scope["allowed"]
     assert callable(allowed)
-    cases = (
-        ([], "a", 3),
-        (["a", "stranger"], "stranger", 3),
-        (["a", "b"], "a", 2),
-        (["a"], "a", 3),
-        (["a"] * 11, "a", 20),
-    )
-    return [bool(allowed(*case)) for case in cases]
+    return [bool(allowed(*case)) for case in CASES]
 
 
 def test_every_rule_is_taken_out_in_every_way() -> None:
