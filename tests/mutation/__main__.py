@@ -45,7 +45,7 @@ TESTS = {
     "order": ("tests/unit/order", "tests/conformance", "tests/playbooks", "tests/simulation/test_scenes.py"),
     "groups": ("tests/unit/groups", "tests/conformance/groups", "tests/properties/test_groups_table.py"),
 }
-RUN_SECONDS = 20  # a run that takes longer does not end
+RUN_SECONDS = 20  # of processor time: a run that takes longer does not end
 TESTS_SECONDS = 120
 AIMED_FIRST = 10_000
 
@@ -87,6 +87,7 @@ def _in_child(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     child = os.fork()
     if child == 0:
         os.close(reading)
+        signal.signal(signal.SIGPROF, _give_up)
         try:
             told = work()
         except BaseException:
@@ -112,9 +113,8 @@ def _run_seeds(seeds: Seeds, expected: dict[str, str]) -> dict[str, Any]:
     differs = False
     digests = {}
     for kind, seed in seeds:
-        signal.alarm(RUN_SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, RUN_SECONDS)
         ran = outline(seed, groups=kind == "groups")
-        signal.alarm(0)
         if not ran.is_valid:
             sentence = ran.sentence.strip().splitlines()[-1] if ran.sentence.strip() else ""
             return {"caught": f"{kind} {seed}: {sentence[:200]}"}
@@ -129,7 +129,7 @@ def _run_tests(module: str) -> dict[str, Any]:
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
-    signal.alarm(TESTS_SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, TESTS_SECONDS)
     status = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *TESTS[module.split("/")[0]]])
     return {"caught": "tests" if status else ""}
 
@@ -138,7 +138,6 @@ def _alone(module: str, mutant: Mutant, work: Callable[[], dict[str, Any]]) -> d
     def changed() -> dict[str, Any]:
         name = "ordercast." + module.removesuffix(".py").replace("/", ".")
         sys.meta_path.insert(0, _Changed(name, SOURCE / module, mutant.tree))
-        signal.signal(signal.SIGALRM, _give_up)
         return work()
 
     return _in_child(changed)

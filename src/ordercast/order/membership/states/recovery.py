@@ -147,8 +147,7 @@ class Recovery(Changing):
                 digest, old_seq = origin_of(packet)
                 if digest == facts.installed.heading.digest:
                     self.queue.pop(old_seq, None)
-                    if not facts.is_frozen:
-                        _keep(facts.past, old_seq, packet, step)
+                    _keep(facts.past, old_seq, packet, step)
         return self
 
     def _install(self, step: Step) -> State:
