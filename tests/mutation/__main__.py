@@ -3,7 +3,7 @@
     python -m tests.mutation                                       # all modules of MODULES
     python -m tests.mutation order/membership/consensus.py --tests --log consensus.jsonl
 
-Each mutant lives in a process of its own, which imports the one changed module and runs some seeds: plain ones, aimed
+Each mutant lives in a process of its own, in which one function has changed, and runs some seeds: plain ones, aimed
 ones, and for the groups those with clients. A run that is not valid has missed the rule; so has a failing test, with
 `--tests`. What is left is a rule that no schedule reaches, a rule that nobody needs, or one that is the same either
 way. `same runs` says that not even a digest has changed. A log is gone on with where it ends.
@@ -13,19 +13,19 @@ from __future__ import annotations
 
 import argparse
 import ast
-import importlib.abc
-import importlib.machinery
-import importlib.util
 import json
 import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
+
+from ordercast.sim.swarm import outline
 
 from .mutants import Mutant, mutants_of
 
@@ -64,21 +64,25 @@ class Fate:
     differs: bool = False  # the digest of some run has changed
 
 
-class _Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports one module from a changed tree."""
+def _change(module: ModuleType, tree: ast.Module) -> None:
+    """Give every function and method of a module the code that it has in a changed tree, wherever it is known."""
+    namespace = dict(module.__dict__)
+    exec(compile(tree, module.__file__ or "", "exec"), namespace)
+    for name, new in namespace.items():
+        _change_one(module.__dict__.get(name), new)
 
-    def __init__(self, name: str, path: Path, tree: ast.Module) -> None:
-        self._name, self._path, self._tree = name, path, tree
 
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if fullname != self._name:
-            return None
-        return importlib.util.spec_from_file_location(fullname, self._path, loader=self)
-
-    def exec_module(self, module: ModuleType) -> None:
-        exec(compile(self._tree, str(self._path), "exec"), module.__dict__)
+def _change_one(old: object, new: object) -> None:
+    match old, new:
+        case FunctionType(), FunctionType():
+            old.__code__ = new.__code__
+        case ((classmethod() | staticmethod()), (classmethod() | staticmethod())):
+            _change_one(old.__func__, new.__func__)
+        case property(), property():
+            _change_one(old.fget, new.fget)
+        case type(), type() if old is not new and old.__module__ == new.__module__:
+            for name, value in vars(new).items():
+                _change_one(vars(old).get(name), value)
 
 
 def _in_child(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -108,8 +112,6 @@ def _seeds_of(module: str, count: int) -> Seeds:
 
 
 def _run_seeds(seeds: Seeds, expected: dict[str, str]) -> dict[str, Any]:
-    from ordercast.sim.swarm import outline
-
     differs = False
     digests = {}
     for kind, seed in seeds:
@@ -136,8 +138,7 @@ def _run_tests(module: str) -> dict[str, Any]:
 
 def _alone(module: str, mutant: Mutant, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     def changed() -> dict[str, Any]:
-        name = "ordercast." + module.removesuffix(".py").replace("/", ".")
-        sys.meta_path.insert(0, _Changed(name, SOURCE / module, mutant.tree))
+        _change(import_module("ordercast." + module.removesuffix(".py").replace("/", ".")), mutant.tree)
         return work()
 
     return _in_child(changed)
