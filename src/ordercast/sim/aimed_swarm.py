@@ -10,10 +10,14 @@ from dataclasses import replace
 from random import Random
 
 from ordercast.model.ids import MICROSECOND, MILLISECOND
-from ordercast.sim.options import SimOptions
+from ordercast.networks.config import Replication
+from ordercast.sim.faults import Fault, FaultKind
+from ordercast.sim.network_swarm import SIM_NETWORKS
+from ordercast.sim.options import SIM_RING, SimOptions
 from ordercast.sim.plot import Aim
 
 AIMED_FIRST = 10_000
+NETWORKS_EVERY = 5  # one run in five with several networks is aimed
 AIMS = (Aim.GAP, Aim.PROMISE, Aim.LATE)  # by turns, without clients
 GROUP_AIMS = (Aim.GATHERING, Aim.GAP, Aim.GATHERING, Aim.PROMISE, Aim.SLOW_READER)  # by turns, with clients
 
@@ -43,6 +47,35 @@ def aimed_group_options(options: SimOptions, seed: int) -> SimOptions:
 def with_slow_reader(options: SimOptions) -> SimOptions:
     """Little may wait for a client, and it has little time."""
     return replace(options, receive_credit=600, client_queue=4_000, hold_ns=30 * MILLISECOND, memberships_max=0)
+
+
+def aimed_network_options(options: SimOptions, seed: int) -> SimOptions:
+    """An idle ring, and on one network somebody is not heard by hosts to which it passes no token: nothing shows it but
+    its announcements."""
+    rng = Random(f"network aims swarm {seed}")
+    nodes, count = rng.choice((3, 4, 5)), rng.choice((2, 2, 3))
+    source, network = rng.randrange(nodes), rng.randrange(count)
+    deaf = [node for node in range(nodes) if node not in (source, (source + 1) % nodes)]
+    links = tuple((source, node) for node in rng.sample(deaf, rng.randrange(1, len(deaf) + 1)))
+    return replace(
+        options,
+        nodes=nodes,
+        ring=replace(SIM_RING, token_retransmit_ns=4 * MILLISECOND, token_loss_ns=90 * MILLISECOND),
+        networks=replace(SIM_NETWORKS, count=count, replication=Replication.ACTIVE),
+        messages=rng.choice((0, 5)),
+        large_messages=0,
+        saturation=0,
+        links=(),
+        slow_hosts=(),
+        straggler=0.0,
+        ghost=0.0,
+        loss=0.0,
+        faults=(Fault(200 * MILLISECOND, FaultKind.CUT, links=links, network=network),),
+        random_faults=0,
+        ambushes=0,
+        fault_time_ns=rng.randrange(700, 1200) * MILLISECOND,
+        all_at_once=True,
+    )
 
 
 def aimed_replica_options(options: SimOptions, seed: int) -> SimOptions:

@@ -22,7 +22,9 @@ from ordercast.order.baselines.base import GONE
 from ordercast.order.catalogue import DEFAULT, entry_of
 from ordercast.sim.aimed_swarm import (
     AIMED_FIRST,
+    NETWORKS_EVERY,
     aimed_group_options,
+    aimed_network_options,
     aimed_options,
     aimed_replica_options,
     with_slow_reader,
@@ -254,7 +256,8 @@ def options_of(
     if engine != DEFAULT:
         return _options_on(engine, seed, groups=groups, replicated=replicated, networks=networks)
     if networks:
-        return with_networks(_hostile(seed), seed)
+        is_aimed = seed >= AIMED_FIRST and seed % NETWORKS_EVERY == 0
+        return (aimed_network_options if is_aimed else with_networks)(_hostile(seed), seed)
     if replicated:
         return hostile_replica_options(seed)
     options = hostile_group_options(seed) if groups else hostile_options(seed)
