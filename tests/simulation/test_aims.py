@@ -1,15 +1,19 @@
-"""Plots hit what they aim at. In full: `ordercast swarm --seeds 10000..10049`, also with --groups and --replicated."""
+"""Plots hit what they aim at. In full: `ordercast swarm --seeds 10000..10049`, with each of --groups, --replicated,
+--networks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
-from ordercast.model.notes import Occurrence
+from ordercast.model.notes import Evidence, NetworkState, Occurrence
 from ordercast.sim.aimed_swarm import AIMED_FIRST, AIMS, GROUP_AIMS
 from ordercast.sim.group_tally import GroupOccurrence
+from ordercast.sim.network_swarm import turn_row
 from ordercast.sim.options import SimOptions
+from ordercast.sim.replica_tally import ReplicaOccurrence
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import hostile_group_options, hostile_options, hostile_replica_options, options_of
 
@@ -18,6 +22,9 @@ RARE: dict[str, tuple[Callable[[int], SimOptions], int]] = {
     Occurrence.PROMISE_DIFFERS.value: (hostile_options, 10_001),
     GroupOccurrence.GIVEN_UP_KEPT.value: (hostile_group_options, 10_002),
     GroupOccurrence.GIVEN_UP_SIGNALLED.value: (hostile_group_options, 10_005),
+    GroupOccurrence.HELD_TOO_LONG.value: (hostile_group_options, 10_009),
+    ReplicaOccurrence.FORGOTTEN.value: (hostile_replica_options, 10_001),
+    turn_row(NetworkState.FAULTY, Evidence.ANNOUNCEMENTS): (partial(options_of, networks=True), 10_000),
 }
 
 
