@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from enum import IntEnum
 from struct import Struct
 from struct import error as StructError
@@ -49,13 +48,22 @@ def frame(kind: FrameKind, *parts: bytes) -> bytes:
     return b"".join((HEADER.pack(sum(map(len, parts)) + 1, kind), *parts))
 
 
-@contextmanager
-def reading(what: str) -> Iterator[None]:
+_FAULTS = (StructError, ValueError, IndexError)
+
+
+class reading:
     """Whatever goes wrong inside is the other side's fault."""
-    try:
-        yield
-    except (StructError, ValueError, IndexError) as error:
-        raise WireError(f"{what} that cannot be read: {error}") from None
+
+    __slots__ = ("_what",)
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, _FAULTS):
+            raise WireError(f"{self._what} that cannot be read: {error}") from None
 
 
 def write_names(names: Sequence[str]) -> bytes:

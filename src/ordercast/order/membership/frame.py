@@ -281,9 +281,9 @@ class Frame(PacketReader):
         step.alarm(Alarm(AlarmKind.PAUSED, text, step.facts.me, late))
 
     def _end(self, step: Step) -> list[Effect]:
-        if self._wanted and self.room() >= self._wanted:
+        if self._wanted and (room := self._config.queue_size_max - step.facts.outbox.size) >= self._wanted:
             self._wanted = 0
-            step.effects.append(Room(self.room()))
+            step.effects.append(Room(room))
         if self._stall.is_told:
             self._watch_sending(step)
         return step.effects
