@@ -92,22 +92,14 @@ class SlowReaderPlot(Plot):
             return
         self._number += 1
         reader = station.connect(f"slow{self._number}", SlowPolicy.HOLD)
-        station.join(reader, self._groups)
+        station.join(reader, tuple(f"g{number}" for number in range(self.world.options.groups)))
         reader.read(Pace.SLOWLY)
         for node in self.everybody:
             for _ in range(self.MESSAGES):
                 self.soon((20 * MILLISECOND, 60 * MILLISECOND), partial(self._send, node))
 
-    @property
-    def _groups(self) -> tuple[str, ...]:
-        return tuple(f"g{number}" for number in range(self.world.options.groups))
-
     def _send(self, node: int) -> None:
-        station = self.world.station_at(node)
-        clients = [] if station is None else list(station.clients.values())
-        if station is not None and clients:
-            group, service = self.rng.choice(self._groups), self.rng.choice((Service.AGREED, Service.FIFO))
-            station.send(self.rng.choice(clients), (group,), service, self.rng.randbytes(SIZE))
+        self.send(node, self.rng.choice((Service.AGREED, Service.FIFO)), SIZE)
 
 
 class BeginningPlot(Plot):

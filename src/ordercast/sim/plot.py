@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ordercast.sim.world import World
 
 SIZE = 40  # of the messages that a plot sends
+LARGE, LARGE_SIZE = 0.2, 5_000  # chance that a client sends several packets, and how many bytes
 APART_NS = (150 * MILLISECOND, 320 * MILLISECOND)  # that hosts stay parted
 PATIENCE_NS = 60 * MILLISECOND  # with an attempt that leads to nothing
 
@@ -69,9 +70,12 @@ class Plot:
         self._sides = {host: number for number, hosts in enumerate(sides) for host in hosts}
 
     def submit(self, node: int, service: Service) -> None:
-        """Send a message; where there are clients, whatever one of them does."""
+        """Send a message; where there are clients, one of them does something, or sends a large message."""
         if self.world.options.clients:
-            self.act(node)
+            if self.rng.random() < LARGE:
+                self.send(node, service, LARGE_SIZE)
+            else:
+                self.act(node)
             return
         self.world.hosts[node].submit(0, service, SIZE, self.rng.randbytes(SIZE - STAMP_SIZE))
 
@@ -80,6 +84,14 @@ class Plot:
         station = self.world.station_at(node)
         if station is not None:
             self.world.crowd.act(station)
+
+    def send(self, node: int, service: Service, size: int) -> None:
+        """Let a client of this host send a message to a group."""
+        station = self.world.station_at(node)
+        clients = [] if station is None else list(station.clients.values())
+        if station is not None and clients:
+            group = f"g{self.rng.randrange(self.world.options.groups)}"
+            station.send(self.rng.choice(clients), (group,), service, self.rng.randbytes(size))
 
     @property
     def rotation_ns(self) -> int:
