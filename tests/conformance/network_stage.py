@@ -18,7 +18,7 @@ from ordercast.order.gateways.items import (
     tag_of,
 )
 from ordercast.order.gateways.network import Heard, RingNetwork
-from ordercast.order.gateways.views import NetworkView
+from ordercast.order.gateways.views import NetworkView, Views
 
 
 def people(*numbers: int) -> Processes:
@@ -67,7 +67,7 @@ class Stage:
         for name in mine:
             known.own[domains[name]] = self.ids[name]
         known.changed()
-        self.network.views.current = self.network.views._first()
+        self.network.views.current = Views(known).current
         self.domains = domains
 
     def receive(self, name: str, ticks: Iterable[int], is_safe: bool = False) -> None:

@@ -16,6 +16,7 @@ from ordercast.model.notes import PacketDropped
 from ordercast.model.service import Service
 from ordercast.order.attached import Attached, RingChange, RingPackets
 from ordercast.order.clock import CLOCK_KEY, CLOCK_RESERVE, Clock, StoredClock
+from ordercast.order.lowest import LowestPlace
 from ordercast.order.ring.two_queues import NATIVE_BLOCK, Freight
 from ordercast.wire.codec import encode
 from ordercast.wire.head import CLUSTER as CLUSTER_FIELD
@@ -39,9 +40,16 @@ def _with_cluster(packet: bytes, cluster: bytes) -> bytes:
 class AttachedSolo(Solo):
     """A node whose ring is in a domain of a network; the test speaks of it as if it stood alone."""
 
-    def __init__(self, me: ProcessId = TWO, clock: Clock | None = None, share: float = 1.0, **changes: Any) -> None:
+    def __init__(
+        self,
+        me: ProcessId = TWO,
+        clock: Clock | None = None,
+        share: float = 1.0,
+        others: tuple[str, ...] = (),
+        **changes: Any,
+    ) -> None:
         self.clock = clock or Clock()
-        super().__init__(me, attached=Attached(DOMAIN, "office", self.clock, share), **changes)
+        super().__init__(me, attached=Attached(DOMAIN, "office", self.clock, share, others=others), **changes)
 
     def give_packets(self, *packets: bytes) -> list[Effect]:
         return super().give_packets(*(_with_cluster(packet, OFFICE) for packet in packets))
@@ -378,6 +386,27 @@ def test_freight_that_was_meant_for_a_ring_ends_with_it() -> None:
     assert texts(solo.pass_token()) == ["flooded"]
 
 
+# How far all members are
+
+
+def test_the_token_carries_the_lowest_place_of_the_members() -> None:
+    solo = AttachedSolo().to_operational()
+    solo.node.lowest.mine = (9, 1, 1)
+    for _ in range(3):
+        solo.pass_token()
+    assert solo.node.lowest.known == (9, 1, 1)  # the others hold nothing down
+    behind = LowestPlace()
+    behind.mine = (5, 1, 1)
+    solo.node.lowest.mine = (20, 1, 1)
+    for _ in range(3):
+        solo.pass_token(extension=behind.visit(FIRST, THREE, solo.token_forwarded.extension))
+    assert solo.node.lowest.known == (9, 1, 1)
+    behind.mine = (15, 1, 1)
+    for _ in range(3):
+        solo.pass_token(extension=behind.visit(FIRST, THREE, solo.token_forwarded.extension))
+    assert solo.node.lowest.known == (15, 1, 1)
+
+
 # Ids and shares
 
 
@@ -399,6 +428,15 @@ def test_rings_of_different_domains_do_not_hear_each_other() -> None:
     assert solo.node.state_name == "Operational"
     solo.give(solo.join_of(ONE, TRIO))
     assert solo.node.state_name == "Operational"  # its sender is not heard by all, but the packet was read
+
+
+def test_who_is_heard_in_a_domain_that_is_not_its_own_is_told_to_a_person_once() -> None:
+    solo = AttachedSolo(others=("lab",))
+    solo.to_ring_of_one()
+    packet = encode(cluster_id_from(SMALL.cluster, "gateways", "lab"), solo.join_of(ONE, TRIO))
+    effects = [one for _ in range(2) for one in Solo.give_packets(solo, packet)]
+    (alarm,) = [one for one in effects if isinstance(one, Alarm)]
+    assert alarm.text.startswith("domains are crossed: n1 is heard on the ring 'office' with packets of 'lab'")
 
 
 @pytest.mark.parametrize(("share", "sent"), [(1.0, 4), (1.5, 6), (2.0, 8), (3.0, 8)])

@@ -136,7 +136,7 @@ def test_figure_5_15_what_is_cut_off_is_deleted_where_it_ended() -> None:
         stage.tell_front(name, 130)
     # A regular delivery on B' speaks for all who came along: B has nothing more to say, and B' takes its place at 125.
     assert stage.step()[3:] == []
-    assert stage.network.may_send(1) is False  # the mark is on its way
+    assert stage.network.may_number(1) is False  # the mark is on its way
 
 
 def test_figure_5_15_the_merge_brings_back_what_was_cut_off() -> None:

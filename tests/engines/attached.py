@@ -89,7 +89,7 @@ class AttachedAlone(Enclosing):
         self._attached = RingNode(node, config, verbose=True, attached=place)
         super().__init__(self._attached)
         self._network = network
-        self._body_max = config.body_size_max - 64
+        self._body_max = self._inner.freight_body_max
         self._large = LargeMessages()
         self._configuration: Configuration | None = None
         self._handed = 0  # the last seq

@@ -30,7 +30,7 @@ from ordercast.order.gateways.items import (
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 from ordercast.wire.codec import NUMBER_MAX
 
-FEW = 3
+FEW = 2
 
 numbers = st.one_of(st.integers(0, 64), st.integers(0, NUMBER_MAX))
 u64 = st.integers(0, (1 << 64) - 1)

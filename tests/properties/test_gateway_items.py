@@ -148,6 +148,21 @@ def test_a_stretch_that_is_carried_is_read_as_one(seqs: list[int], in_parts: boo
             carried_stretches(backwards)
 
 
+@given(st.lists(st.integers(0, 200), min_size=1, max_size=12))
+def test_packets_without_room_for_a_block_are_carried_as_one_item(lengths: list[int]) -> None:
+    bodies = tuple(
+        bytes((Part.WHOLE, 1, 0, 0, 0, 9)) + length.to_bytes(2, "big") + bytes(1 + length) for length in lengths
+    )
+    stretch = Stretch(HEADING_RING, 40, ProcessId(3), tuple(range(1, len(bodies) + 1)), bodies)
+    freight = freight_of(stretch, NO_STAMP, None, 200)
+    packets = [packet for one in freight for packet in one.packets]
+    assert all(len(rest) <= 201 for _, _, rest in packets)
+    if max(lengths) + 7 + BLOCK_SIZE_MAX > 201:
+        assert len(freight) == 1 and len(packets) <= 2 + (sum(map(len, bodies)) + 10 * len(bodies)) // 193
+    else:
+        assert len(packets) == len(bodies)
+
+
 @given(rings, numbers, st.booleans(), u64, st.lists(u64, min_size=1, max_size=3))
 def test_hollow_packets_and_interests_are_carried(
     logical: ConfigurationId, seq: int, is_safe: bool, mask: int, wishes: list[int]
@@ -172,7 +187,7 @@ def test_other_control_is_not_taken_for_something_carried(item: Item) -> None:
     if isinstance(item, InterestItem):
         return
     whole = Stretch(HEADING_RING, 40, ProcessId(3), (7,), (_body(control_freight(item, 60000)),))
-    (freight,) = freight_of(whole, NO_STAMP, None, 900)
+    (freight,) = freight_of(whole, NO_STAMP, None, 60100)
     (run,) = _through(list(freight.packets))
     with pytest.raises(WireError, match="should not have been carried"):
         carried_stretches(run)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from ordercast.model.effects import Deliver, Install
 from ordercast.model.errors import UsageError
 from ordercast.order.clock import Clock
+from ordercast.order.lowest import LowestPlace
 from ordercast.wire.run import PacketRun
 
 DOMAIN_MAX = 255
@@ -31,6 +32,8 @@ class Attached:
     clock: Clock  # of this process, for all its rings
     share: float = 1.0  # a gateway sends so many times as much in a visit as others: it sends for a whole network
     engine: str = "gateways"  # the enclosing one
+    others: tuple[str, ...] = ()  # the other domains of the network: whoever hears one of them is told to a person
+    lowest: LowestPlace = field(default_factory=LowestPlace)  # how far all members of the ring are
 
     def __post_init__(self) -> None:
         if not 0 <= self.domain <= DOMAIN_MAX:

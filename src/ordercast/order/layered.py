@@ -21,6 +21,7 @@ from ordercast.model.inputs import Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.order.engine import Engine
+from ordercast.order.lowest import LowestPlace
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.two_queues import Freight
 
@@ -114,6 +115,16 @@ class InnerRing:
         """A higher bound of the process's clock is on stable storage; `is_again` is said to one ring, which tells a
         person that the process had gone on without it."""
         return self._past_networks(self._node.clock_stored(now, is_again=is_again), now)
+
+    @property
+    def lowest(self) -> LowestPlace:
+        """How far all members of the ring are in the order of the network; the enclosing engine raises its own."""
+        return self._node.lowest
+
+    @property
+    def freight_body_max(self) -> int:
+        """Descriptors and payloads of control that fit in a packet."""
+        return self._node.freight_body_max
 
     @property
     def freight_size(self) -> int:

@@ -65,11 +65,12 @@ class _Large:
 class Outbox:
     __slots__ = ("_apart", "_body_max", "_large", "_queue", "_turn_of_large", "_whole_max", "size")
 
-    def __init__(self, body_size_max: int, apart: int | None = None) -> None:
-        """`apart` is a sender whose messages share packets with nobody's."""
+    def __init__(self, body_size_max: int, *, lone_size_max: int = 0, apart: int | None = None) -> None:
+        """`lone_size_max` is the body of a packet with a single message, if it may be larger than that of others;
+        `apart` is a sender whose messages share packets with nobody's."""
         self._apart = apart
         self._body_max = body_size_max
-        self._whole_max = min(body_size_max - DESCRIPTOR_SIZE, 0xFFFF)
+        self._whole_max = min(max(body_size_max, lone_size_max) - DESCRIPTOR_SIZE, 0xFFFF)
         self._queue: deque[Lot] = deque()
         self._large: dict[int, _Large] = {}  # by sender, in turn
         self._turn_of_large = True
@@ -120,7 +121,7 @@ class Outbox:
         return loads
 
     def start_over(self) -> int:
-        """The ring ended: messages whose last part was not numbered are sent again from the start. How many."""
+        """The configuration ended: messages whose last part was not numbered start over. Return how many."""
         begun = [large for large in self._large.values() if large.sent]
         for large in begun:
             large.sent = 0
@@ -151,7 +152,7 @@ class Outbox:
     def _next_small(self, limit: int) -> Load:
         """Packets of whole messages; the first lot has some."""
         lot = self._queue[0]
-        each = min(COUNT_MAX, self._body_max // (lot.length + DESCRIPTOR_SIZE))
+        each = max(1, min(COUNT_MAX, self._body_max // (lot.length + DESCRIPTOR_SIZE)))
         count = min(limit, lot.left // each)
         if not count:
             return self._mixed()

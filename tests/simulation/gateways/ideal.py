@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.attached import SEQ_STEP, SEQS_PER_DOMAIN
-from ordercast.order.gateways.items import Carried, Processes, Stretch
+from ordercast.order.gateways.interest import BUCKETS
+from ordercast.order.gateways.items import EVERYTHING, Carried, InterestItem, Processes, Stretch
 from ordercast.order.gateways.merging import PhysicalRing
 from ordercast.order.gateways.network import Heard, RingEntry, RingNetwork
 from ordercast.order.gateways.views import NetworkView
-from ordercast.order.stamped.lanes import Stamp
+from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 
 
 class Logged(NamedTuple):
@@ -26,8 +27,16 @@ class Logged(NamedTuple):
     sender: ProcessId
     tick: int
     carried: Carried | None  # None: a native
-    body: bytes = b""
-    is_safe: bool = False
+    native: Native | None = None
+
+
+class Native(NamedTuple):
+    """A packet of a user, or the interest of a process, on its way to a ring."""
+
+    body: bytes
+    is_safe: bool
+    mask: int = EVERYTHING
+    interest: InterestItem | None = None
 
 
 class Message(NamedTuple):
@@ -36,6 +45,7 @@ class Message(NamedTuple):
     stamp: Stamp
     body: bytes
     is_safe: bool
+    mask: int = EVERYTHING
 
 
 @dataclass
@@ -95,8 +105,11 @@ class Host:
         self.attempts: dict[int, Attempt] = {}
         self.promises: dict[int, tuple[int, tuple[int, ...]]] = {}
         self.along: dict[int, Processes] = {}
-        self.natives: dict[int, list[tuple[bytes, bool]]] = {domain: [] for domain in domains}
+        self.natives: dict[int, list[Native]] = {domain: [] for domain in domains}
+        self.wish = EVERYTHING
+        self.owed: dict[int, Stamp] = {1 << bucket: NO_STAMP for bucket in range(BUCKETS)}  # from where on
         self.sent: list[bytes] = []
+        self.caused: list[tuple[bytes, Stamp, int]] = []  # message, the last one delivered before it, its own tick
         self.events: list[Message | NetworkView] = []
         for domain in domains:
             self.ring_seq += SEQ_STEP
@@ -104,7 +117,7 @@ class Host:
             world.rings[ring] = IdealRing(ring, domain, frozenset((me,)), tick, tick)
             world.rings[ring].installed.add(me)
             self.rings[domain] = ring
-        self.network: RingNetwork = world.network_class(me, self.rings, tick)
+        self.network: RingNetwork = world.network_class(me, self.rings, tick, world.is_filtering)
         self.events.append(self.network.view)
 
     @property
@@ -113,6 +126,9 @@ class Host:
 
     def raise_clock(self, tick: int) -> None:
         self.network.known.clock = max(self.clock, tick)
+
+    def last_delivered(self) -> Stamp:
+        return next((event.stamp for event in reversed(self.events) if isinstance(event, Message)), NO_STAMP)
 
     def view(self) -> NetworkView:
         return next(event for event in reversed(self.events) if isinstance(event, NetworkView))
@@ -125,16 +141,52 @@ class Host:
             else:
                 (tick, tag, _), stretch = event.first, event.content
                 self.events += [
-                    Message((tick, tag, seq), body, stretch.is_safe)
+                    Message((tick, tag, seq), body, stretch.is_safe, stretch.mask)
                     for seq, body in zip(stretch.seqs, stretch.bodies, strict=True)
                 ]
+                if stretch.interest is not None:
+                    self.network.masks.delivered(stretch.interest)
         self.network.passed.clear()
+        self._speak_of_interest()
+
+    def want(self, mask: int) -> None:
+        """Want packets with these buckets, and no others, from where it can be relied on."""
+        self.wish = mask
+        self.network.masks.want(mask)
+        self.owed = {bucket: since for bucket, since in self.owed.items() if bucket & mask}
+
+    def _speak_of_interest(self) -> None:
+        ready = [domain for domain in self.domains if self.network.may_number(domain)]
+        interest = self.network.interest_due() if ready else None
+        if interest is not None:
+            self.world.numbers += 1
+            self.natives[ready[0]].append(Native(b"i%d" % self.world.numbers, True, EVERYTHING, interest))
+        joined = self.wish & (self.network.masks.in_force if self.world.joins_in_time else EVERYTHING)
+        for bucket in (1 << number for number in range(BUCKETS)):
+            if bucket & joined:  # it joins: whatever is numbered from now on is owed
+                self.owed.setdefault(bucket, (self.clock + 1, 0, 0))
+
+    def sendable(self, domain: int) -> list[Native]:
+        """Return the natives that may be sent now: those of users stop while somebody holds."""
+        if not self.network.may_number(domain):
+            return []
+        may_send = self.network.may_send(domain)
+        return [native for native in self.natives[domain] if may_send or native.interest is not None]
+
+    def is_owed(self, message: Message) -> bool:
+        """Whether a message has to come here, if the network filters."""
+        if message.mask == EVERYTHING:
+            return True
+        return any(bucket & message.mask and message.stamp > since for bucket, since in self.owed.items())
 
 
 class World:
     """All hosts and rings of a run."""
 
     network_class: type[RingNetwork] = RingNetwork
+    is_filtering = False
+    sleepers: Processes = frozenset()  # those whose order goes on rarely
+    joins_in_time = True  # processes join a group when their interest in it is in force
     is_safe_ring = True  # rings deliver when all members have a packet
     stamps_at_commit = True  # a new ring's tick is above all packets of the old one that members hold
 
@@ -144,6 +196,7 @@ class World:
         self.hosts: dict[ProcessId, Host] = {}
         self.cells: dict[tuple[int, ProcessId], int] = {}  # who can hear whom, by domain
         self.counts: Counter[str] = Counter()
+        self.numbers = 0
 
     @property
     def alive(self) -> list[Host]:
@@ -187,7 +240,7 @@ class World:
         if ring.is_broken and ring.holder != host.id:
             return
         queue = host.network.forwarding.queues[domain]
-        natives = host.natives[domain] if host.network.may_send(domain) else []
+        natives = host.sendable(domain)
         if not queue and not natives:
             return
         tick = max(host.clock, ring.clock) + 1
@@ -195,9 +248,11 @@ class World:
         ring.clock = tick
         while most > 0 and (queue or natives):
             if natives and (not queue or self.rng.random() < 0.5):
-                body, is_safe = natives.pop(0)
-                host.sent.append(body)
-                packets = [Logged(host.id, tick, None, body, is_safe)]
+                native = natives.pop(0)
+                host.natives[domain].remove(native)
+                host.sent.append(native.body)
+                host.caused.append((native.body, host.last_delivered(), tick))
+                packets = [Logged(host.id, tick, None, native)]
             else:
                 packets = [Logged(host.id, tick, carried) for carried in split(queue.popleft())]
             most -= len(packets)
@@ -368,15 +423,17 @@ def _may_go_along(host: Host, other: Host, domain: int) -> bool:
 def _entry(ring: IdealRing, packet: Logged, seq: int) -> RingEntry:
     if packet.carried is not None:
         return Heard(packet.sender, seq, packet.tick, packet.carried)
-    return Stretch(ring.id, packet.tick, packet.sender, (seq,), (packet.body,), packet.is_safe)
+    assert packet.native is not None
+    body, is_safe, mask, interest = packet.native
+    return Stretch(ring.id, packet.tick, packet.sender, (seq,), (body,), is_safe, mask, interest)
 
 
 def _joined(ring: IdealRing, last: RingEntry, packet: Logged, seq: int) -> RingEntry | None:
     """Return the last entry with one packet more, if they belong together."""
     if packet.carried is None:
-        if not isinstance(last, Stretch) or _kind(last) != (ring.id, packet.tick, packet.sender, packet.is_safe):
-            return None
-        return _longer(last, seq, packet.body)
+        one = _entry(ring, packet, seq)
+        assert isinstance(one, Stretch)
+        return _longer(last, one) if isinstance(last, Stretch) and _kind(last) == _kind(one) else None
     item = packet.carried.item
     if not isinstance(last, Heard) or not isinstance(item, Stretch) or not isinstance(last.carried.item, Stretch):
         return None
@@ -391,21 +448,14 @@ def _joined(ring: IdealRing, last: RingEntry, packet: Logged, seq: int) -> RingE
     stretch = last.carried.item
     if _kind(stretch) != _kind(item) or item.seqs[0] <= stretch.seqs[-1]:
         return None
-    longer = _longer(stretch, item.seqs[0], item.bodies[0])
+    longer = _longer(stretch, item)
     return Heard(last.sender, seq, last.tick, before._replace(item=longer))
 
 
 def _kind(stretch: Stretch) -> tuple[object, ...]:
-    return (stretch.ring, stretch.tick, stretch.originator, stretch.is_safe)
+    alone = object() if stretch.interest is not None else None
+    return (stretch.ring, stretch.tick, stretch.originator, stretch.is_safe, stretch.mask, stretch.is_hollow, alone)
 
 
-def _longer(stretch: Stretch, seq: int, body: bytes) -> Stretch:
-    return Stretch(
-        stretch.ring,
-        stretch.tick,
-        stretch.originator,
-        (*stretch.seqs, seq),
-        (*stretch.bodies, body),
-        stretch.is_safe,
-        stretch.mask,
-    )
+def _longer(stretch: Stretch, more: Stretch) -> Stretch:
+    return replace(stretch, seqs=stretch.seqs + more.seqs, bodies=stretch.bodies + more.bodies)

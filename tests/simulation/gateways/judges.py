@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from itertools import combinations, pairwise
 
 from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.order.gateways.items import Stretch
 from ordercast.order.gateways.views import NetworkView
 from tests.simulation.gateways.ideal import Host, Message, World
 
@@ -58,16 +60,26 @@ def one_place(world: World) -> Iterator[str]:
 
 
 def agreed_prefix(world: World) -> Iterator[str]:
-    """After one view id no two processes differ: what one delivers in a view is a prefix of what another does."""
-    longest: dict[ConfigurationId, tuple[ProcessId, tuple[bytes, ...]]] = {}
-    stays = [(host, view, _bodies(messages)) for host in world.hosts.values() for view, messages, _ in _stays(host)]
-    for host, view, bodies in stays:
-        if view.id not in longest or len(bodies) > len(longest[view.id][1]):
-            longest[view.id] = (host.id, bodies)
-    for host, view, bodies in stays:
-        other, most = longest[view.id]
-        if most[: len(bodies)] != bodies:
-            yield f"agreed prefix in {view.id}: {host.id} and {other}"
+    """After one view id no two processes differ: what one delivers in a view is a prefix of what another does, as far
+    as both are owed it."""
+    stays: dict[ConfigurationId, list[tuple[Host, list[Message]]]] = defaultdict(list)
+    for host in world.hosts.values():
+        for view, messages, _ in _stays(host):
+            stays[view.id].append((host, messages))
+    for name, those in stays.items():
+        longest, most = max(those, key=lambda stay: len(stay[1]))
+        for host, messages in those if not world.is_filtering else ():
+            if _bodies(most)[: len(messages)] != _bodies(messages):
+                yield f"agreed prefix in {name}: {host.id} and {longest.id}"
+        for (one, its), (other, others) in combinations(those, 2) if world.is_filtering else ():
+            here, there = _shared(one, other, its), _shared(one, other, others)
+            if here[: len(there)] != there[: len(here)]:
+                yield f"agreed prefix in {name}: {one.id} and {other.id}"
+
+
+def _shared(one: Host, other: Host, messages: list[Message]) -> tuple[bytes, ...]:
+    """Return what both are owed."""
+    return tuple(message.body for message in messages if one.is_owed(message) and other.is_owed(message))
 
 
 def same_views(world: World) -> Iterator[str]:
@@ -82,15 +94,17 @@ def same_views(world: World) -> Iterator[str]:
 
 
 def virtual_synchrony(world: World) -> Iterator[str]:
-    """Whoever goes from one view to the same next one has delivered the same in between."""
-    moves: dict[tuple[ConfigurationId, ConfigurationId], tuple[ProcessId, tuple[bytes, ...]]] = {}
+    """Whoever goes from one view to the same next one has delivered the same in between, as far as it is owed."""
+    moves: dict[tuple[ConfigurationId, ConfigurationId], list[tuple[Host, list[Message]]]] = defaultdict(list)
     for host in world.hosts.values():
         for view, messages, after in _stays(host):
             if after is not None:
-                other, bodies = moves.setdefault((view.id, after.id), (host.id, _bodies(messages)))
-                if bodies != _bodies(messages):
-                    differing = set(bodies) ^ set(_bodies(messages))
-                    yield f"virtual synchrony: {host.id} and {other} in {view.id}: {differing}"
+                moves[view.id, after.id].append((host, messages))
+    for (name, _), those in moves.items():
+        for (one, its), (other, others) in pairwise(those) if not world.is_filtering else combinations(those, 2):
+            differing = set(_shared(one, other, its)) ^ set(_shared(one, other, others))
+            if differing:
+                yield f"virtual synchrony: {one.id} and {other.id} in {name}: {differing}"
 
 
 def transitional_sets(world: World) -> Iterator[str]:
@@ -129,8 +143,43 @@ def safe_delivery(world: World) -> Iterator[str]:
         for view, messages, _ in _stays(host):
             for message in messages:
                 for other in view.members if message.is_safe else ():
-                    if world.hosts[other].is_alive and message.body not in delivered[other]:
+                    is_missing = message.body not in delivered[other] and world.hosts[other].is_owed(message)
+                    if world.hosts[other].is_alive and is_missing:
                         yield f"safe: {message.body!r} delivered by {host.id}, never by {other}"
+
+
+def causal(world: World) -> Iterator[str]:
+    """A message lies above all that its sender had delivered before it sent it."""
+    for host in world.hosts.values():
+        for body, cause, tick in host.caused:
+            if cause[0] >= tick:
+                yield f"causal order: {host.id} sent {body!r} at tick {tick} after it had delivered {cause}"
+
+
+def ticks_rise(world: World) -> Iterator[str]:
+    """Ticks rise along a ring, and are above its birth."""
+    for ring in world.rings.values():
+        ticks = [ring.tick, *(packet.tick for packet in ring.log)]
+        if any(after < before for before, after in pairwise(ticks)) or ring.tick in ticks[1:]:
+            yield f"ticks of {ring.id} do not rise"
+
+
+def carried_in_order(world: World) -> Iterator[str]:
+    """A gateway puts the packets of a source on a ring in order, each of them once for each way they came."""
+    for ring in world.rings.values():
+        last: dict[tuple[object, ...], int] = {}
+        for packet in ring.log:
+            if (
+                packet.carried is None
+                or not isinstance(packet.carried.item, Stretch)
+                or packet.carried.half is not None
+            ):
+                continue
+            item = packet.carried.item
+            key = (packet.sender, item.ring, packet.carried.since)
+            if item.seqs[0] <= last.get(key, 0):
+                yield f"{packet.sender} carried {item.ring} {item.seqs} onto {ring.id} after {last[key]}"
+            last[key] = item.seqs[-1]
 
 
 def sound(world: World) -> Iterator[str]:
@@ -149,6 +198,9 @@ JUDGES: tuple[Judge, ...] = (
     transitional_sets,
     self_delivery,
     safe_delivery,
+    causal,
+    ticks_rise,
+    carried_in_order,
     sound,
 )
 

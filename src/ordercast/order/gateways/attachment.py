@@ -18,7 +18,7 @@ from ordercast.order.gateways.items import (
     TopologyItem,
 )
 from ordercast.order.gateways.merging import PhysicalRing
-from ordercast.order.gateways.network import RingEntry, Heard
+from ordercast.order.gateways.network import Heard, RingEntry
 from ordercast.order.gateways.packets import (
     block_from,
     carried_stretches,
@@ -38,13 +38,12 @@ from ordercast.wire.run import PacketRun
 class RingAttachment:
     """A ring of the network that this process is on."""
 
-    def __init__(self, inner: InnerRing, domain: int, body_size_max: int) -> None:
+    def __init__(self, inner: InnerRing, domain: int) -> None:
         self.inner = inner
         self.domain = domain
         self.physical: ConfigurationId = NO_CONFIGURATION  # the ring that is installed
         self.unsound = 0  # packets and items that cannot be
         self.is_gone = False  # it has been left in order
-        self._body_max = body_size_max
         self._begun: dict[ProcessId, list[bytes]] = {}  # items whose last packet has not come, by who puts them here
 
     # What the ring hands up
@@ -110,8 +109,8 @@ class RingAttachment:
         """Return an item as the packets that it takes."""
         item, since, half = carried
         if isinstance(item, Stretch):
-            return freight_of(item, since, half, self._body_max)
-        return [control_freight(item, self._body_max, since, half)]
+            return freight_of(item, since, half, self.inner.freight_body_max)
+        return [control_freight(item, self.inner.freight_body_max, since, half)]
 
     @staticmethod
     def is_greeting(carried: Carried) -> bool:

@@ -49,7 +49,9 @@ def _is_hollow_of(last: Carried, carried: Carried) -> bool:
         isinstance(one, Stretch)
         and isinstance(other, Stretch)
         and one.is_hollow
-        and (one.ring, one.is_safe, last.since) == (other.ring, other.is_safe, carried.since)
+        and not one.is_safe
+        and not other.is_safe
+        and (one.ring, last.since) == (other.ring, carried.since)
     )
 
 

@@ -95,12 +95,13 @@ class Stretch:
 
     @property
     def is_hollow(self) -> bool:
-        """Whether only the last seq was carried here, because nobody here wants the packets."""
+        """Whether only seqs were carried here, because nobody here wants the packets."""
         return not self.bodies
 
     def hollow(self) -> Stretch:
-        """Return what tells that there were packets up to the last one."""
-        return replace(self, seqs=self.seqs[-1:], bodies=())
+        """Return what tells that there were packets: each safe one, for members may have to leave just before it; of
+        others the last, for all before it is below."""
+        return replace(self, seqs=self.seqs if self.is_safe else self.seqs[-1:], bodies=())
 
     def between(self, start: int, stop: int) -> Stretch:
         """Return some of the packets, by their place in the stretch."""

@@ -34,6 +34,7 @@ class Known:
         self.merges: set[Stamp] = set()  # births of the merges in this process's past
         self.bases: dict[tuple[ProcessId, int], ConfigurationId] = {}
         self.own: dict[int, ConfigurationId] = {}  # the logical ring of each attachment, by domain
+        self.merging: set[int] = set()  # domains whose physical ring has several logical rings
         self.ends = Ends()
         self.streams: dict[ConfigurationId, RingStream] = {}
         self.occurred: Counter[NetworkOccurrence] = Counter()  # whoever takes it empties it

@@ -132,9 +132,19 @@ class Merging:
             if flush.tick is not None
         ]
 
+    def begin(self, domain: int, ring: PhysicalRing) -> None:
+        """Begin a merge of the logical rings on a physical ring."""
+        self.flushes[domain] = Flush(ring)
+        self._known.merging.add(domain)
+
+    def end(self, domain: int) -> Flush | None:
+        """End a merge, if there is one."""
+        self._known.merging.discard(domain)
+        return self.flushes.pop(domain, None)
+
     def give_up(self, domain: int) -> None:
         """Forget a merge whose physical ring has ended."""
-        flush = self.flushes.pop(domain, None)
+        flush = self.end(domain)
         if flush is not None:
             what = NetworkOccurrence.GIVEN_UP_AFTER_MARKS if flush.tick else NetworkOccurrence.GIVEN_UP_BEFORE_MARKS
             self._known.occurred[what] += 1

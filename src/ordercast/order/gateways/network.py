@@ -2,8 +2,9 @@
 
 `deliver` takes what a ring delivers in its regular configuration, `install` the rest of an old ring together with the
 new one, `step` lets the order go on. After them `passed` has packets and views in the order of the network, and each
-queue of `forwarding` what is to be put on an attachment; natives go on a ring only while `may_send`. Everything that is
-on an attached ring is sent safe, so that nothing leaves a ring before all of its members have it.
+queue of `forwarding` what is to be put on an attachment; natives go on a ring only while `may_number`, and those of
+users while `may_send`. Everything that is on an attached ring is sent safe, so that nothing leaves a ring before all
+of its members have it.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from ordercast.order.gateways.forwarding import Forwarding
 from ordercast.order.gateways.holds import Holds
 from ordercast.order.gateways.interest import Masks
 from ordercast.order.gateways.items import (
+    EVERYTHING,
     Carried,
     Column,
     EndItem,
     HelloItem,
-    HoldItem,
+    InterestItem,
     LogicalRing,
     MarkItem,
     NoticeItem,
@@ -109,21 +111,17 @@ class RingNetwork:
             and not any(known.is_complete(ring) for ring in known.parts)
         )
 
-    def holds_in_force(self) -> list[HoldItem]:
-        """Return who asks users to stop, of the members of the view."""
-        return self.holds.in_force(self.view.members)
-
-    def say_hold(self, reasons: Iterable[str]) -> None:
-        """Ask users everywhere to stop, for these reasons, or to go on; nothing is said twice."""
-        hold = self.holds.decide(reasons)
-        if hold is not None:
-            self.known.occurred[NetworkOccurrence.HELD] += hold.is_on
-            self.forwarding.take(hold, None)
-            self.forwarding.forward(hold, NO_STAMP, None, None)
-
-    def may_send(self, domain: int) -> bool:
+    def may_number(self, domain: int) -> bool:
         """Whether natives may go onto a ring: not while it is flushed for a merge."""
         return not self.merging.is_flushing(domain)
+
+    def may_send(self, domain: int) -> bool:
+        """Whether packets of users may go onto a ring: not while a member of the view holds, either."""
+        return self.may_number(domain) and not self.holds.in_force(self.view.members)
+
+    def interest_due(self) -> InterestItem | None:
+        """Return what to say of this process's interest, as a safe native packet on a ring that `may_number`."""
+        return self.masks.due(bool(self.merging.flushes))
 
     # Inputs
 
@@ -152,17 +150,26 @@ class RingNetwork:
         self._move(domain, new.id)
         self._fresh[domain] = end
         if half != ring.members:
-            self.merging.flushes[domain] = Flush(ring)
+            self.merging.begin(domain, ring)
 
     def hear_lowest(self, domain: int, stamp: Stamp) -> None:
         """Hear from the token of a ring that all of its members are past a place."""
         self.stability.hear(self.known.own[domain], stamp)
 
+    def hold(self, reasons: Iterable[str]) -> None:
+        """Hear the reasons of this process to hold all users, none of them or several; tell everybody what changed."""
+        hold = self.holds.decide(reasons)
+        if hold is not None:
+            self.known.occurred[NetworkOccurrence.HELD] += hold.is_on
+            self.holds.take(hold)
+            self.forwarding.forward(hold, NO_STAMP, None, None)
+
     def step(self) -> None:
         """Let the order go on as far as it can, and say what others may wait for."""
         self.timeline.advance()
-        for domain, mark in self.merging.marks_due():
-            self.forwarding.queues[domain].append(Carried(mark))
+        if self.masks.in_force == EVERYTHING:
+            for domain, mark in self.merging.marks_due():
+                self.forwarding.queues[domain].append(Carried(mark))
         if self.known.is_gateway:
             self._tell()
         if self.stability.forget():
@@ -270,7 +277,7 @@ class RingNetwork:
 
     def _merge(self, domain: int, flush: Flush, seq: int, companions: Processes | None) -> None:
         """Become one logical ring: all halves have spoken."""
-        del self.merging.flushes[domain]
+        self.merging.end(domain)
         known, old, new = self.known, self.known.own_ring(domain), flush.result()
         known.occurred[NetworkOccurrence.MERGE_BY_RESIDUAL] += companions is not None
         self.coverage.merge(old.id, new.id, companions is None)
@@ -278,6 +285,7 @@ class RingNetwork:
         end = EndItem(old.id, old.members, new, new.members if companions is None else companions)
         self.forwarding.say(end, domain)
         self._move(domain, new.id)
+        self.masks.want_everything_until(new.birth)
         if companions is None:
             known.streams[new.id].raise_front((max(flush.clock, new.tick), new.tag, seq))
         self.forwarding.begin_links(domain, new.members - old.members, new.birth)

@@ -38,7 +38,6 @@ from ordercast.order.layered import InnerRing
 from ordercast.order.ring.config import ONE_NETWORK, RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.traffic import RING_TRAFFIC
-from ordercast.order.ring.two_queues import BLOCK_SIZE_MAX
 from ordercast.order.setup import Domain
 from ordercast.order.traffic import Traffic
 
@@ -75,9 +74,8 @@ class GatewayNode:
             )
             for domain in domains
         ]
-        body_max = config.body_size_max - BLOCK_SIZE_MAX
         self._attachments = [
-            RingAttachment(InnerRing(ring, Attachment(number), domain.name), domain.number, body_max)
+            RingAttachment(InnerRing(ring, Attachment(number), domain.name), domain.number)
             for number, (ring, domain) in enumerate(zip(self._rings, domains, strict=True))
         ]
         self._by_domain = {attachment.domain: attachment for attachment in self._attachments}
@@ -210,11 +208,10 @@ class GatewayNode:
     def persisted(self, key: str, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
         if key == CLOCK_KEY:
-            if self._clock.persisted():
-                text = f"tick {self._clock.bound} is stored: stable storage is in use again"
-                effects.append(Alarm(AlarmKind.STORAGE_REPAIRED, text, self.process))
+            is_again = self._clock.persisted()
             for attachment in self._attachments:
-                effects += self._taken(attachment, attachment.inner.clock_stored(now))
+                effects += self._taken(attachment, attachment.inner.clock_stored(now, is_again=is_again))
+                is_again = False  # one ring tells it
         else:
             for attachment in self._attachments:
                 effects += self._taken(attachment, attachment.inner.persisted(key, now))
@@ -228,9 +225,7 @@ class GatewayNode:
         for attachment in self._attachments:
             told = attachment.inner.enlist(roster, now)
             is_first = attachment is self._attachments[0]
-            effects += self._taken(
-                attachment, [one for one in told if is_first or not isinstance(one, Enlisted)]
-            )
+            effects += self._taken(attachment, [one for one in told if is_first or not isinstance(one, Enlisted)])
         return effects + self._go_on(now)
 
     def wake(self, now: Instant) -> list[Effect]:
@@ -288,8 +283,12 @@ class GatewayNode:
         while self._has_news:
             self._has_news = False
             network.known.clock = max(network.known.clock, self._clock.tick)
+            for attachment in self._attachments:
+                network.hear_lowest(attachment.domain, attachment.inner.lowest.known)
             network.step()
             self._clock.hear(network.known.clock)
+            for attachment in self._attachments:
+                attachment.inner.lowest.mine = network.known.place
             effects += passing.effects(network.passed, self.process)
             network.passed.clear()
             effects += self._occurrences(network)
@@ -329,9 +328,9 @@ class GatewayNode:
         ]
         if self._is_behind:
             reasons.append("the application is behind")
-        network.say_hold(reasons)
+        network.hold(reasons)
         first = self._attachments[0]
-        is_held = not network.may_send(first.domain) or bool(network.holds_in_force())
+        is_held = not network.may_send(first.domain)
         if is_held == self._is_held:
             return []
         self._is_held = is_held

@@ -2,8 +2,8 @@
 
 A native packet has a block of 1 byte, or of 9 with the mask of the groups that want it. A packet that a gateway
 carries has a block of 41 or 49: its logical ring, tick, originator and seq, as they were at first, and the rest of it
-unchanged. Every native leaves room for that. Packets that count under a condition (`since`, `half`) are rare and travel
-as items of control, which may take more than one packet.
+unchanged. Natives leave room for that, but for those with a single large message. These, and packets that count under
+a condition (`since`, `half`), travel as items of control, whole stretches in one, which take as many packets as needed.
 
 A *body* is a packet without what belongs to the ring that it is on: which part of its message it is, how many messages
 it has, and all behind the block.
@@ -212,8 +212,10 @@ def parcel_of(stretch: Stretch, index: int) -> tuple[Parcel, Part]:
 
 
 def freight_of(stretch: Stretch, since: Stamp, half: Processes | None, body_size_max: int) -> list[Freight]:
-    """Return the packets of a stretch as they are carried, one freight each; under a condition, as one item."""
-    if since != NO_STAMP or half is not None:
+    """Return the packets of a stretch as they are carried, one freight each; as one item, if they count under a
+    condition or one has no room for a block."""
+    room = body_size_max + len(NATIVE_BLOCK) + BODY_HEAD - BLOCK_SIZE_MAX
+    if since != NO_STAMP or half is not None or any(len(body) > room for body in stretch.bodies):
         return [control_freight(stretch, body_size_max, since, half)]
     if stretch.is_hollow:
         return [Freight([_carried(stretch, stretch.seqs[-1], _hollow_body(is_safe=stretch.is_safe))])]

@@ -19,6 +19,7 @@ from ordercast.model.ids import (
     Instant,
     NodeId,
     ProcessId,
+    Seq,
     TokenSeq,
     node_of,
     process_id_from,
@@ -67,7 +68,7 @@ class Frame(PacketReader):
         beneath: str,  # what carries the packets, in words, which are compared with other members'
         other_engines: Sequence[str] = (),  # that a cluster of the same name might run
     ) -> None:
-        super().__init__(config, other_engines)
+        super().__init__(config, other_engines, parts.attached)
         self._node = node
         self._verbose = verbose
         self._beneath = beneath
@@ -117,6 +118,10 @@ class Frame(PacketReader):
     def ring(self) -> Ring:
         """The ring that is installed; for status displays."""
         return self._running.installed
+
+    def deniable(self, configuration: ConfigurationId) -> tuple[Seq, Seq] | None:
+        ring = self._running.installed
+        return (ring.memory.forwarded_seq, ring.store.high) if configuration == ring.id else None
 
     @property
     def roster(self) -> Roster | None:

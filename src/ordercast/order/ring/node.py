@@ -12,6 +12,7 @@ from ordercast.model.inputs import Interest, Packet
 from ordercast.model.promises import Promises
 from ordercast.order.attached import Attached
 from ordercast.order.engine import granted
+from ordercast.order.lowest import LowestPlace
 from ordercast.order.membership.frame import Frame
 from ordercast.order.membership.past import Parts
 from ordercast.order.membership.ring import Ring
@@ -25,7 +26,7 @@ from ordercast.order.ring.stall import why_stalled
 from ordercast.order.ring.states.operational import Operational
 from ordercast.order.ring.states.token_visit import TokenExchange
 from ordercast.order.ring.traffic import RING_TRAFFIC
-from ordercast.order.ring.two_queues import BLOCK_SIZE_MAX, Freight, TwoQueues
+from ordercast.order.ring.two_queues import NATIVE_BLOCK, Freight, TwoQueues
 from ordercast.order.traffic import Traffic
 from ordercast.wire.run import PacketRun
 
@@ -130,6 +131,17 @@ class RingNode(Frame):
         return super().behind(is_behind, now)
 
     @property
+    def lowest(self) -> LowestPlace:
+        """How far all members are in the order of the network; whoever orders it raises this process's own place."""
+        assert self._parts.attached is not None, "a ring that stands alone has no other order"
+        return self._parts.attached.lowest
+
+    @property
+    def freight_body_max(self) -> int:
+        """Descriptors and payloads of control that fit in a packet: nobody carries it as it is."""
+        return self._config.body_size_max - len(NATIVE_BLOCK)
+
+    @property
     def freight_size(self) -> int:
         """Bytes of other rings and of control that wait to be sent."""
         return self._queues.freight_size
@@ -167,7 +179,7 @@ def parts_of(
     return replace(
         parts,
         past_of=lambda ring, through: HandingUp(ring, ring.id, through, reach=reach, clock=clock),
-        outbox_of=lambda config: TwoQueues(config.body_size_max - BLOCK_SIZE_MAX, clock),
+        outbox_of=lambda config: TwoQueues(config.body_size_max, clock),
         is_stamped=True,
         attached=attached,
     )

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from ordercast.model.ids import ProcessId, Seq
 from ordercast.order.clock import Clock
 from ordercast.order.outbox import Outbox
-from ordercast.wire.header import EXTENDED, SAFE, Heading
+from ordercast.wire.header import EXTENDED, SAFE, SHORT_BLOCK, Heading
 from ordercast.wire.run import Load, PacketRun, RawPacket, build_raw, build_runs
 
-BLOCK_SIZE_MAX = 49  # room in every packet for what a gateway writes before the descriptors when it carries it
+BLOCK_SIZE_MAX = 49  # what a gateway writes before the descriptors of a packet that it carries
 CONTROL_SENDER = 0xFFFFFFFF  # no client has this number: what it sends is the network's own
 NATIVE_BLOCK = b"\x01"  # of packets that say nothing but what is in every header: its own size
 
@@ -40,7 +40,10 @@ class TwoQueues(Outbox):
     __slots__ = ("_clock", "_freight", "_freight_packets", "_sent", "freight_size", "is_held")
 
     def __init__(self, body_size_max: int, clock: Clock) -> None:
-        super().__init__(body_size_max, apart=CONTROL_SENDER)
+        """`body_size_max` is a ring's that stands alone. Packets leave room for what a gateway writes before the
+        descriptors; one with a single large message need not, since gateways can carry it as an item of control."""
+        lone = body_size_max - SHORT_BLOCK
+        super().__init__(body_size_max - BLOCK_SIZE_MAX, lone_size_max=lone, apart=CONTROL_SENDER)
         self._clock = clock
         self._freight: deque[Freight] = deque()
         self._freight_packets = 0  # that wait

@@ -45,6 +45,7 @@ def _known() -> Known:
         ring = LogicalRing(ConfigurationId(1024 + 4 * domain, ME), frozenset(members), frozenset((ME,)), 1)
         known.learn(ring)
         known.own[domain] = ring.id
+        known.born.add(ring.id)
         known.parts[ring.id] = ring.members
         for process in members:
             known.bases[process, domain] = ring.id
@@ -66,16 +67,49 @@ def test_packets_are_carried_only_where_somebody_wants_them() -> None:
     assert masks.is_wanted(2, _packets(b"news"))
 
 
+def _said(masks: Masks, mask: int) -> InterestItem:
+    masks.want(mask)
+    interest = masks.due(is_merging=False)
+    assert interest == InterestItem(ME, mask)
+    return interest
+
+
 def test_interest_is_in_force_when_its_own_packet_was_delivered() -> None:
+    chat, both = bucket_mask(b"chat"), mask_of([b"chat", b"news"])
     masks = Masks(_known(), is_filtering=True)
     assert masks.in_force == EVERYTHING
-    first = masks.want(bucket_mask(b"chat"))
-    assert first is not None
-    assert masks.delivered(first)
-    more = masks.want(mask_of([b"chat", b"news"]))
-    assert more is not None
-    assert masks.in_force == bucket_mask(b"chat")
-    assert not masks.delivered(InterestItem(OTHER, EVERYTHING))
-    assert masks.delivered(more)
-    assert masks.in_force == mask_of([b"chat", b"news"])
-    assert masks.want(mask_of([b"chat", b"news"])) is None
+    first = _said(masks, chat)
+    assert masks.in_force == chat  # less is in force at once
+    masks.delivered(first)
+    more = _said(masks, both)
+    assert masks.in_force == chat
+    masks.delivered(InterestItem(OTHER, EVERYTHING))
+    assert masks.in_force == chat
+    masks.delivered(more)
+    assert masks.in_force == both
+    assert masks.due(is_merging=False) is None
+
+
+def test_interest_that_was_lost_in_between_is_not_in_force() -> None:
+    chat = bucket_mask(b"chat")
+    masks = Masks(_known(), is_filtering=True)
+    masks.delivered(_said(masks, 0))
+    raised, lost, again = (_said(masks, mask) for mask in (chat, 0, chat))
+    masks.delivered(raised)
+    assert masks.in_force == 0
+    masks.delivered(lost)
+    assert masks.in_force == 0
+    masks.delivered(again)
+    assert masks.in_force == chat
+
+
+def test_everything_is_wanted_while_a_ring_is_to_merge_and_until_all_are_past_it() -> None:
+    known = _known()
+    masks = Masks(known, is_filtering=True)
+    masks.delivered(_said(masks, 0))
+    everything = masks.due(is_merging=True)
+    assert everything == InterestItem(ME, EVERYTHING)
+    masks.want_everything_until((9, 0, 0))
+    assert masks.due(is_merging=False) is None
+    known.stable = (9, 0, 0)
+    assert masks.due(is_merging=False) == InterestItem(ME, 0)

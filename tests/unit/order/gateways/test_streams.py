@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.gateways.items import LogicalRing, Stretch
 from ordercast.order.gateways.streams import RingStream
@@ -64,3 +66,5 @@ def test_a_hollow_packet_tells_how_far_the_ring_is() -> None:
     assert stream.take(hollow) == hollow
     assert stream.take(_stretch(5, 2, 3, 4)) is None
     assert stream.front == stream.stamp(5, 4)
+    assert hollow.seqs == (4,)
+    assert replace(_stretch(5, 2, 3), is_safe=True).hollow().seqs == (2, 3)

@@ -7,6 +7,7 @@ An idle ring rests: after a rotation that brought nothing new, whoever sent last
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import Seq, TokenSeq
@@ -18,7 +19,15 @@ from ordercast.order.membership.states.working import Working
 from ordercast.order.membership.step import Facts, Step
 from ordercast.order.membership.timers import Timer
 from ordercast.order.ring.ordering import sums_of, with_news
-from ordercast.order.ring.states.token_visit import accepted, deaf_member, has_intruder, is_flooded, more, work
+from ordercast.order.ring.states.token_visit import (
+    accepted,
+    deaf_member,
+    has_intruder,
+    is_flooded,
+    more,
+    unchanged,
+    work,
+)
 from ordercast.order.ring.two_queues import TwoQueues
 from ordercast.wire.messages import Token, Wake
 from ordercast.wire.run import PacketRun, build_runs
@@ -138,8 +147,17 @@ class Operational(Working):
         if facts.clock.tick > token.timestamp:
             token = replace(token, timestamp=facts.clock.tick)
         source, wanted = outbox_source(facts), facts.outbox.packets()
+        amend = unchanged if facts.parts.attached is None else partial(_extended, facts)
         visited = work(
-            facts.installed, token, wanted, source, step, facts.config, is_behind=facts.is_behind, passes_on=passes_on
+            facts.installed,
+            token,
+            wanted,
+            source,
+            step,
+            facts.config,
+            amend,
+            is_behind=facts.is_behind,
+            passes_on=passes_on,
         )
         facts.past.advance(step.effects)
         facts.installed.store.discard(facts.installed.memory.safe_seq)
@@ -235,6 +253,13 @@ def outbox_source(facts: Facts) -> Source:
         return runs
 
     return take
+
+
+def _extended(facts: Facts, token: Token) -> Token:
+    """Let the token carry how far all members are in the order of the network."""
+    assert facts.parts.attached is not None
+    token.extension = facts.parts.attached.lowest.visit(token.ring, facts.me, token.extension)
+    return token
 
 
 def _has_news(facts: Facts) -> bool:

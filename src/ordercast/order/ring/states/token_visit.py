@@ -82,6 +82,10 @@ def deaf_member(ring: Ring, token: Token, step: Step) -> ProcessId | None:
     return deaf
 
 
+def unchanged(token: Token) -> Token:
+    return token
+
+
 def work(
     ring: Ring,
     token: Token,
@@ -89,7 +93,7 @@ def work(
     source: Source,
     step: Step,
     config: RingConfig,
-    amend: Callable[[Token], Token] = lambda token: token,
+    amend: Callable[[Token], Token],
     *,
     is_behind: bool = False,
     passes_on: bool = True,
