@@ -16,6 +16,8 @@ Fact 3 would compare processes in pairs. But when all deliver along one sequence
 delivered" are the first k of that sequence, and a number is all there is to compare; only where a process departs from
 the sequence are sets looked at.
 
+Where a message may be delivered in several configurations (a network of rings), places alone are compared.
+
 Where the engine prunes, a process need not have what it is not owed, and chains may lead through messages that it
 lacks. So that it lacks nothing else, one more fact is checked: a message's place is above those of all that its
 submitter had delivered in its configuration.
@@ -55,6 +57,9 @@ class Causal(Checker):
     matter = Matter.CAUSAL
 
     def violations(self) -> Iterator[Witness]:
+        if not self.history.shares_views:
+            yield from self._out_of_place()
+            return
         yield from self._origins()
         sequences = self._sequences()
         needs, priors = self._needs(), self._priors()
@@ -93,6 +98,23 @@ class Causal(Checker):
             if sent > home:
                 yield self.witness(f"ordered in {home}, after one of its sender in {sent}", number=number)
             highest[columns.streams[number]] = max(sent, home)
+
+    def _out_of_place(self) -> Iterator[Witness]:
+        """For an engine that does not have each message in one configuration: no message lies below something that its
+        submitter had delivered, or sent, before it. All who deliver both then deliver them in that order; what somebody
+        lacks is a matter of agreed delivery, among those who go through the same configurations."""
+        columns, placements = self.history.columns, self.history.placements()
+        places = {number: (placements.origins[number], place) for number, place in placements.places.items()}
+        delivered = {life.process: life.numbers_of_homes() for life in self.history.lives()}
+        for number, (seen, count) in enumerate(zip(columns.seen_homes, columns.seen_counts, strict=True)):
+            if number not in places or columns.services[number] < Service.CAUSAL:
+                continue
+            submitter = self.history.identity(number).process
+            before = delivered[submitter][seen][count - 1 : count] if count else []
+            for cause in (*before, columns.previous[number]):
+                if cause != NONE and cause in places and places[cause] >= places[number]:
+                    text = message_text(self.history.identity(cause))
+                    yield self.witness(f"its place is not above that of {text}, on which it may depend", number=number)
 
     def _is_owed(self, process: ProcessId, number: int) -> bool:
         return self.owed.is_everything or self.owed.is_owed(self.history.life(process), number)

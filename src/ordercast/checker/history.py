@@ -114,6 +114,7 @@ class History:
         self.service_min: int = max(Service)
         self.now = 0  # events so far
         self.prunes = False  # a message reaches only those who want it
+        self.shares_views = True  # a message is delivered in one configuration, or in the one that ends it
         self.early: frozenset[int] = frozenset()  # services whose messages may come before their place in the order
         self.bound: dict[int, Bound] = {}  # of messages that are not for all, where nothing else is known
         self.last_delivered: dict[int, int] = {}  # by which event a message was last delivered, where that matters
@@ -242,6 +243,7 @@ class History:
             self.add_fault(f"{process_text(event.process)} started after events of its own")
         self._life(event.process).started = event
         self.prunes = event.promises.prunes
+        self.shares_views = event.promises.shares_views
         self.early = frozenset(event.promises.early)
 
     def _on_submitted(self, event: Submitted) -> None:

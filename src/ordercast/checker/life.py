@@ -101,6 +101,14 @@ class Life:
         """Return the regular configuration that the process installed after this one, or past it."""
         return next((view.id for view in self.regular_views() if view.id > configuration), None)
 
+    def regular_past(self, origin: ConfigurationId, place: int) -> ConfigurationId | None:
+        """Return the first regular configuration that the process installed at a position above this one."""
+        for view in self.regular_views():
+            position = view.position
+            if (position.origin, place_from(position.number, position.slot)) > (origin, place):
+                return view.id
+        return None
+
     def runs(self) -> Iterator[tuple[Stay, Run]]:
         for stay in self.stays:
             for run in stay.runs:

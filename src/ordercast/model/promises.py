@@ -114,3 +114,4 @@ class Promises:
     prunes: bool = False  # a message reaches only processes that want one of its destinations
     groups: frozenset[GroupPromise] = frozenset(GroupPromise)  # what named groups on the engine promise
     replicas: frozenset[ReplicaPromise] = frozenset(ReplicaPromise)  # likewise, replicated state
+    shares_views: bool = True  # all who deliver a message do so in one configuration, or in the one that ends it

@@ -135,7 +135,8 @@ def _promises_from(cells: Cells) -> Promises:
     groups = frozenset(GroupPromise(name) for name in known.get("groups", GroupPromise))
     replicas = frozenset(ReplicaPromise(name) for name in known.get("replicas", ReplicaPromise))
     size = known["message_size_max"]
-    return Promises(cells["name"], promises, services, size, early, known["prunes"], groups, replicas)
+    shares_views = known.get("shares_views", True)
+    return Promises(cells["name"], promises, services, size, early, known["prunes"], groups, replicas, shares_views)
 
 
 def _view_from(cells: Cells, kind: ConfigurationKind) -> Configuration:

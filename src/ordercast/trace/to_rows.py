@@ -137,6 +137,7 @@ def _promises_text(promises: Promises) -> str:
             "prunes": promises.prunes,
             "groups": sorted(promise.value for promise in promises.groups),
             "replicas": sorted(promise.value for promise in promises.replicas),
+            "shares_views": promises.shares_views,
         }
     )
 
