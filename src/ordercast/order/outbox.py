@@ -121,7 +121,7 @@ class Outbox:
         return loads
 
     def start_over(self) -> int:
-        """The ring ended: messages whose last part was not numbered are sent again from the start. How many."""
+        """The configuration ended: messages whose last part was not numbered start over. Return how many."""
         begun = [large for large in self._large.values() if large.sent]
         for large in begun:
             large.sent = 0

@@ -8,6 +8,7 @@ import traceback
 from collections import Counter
 from hashlib import blake2b
 
+from ordercast.model.ids import ProcessId
 from ordercast.order.gateways.items import EVERYTHING
 from tests.simulation.gateways.ideal import Host, Message, Native, World
 from tests.simulation.gateways.judges import verdict
@@ -26,13 +27,19 @@ TOPOLOGIES: dict[str, Drawing] = {
 }
 
 
-GROUPS = 4  # in networks that filter
+GROUPS = 8  # in networks that filter
 
 
 class Filtering(World):
     """A network whose gateways do not carry what nobody wants."""
 
     is_filtering = True
+
+
+class Sleepy(Filtering):
+    """A network that filters, some of whose processes are far behind in the order."""
+
+    sleepers = frozenset((ProcessId(1), ProcessId(3), ProcessId(8), ProcessId(11)))
 
 
 class Run:
@@ -71,7 +78,7 @@ class Run:
     def digest(self) -> str:
         """Return a digest of all that was delivered, everywhere."""
         text = "\n".join(
-            f"{host.id} {event.stamp} {event.body if isinstance(event, Message) else sorted(event.transitional)}"
+            f"{host.id} {event.stamp} {event.body.hex() if isinstance(event, Message) else sorted(event.transitional)}"
             for host in self.world.hosts.values()
             for event in host.events
         )
@@ -111,7 +118,7 @@ class Run:
                     world.deliver(host, domain)
                 if rng.random() < 0.2:
                     world.tell_lowest(domain, host)
-            if rng.random() < 0.5:
+            if rng.random() < (0.5 if host.id not in world.sleepers else 0.03):
                 host.step()
 
     def _chaos(self) -> None:
@@ -130,7 +137,7 @@ class Run:
                     if rng.random() < 0.25:
                         world.install(host, domain)
             if world.is_filtering and rng.random() < 0.05:
-                rng.choice(alive).want(rng.randrange(1 << GROUPS))
+                rng.choice(alive).want(1 << rng.randrange(GROUPS) | 1 << rng.randrange(GROUPS))
             if rng.random() < 0.015:
                 rng.choice(alive).network.hold(
                     rng.choice(((), (), ("its queue is full",), ("its application is behind",)))
@@ -240,4 +247,5 @@ def main(first: int, last: int, world: type[World]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), Filtering if "filtering" in sys.argv else World) > 0)
+    kinds = {"plain": World, "filtering": Filtering, "sleepy": Sleepy}
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), kinds[(*sys.argv[3:], "plain")[0]]) > 0)

@@ -185,6 +185,7 @@ class World:
 
     network_class: type[RingNetwork] = RingNetwork
     is_filtering = False
+    sleepers: Processes = frozenset()  # those whose order goes on rarely
     joins_in_time = True  # processes join a group when their interest in it is in force
     is_safe_ring = True  # rings deliver when all members have a packet
     stamps_at_commit = True  # a new ring's tick is above all packets of the old one that members hold

@@ -38,7 +38,7 @@ from ordercast.order.gateways.streams import RingStream
 from ordercast.order.gateways.timeline import Timeline
 from ordercast.order.gateways.views import NetworkChange, Views
 from ordercast.order.stamped.lanes import NEVER, NO_STAMP, Stamp
-from tests.simulation.gateways.hostile import Filtering, Run
+from tests.simulation.gateways.hostile import Filtering, Run, Sleepy
 from tests.simulation.gateways.ideal import World
 
 STEPS = 350
@@ -49,7 +49,7 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 class PlantedFault:
     name: str
     plant: Plant
-    seeds: tuple[int, ...]  # of runs of which at least one shows it
+    seeds: tuple[int, ...]  # of runs of which at least one shows it; none: no short run is known that does
     world: type[World] = World
 
 
@@ -184,19 +184,6 @@ def _no_stamp_at_commit(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(World, "stamps_at_commit", False)
 
 
-def _clock_not_raised(patch: pytest.MonkeyPatch) -> None:
-    """Carried packets do not raise the clock."""
-    right = Forwarding.accept
-
-    def wrong(self: Forwarding, item: Flooded, since: Stamp, domain: int, half: Processes | None) -> bool:
-        clock = self._known.clock
-        answer = right(self, item, since, domain, half)
-        self._known.clock = clock
-        return answer
-
-    patch.setattr(Forwarding, "accept", wrong)
-
-
 def _no_waiting(patch: pytest.MonkeyPatch) -> None:
     """Rings without packets hold up nobody."""
     patch.setattr(RingStream, "bound", property(lambda self: self.runs[0].first if self.runs else NEVER))
@@ -324,28 +311,27 @@ def _holds_stop_carriers(patch: pytest.MonkeyPatch) -> None:
 
 
 PLANTED = (
-    PlantedFault("joins before interest", _joins_before_interest, (), Filtering),
-    PlantedFault("strangers want nothing", _strangers_want_nothing, (), Filtering),
-    PlantedFault("marks without interest", _marks_without_interest, (), Filtering),
-    PlantedFault("interest lowered at the merge", _interest_lowered_at_the_merge, (), Filtering),
-    PlantedFault("holds stop carriers", _holds_stop_carriers, ()),
-    PlantedFault("agreed rings", _agreed_rings, ()),
-    PlantedFault("old ring raised", _old_ring_raised, ()),
-    PlantedFault("residual by stamp", _residual_by_stamp, ()),
-    PlantedFault("half a merge", _half_a_merge, ()),
-    PlantedFault("natives in a flush", _natives_in_a_flush, ()),
-    PlantedFault("front beyond cap", _front_beyond_cap, ()),
-    PlantedFault("anybody's word", _anybodys_word, ()),
+    PlantedFault("joins before interest", _joins_before_interest, (5,), Filtering),
+    PlantedFault("strangers want nothing", _strangers_want_nothing, (0,), Filtering),
+    PlantedFault("marks without interest", _marks_without_interest, (4,), Filtering),
+    PlantedFault("interest lowered at the merge", _interest_lowered_at_the_merge, (), Sleepy),
+    PlantedFault("holds stop carriers", _holds_stop_carriers, (0,)),
+    PlantedFault("agreed rings", _agreed_rings, (3,)),
+    PlantedFault("old ring raised", _old_ring_raised, (1,)),
+    PlantedFault("residual by stamp", _residual_by_stamp, (1,)),
+    PlantedFault("half a merge", _half_a_merge, (0,)),
+    PlantedFault("natives in a flush", _natives_in_a_flush, (0,)),
+    PlantedFault("front beyond cap", _front_beyond_cap, (1,)),
+    PlantedFault("anybody's word", _anybodys_word, (32,)),
     PlantedFault("merges complete parts early", _merges_complete_parts_early, ()),
-    PlantedFault("since forgotten", _since_forgotten, ()),
+    PlantedFault("since forgotten", _since_forgotten, (0,)),
     PlantedFault("halves speak for rings", _halves_speak_for_rings, ()),
-    PlantedFault("last words speak for rings", _last_words_speak_for_rings, ()),
+    PlantedFault("last words speak for rings", _last_words_speak_for_rings, (1,)),
     PlantedFault("residual by highest", _residual_by_highest, ()),
     PlantedFault("residual not onto own ring", _residual_not_onto_own_ring, ()),
-    PlantedFault("out of order", _out_of_order, ()),
+    PlantedFault("out of order", _out_of_order, (0,)),
     PlantedFault("no stamp at commit", _no_stamp_at_commit, ()),
-    PlantedFault("clock not raised", _clock_not_raised, ()),
-    PlantedFault("no waiting", _no_waiting, ()),
+    PlantedFault("no waiting", _no_waiting, (0,)),
     PlantedFault("nobody leaves before residual", _nobody_leaves_before_residual, ()),
     PlantedFault("impatient", _impatient, ()),
     PlantedFault("safe is agreed", _safe_is_agreed, ()),

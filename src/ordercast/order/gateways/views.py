@@ -1,9 +1,10 @@
 """Views of the network: ids that carry their past, who comes along, and why.
 
-A view is made where the parts with members have changed; a birth and the removal of the ring whose place it takes make
-one view. Its id rises at every process, and is equal where the past is equal: its tag is a digest of the ids of the
-views before (of all sides, if it is a merge), of its place and of its parts. So members of one view have delivered the
-same since the view before, and whoever has the same view never differs in what follows.
+A view is made where the parts with members have changed, and where a ring is cut off, though all of its members may
+have left before: elsewhere more of its packets may be known. A birth and the removal of the ring whose place it takes
+make one view. Its id rises at every process, and is equal where the past is equal: its tag is a digest of the ids of
+the views before (of all sides, if it is a merge), of its place and of its parts. So members of one view have delivered
+the same since the view before, and whoever has the same view never differs in what follows.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ class Views:
             return None
         rings = self._rings()
         shape = tuple((part.ring.id, part.members) for part in rings)
-        if change.sides is None and shape == self.current.shape:
+        if change.sides is None and change.reason is not NetworkChange.CUT_OFF and shape == self.current.shape:
             return None
         old, members = self.current, self._known.members
         before = change.sides if change.sides is not None else (old.id,)

@@ -19,6 +19,7 @@ from ordercast.model.ids import (
     Instant,
     NodeId,
     ProcessId,
+    Seq,
     TokenSeq,
     node_of,
     process_id_from,
@@ -117,6 +118,10 @@ class Frame(PacketReader):
     def ring(self) -> Ring:
         """The ring that is installed; for status displays."""
         return self._running.installed
+
+    def deniable(self, configuration: ConfigurationId) -> tuple[Seq, Seq] | None:
+        ring = self._running.installed
+        return (ring.memory.forwarded_seq, ring.store.high) if configuration == ring.id else None
 
     @property
     def roster(self) -> Roster | None:

@@ -106,11 +106,14 @@ class Delivery:
         transitional = transitional_configuration(self.ring.id, self.delivered, plan, ring, reason)
         effects.append(Install(transitional))
         self.view = transitional.id
-        self._deliver_rest(plan.obligation, effects)
+        beyond = self._deliver_rest(plan.obligation, effects)
+        if beyond and len(plan.transitional) > 1:
+            effects.append(Record(Occurred(Occurrence.GAP_AMONG_COMPANIONS)))
         effects.append(Install(regular_configuration(ring, transitional.id, plan.transitional, reason)))
 
-    def _deliver_rest(self, obligation: Collection[ProcessId], effects: list[Effect]) -> None:
-        """Up to the first gap everything; beyond it only what members of the obligation set sent."""
+    def _deliver_rest(self, obligation: Collection[ProcessId], effects: list[Effect]) -> int:
+        """Deliver up to the first gap everything, beyond it only what members of the obligation set sent; return how
+        many messages lay beyond."""
         parcels: list[Parcel] = []
         safe = gone = beyond = 0
         gap = False
@@ -139,3 +142,4 @@ class Delivery:
             (Occurrence.LARGE_CUT, len(self.large)),
         )
         effects.extend(Record(Occurred(what, count)) for what, count in counts if count)
+        return beyond

@@ -55,8 +55,11 @@ class Recovery(Changing):
             queue = dict(facts.past.held_after(plan.low_aru))
         else:
             assert facts.attempt.promise is not None
-            plan = kept_promise(facts.attempt.promise, plan)
+            kept = kept_promise(facts.attempt.promise, plan)
             step.occurred(Occurrence.OBLIGATION_KEPT)
+            if kept.owed != plan.owed:
+                step.occurred(Occurrence.PROMISE_DIFFERS)
+            plan = kept
         commit.take_clock(facts, token)
         ring.memory.token_seq = TokenSeq(token.token_seq + 1)
         timestamp = token.timestamp if facts.parts.attached else facts.clock.tick
@@ -145,8 +148,7 @@ class Recovery(Changing):
                 digest, old_seq = origin_of(packet)
                 if digest == facts.installed.heading.digest:
                     self.queue.pop(old_seq, None)
-                    if not facts.is_frozen:
-                        _keep(facts.past, old_seq, packet, step)
+                    _keep(facts.past, old_seq, packet, step)
         return self
 
     def _install(self, step: Step) -> State:
