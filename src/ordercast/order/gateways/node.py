@@ -23,13 +23,13 @@ from ordercast.model.ids import (
     process_id_from,
 )
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
-from ordercast.model.notes import Occurred
+from ordercast.model.notes import Occurred, PacketDropped
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.order.attached import Attached, RingChange, RingPackets
 from ordercast.order.clock import CLOCK_KEY, StoredClock
 from ordercast.order.engine import EngineStats, Membership, granted
-from ordercast.order.gateways.attachment import RingAttachment
+from ordercast.order.gateways.attachment import RingAttachment, is_greeting
 from ordercast.order.gateways.holds import Pressure
 from ordercast.order.gateways.network import RingNetwork
 from ordercast.order.gateways.passing import PassingUp
@@ -291,7 +291,7 @@ class GatewayNode:
                 attachment.inner.lowest.mine = network.known.place
             effects += passing.effects(network.passed, self.process)
             network.passed.clear()
-            effects += self._occurrences(network)
+            effects += self._notes(network)
             effects += self._hold(network, now) + self._carry(network, now)
         effects += self._leave_if_done(network, passing, now)
         return effects
@@ -310,11 +310,11 @@ class GatewayNode:
         effects: list[Effect] = []
         for domain, queue in network.forwarding.queues.items():
             attachment = self._by_domain[domain]
-            if queue and attachment.is_greeting(queue[0]):
-                freight = attachment.freight(queue.popleft())
+            if queue and is_greeting(queue[0]):
+                freight = attachment.freight([queue.popleft()])
                 effects += self._taken(attachment, attachment.inner.carry(freight, now, is_first=True))
             if queue:
-                freight = [one for carried in queue for one in attachment.freight(carried)]
+                freight = attachment.freight(queue)
                 queue.clear()
                 effects += self._taken(attachment, attachment.inner.carry(freight, now))
         return effects
@@ -336,13 +336,14 @@ class GatewayNode:
         self._is_held = is_held
         return self._taken(first, first.inner.hold(is_held, now))
 
-    @staticmethod
-    def _occurrences(network: RingNetwork) -> list[Effect]:
+    def _notes(self, network: RingNetwork) -> list[Effect]:
+        """Tell what has happened, and what was dropped."""
         occurred = network.known.occurred
-        if not occurred:
-            return []
         effects: list[Effect] = [Record(Occurred(what, count)) for what, count in occurred.items() if count]
         occurred.clear()
+        for attachment in self._attachments:
+            effects += (Record(PacketDropped(why)) for why in attachment.dropped)
+            attachment.dropped.clear()
         return effects
 
     def _leave_if_done(self, network: RingNetwork, passing: PassingUp, now: Instant) -> list[Effect]:

@@ -110,16 +110,6 @@ def is_control(run: PacketRun) -> bool:
     return run.data[begin : begin + 4] == _CONTROL
 
 
-def control_of(run: PacketRun, seq: int) -> tuple[Part, bytes]:
-    """Return what a packet of control has of an item, and which part of it."""
-    body = body_of(run, seq)
-    _, length = DESCRIPTORS[1].unpack_from(body, BODY_HEAD)
-    start = BODY_HEAD + DESCRIPTOR_SIZE
-    if body[0] > Part.LAST or body[1] != 1 or start + length > len(body):
-        raise WireError("a packet of control that cannot be")
-    return Part(body[0]), body[start : start + length]
-
-
 _CONTROL = CONTROL_SENDER.to_bytes(4, "big")
 
 
