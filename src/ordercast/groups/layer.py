@@ -259,6 +259,8 @@ class Groups:
         outputs.append(PassedOver(originator, why))
 
     def _control(self, head: Head, originator: ProcessId, data: bytes, at: ViewId, outputs: list[Output]) -> None:
+        if originator not in self._names and head.kind is not Kind.GROUPS:
+            return  # its daemon has left: an engine may still bring what it had sent, and its clients are gone
         speaks_for = head.sender if head.kind is Kind.ROSTER else daemon_of(head.sender)
         if head.kind is not Kind.GROUPS and speaks_for != self._names.get(originator):
             self._refuse(originator, "a change of groups in the name of another daemon's client", outputs)

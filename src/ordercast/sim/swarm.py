@@ -38,6 +38,7 @@ from ordercast.sim.options import SIM_RING, Delays, SimOptions
 from ordercast.sim.plot import Aim
 from ordercast.sim.replica_tally import NEVER, ReplicaOccurrence
 from ordercast.sim.ring.poison import Poison
+from ordercast.sim.ring_topologies import drawn_attachments
 from ordercast.sim.rosters import with_rosters
 from ordercast.sim.run import simulate
 from ordercast.sim.topology import Link
@@ -278,8 +279,10 @@ def _options_on(engine: str, seed: int, kind: SwarmKind) -> SimOptions:
         if kind is not SwarmKind.PLAIN:
             raise UsageError(f"the engine {engine!r} has no groups, no replicas and one network: leave out the option")
         return calm_options(engine, seed)
-    # Forgers know the packets of a ring.
-    return replace(options_of(seed, kind), engine=engine, poison=0.0)
+    options = replace(options_of(seed, kind), engine=engine, poison=0.0)  # forgers know the packets of a ring
+    if entry_of(engine).attachments_max > 1:
+        options = replace(options, attachments=drawn_attachments(options.nodes, Random(f"rings {seed}")))
+    return options
 
 
 def outline(seed: int, kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAULT) -> Outline:

@@ -85,7 +85,7 @@ class GatewayNode:
         self._me: ProcessId | None = None
         self._pressures = [Pressure(f"much waits to be carried onto {domain.name}", QUEUE_HIGH) for domain in domains]
         self._is_behind = False
-        self._is_held = False
+        self._is_held = True  # users wait until the network begins
         self._submitted = 0  # messages of this life
         self._is_leaving = False
         self._is_farewell = False  # the rings are being left
@@ -187,7 +187,8 @@ class GatewayNode:
             effects.append(Alarm(AlarmKind.STORAGE_DAMAGED, text, self._me))
         for attachment in self._attachments:
             effects += self._taken(attachment, attachment.inner.start(stored, incarnation, now))
-        return effects + self._go_on(now)
+        first = self._attachments[0]
+        return effects + self._taken(first, first.inner.hold(True, now)) + self._go_on(now)
 
     def submit(self, submissions: Sequence[Submission | Submissions], now: Instant) -> list[Effect]:
         if self._is_leaving:
