@@ -44,6 +44,7 @@ WHO_SPEAKS_OF_RINGS = {
         *("pipeline/report/tables.py", "pipeline/report/page.py", "pipeline/report/__init__.py"),
         *("pipeline/campaign/model.py", "pipeline/campaign/gauge.py", "pipeline/campaign/comparison.py"),
         *("sim/run.py", "sim/swarm.py", "sim/network_swarm.py", "sim/digest.py"),
+        *("sim/aimed_swarm.py", "sim/plot.py", "sim/client_plots.py", "sim/recovery_plots.py"),
     ),
     "configuration, by the names of tables in users' files": (
         *("daemon/config/file.py", "daemon/config/keys.py", "daemon/config/networks.py", "daemon/config/node.py"),
@@ -62,7 +63,7 @@ WHO_SPEAKS_OF_RINGS = {
     ),
     "fencing tokens, which are numbers of grants": (
         *("replicated/machine.py", "replicated/structures/claims.py", "replicated/structures/leader.py"),
-        *("replicated/structures/lock.py", "sim/users.py", "sim/replica_witness.py"),
+        *("replicated/structures/lock.py", "replicated/recorded.py", "sim/users.py", "sim/replica_witness.py"),
     ),
 }
 
