@@ -336,15 +336,25 @@ def _joined(loads: Sequence[Load]) -> Sequence[Load]:
     return joined
 
 
+def _raw_shape(packet: RawPacket) -> tuple[int, int, int, bytes, bytes]:
+    """What is the same in packets that are alike."""
+    flags, each, content = packet
+    head = content[0]
+    descriptors = content[head : head + DESCRIPTOR_SIZE * each]
+    return flags, each, len(content), content[: _same_in_block(head)], descriptors
+
+
 def build_raw(
     heading: Heading, packets: Sequence[RawPacket], me: ProcessId, seq: Seq, token_round: int, timestamp: int
 ) -> list[PacketRun]:
     """New data packets of this process whose content is known as bytes, all with one stamp. Nobody needs their messages
     here."""
     runs: list[PacketRun] = []
-    for (flags, each, length), group in groupby(packets, lambda packet: (packet[0], packet[1], len(packet[2]))):
-        contents = [content for _, _, content in group]
-        count, size = len(contents), HEADER_SIZE + length
+    for _, group in groupby(packets, _raw_shape):
+        alike = list(group)
+        flags, each, _ = alike[0]
+        contents = [content for _, _, content in alike]
+        count, size = len(contents), HEADER_SIZE + len(contents[0])
         fixed = FIXED.pack(OPENING, size, heading.cluster, me, heading.ring, flags, each, heading.places[me])
         pieces = [fixed, b"", b""] * count
         pieces[1::3] = map(NUMBERS.pack, range(seq, seq + count), repeat(token_round), repeat(timestamp))

@@ -366,12 +366,8 @@ def _stretch(stretch: Stretch) -> bytes:
 
 
 def _read_stretch(body: ByteReader) -> Stretch:
-    ring, (tick,), originator, (mask,) = (
-        _read_ring(body),
-        body.unpack(_PROCESS),
-        _read_process(body),
-        body.unpack(_PROCESS),
-    )
+    ring, (tick,), originator = _read_ring(body), body.unpack(_PROCESS), _read_process(body)
+    (mask,) = body.unpack(_PROCESS)
     flags = _read_flag(body, _SAFE | _HOLLOW | _INTEREST)
     interest = InterestItem(*_read_mask(body)) if flags & _INTEREST else None
     packets = _read_list(body, _read_packet, PACKETS_MAX, "packets")

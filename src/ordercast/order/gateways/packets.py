@@ -22,7 +22,7 @@ from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.model.service import Service
 from ordercast.order.gateways.codec import Item, decode_item, encode_item
-from ordercast.order.gateways.items import EVERYTHING, InterestItem, Local, Processes, Stretch
+from ordercast.order.gateways.items import EVERYTHING, Carried, InterestItem, Local, Processes, Stretch
 from ordercast.order.ring.two_queues import BLOCK_SIZE_MAX, CONTROL_SENDER, NATIVE_BLOCK, Freight
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 from ordercast.wire.codec import NUMBER_MAX
@@ -79,7 +79,7 @@ def block_from(data: bytes) -> Block:
     if size == MASKED:
         return Block(None, mask)
     ring_seq, representative, tick, originator, seq = _ORIGIN.unpack_from(data, size - _ORIGIN.size)
-    if max(ring_seq, tick, seq) > NUMBER_MAX:
+    if max(ring_seq, tick) > NUMBER_MAX:
         raise WireError("a number beyond all bounds")
     ring = ConfigurationId(ring_seq, ProcessId(representative))
     return Block(PacketOrigin(ring, tick, ProcessId(originator), Seq(seq)), mask)
@@ -113,6 +113,17 @@ def is_control(run: PacketRun) -> bool:
 _CONTROL = CONTROL_SENDER.to_bytes(4, "big")
 
 
+def control_in(run: PacketRun, seq: int) -> tuple[Part, bytes]:
+    """Return the payload of one packet of control, and which part of its item it is."""
+    data, at = run.data, run.at + (seq - run.seq) * run.size
+    begin = at + HEADER_SIZE + data[at + HEADER_SIZE]
+    if data[at + FLAGS_AT + 1] != 1:
+        raise WireError("several items in one packet")
+    length = int.from_bytes(data[begin + 4 : begin + 6], "big")
+    begin += DESCRIPTOR_SIZE
+    return Part(data[at + FLAGS_AT] >> PART_SHIFT), data[begin : begin + length]
+
+
 def stretches_of(run: PacketRun, logical: ConfigurationId) -> Iterator[Stretch]:
     """Return the packets of a run that are natives of this logical ring, in stretches of one tick."""
     block = block_from(run.block(run.seq))
@@ -136,41 +147,39 @@ def interest_stretch(run: PacketRun, seq: int, logical: ConfigurationId, interes
 
 
 def carried_stretches(run: PacketRun) -> list[Stretch]:
-    """Return the packets of a run that a gateway carries. WireError when they are unsound."""
-    whole = _carried_stretch(run)
-    if not is_control(run):
-        return [whole]
-    told = [_told(body) for body in whole.bodies]
-    if None in told:
-        return [whole.hollow()]
-    return [
-        replace(whole, seqs=(seq,), bodies=(body,), interest=interest)
-        for seq, body, interest in zip(whole.seqs, whole.bodies, told, strict=True)
-    ]
-
-
-def _told(body: bytes) -> InterestItem | None:
-    """Return what is said in a packet of control that is carried as it is: an interest, or nothing at all."""
-    if body[:BODY_HEAD] != bytes((Part.WHOLE, 1)):
-        raise WireError("control that should not have been carried as it is")
-    data = body[BODY_HEAD + DESCRIPTOR_SIZE :]
-    item = decode_item(data).item if data else None
-    if item is not None and not isinstance(item, InterestItem):
-        raise WireError("control that should not have been carried as it is")
-    return item
-
-
-def _carried_stretch(run: PacketRun) -> Stretch:
-    """All packets of a run have one origin but for their seqs, which must rise."""
+    """Return the packets of a run that a gateway carries, in stretches whose seqs rise. They do not depend on how
+    packets came together in runs: members must not differ in them. A run of control has one packet."""
     origin, mask = block_from(run.block(run.seq))
     assert origin is not None, "a native has no other origin"
-    numbered = range(run.seq, run.last + 1)
     first = run.at + HEADER_SIZE + run.data[run.at + HEADER_SIZE] - _NUMBER.size
-    seqs = tuple(_NUMBER.unpack_from(run.data, first + at * run.size)[0] for at in range(run.count))
-    if seqs[-1] > NUMBER_MAX or any(one >= other for one, other in pairwise(seqs)):
-        raise WireError("packets that do not ascend")
-    bodies = tuple(body_of(run, seq) for seq in numbered)
-    return Stretch(origin.ring, origin.tick, origin.originator, seqs, bodies, asks_for_safe(bodies[0]), mask)
+    numbered = [(_NUMBER.unpack_from(run.data, first + at * run.size)[0], run.seq + at) for at in range(run.count)]
+    sound = [(seq, body_of(run, here)) for seq, here in numbered if seq <= NUMBER_MAX]
+    cuts = [0, *(at for at in range(1, len(sound)) if sound[at][0] <= sound[at - 1][0]), len(sound)]
+    is_safe = asks_for_safe(body_of(run, run.seq))
+    found = [
+        Stretch(
+            origin.ring,
+            origin.tick,
+            origin.originator,
+            tuple(seq for seq, _ in sound[start:end]),
+            tuple(body for _, body in sound[start:end]),
+            is_safe,
+            mask,
+        )
+        for start, end in pairwise(cuts)
+        if start < end
+    ]
+    return [_told(one) for one in found] if is_control(run) else found
+
+
+def _told(stretch: Stretch) -> Stretch:
+    """Return what a packet of control says that is carried as it is: an interest, or nothing at all."""
+    (body,) = stretch.bodies
+    data = body[BODY_HEAD + DESCRIPTOR_SIZE :]
+    item = decode_item(data).item if data else None
+    if body[:BODY_HEAD] != bytes((Part.WHOLE, 1)) or not isinstance(item, InterestItem | None):
+        raise WireError("control that should not have been carried as it is")
+    return stretch.hollow() if item is None else replace(stretch, interest=item)
 
 
 def asks_for_safe(body: bytes) -> bool:
@@ -199,6 +208,14 @@ def parcel_of(stretch: Stretch, index: int) -> tuple[Parcel, Part]:
 
 
 # What is put on a ring
+
+
+def freight_from(carried: Carried, body_size_max: int) -> list[Freight]:
+    """Return an item as it goes out on a ring."""
+    item, since, half = carried
+    if isinstance(item, Stretch):
+        return freight_of(item, since, half, body_size_max)
+    return [control_freight(item, body_size_max, since)]
 
 
 def freight_of(stretch: Stretch, since: Stamp, half: Processes | None, body_size_max: int) -> list[Freight]:
