@@ -1,4 +1,4 @@
-"""A known hole in the rules of the order of several rings, as a strict expected failure: who mends it takes the mark off."""
+"""A known hole in the rules of the order of several rings, as an expected failure: whoever mends it removes the mark."""
 
 from __future__ import annotations
 
