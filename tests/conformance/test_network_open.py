@@ -1,4 +1,4 @@
-"""A known hole in the rules of the order of several rings, as an expected failure: whoever mends it removes the mark."""
+"""A known hole in the rules of the order of several rings, as an expected failure: who mends it removes the mark."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Run:
     def digest(self) -> str:
         """Return a digest of all that was delivered, everywhere."""
         text = "\n".join(
-            f"{host.id} {event.stamp} {event.body if isinstance(event, Message) else sorted(event.transitional)}"
+            f"{host.id} {event.stamp} {event.body.decode() if isinstance(event, Message) else sorted(event.transitional)}"
             for host in self.world.hosts.values()
             for event in host.events
         )
