@@ -12,8 +12,8 @@ import argparse
 from time import perf_counter
 
 from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.order.attached import SEQS_PER_DOMAIN
 from ordercast.order.gateways.items import (
-    SEQS_PER_DOMAIN,
     Carried,
     Column,
     LogicalRing,

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.order.attached import SEQS_PER_DOMAIN
 from ordercast.order.gateways.items import (
-    SEQS_PER_DOMAIN,
     Carried,
     Column,
     LogicalRing,

@@ -78,10 +78,9 @@ class Run:
     def digest(self) -> str:
         """Return a digest of all that was delivered, everywhere."""
         text = "\n".join(
-            f"{host.id} {event.stamp} {what}"
+            f"{host.id} {event.stamp} {event.body.hex() if isinstance(event, Message) else sorted(event.transitional)}"
             for host in self.world.hosts.values()
             for event in host.events
-            for what in [event.body.decode() if isinstance(event, Message) else sorted(event.transitional)]
         )
         return blake2b(text.encode("ascii"), digest_size=8).hexdigest()
 

@@ -12,16 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.order.attached import SEQ_STEP, SEQS_PER_DOMAIN
 from ordercast.order.gateways.interest import BUCKETS
-from ordercast.order.gateways.items import (
-    EVERYTHING,
-    SEQ_STEP,
-    SEQS_PER_DOMAIN,
-    Carried,
-    InterestItem,
-    Processes,
-    Stretch,
-)
+from ordercast.order.gateways.items import EVERYTHING, Carried, InterestItem, Processes, Stretch
 from ordercast.order.gateways.merging import PhysicalRing
 from ordercast.order.gateways.network import Heard, RingEntry, RingNetwork
 from ordercast.order.gateways.views import NetworkView

@@ -14,13 +14,10 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.order.attached import SEQ_STEP, SEQS_PER_DOMAIN
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 
 CAP = -1  # in the place of the seq: just below a pending merge
-
-DOMAIN_MAX = 255
-SEQ_STEP = 1024  # seqs of rings rise in such steps, so that each domain has numbers of its own
-SEQS_PER_DOMAIN = 4  # the ring itself; + 1 the merged logical ring; - 2 the transitional configuration
 
 EVERYTHING = (1 << 64) - 1  # the mask of a packet that all rings must have
 
