@@ -340,8 +340,8 @@ PLANTED = (
     PlantedFault("views without past", _views_without_past, ()),
     PlantedFault("all come along", _all_come_along, (7,)),
     PlantedFault("sure of all", _sure_of_all, ()),
-    PlantedFault("caps wake nobody", _caps_wake_nobody, ()),
-    PlantedFault("removed at the cap", _removed_at_the_cap, ()),
+    PlantedFault("caps wake nobody", _caps_wake_nobody, (5,)),
+    PlantedFault("removed at the cap", _removed_at_the_cap, (8,)),
     PlantedFault("mergers are not asked", _mergers_are_not_asked, ()),
 )
 
