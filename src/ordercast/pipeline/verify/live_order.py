@@ -1,7 +1,7 @@
 """The order of a live run, learnt from the columns of its streams: which number each event has in one history.
 
 Lives of a node follow one another in a line, which keeps its order; so does what is said of the cluster. Deliveries
-need submissions: which ones is found by the counters of senders. Of events only their times are kept.
+need submissions: which ones is found by the counters of senders. Only the times of events are kept.
 """
 
 from __future__ import annotations
