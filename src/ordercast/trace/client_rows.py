@@ -102,7 +102,7 @@ _MESSAGE = joined(
 
 CLIENTS: EventTable[ClientEvent] = EventTable(
     "clients",
-    ("process", "session", "n"),
+    ("n",),
     {
         RowKind.CONNECTED: Connected,
         RowKind.ASKED_JOIN: AskedJoin,

@@ -14,7 +14,7 @@ after that time was running then, completely recorded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,12 +67,13 @@ class LiveRun:
     strangers: list[Event]  # members of views that have no trace
     cluster: list[Event]
 
-    def events(self) -> Iterator[Event]:
+    def events(self, read: Callable[[LiveLife], Iterable[Event]] = events_of) -> Iterator[Event]:
+        """`read` gives what is to be put together of each process."""
         submitted: dict[Stream, int] = {}
         for life in self.lives:
             submitted.update(life.submitted)
         nodes = sorted({node_of(life.process) for life in self.lives})
-        sequences = [self.strangers, self.cluster, *(self._node(node) for node in nodes)]
+        sequences = [self.strangers, self.cluster, *(self._node(node, read) for node in nodes)]
         at, is_complete = Instant(0), True
         for event in merged(sequences, submitted):
             at = event.at
@@ -94,19 +95,19 @@ class LiveRun:
 
     def gaps(self) -> list[str]:
         """Sentences on what is missing of the daemons."""
-        events = [*self.strangers, *(event for life in self.lives for event in self.beginning(life))]
+        events = [*self.strangers, *(event for life in self.lives for event in self._beginning(life))]
         events += [event for end in self.ends.values() for event in end]
         return [event.why for event in events if isinstance(event, Unrecorded)]
 
-    def _node(self, node: NodeId) -> Iterator[Event]:
+    def _node(self, node: NodeId, read: Callable[[LiveLife], Iterable[Event]]) -> Iterator[Event]:
         """One life after the other, whatever the clock said."""
         for life in self.lives:
             if node_of(life.process) == node:
-                yield from self.beginning(life)
-                yield from events_of(life)
+                yield from self._beginning(life)
+                yield from read(life)
                 yield from self.ends[life.process]
 
-    def beginning(self, life: LiveLife) -> list[Event]:
+    def _beginning(self, life: LiveLife) -> list[Event]:
         at = Instant(life.started_at or 0)
         result: list[Event] = []
         if life.missing is not None:
@@ -120,22 +121,15 @@ class LiveRun:
 
 def read_live(folder: Path) -> LiveRun:
     """Surveys the folder; TraceError names the file that cannot be read, and why."""
+    return assembled(folder, [life for paths in processes_in(folder) if (life := survey_of(paths)) is not None])
+
+
+def processes_in(folder: Path) -> list[dict[int, Path]]:
+    """The files of each process, by number."""
     if not folder.is_dir() or not _live_paths(folder):
         raise TraceError(
             f"there are no live traces (live-*.arrows) in {folder}: give the folder that the nodes write to"
         )
-    surveyed = [life for paths in _processes_in(folder) if (life := survey_of(paths)) is not None]
-    lives = sorted((life for life in surveyed if life.started_at or life.missing), key=lambda life: life.process)
-    if not lives:
-        raise TraceError(f"the folder {folder} holds live traces, but nothing was recorded in them yet")
-    said = _Said(folder, read_cluster_events(folder), lives)
-    ends = {life.process: _end_of(life, said) for life in lives}
-    info = RunInfo(0, None, {"live": [process_text(life.process) for life in lives]})
-    return LiveRun(folder, info, lives, ends, _strangers(lives, folder), said.events())
-
-
-def _processes_in(folder: Path) -> list[dict[int, Path]]:
-    """The files of each process, by number."""
     result: dict[tuple[str, int], dict[int, Path]] = {}
     for name, path in _live_paths(folder):
         paths = result.setdefault((name.name, name.incarnation), {})
@@ -145,6 +139,17 @@ def _processes_in(folder: Path) -> list[dict[int, Path]]:
             )
         paths[name.number] = path
     return list(result.values())
+
+
+def assembled(folder: Path, surveyed: Iterable[LiveLife]) -> LiveRun:
+    """The run of these processes, with what `cluster.jsonl` says."""
+    lives = sorted((life for life in surveyed if life.started_at or life.missing), key=lambda life: life.process)
+    if not lives:
+        raise TraceError(f"the folder {folder} holds live traces, but nothing was recorded in them yet")
+    said = _Said(folder, read_cluster_events(folder), lives)
+    ends = {life.process: _end_of(life, said) for life in lives}
+    info = RunInfo(0, None, {"live": [process_text(life.process) for life in lives]})
+    return LiveRun(folder, info, lives, ends, _strangers(lives, folder), said.events())
 
 
 def _strangers(lives: list[LiveLife], folder: Path) -> list[Event]:

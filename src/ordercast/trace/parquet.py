@@ -210,17 +210,29 @@ def read_info(path: Path) -> RunInfo:
 
 def read_run(path: Path) -> Run:
     info = read_info(path)
-    events = _read(path, lambda table: events_from(rows_of(table)))
-    return Run(info, events, read_evidence(path, info, CLIENTS), read_evidence(path, info, REPLICAS))
+    return Run(info, read_events(path), read_evidence(path, info, CLIENTS), read_evidence(path, info, REPLICAS))
+
+
+def read_events(path: Path) -> list[Event]:
+    """What the daemons of a run did, in order."""
+    return _read(path, lambda table: events_from(rows_of(table)))
+
+
+def evidence_file(run: Path, info: RunInfo, table: EventTable[Any]) -> Path:
+    """The file beside that of a run; TraceError when it is of another one."""
+    path = evidence_path(run, table)
+    if (replace(read_info(path), digest="")) != replace(info, digest=""):
+        raise TraceError(f"{path} is not of the same run as {run.name}: record the run again")
+    return path
 
 
 def read_evidence(run: Path, info: RunInfo, table: EventTable[EventT]) -> list[EventT]:
     """What the clients or the replicas of a run saw, in order; nothing when it was not recorded."""
-    if table.name not in info.evidence:
-        return []
-    path = evidence_path(run, table)
-    if (replace(read_info(path), digest="")) != replace(info, digest=""):
-        raise TraceError(f"{path} is not of the same run as {run.name}: record the run again")
+    return read_evidence_file(evidence_file(run, info, table), table) if table.name in info.evidence else []
+
+
+def read_evidence_file(path: Path, table: EventTable[EventT]) -> list[EventT]:
+    """The events of one file of clients or replicas, in order."""
 
     def events(rows: pa.Table) -> list[EventT]:
         found = evidence_events(rows, table)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ordercast.checker import Checkers
+from ordercast.checker.groups import GroupCheckers
 from ordercast.checker.plain import PlainPanel
 from ordercast.trace.arrow import evidence_events, evidence_table, schema_with
 from ordercast.trace.client_rows import CLIENTS
@@ -52,6 +53,12 @@ def evidence(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
     for history in histories.values():
         assert_comes_back(history)
+    pytest.importorskip("numpy")
+    from tests.unit.pipeline.agreement import assert_clients_agree
+
+    groups = [history for panel, history in histories.items() if isinstance(panel, GroupCheckers)]
+    for number, history in enumerate(groups):
+        assert_clients_agree(history, in_parts=not number)
 
 
 def assert_comes_back(history: list[Any]) -> None:

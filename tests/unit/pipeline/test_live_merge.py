@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ordercast.model.ids import MILLISECOND
+from ordercast.pipeline.verify.job import judge_large_folder
 from ordercast.pipeline.verify.judging import judge
-from ordercast.pipeline.verify.live import merged_run
 from ordercast.pipeline.verify.live_evidence import write_evidence
 from ordercast.pipeline.verify.ordering import Needs, numbered, raised
 from ordercast.sim.run import simulate
@@ -28,40 +28,23 @@ from ordercast.trace.folder import read_live
 from ordercast.trace.live_writer import wall_offset_ns
 from ordercast.trace.merge import merged as merged_events
 from ordercast.trace.merge import streams_in
-from ordercast.trace.parquet import RunInfo, read_evidence, read_run, run_path
+from ordercast.trace.parquet import RunInfo, read_evidence, run_path
 from ordercast.trace.recording import Recorder, now
-from ordercast.trace.records import Ended, Event
+from ordercast.trace.records import Ended
 from ordercast.trace.replica_rows import REPLICAS
-from tests.unit.pipeline.agreement import reference
+from tests.unit.pipeline.agreement import in_turn, reference
 from tests.unit.trace.live_traces import write_history
 
 
-def by_process(events: list[Event]) -> dict[int, list[Event]]:
-    found: dict[int, list[Event]] = {}
-    for event in events:
-        if not isinstance(event, Ended):
-            found.setdefault(getattr(event, "process", 0), []).append(event)
-    return found
-
-
-@pytest.mark.parametrize(("seed", "skews"), [(5, (0,)), (2, (0, 50 * MILLISECOND))])
-def test_a_folder_merged_by_columns_is_judged_as_its_events_are(
-    seed: int, skews: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_hostile_run_is_judged_from_its_folder_as_its_events_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = simulate(hostile_options(seed), seed, keep_events=True)
-    write_history(tmp_path, result.events, monkeypatch, skews=skews, flush_every=60)
-    live = read_live(tmp_path)
-    out = tmp_path / "merged"
-    out.mkdir()
-    path = merged_run(live, out)
-    events = list(live.events())
-    merged = read_run(path).events
-    assert by_process(merged) == by_process(events)
-    assert (merged[-1], len(merged)) == (events[-1], len(events))
-    judged = judge(str(path))
-    assert [(one.promise, one.outcome) for one in judged.verdicts] == [
-        (one.promise, one.outcome) for one in reference(events)
-    ]
+    result = simulate(hostile_options(2), 2, keep_events=True)
+    write_history(tmp_path, result.events, monkeypatch, skews=(0, 50 * MILLISECOND), flush_every=60)
+    expected = reference(list(read_live(tmp_path).events()))
+    assert judge(str(tmp_path)).verdicts == expected
+    parts = judge_large_folder(str(tmp_path), in_turn, 10_000)
+    assert [one.outcome for one in parts.verdicts] == [one.outcome for one in expected]
 
 
 def test_what_clients_and_replicas_of_two_hosts_saw_is_merged_as_their_events_are(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from ordercast.checker.groups.matters import GroupMatter
 from ordercast.model.configuration import Configuration
 from ordercast.model.events import View, ViewId
 from ordercast.model.ids import ConfigurationId, Position
@@ -133,6 +134,7 @@ class GroupHistory:
         self.faults: list[str] = []
         self.early: frozenset[int] = frozenset()  # services whose messages may come before their place in the order
         self.events: list[tuple[Client, int, bool]] = []  # messages sent (True) and got, in the order of the history
+        self.matters: set[GroupMatter] = set()  # what others counted in messages that are not here (`matters.py`)
 
     @property
     def is_complete(self) -> bool:

@@ -1,152 +1,197 @@
-"""A folder of live traces as one finished run, merged by columns: no message becomes an object on the way.
+"""A folder of live traces, put together by columns: nothing is read as objects but what is no message.
 
-`merged_run` reads the streams of the daemons twice: once for the order of events (`live_order.py`), once to write the
-rows with their numbers, process by process. What the survey of the folder says (how lives ended, what is missing, what
-`cluster.jsonl` tells) are few events, and stay events. In memory are the numbers of events and submissions, and one row
-group. Clients and replicas: `live_evidence.py`.
+Each process is read by itself: its rows get the wall clock, and the numbers of its events become times, in nanoseconds,
+that rise strictly. So the processes need not be merged: what is asked between them (a time of saturation, what somebody
+wanted when a message was sent) is asked of the clock, and that a delivery comes after its submission is how the history
+of a live run is put together (`trace/merge.py`), unless the process's own order says otherwise. Views, starts and ends
+are merged as ever, and so is what the reference checkers shall look at. Clients and replicas: `live_evidence.py`.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ordercast.model.ids import NOBODY
-from ordercast.pipeline.verify.live_evidence import write_evidence
-from ordercast.pipeline.verify.live_order import LiveOrder, Stretch, batches_of, ints
-from ordercast.pipeline.verify.rows import Ints
-from ordercast.trace.arrow import TraceError, table_from
-from ordercast.trace.columns import signed
-from ordercast.trace.folder import LiveRun, read_live
-from ordercast.trace.parquet import ROW_GROUP_SIZE, RunInfo, parquet_options, run_path, run_schema
-from ordercast.trace.private_files import FOLDER_MODE
-from ordercast.trace.records import Ended
-from ordercast.trace.to_rows import rows_from
+from ordercast.model.ids import NOBODY, ProcessId
+from ordercast.pipeline.verify.facts import FOREVER
+from ordercast.pipeline.verify.numbering import event_begins
+from ordercast.pipeline.verify.rows import (
+    CONTROL_ALL,
+    DELIVERED,
+    MESSAGE,
+    NUMBERING,
+    Control,
+    Ints,
+    control_rows,
+    controls_from,
+    rows_from,
+)
+from ordercast.trace.arrow import rows_of, schema_with, table_from
+from ordercast.trace.cluster import ClusterEventKind, read_cluster_events
+from ordercast.trace.columns import RowKind, signed, unsigned
+from ordercast.trace.folder import LiveRun, assembled
+from ordercast.trace.from_rows import events_from
+from ordercast.trace.live_life import LiveLife, life_of, surveyed
+from ordercast.trace.note_rows import NOTE_KINDS
+from ordercast.trace.parquet import ROW_GROUP_SIZE
+from ordercast.trace.records import Crashed, Ended, Event, Installed, Started
+from ordercast.trace.to_rows import rows_from as rows_from_events
 
-_RUN = 1
+_SCHEMA = pa.schema([schema_with({}).field(name) for name in dict.fromkeys((*MESSAGE, *CONTROL_ALL))])
+_PARQUET = {"compression": "lz4", "use_dictionary": ["kind", "sender_process", "service"], "write_statistics": False}
 
 
-@contextmanager
-def finished(traces: Sequence[str], spread: Callable[..., list[Any]]) -> Iterator[dict[str, str]]:
-    """Make the folders of live traces among these into runs, a task for each, and give their files, by folder. They lie
-    in the folder itself, which the executors see, and are removed at the end. A folder that cannot be read, or written
-    to, is left as it is: whoever judges it says why."""
-    folders = [trace for trace in traces if Path(trace).is_dir()]
-    made = {folder: Path(folder) / f".merged-{os.getpid()}" for folder in folders}
-    try:
-        runs = spread(_finish, list(made.items()))
-        yield {folder: run for folder, run in zip(made, runs, strict=True) if run is not None}
-    finally:
-        for out in made.values():
-            shutil.rmtree(out, ignore_errors=True)
+@dataclass(slots=True)
+class LifeRows:
+    """One process: what is known of it, its events that are no messages, and how far its rows come."""
+
+    life: LiveLife
+    controls: list[Control] = field(default_factory=list)
+    path: str = ""  # where its rows are
+    count: int = 0  # of rows
+    events: int = 0  # notes among them, which have no rows
+    deliveries: int = 0
+    last_n: int = -1
+
+    @property
+    def is_there(self) -> bool:
+        """Whether anything was recorded of it."""
+        return bool(self.life.started_at or self.life.missing)
 
 
-def _finish(task: tuple[str, Path]) -> str | None:
-    folder, out = task
-    try:
-        out.mkdir(FOLDER_MODE)
-        return str(merged_run(read_live(Path(folder)), out))
-    except (TraceError, OSError, pa.ArrowException):
+def ended_at(folder: Path) -> int:
+    """Return the time after which nothing is looked at."""
+    ends = (event.at for event in read_cluster_events(folder) if event.kind is ClusterEventKind.ENDED)
+    return min(ends, default=FOREVER)
+
+
+def read_life(paths: dict[int, Path], until: int) -> tuple[LifeRows, pa.Table] | None:
+    """The rows of one process in memory. None when it came to nothing."""
+    life = life_of(paths)
+    if life is None:
         return None
+    found = LifeRows(life)
+    table = pa.concat_tables([_SCHEMA.empty_table(), *_tables(found, until)])
+    return (found, table) if found.is_there else None
 
 
-def merged_run(live: LiveRun, out: Path) -> Path:
-    """Write the history, with what clients and replicas saw, as run 1 of the folder `out`."""
-    order = LiveOrder(live)
-    evidence = write_evidence(live.folder, out, _RUN, live.info.options)
-    return _write(order, out, RunInfo(_RUN, None, live.info.options, evidence=evidence))
+def write_life(scratch: str, until: int, paths: dict[int, Path]) -> LifeRows | None:
+    """The same, on disk, so that others can read parts of it."""
+    life = life_of(paths)
+    if life is None:
+        return None
+    found = LifeRows(life, path=str(Path(scratch) / f"life-{int(life.process)}.parquet"))
+    with pq.ParquetWriter(found.path, _SCHEMA, **_PARQUET) as writer:
+        waiting: list[pa.Table] = []
+        for table in _tables(found, until):
+            waiting.append(table)
+            if sum(map(len, waiting)) >= ROW_GROUP_SIZE:
+                writer.write_table(pa.concat_tables(waiting), row_group_size=ROW_GROUP_SIZE)
+                waiting = []
+        if waiting:
+            writer.write_table(pa.concat_tables(waiting), row_group_size=ROW_GROUP_SIZE)
+    return found if found.is_there else None
 
 
-def _write(order: LiveOrder, out: Path, info: RunInfo) -> Path:
-    numbers, count, is_complete, at = order.numbers()
-    path, schema = run_path(out, info.run), run_schema(info)
-    placed: dict[int, list[tuple[Stretch, Ints]]] = {}  # by process, as its number is in files
-    for sequence, each in zip(order.lines, numbers, strict=True):
-        first = 0
-        for stretch in sequence.stretches:
-            end = first + len(stretch.times)
-            placed.setdefault(signed(stretch.process), []).append((stretch, each[first:end]))
-            first = end
-    end_event = Stretch(NOBODY, np.array([at]), [Ended(at, is_complete)])
-    placed.setdefault(0, []).append((end_event, np.array([count])))
-    quickly = parquet_options() | {"compression": "lz4", "write_page_checksum": False}  # it is read once, at once
-    with pq.ParquetWriter(path, schema, **quickly) as writer:
-        groups = _RowGroups(writer)
-        for process in sorted(placed):
-            idx = 0
-            inorder = sorted(placed[process], key=lambda pair: int(pair[1][0]) if len(pair[1]) else -1)
-            for stretch, own in inorder:
-                for table in _tables(stretch, own, schema):
-                    groups.add(_with_idx(table, idx))
-                    idx += len(table)
-        groups.flush()
-    return path
+def _tables(found: LifeRows, until: int) -> Iterator[pa.Table]:
+    """The rows of a process in its order, up to the end; `found` is told what they hold."""
+    for table, offset in _recorded(found.life):
+        times = table["t"].to_numpy() + offset
+        kinds = table["kind"].to_numpy()
+        is_event = (times <= until) & (kinds != int(RowKind.ENDED))
+        is_row = is_event & ~np.isin(kinds, NOTE_KINDS)
+        found.events += len(np.unique(table["n"].to_numpy()[is_event]))
+        if not is_row.any():
+            continue
+        columns = table.select(_SCHEMA.names).set_column(_SCHEMA.get_field_index("t"), "t", pa.array(times))
+        yield _numbered(found, _in_order(columns if is_row.all() else columns.filter(pa.array(is_row))))
 
 
-def _tables(stretch: Stretch, numbers: Ints, schema: pa.Schema) -> Iterator[pa.Table]:
-    """The rows of a stretch, in order, with their numbers in the history."""
-    if stretch.events is not None:
-        yield _placed(_inorder(table_from(rows_from(stretch.events), schema, _RUN)), numbers, 0)
-        return
-    assert stretch.life is not None
-    first = 0
-    for rows, offset in batches_of(stretch.life, None):
-        rows = _inorder(rows)
-        local = ints(rows["n"])
-        rows = _set(rows, "n", local - local.min())
-        count = int(local.max() - local.min()) + 1
-        yield (
-            _placed(rows, numbers[first : first + count], offset).replace_schema_metadata(schema.metadata).cast(schema)
-        )
-        first += count
+def _numbered(found: LifeRows, table: pa.Table) -> pa.Table:
+    numbers = {"idx": found.count + np.arange(len(table)), "n": _times(table, found.last_n)}
+    for name, column in numbers.items():
+        table = table.set_column(_SCHEMA.get_field_index(name), name, pa.array(column.astype(np.int64)))
+    found.count += len(table)
+    found.last_n = int(numbers["n"][-1])
+    found.deliveries += int((table["kind"].to_numpy() == DELIVERED).sum())
+    found.controls += controls_from(control_rows(table).to_pylist())
+    return table.replace_schema_metadata(None)
 
 
-def _inorder(rows: pa.Table) -> pa.Table:
-    """The rows of one process, event by event."""
-    if (np.diff(ints(rows["idx"])) > 0).all():
-        return rows
-    return rows.sort_by([("idx", "ascending")])
+def _recorded(life: LiveLife) -> Iterator[tuple[pa.Table, int]]:
+    for batch, offset in surveyed(life):
+        yield pa.table(batch), offset
+    if life.rescued:
+        yield table_from(rows_from_events(life.rescued), schema_with({}), 0), 0
 
 
-def _placed(rows: pa.Table, numbers: Ints, offset: int) -> pa.Table:
-    """The rows that count, with the numbers of their events in the history; `n` counts the events from 0."""
-    own = numbers[ints(rows["n"])]
-    rows = _set(_set(rows, "n", own), "t", ints(rows["t"]) + offset)
-    rows = _set(rows, "run", np.full(len(rows), _RUN))
-    return rows if (own >= 0).all() else rows.filter(pa.array(own >= 0))
+def _in_order(table: pa.Table) -> pa.Table:
+    idx = table["idx"].to_numpy()
+    return table if (np.diff(idx) > 0).all() else table.take(np.argsort(idx, kind="stable"))
 
 
-def _set(rows: pa.Table, name: str, values: Ints) -> pa.Table:
-    return rows.set_column(rows.column_names.index(name), name, pa.array(values, pa.int64()))
+def _times(table: pa.Table, last: int) -> Ints:
+    """The times of events, each later than the one before it."""
+    begins = event_begins(rows_from(table.select(list(NUMBERING))))
+    times = table["t"].to_numpy()[begins]
+    steps = np.arange(len(times))
+    rising = np.maximum(np.maximum.accumulate(times - steps), last + 1) + steps
+    numbers: Ints = rising[np.cumsum(begins) - 1]
+    return numbers
 
 
-def _with_idx(table: pa.Table, first: int) -> pa.Table:
-    return _set(table, "idx", np.arange(first, first + len(table)))
+# The history
 
 
-class _RowGroups:
-    """Gathers tables until they fill a row group."""
+@dataclass(slots=True)
+class LiveHistory:
+    """All processes of a folder, and how the history of some of their rows is put together."""
 
-    def __init__(self, writer: pq.ParquetWriter) -> None:
-        self._writer = writer
-        self._tables: list[pa.Table] = []
-        self._count = 0
+    run: LiveRun
+    controls: list[Control]
+    count: int  # of all events
 
-    def add(self, table: pa.Table) -> None:
-        self._tables.append(table)
-        self._count += len(table)
-        if self._count >= ROW_GROUP_SIZE:
-            self.flush()
+    @property
+    def daemons(self) -> list[Started | Installed]:
+        return [control.event for control in self.controls if isinstance(control.event, Started | Installed)]
 
-    def flush(self) -> None:
-        if self._tables:
-            self._writer.write_table(pa.concat_tables(self._tables), row_group_size=ROW_GROUP_SIZE)
-        self._tables, self._count = [], 0
+    @property
+    def has_holes(self) -> bool:
+        return any(life.missing is not None for life in self.run.lives)
+
+    def events(self, table: pa.Table) -> Iterator[Event]:
+        """The history of these rows, with everything that is no message."""
+        found: dict[ProcessId, list[Event]] = {}
+        for process in pc.unique(table["process"]).to_pylist():
+            mine = table.filter(pc.equal(table["process"], process))
+            ranks = np.unique(mine["n"].to_numpy(), return_inverse=True)[1]
+            mine = mine.set_column(mine.schema.get_field_index("n"), "n", pa.array(ranks.astype(np.int64)))
+            found[ProcessId(unsigned(process))] = events_from(rows_of(mine))
+        return self.run.events(lambda life: found.get(life.process, []))
+
+
+def live_history(folder: Path, lives: list[LifeRows]) -> LiveHistory:
+    run = assembled(folder, [one.life for one in lives])
+    by_process = {one.life.process: one for one in lives}
+    numbers = {id(control.event): control for one in lives for control in one.controls}
+    controls = []
+    for event in run.events(lambda life: [control.event for control in by_process[life.process].controls]):
+        known = numbers.get(id(event))
+        controls.append(known or _control(event, by_process))
+    others = len(controls) - len(numbers)
+    return LiveHistory(run, controls, others + sum(one.events for one in lives))
+
+
+def _control(event: Event, lives: dict[ProcessId, LifeRows]) -> Control:
+    """What is no row of a process, with its place among the rows."""
+    process = getattr(event, "process", NOBODY)
+    if isinstance(event, Ended):
+        return Control(signed(process), 0, FOREVER, event)
+    n = lives[process].last_n + 1 if isinstance(event, Crashed) and process in lives else event.at
+    return Control(signed(process), 0, n, event)
