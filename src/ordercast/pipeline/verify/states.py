@@ -23,6 +23,7 @@ from ordercast.trace.arrow import evidence_events
 from ordercast.trace.columns import RowKind
 from ordercast.trace.parquet import read_evidence_file
 from ordercast.trace.records import Started
+from ordercast.trace.replica_records import ReplicaEvent
 from ordercast.trace.replica_rows import REPLICAS
 
 
@@ -79,7 +80,7 @@ def states_in(file: Path) -> list[State]:
 def judge_state(file: Path, daemons: Daemons, state: State) -> list[Verdict]:
     """One state: what its lives did, and what is said of the whole cluster since it began."""
     parquet = pq.ParquetFile(file, page_checksum_verification=True)
-    found = {}
+    found: dict[int, ReplicaEvent] = {}
     for group in range(parquet.num_row_groups):
         table = parquet.read_row_group(group, use_threads=False)
         is_common = pc.and_(pc.is_null(table["life"]), pc.greater(table["n"], state.begins))
