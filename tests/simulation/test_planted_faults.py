@@ -8,6 +8,7 @@ import pytest
 
 from ordercast.checker import Outcome
 from ordercast.model.promises import AnyPromise
+from ordercast.sim.aimed_swarm import AIMED_FIRST
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import SATURATED_EVERY, SATURATED_FIRST, hostile_options
 from ordercast.trace.records import Event
@@ -21,7 +22,7 @@ def _runs(fault: PlantedFault) -> Iterator[tuple[Result, list[Event]]]:
         scene = fault.scene()
         yield scene.run(), scene.events
         return
-    step, first = (SATURATED_EVERY, SATURATED_FIRST) if fault.saturated else (1, 0)
+    step, first = (SATURATED_EVERY, SATURATED_FIRST) if fault.saturated else (1, AIMED_FIRST if fault.aimed else 0)
     for number in range(fault.runs):
         seed = first + step * (fault.skip + number)
         result = simulate(hostile_options(seed), seed, keep_events=True)
@@ -45,7 +46,8 @@ def test_without_a_planted_fault_the_same_runs_are_valid() -> None:
     for fault in PLANTED:
         if fault.scene is not None:
             assert fault.scene().run().is_valid
-    assert all(simulate(hostile_options(seed), seed).is_valid for seed in range(40))
+    seeds = (*range(40), *range(AIMED_FIRST, AIMED_FIRST + 20))
+    assert all(simulate(hostile_options(seed), seed).is_valid for seed in seeds)
 
 
 def test_at_least_ten_faults_are_planted_and_the_papers_own_are_among_them() -> None:

@@ -8,6 +8,7 @@ from ordercast.checker import Outcome
 from ordercast.groups.layer import Groups
 from ordercast.model.errors import WireError
 from ordercast.model.promises import AnyPromise, Promise
+from ordercast.sim.aimed_swarm import AIMED_FIRST
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import hostile_group_options
 from tests.unit.pipeline.agreement import assert_clients_agree
@@ -23,8 +24,8 @@ def _broken(result: Result) -> set[AnyPromise | None]:
 def test_the_checkers_catch(fault: PlantedFault, monkeypatch: pytest.MonkeyPatch) -> None:
     fault.plant(monkeypatch)
     monkeypatch.setattr(Groups, "check_invariants", lambda self: None)
-    seeds = range(fault.first, fault.first + fault.runs)
-    assert any(_is_caught(fault, seed) for seed in seeds), f"not caught in {fault.runs} runs"
+    first = AIMED_FIRST if fault.aimed else 0
+    assert any(_is_caught(fault, first + number) for number in range(fault.runs)), f"not caught in {fault.runs} runs"
 
 
 def _is_caught(fault: PlantedFault, seed: int) -> bool:

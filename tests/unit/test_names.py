@@ -62,7 +62,7 @@ WHO_SPEAKS_OF_RINGS = {
     ),
     "fencing tokens, which are numbers of grants": (
         *("replicated/machine.py", "replicated/structures/claims.py", "replicated/structures/leader.py"),
-        *("replicated/structures/lock.py", "sim/users.py", "sim/replica_witness.py"),
+        *("replicated/structures/lock.py", "replicated/recorded.py", "sim/users.py", "sim/replica_witness.py"),
     ),
 }
 

@@ -27,6 +27,7 @@ from ordercast.sim.digest import Digest
 from ordercast.sim.faults import Fault
 from ordercast.sim.network_swarm import release_row, turn_row
 from ordercast.sim.options import SimOptions
+from ordercast.sim.plots import lay
 from ordercast.sim.ring.network_witness import NetworkWitness
 from ordercast.sim.ring.poison import Poisoner
 from ordercast.sim.ring.rest_witness import RestWitness
@@ -139,6 +140,8 @@ def simulate(
         observers.append(world.roster_witness.observe)
     if options.poison:
         world.poisoner = Poisoner(options.sizes.cluster, options.poison, Random(f"poison {seed}"), tally.counts)
+    if options.aim is not None:
+        lay(world, options.aim, Random(f"aim {seed}"))
     if script is not None:
         script(world)
     settled = world.run(make_engine or partial(engine_of, options, verbose))
