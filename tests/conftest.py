@@ -1,5 +1,6 @@
-"""One Hypothesis profile for all tests: the same examples on every machine, and no clock. One Spark session for all tests
-that are marked `spark`, which go to one process: starting Java takes longer than any of them. Unit tests come first."""
+"""One Hypothesis profile for all tests: the same examples on every machine, and no clock. One Spark session for all
+tests that are marked `spark`, which go to one process: starting Java takes longer than any of them. And the order in
+which tests run."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Where planted faults were caught last, by kind and name: a search tries that seed first, and is over at once.
 
 What a search promises does not rest on the file: a fault that is not caught there any more is sought in all its runs.
-`ORDERCAST_REWRITE=1 pytest tests/simulation -k planted`, in one process, searches from the first seeds on and writes the
-file anew.
+`ORDERCAST_REWRITE=1 pytest tests/simulation -k planted`, in one process, searches from the first seeds on and writes
+the file anew.
 """
 
 from __future__ import annotations
