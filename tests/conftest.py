@@ -4,7 +4,7 @@ which tests run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,12 @@ SPARK_OPTIONS = {
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """One process more than there are cores: tests of live nodes wait more than they work."""
+    return (yield) + 1
 
 
 # What is broken in a function is told at once; small tests come last, so that all processes end together.
