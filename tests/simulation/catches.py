@@ -27,6 +27,11 @@ def first_catch(kind: str, name: str, seeds: Iterable[int], is_caught: Callable[
     return found
 
 
+def caught(kind: str) -> list[int]:
+    """Return the seeds of all catches of one kind."""
+    return sorted({seed for (each, _), seed in _recorded().items() if each == kind})
+
+
 @cache
 def _recorded() -> Catches:
     return _read()

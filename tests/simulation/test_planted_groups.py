@@ -13,7 +13,7 @@ from ordercast.model.promises import AnyPromise, Promise
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import hostile_group_options
 
-from .catches import first_catch
+from .catches import caught, first_catch
 from .planted_groups import PLANTED, PlantedFault
 
 
@@ -39,8 +39,9 @@ def _is_caught(fault: PlantedFault, seed: int) -> bool:
         return True
 
 
+@pytest.mark.long
 def test_without_a_planted_fault_the_same_runs_are_valid() -> None:
-    assert all(simulate(hostile_group_options(seed), seed).is_valid for seed in range(10))
+    assert all(simulate(hostile_group_options(seed), seed).is_valid for seed in caught("groups"))
 
 
 def test_the_daemons_promises_hold_whatever_the_groups_do(monkeypatch: pytest.MonkeyPatch) -> None:

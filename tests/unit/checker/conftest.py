@@ -12,7 +12,7 @@ import pytest
 from ordercast.checker import Checkers
 from ordercast.trace.records import Event
 
-IN_COLUMNS = 25  # histories of a test that are judged by columns
+IN_COLUMNS = 15  # histories of a test that are judged by columns
 IN_PARTS = 2  # those that are also judged in parts, which takes ten times as long
 IN_PARTS_MAX = 30  # of one test, with whatever parameters
 _in_parts: Counter[str] = Counter()  # so far, by test
