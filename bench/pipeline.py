@@ -18,9 +18,8 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rig.programs import ordercast_command
-
 from bench.long_traces import base_runs, long_run, many_runs, shape_of
+from ordercast.cli.daemons import ordercast_command
 
 MANY, ONE = "many runs", "one run"
 CHECK_ROWS_MAX = 5_500_000  # `check` takes about 25 µs a row, and a gigabyte for a million of one run

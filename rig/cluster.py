@@ -27,7 +27,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from ordercast.checker import Checkers, Verdict, combined
@@ -163,9 +162,7 @@ class LiveCluster:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *how: object) -> None:
         for life in self.lives.values():
             if life.program.poll() is None:
                 life.program.kill()

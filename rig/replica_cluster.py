@@ -19,7 +19,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from rig.cluster import PATIENCE_S, LiveCluster
@@ -82,13 +81,11 @@ class ReplicaCluster(LiveCluster):
         self._pause_s, self._seed = pause_s, seed
         self._starts = 0
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *how: object) -> None:
         for life in self.replicas.values():
             if life.program.poll() is None:
                 life.program.kill()
-        super().__exit__(kind, error, traceback)
+        super().__exit__(*how)
         for life in self.replicas.values():
             life.program.wait()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise
 
 import pytest
@@ -45,12 +45,18 @@ def _entry(data: bytes, service: Service = Service.AGREED, sender: int = 0) -> P
 
 def _parts(loads: list[Load]) -> list[Part]:
     """Of each packet."""
-    return [part for load in loads for part in load[5] or [Part.WHOLE] * len(load[4])]
+    return [part for load in loads for part in load[5] or [Part.WHOLE] * len(_groups(load))]
+
+
+def _groups(load: Load) -> list[Sequence[bytes]]:
+    """The payloads of each packet."""
+    each = len(load[1])
+    return [load[4][at : at + each] for at in range(0, len(load[4]), each)]
 
 
 def _count(loads: list[Load]) -> int:
     """Of packets."""
-    return sum(len(groups) for *_, groups, _ in loads)
+    return sum(len(_groups(load)) for load in loads)
 
 
 def _lots(entries: Iterable[PacketEntry]) -> list[Lot]:
@@ -88,7 +94,7 @@ class Receiver:
         self.seq = Seq(0)
 
     def take(self, loads: list[Load]) -> None:
-        assert all(groups for *_, groups, _ in loads)
+        assert all(load[4] for load in loads)
         packets = Broadcast([run.burst() for run in build_runs(HEADING, loads, ME, Seq(self.seq + 1), 1, 1)]).packets
         assert len(packets) == _count(loads)
         for packet in packets:
@@ -183,9 +189,9 @@ def test_messages_of_any_size_survive_packets_of_any_size(size: int, packet_size
     assert all(sum(length + DESCRIPTOR_SIZE for length in lengths) <= body for _, _, lengths, *_ in loads)
     chunks = [
         (length, chunk)
-        for _, _, lengths, _, groups, _ in loads
-        for group in groups
-        for length, chunk in zip(lengths, group, strict=True)
+        for load in loads
+        for group in _groups(load)
+        for length, chunk in zip(load[2], group, strict=True)
     ]
     assert all(length == len(chunk) for length, chunk in chunks[:-1])
     assert chunks[-1][0] - len(chunks[-1][1]) < max(1, len(chunks)), "the last is hardly shorter"
@@ -202,5 +208,5 @@ def test_empty_messages_fill_packets_up_to_the_count(count: int) -> None:
     outbox = Outbox(RingConfig(packet_size_max=65507).body_size_max)
     _add(outbox, *[_entry(b"")] * count)
     full, rest = divmod(count, COUNT_MAX)
-    counts = [len(group) for *_, groups, _ in outbox.take(10) for group in groups]
+    counts = [len(group) for load in outbox.take(10) for group in _groups(load)]
     assert counts == [COUNT_MAX] * full + [rest] * bool(rest)

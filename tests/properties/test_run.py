@@ -30,7 +30,7 @@ from ordercast.wire.header import (
     retransmitted,
 )
 from ordercast.wire.messages import Token
-from ordercast.wire.run import Load, PacketRun, Shape, build_data, build_runs, parse_packet, parse_run
+from ordercast.wire.run import Load, PacketRun, build_data, build_runs, parse_packet, parse_run
 from tests.packets import header_of
 
 from .strategies import (
@@ -56,6 +56,9 @@ services = st.sampled_from(Service).map(int)
 
 
 # Whatever is built is read again
+
+
+Shape = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 
 @st.composite
@@ -98,14 +101,21 @@ def _load(
 ) -> Load:
     part = Part(flags >> PART_SHIFT)
     kept = flags & (1 << PART_SHIFT) - 1
-    return kept, its_senders, its_lengths, its_services, groups, [part] * len(groups) if part else []
+    payloads = [payload for group in groups for payload in group]
+    return kept, its_senders, its_lengths, its_services, payloads, [part] * len(groups) if part else []
+
+
+def _groups(load: Load) -> list[Sequence[bytes]]:
+    """The payloads of each packet."""
+    each = len(load[1])
+    return [load[4][at : at + each] for at in range(0, len(load[4]), each)]
 
 
 def _unload(
     load: Load,
 ) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], Sequence[Sequence[bytes]]]:
-    flags, its_senders, its_lengths, its_services, groups, parts = load
-    return flags | (parts[0] << PART_SHIFT if parts else 0), its_senders, its_lengths, its_services, groups
+    flags, its_senders, its_lengths, its_services, _, parts = load
+    return flags | (parts[0] << PART_SHIFT if parts else 0), its_senders, its_lengths, its_services, _groups(load)
 
 
 def _payload(number: int, slot: int, length: int) -> bytes:
@@ -138,9 +148,7 @@ def _messages(runs: Sequence[PacketRun]) -> list[Delivered]:
 
 
 def _submitted(loads: Sequence[Load], me: ProcessId = ME, seq: Seq = FIRST) -> list[Delivered]:
-    groups = [
-        (its_senders, its_services, group) for _, its_senders, _, its_services, loaded, _ in loads for group in loaded
-    ]
+    groups = [(load[1], load[3], group) for load in loads for group in _groups(load)]
     return [
         (Seq(seq + at), slot, me, sender, service, data)
         for at, columns in enumerate(groups)
@@ -229,7 +237,10 @@ def test_runs_are_read_as_they_were_built(rows: list[tuple[ProcessId, list[Load]
     assert _packets(found) == _packets(built)
     assert _messages(found) == submitted
     loaded = [
-        (load[0] & SAFE, part) for _, loads in rows for load in loads for part in load[5] or [Part.WHOLE] * len(load[4])
+        (load[0] & SAFE, part)
+        for _, loads in rows
+        for load in loads
+        for part in load[5] or [Part.WHOLE] * len(_groups(load))
     ]
     read = [(run.is_safe, part) for run in found for part in run.parts or [Part.WHOLE] * run.count]
     assert read == loaded
@@ -342,7 +353,7 @@ def test_packets_shorter_than_their_pieces_of_a_read_are_read_all_the_same(
 
 # Noise
 
-GOOD: Load = (0, (7,), (4,), (int(Service.AGREED),), [(b"good",)], ())
+GOOD: Load = (0, (7,), (4,), (int(Service.AGREED),), [b"good"], ())
 
 
 @given(st.binary(max_size=300), st.integers(0, 320), st.integers(1, 400), st.integers(0, 3), st.booleans())

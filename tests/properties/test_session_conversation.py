@@ -4,6 +4,7 @@ than the other allows, and nobody waits for ever."""
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -247,7 +248,7 @@ class Talk:
                     assert isinstance(request, ListGroups)
                     self.daemon.urge(encode_listing(Listing(*self.groups.table.page(request.after, PAGE))))
 
-    def order(self, payloads: list[bytes]) -> None:
+    def order(self, payloads: Sequence[bytes]) -> None:
         self.seq += 1
         outputs = self.groups.deliver(Deliver(RING, RING, [parcel_of(self.seq, ME, *payloads)]))
         for output in outputs:

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ordercast.cli.check import judge
+from ordercast.cli.daemons import ordercast_command
 from ordercast.cli.main import run
 from ordercast.demo import command as demo
 from ordercast.demo.evidence import Evidence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 500.0  # a demo takes half a minute, and much longer beside all other tests
 pytestmark = pytest.mark.timeout(600)
-COMMAND = [sys.executable, "-m", "ordercast.cli.main", "demo"]
+COMMAND = ordercast_command("demo")
 EVENT = re.compile(r" *\d+\.\d{3} s  [n1234 ]{11}  \S")
 SMALL = Script(values=4, steady_s=0.1, burst_messages=100, burst_commands=100, commands_at_once=50)
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
-from ordercast.sim.swarm import hostile_group_options, hostile_options, hostile_replica_options, options_of
+from ordercast.sim.swarm import SwarmKind, hostile_group_options, hostile_options, hostile_replica_options, options_of
 
 FILE = Path(__file__).parent / "digests.txt"
 
@@ -24,7 +24,7 @@ class Swarm(NamedTuple):
 
 SWARMS = {
     "plain": Swarm(range(100, 180), hostile_options),
-    "networks": Swarm(range(1000, 1020), partial(options_of, networks=True)),
+    "networks": Swarm(range(1000, 1020), partial(options_of, kind=SwarmKind.NETWORKS)),
     "groups": Swarm(range(100, 140), hostile_group_options),
     "replicated": Swarm(range(20), hostile_replica_options),
 }

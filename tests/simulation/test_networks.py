@@ -15,7 +15,7 @@ from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.network_swarm import expected_network_rows, with_networks
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import engine_of, simulate
-from ordercast.sim.swarm import hostile_options, options_of
+from ordercast.sim.swarm import SwarmKind, hostile_options, options_of
 
 from .network_scenes import BEGIN, KINDS, MENDED, NETWORK, NODES, PAIRS, WHOLE, options, told
 
@@ -32,7 +32,7 @@ REGRESSIONS = [
 
 @pytest.mark.parametrize("seed", REGRESSIONS)
 def test_what_failed_once_stays_valid(seed: int) -> None:
-    result = simulate(options_of(seed, networks=True), seed)
+    result = simulate(options_of(seed, SwarmKind.NETWORKS), seed)
     assert result.is_valid, result.verdict.sentence
 
 

@@ -10,7 +10,7 @@ from ordercast.checker import Outcome
 from ordercast.model.effects import AlarmKind
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.run import simulate
-from ordercast.sim.swarm import options_of
+from ordercast.sim.swarm import SwarmKind, options_of
 
 from .catches import first_catch
 from .network_scenes import BEGIN, KINDS, MENDED, NETWORK, NODES, Story, told
@@ -21,7 +21,7 @@ STORIES = tuple(fault for fault in PLANTED if fault.broken is None)
 
 def _is_caught(fault: PlantedFault, seed: int) -> bool:
     """By the witness."""
-    options = options_of(seed, networks=True)
+    options = options_of(seed, SwarmKind.NETWORKS)
     if options.networks.replication is not fault.style:
         return False
     try:

@@ -19,7 +19,7 @@ from ordercast.order.ring.ordering import Visit
 from ordercast.order.ring.states import operational, token_visit
 from ordercast.sim import poison
 from ordercast.sim.options import SimOptions
-from ordercast.sim.poison import ON_ANNOUNCEMENT, ON_COMMIT, ON_JOIN, ON_TOKEN, Poison
+from ordercast.sim.ring.poison import ON_ANNOUNCEMENT, ON_COMMIT, ON_JOIN, ON_TOKEN, Poison
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import hostile_options
 from ordercast.wire.messages import Token

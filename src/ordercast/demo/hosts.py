@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import time
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from ordercast.cli.daemons import LEAVE_S, LINE_SIZE_MAX, daemon_command
+from ordercast.cli.daemons import LEAVE_S, start_daemon
 from ordercast.cli.log_lines import LogLine, line_from
 from ordercast.demo import relay
 from ordercast.demo.waiting import News, NotSettled
@@ -182,14 +182,7 @@ class Hosts:
     async def start(self, *hosts: Host) -> None:
         for host in hosts:
             host.views, host.serves, host.may_end, host.was_killed = [], False, False, False
-            host.process = await asyncio.create_subprocess_exec(
-                *daemon_command("--config", str(host.file), "--name", host.name),
-                stdin=PIPE,
-                stdout=DEVNULL,
-                stderr=PIPE,
-                process_group=0,
-                limit=LINE_SIZE_MAX,
-            )
+            host.process = await start_daemon("--config", str(host.file), "--name", host.name)
             self._readers.append(asyncio.create_task(self._read(host, host.process)))
 
     async def _read(self, host: Host, process: Process) -> None:

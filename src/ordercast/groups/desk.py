@@ -89,12 +89,10 @@ class GroupDesk:
         joins = joins_of(payloads[0]) if changes else ()
         self.interests.ask(joins)
         destinations = EVERYWHERE if changes or not payloads else destinations_of(payloads[0])
-        turn = Turn(session, (), service, 0, changes, joins, destinations)
         start = 0
         for end, size in portions(payloads, self._overhead, self._portion_size_max):
-            is_last = end == len(payloads)
-            told = accepted if is_last else None
-            self._turns.add(turn._replace(payloads=payloads[start:end], size=size, accepted=told))
+            portion, told = (payloads[start:], accepted) if end == len(payloads) else (payloads[start:end], None)
+            self._turns.add(Turn(session, portion, service, size, changes, joins, destinations, told))
             start = end
 
     def drop_requests(self, session: int) -> None:

@@ -224,9 +224,7 @@ class Groups:
             at = ViewId(configuration, places.at(index))
             self._control(route, originator, payloads[index][len(head) :], at, outputs)
             return index + 1
-        end = index + 1
-        while end < len(payloads) and payloads[end].startswith(head):
-            end += 1
+        end = _end_of_row(payloads, index, head)
         wants_confirmation = originator == self._me and head[FLAGS_AT] & CONFIRM
         if route != _NOBODY or wants_confirmation:
             run = MessageRun(
@@ -339,8 +337,8 @@ class Groups:
     def _take_snapshot(self, gathering: _Gathering, originator: ProcessId, payload: bytes) -> None:
         head = head_bytes_of(payload)
         name = decode_head(head).sender
-        ring, is_last, groups = decode_snapshot(payload[len(head) :], name)
-        if ring == gathering.view.id:
+        configuration, is_last, groups = decode_snapshot(payload[len(head) :], name)
+        if configuration == gathering.view.id:
             gathering.add(originator, name, groups, is_last)
 
     def _merge(self, gathering: _Gathering, outputs: list[Output]) -> None:
@@ -437,3 +435,16 @@ def roster_payload(daemon: str, roster: Roster) -> bytes:
 def data_head(full: str, groups: tuple[str, ...], *, self_discard: bool = False, confirm: bool = False) -> bytes:
     """What the messages of this client to these groups begin with."""
     return encode_head(Head(Kind.DATA, full, groups, SELF_DISCARD * self_discard | CONFIRM * confirm))
+
+
+def _end_of_row(payloads: Sequence[bytes], index: int, head: bytes) -> int:
+    """Return where the payloads end that begin with this head as the one at the index does. More are compared at a time
+    the longer the row is: C code does it, and a row that ends costs little."""
+    end, width, size = index + 1, 4, len(head)
+    while end < len(payloads):
+        heads = [payload[:size] for payload in payloads[end : end + width]]
+        if heads.count(head) < len(heads):
+            return end + next(at for at, one in enumerate(heads) if one != head)
+        end += len(heads)
+        width *= 4
+    return end

@@ -32,16 +32,12 @@ from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, S
 from ordercast.model.notes import Evidence, Release, TokenReleased
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
-from ordercast.networks.active import Active
-from ordercast.networks.active_passive import ActivePassive
-from ordercast.networks.config import NetworksConfig, Replication
+from ordercast.networks.config import NetworksConfig
 from ordercast.networks.gate import Arrival, Gate
-from ordercast.networks.judgement import Judgement
+from ordercast.networks.judgement import Judgement, NetworksStats
 from ordercast.networks.marks import Marks
 from ordercast.networks.monitors import ArrivalCounts
-from ordercast.networks.passive import Passive
-from ordercast.networks.stats import NetworksStats
-from ordercast.networks.styles import Style
+from ordercast.networks.styles import style_of
 from ordercast.networks.watch import Watch, WatchedMember, suspicions
 from ordercast.order.engine import Engine
 from ordercast.order.ring.config import RingConfig
@@ -59,16 +55,6 @@ from ordercast.wire.head import (
 # Bytes that tell one member's data packets from all else: kind, node, the end of the incarnation.
 TELLING = (KIND_AT, TRANSMITTER_AT, TRANSMITTER_AT + 1, TRANSMITTER_AT + 7)
 VISITS_MAX = 20  # that a packet may be missing while networks are marked; a fifth of what expels a member
-
-
-def style_of(config: NetworksConfig, marks: Marks) -> Style:
-    match config.replication:
-        case Replication.ACTIVE:
-            return Active(marks)
-        case Replication.PASSIVE:
-            return Passive(marks, config.count)
-        case Replication.ACTIVE_PASSIVE:
-            return ActivePassive(marks, config.count, config.copies, is_strict=config.is_strict)
 
 
 class Networks:
@@ -121,6 +107,9 @@ class Networks:
 
     def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
         return self._engine.holds(ring, seq)
+
+    def deniable(self, configuration: ConfigurationId) -> tuple[Seq, Seq] | None:
+        return self._engine.deniable(configuration)
 
     def check_invariants(self, *, thorough: bool = True) -> None:
         self._engine.check_invariants(thorough=thorough)

@@ -45,6 +45,10 @@ class Lot:
 
 def lots_from(payloads: Iterable[bytes], service: int, sender: int) -> list[Lot]:
     """Return the lots of messages that were submitted together."""
+    payloads = list(payloads)
+    lengths = list(map(len, payloads))
+    if payloads and lengths.count(lengths[0]) == len(lengths):
+        return [Lot(sender, lengths[0], service, payloads)]
     return [Lot(sender, length, service, list(group)) for length, group in groupby(payloads, len)]
 
 
@@ -100,11 +104,11 @@ class Outbox:
                     continue
                 load = self._next_small(1 if self._large else limit)
             loads.append(load)
-            limit -= len(load[4])
+            limit -= len(load[4]) // len(load[1])
         return loads
 
     def start_over(self) -> int:
-        """The ring ended: messages whose last part was not numbered are sent again from the start. How many."""
+        """The configuration ended: messages whose last part was not numbered start over. Return how many."""
         begun = [large for large in self._large.values() if large.sent]
         for large in begun:
             large.sent = 0
@@ -139,12 +143,10 @@ class Outbox:
         count = min(limit, lot.left // each)
         if not count:
             return self._mixed()
-        first, end = lot.at, lot.at + count * each
-        payloads = lot.payloads
-        groups = [payloads[at : at + each] for at in range(first, end, each)]
+        payloads = lot.payloads[lot.at : lot.at + count * each]
         self.size -= count * each * (lot.length + OVERHEAD)
         flags = SAFE if lot.service == _SAFE_SERVICE else 0
-        load = flags, (lot.sender,) * each, (lot.length,) * each, (lot.service,) * each, groups, ()
+        load = flags, (lot.sender,) * each, (lot.length,) * each, (lot.service,) * each, payloads, ()
         self._pass(lot, count * each)
         return load
 
@@ -168,7 +170,7 @@ class Outbox:
             payloads += lot.payloads[lot.at : lot.at + count]
             self._pass(lot, count)
         self.size -= sum(lengths) + OVERHEAD * len(payloads)
-        return SAFE if safe else 0, tuple(senders), tuple(lengths), tuple(services), [payloads], ()
+        return SAFE if safe else 0, tuple(senders), tuple(lengths), tuple(services), payloads, ()
 
     def _next_parts(self, limit: int) -> Load:
         """The next parts of the large message whose turn it is. All are equally long but the last, which is a little
@@ -180,7 +182,7 @@ class Outbox:
         size = -(-length // total)
         first = large.sent // size
         end = min(first + limit, total)
-        chunks = [(large.data[at * size : (at + 1) * size],) for at in range(first, end)]
+        chunks = [large.data[at * size : (at + 1) * size] for at in range(first, end)]
         parts = [Part.FIRST if at == 0 else Part.MIDDLE if at < total - 1 else Part.LAST for at in range(first, end)]
         large.sent = min(end * size, length)
         if end == total:

@@ -4,7 +4,6 @@ passes on the bytes that it got, and cuts nothing apart that it need not look in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
 from struct import Struct, pack, unpack_from
 from typing import NamedTuple
 
@@ -14,6 +13,8 @@ from ordercast.model.events import Dropped
 from ordercast.model.ids import POSITION_NUMBER_MAX, ConfigurationId, Places, Position, ProcessId
 from ordercast.model.service import SERVICE_MAX, Service
 from ordercast.session.pieces import HEADER, FrameKind, expect_end, frame, reading
+from ordercast.wire.cuts import beginnings, cut
+from ordercast.wire.header import SERVICES
 
 OVERHEAD = 64  # bytes that a frame has beside the messages in it, more or less
 FRAME_SIZE_MAX = (16 << 20) + (1 << 16) + OVERHEAD  # a message of the usual largest size, with its head
@@ -30,7 +31,7 @@ class Send(NamedTuple):
 
     service: Service
     head: bytes  # with which every payload begins
-    payloads: list[bytes]
+    payloads: Sequence[bytes]
 
 
 class Messages(NamedTuple):
@@ -39,7 +40,7 @@ class Messages(NamedTuple):
     places: Places
     services: bytes
     head: bytes
-    data: list[bytes]  # without heads
+    data: Sequence[bytes]  # without heads
 
 
 class Confirm(NamedTuple):
@@ -83,12 +84,11 @@ def decode_send(body: bytes) -> Send:
             raise WireError(f"there is no service {service}")
         if count > MESSAGES_MAX:
             raise WireError(f"{count} messages in one frame: at most {MESSAGES_MAX}")
-        starts, ends = _spans(body, _SEND.size, count)
-        payloads = [body[start:end] for start, end in zip(starts, ends, strict=True)]
-        head = payloads[0][:size]
-        if len(head) < size or not all([payload.startswith(head) for payload in payloads]):  # noqa: C419 (a list is quicker)
+        lengths, at = _lengths(body, _SEND.size, count, size)
+        head = body[at : at + size]
+        if beginnings(body, at, lengths, size).count(head) != count:
             raise WireError("messages of one frame have different heads")
-        return Send(Service(service), head, payloads)
+        return Send(Service(service), head, cut(body, at, lengths))
 
 
 def encode_messages(run: MessageRun) -> bytes:
@@ -109,14 +109,11 @@ def decode_messages(body: bytes) -> Messages:
     with reading("messages"):
         seq, representative, number, base, each, first, size, count = _MESSAGES.unpack_from(body)
         places = _places(seq, representative, number, base, each, first)
-        at = _MESSAGES.size + count
-        services = body[_MESSAGES.size : at]
-        starts, ends = _spans(body, at, count)
-        head = body[starts[0] : starts[0] + size]
-        if max(services) > SERVICE_MAX or any(end - start < size for start, end in zip(starts, ends)):  # noqa: B905
-            raise WireError("messages shorter than their heads")
-        data = [body[start + size : end] for start, end in zip(starts, ends, strict=True)]
-        return Messages(places, services, head, data)
+        services = body[_MESSAGES.size : _MESSAGES.size + count]
+        lengths, at = _lengths(body, _MESSAGES.size + count, count, size)
+        if services.translate(None, SERVICES):
+            raise WireError("messages of services that there are not")
+        return Messages(places, services, body[at : at + size], cut(body, at, lengths, size))
 
 
 def _places(seq: int, representative: int, number: int, base: int, each: int, first: int) -> Places:
@@ -125,14 +122,15 @@ def _places(seq: int, representative: int, number: int, base: int, each: int, fi
     return Places(ConfigurationId(seq, ProcessId(representative)), number, base, each, first)
 
 
-def _spans(body: bytes, at: int, count: int) -> tuple[list[int], list[int]]:
-    """Where each of so many pieces begins and ends, when their lengths begin at `at`."""
+def _lengths(body: bytes, at: int, count: int, head: int) -> tuple[tuple[int, ...], int]:
+    """Return the lengths of so many messages, which begin at `at`, and where the messages begin."""
     if not 0 < count <= (len(body) - at) // 4:
         raise WireError(f"{count} messages in a frame of {len(body)} bytes")
     lengths = unpack_from(f">{count}I", body, at)
-    ends = list(accumulate(lengths, initial=at + 4 * count))
-    expect_end(body, ends[-1])
-    return ends[:-1], ends[1:]
+    expect_end(body, at + 4 * count + sum(lengths))
+    if min(lengths) < head:
+        raise WireError("messages shorter than their heads")
+    return lengths, at + 4 * count
 
 
 def encode_confirm(run: MessageRun) -> bytes:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from enum import IntEnum
 from struct import Struct
 from struct import error as StructError
 
 from ordercast.model.errors import WireError
+from ordercast.wire.reader import ByteReader
 
 HEADER = Struct(">IB")
 NUMBER = Struct(">I")
@@ -49,13 +49,22 @@ def frame(kind: FrameKind, *parts: bytes) -> bytes:
     return b"".join((HEADER.pack(sum(map(len, parts)) + 1, kind), *parts))
 
 
-@contextmanager
-def reading(what: str) -> Iterator[None]:
+_FAULTS = (StructError, ValueError, IndexError)
+
+
+class reading:
     """Whatever goes wrong inside is the other side's fault."""
-    try:
-        yield
-    except (StructError, ValueError, IndexError) as error:
-        raise WireError(f"{what} that cannot be read: {error}") from None
+
+    __slots__ = ("_what",)
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, _FAULTS):
+            raise WireError(f"{self._what} that cannot be read: {error}") from None
 
 
 def write_names(names: Sequence[str]) -> bytes:
@@ -67,19 +76,8 @@ def write_names(names: Sequence[str]) -> bytes:
     return b"".join(pieces)
 
 
-def read_names(body: bytes, at: int) -> tuple[tuple[str, ...], int]:
-    (count,) = NUMBER.unpack_from(body, at)
-    at += NUMBER.size
-    if count > len(body) - at:
-        raise WireError(f"{count} names in {len(body) - at} bytes")
-    names = []
-    for _ in range(count):
-        end = at + 1 + body[at]
-        if end > len(body):
-            raise WireError("a name is cut off")
-        names.append(str(body[at + 1 : end], "ascii"))
-        at = end
-    return tuple(names), at
+def read_names(reader: ByteReader) -> tuple[str, ...]:
+    return tuple(reader.names(reader.unpack(NUMBER)[0]))
 
 
 def expect_end(body: bytes, at: int) -> None:

@@ -220,7 +220,7 @@ class Replicas:
             replica = self._start(node, name, client.name)
         else:
             self.count(ReplicaOccurrence.RECONNECTED)
-        replica.connect(station, client)
+        replica.connect(client)
         self._world.hosts[node].submit_for_clients()
 
     def _start(self, node: int, name: str, full: str) -> Replica:
@@ -277,7 +277,7 @@ class Replicas:
             case "leave":
                 replica.leave()
             case "break":
-                station.crash(replica.client)
+                replica.client.crash()
                 self._again(node, name)
             case _:
                 replica.die()
@@ -286,7 +286,7 @@ class Replicas:
     def _place_silent(self, station: Station) -> None:
         self._silent -= 1
         self.count(ReplicaOccurrence.STRANGER)
-        station.join(station.connect(f"s{self._silent}"), (GROUP,))
+        station.connect(f"s{self._silent}").join((GROUP,))
 
     # The end
 

@@ -26,10 +26,10 @@ from ordercast.order.membership.states.moves import GATHER
 from ordercast.sim.digest import Digest
 from ordercast.sim.faults import Fault
 from ordercast.sim.network_swarm import release_row, turn_row
-from ordercast.sim.network_witness import NetworkWitness
 from ordercast.sim.options import SimOptions
-from ordercast.sim.poison import Poisoner
-from ordercast.sim.rest_witness import RestWitness
+from ordercast.sim.ring.network_witness import NetworkWitness
+from ordercast.sim.ring.poison import Poisoner
+from ordercast.sim.ring.rest_witness import RestWitness
 from ordercast.sim.rosters import RosterWitness
 from ordercast.sim.world import World
 from ordercast.trace.client_records import ClientEvent
@@ -133,7 +133,7 @@ def simulate(
         world.roster_witness = RosterWitness()
         observers.append(world.roster_witness.observe)
     if options.poison:
-        world.poisoner = Poisoner(options.ring.cluster, options.poison, Random(f"poison {seed}"), tally.counts)
+        world.poisoner = Poisoner(options.sizes.cluster, options.poison, Random(f"poison {seed}"), tally.counts)
     if script is not None:
         script(world)
     settled = world.run(make_engine or partial(engine_of, options, verbose))

@@ -98,7 +98,7 @@ def _runs(requests: tuple[Seq, ...]) -> list[tuple[int, int]]:
 
 
 def encode_token(cluster: bytes, token: Token) -> bytes:
-    runs = _runs(token.requests)
+    runs = _runs(token.requests) if token.requests else ()
     fixed = TOKEN.pack(
         token.token_seq,
         token.seq,
@@ -115,24 +115,19 @@ def encode_token(cluster: bytes, token: Token) -> bytes:
         len(runs),
         len(token.extension),
     )
-    body = b"".join((fixed, *(RUN.pack(first, more) for first, more in runs), token.extension))
+    requests = b"".join([RUN.pack(first, more) for first, more in runs]) if runs else b""
+    body = fixed + requests + token.extension
     return _frame(cluster, MessageKind.TOKEN, token, body)
 
 
 def _decode_token(ring: ConfigurationId, sender: ProcessId, body: ByteReader) -> Token:
     fields = body.unpack(TOKEN)
-    token_seq, seq, token_round, timestamp, aru, aru_id, retransmitted, budget, waiting, behind = fields[:10]
-    exchanging, count, extension_size = fields[13:]
+    token_seq, seq, token_round, timestamp, aru, aru_id, retransmitted, budget, waiting, behind, *others = fields
+    *_, exchanging, count, extension_size = others
     _sane(token_seq, seq, token_round, timestamp)
-    _bounded(count, REQUESTS_MAX, "requests")
-    _bounded(extension_size, EXTENSION_SIZE_MAX, "bytes of extension")
-    requests: list[int] = []
-    for _ in range(count):
-        first, more = body.unpack(RUN)
-        _bounded(len(requests) + more + 1, REQUESTS_MAX, "requests")
-        if requests and first <= requests[-1]:
-            raise WireError("requests are not ascending")
-        requests.extend(range(first, first + more + 1))
+    requests = _decode_requests(body, count) if count else ()
+    if extension_size:
+        _bounded(extension_size, EXTENSION_SIZE_MAX, "bytes of extension")
     if aru > seq or exchanging > 1 or (requests and requests[-1] > seq):
         raise WireError("the token contradicts itself")
     return Token(
@@ -143,16 +138,28 @@ def _decode_token(ring: ConfigurationId, sender: ProcessId, body: ByteReader) ->
         Seq(seq),
         Seq(aru),
         ProcessId(aru_id),
-        tuple(map(Seq, requests)),
+        requests,
         retransmitted,
         budget,
         waiting,
         behind,
         bool(exchanging),
         timestamp,
-        body.take(extension_size),
-        (fields[10], fields[11], fields[12]),
+        body.take(extension_size) if extension_size else b"",
+        (others[0], others[1], others[2]),
     )
+
+
+def _decode_requests(body: ByteReader, count: int) -> tuple[Seq, ...]:
+    _bounded(count, REQUESTS_MAX, "requests")
+    requests: list[int] = []
+    for _ in range(count):
+        first, more = body.unpack(RUN)
+        _bounded(len(requests) + more + 1, REQUESTS_MAX, "requests")
+        if requests and first <= requests[-1]:
+            raise WireError("requests are not ascending")
+        requests.extend(range(first, first + more + 1))
+    return tuple(map(Seq, requests))
 
 
 def encode_commit(cluster: bytes, token: CommitToken) -> bytes:

@@ -41,7 +41,6 @@ LAYER_KIND: Final = 255  # of packets of the layer with several networks; no eng
 assert HEAD_SIZE == KIND_AT == 22
 
 _TRANSMITTER = struct.Struct(">14xQ")
-_LENGTH = struct.Struct(">4xH")
 _OLD_CLUSTER, _OLD_TRANSMITTER = slice(4, 12), slice(32, 40)  # where versions before 3 had them
 
 
@@ -73,22 +72,29 @@ def transmitter_of(data: bytes, at: int = 0) -> ProcessId:
 def kind_of(packet: bytes, cluster: bytes) -> int:
     """Check the head of a whole packet and return its kind. Raises WireError for strangers and garbage, OtherVersion
     for packets of this cluster in another version."""
+    if len(packet) > HEAD_SIZE:
+        opening, length, its_cluster, transmitter = HEAD.unpack_from(packet)
+        if opening == OPENING and its_cluster == cluster and length == len(packet) and transmitter:
+            return packet[KIND_AT]
+    raise _fault(packet, cluster)
+
+
+def _fault(packet: bytes, cluster: bytes) -> WireError:
+    """Return what is wrong with a packet's head, the first thing first."""
     if packet[:2] != MAGIC:
-        raise WireError("not an Ordercast packet")
+        return WireError("not an Ordercast packet")
     if len(packet) <= HEAD_SIZE:
-        raise WireError("shorter than a head")
+        return WireError("shorter than a head")
     if packet[2] != VERSION:
-        raise _other_version(packet, cluster)
+        return _other_version(packet, cluster)
     if packet[CLUSTER] != cluster:
-        raise WireError("another cluster's packet")
+        return WireError("another cluster's packet")
     if packet[3] != CLEAR:
-        raise WireError(f"sealed with key {packet[3]}, and this process has no keys")
-    (length,) = _LENGTH.unpack_from(packet)
+        return WireError(f"sealed with key {packet[3]}, and this process has no keys")
+    _, length, _, _ = HEAD.unpack_from(packet)
     if length != len(packet):
-        raise WireError(f"the head says {length} bytes, {len(packet)} came")
-    if not any(packet[TRANSMITTER]):
-        raise WireError("a packet that nobody sent")
-    return packet[KIND_AT]
+        return WireError(f"the head says {length} bytes, {len(packet)} came")
+    return WireError("a packet that nobody sent")
 
 
 def _other_version(packet: bytes, cluster: bytes) -> WireError:

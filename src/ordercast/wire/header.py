@@ -16,12 +16,11 @@ import hashlib
 import struct
 from collections.abc import Sequence
 from enum import IntEnum
-from functools import lru_cache
-from itertools import accumulate, pairwise
 
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.model.service import SERVICE_MAX
+from ordercast.wire.cuts import cut
 from ordercast.wire.head import KIND_AT, OPENING, TRANSMITTER_AT
 
 
@@ -111,20 +110,12 @@ class Heading:
         )
 
 
-@lru_cache(maxsize=256)
-def _equal_payloads(length: int, count: int) -> struct.Struct:
-    return struct.Struct(f"{length}s" * count)
-
-
 def payloads_from(data: bytes, start: int, end: int, lengths: tuple[int, ...]) -> Sequence[bytes]:
-    """The payloads of a packet, which must fill it. Equal ones are cut by C code alone."""
-    length, count = lengths[0], len(lengths)
-    if lengths.count(length) == count and start + count * length == end:
-        return _equal_payloads(length, count).unpack_from(data, start)
-    cuts = list(accumulate(lengths, initial=start))
-    if cuts[-1] != end:
-        raise WireError(f"descriptors speak of {cuts[-1] - start} bytes of payload, there are {end - start}")
-    return [data[cut:stop] for cut, stop in pairwise(cuts)]
+    """The payloads of a packet, which must fill it."""
+    size = sum(lengths)
+    if start + size != end:
+        raise WireError(f"descriptors speak of {size} bytes of payload, there are {end - start}")
+    return cut(data, start, lengths)
 
 
 # A message on its way out: (sender, length, service, data).

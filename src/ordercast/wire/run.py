@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, repeat
 
 from ordercast.model.effects import Burst, Parcel
 from ordercast.model.errors import WireError
@@ -38,12 +38,9 @@ from ordercast.wire.header import (
     payloads_from,
 )
 
-# Of the packets of a run: flags, and of each message in one packet sender, length and service.
-Shape = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]
-
-# What is to be put into packets of one shape: the shape, the payloads of each packet, and which part of its message
-# each is (nothing, if they are whole messages). The last part of a message may be shorter than the shape says.
-Load = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], Sequence[Sequence[bytes]], Sequence[Part]]
+# What is to be put into packets of one shape: the shape, the payloads of all packets in a row, and which part of its
+# message each is (nothing, if they are whole messages). The last part of a message may be shorter than the shape says.
+Load = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], Sequence[bytes], Sequence[Part]]
 
 
 class PacketRun:
@@ -166,46 +163,51 @@ def parse_packet(packet: bytes, heading: Heading) -> PacketRun:
     return parse_data(packet, flags, count, heading.originator(place), seq)
 
 
-@lru_cache(maxsize=256)
-def _shape(count: int, length: int) -> struct.Struct:
-    """A packet with so many messages of one length: what is the same in packets that are alike, the seq, and the
-    payloads."""
-    return struct.Struct(f">{FIXED_SIZE}sQ16x{DESCRIPTOR_SIZE * count}s" + f"{length}s" * count)
+@lru_cache(maxsize=512)
+def _shape(each: int, length: int, count: int) -> struct.Struct:
+    """So many packets with so many messages of one length. Of each packet: what is the same in packets that are alike,
+    the seq, the descriptors, and the payloads."""
+    return struct.Struct(">" + (f"{FIXED_SIZE}sQ16x{DESCRIPTOR_SIZE * each}s" + f"{length}s" * each) * count)
 
 
 def _extend(run: PacketRun, alike: int) -> None:
     """Take the packets behind the run's only one into it, as long as they differ in nothing but numbers and bytes."""
     assert run.parcel is not None
     seq, originator, senders, services, payloads, each, _ = run.parcel
-    length = len(payloads[0])
-    data, at, size = run.data, run.at, run.size
-    shape = _shape(each, length)
-    if shape.size != size or any(len(payload) != length for payload in payloads):  # padded, or of several lengths
+    data, at, more = run.data, run.at, alike - 1
+    lengths = set(map(len, payloads))
+    if len(lengths) > 1:
         return
-    gathered = list(payloads)
-    first, expected = data[at : at + FIXED_SIZE], seq + 1
-    descriptors = data[at + HEADER_SIZE : at + HEADER_SIZE + DESCRIPTOR_SIZE * each]
-    with memoryview(data) as view, view[at + size : at + alike * size] as rest:
-        if each == 1:
-            for fixed, its_seq, descriptor, payload in shape.iter_unpack(rest):
-                if its_seq != expected or fixed != first or descriptor != descriptors:
-                    break
-                gathered.append(payload)
-                expected += 1
-        else:
-            for fields in shape.iter_unpack(rest):
-                if fields[1] != expected or fields[0] != first or fields[2] != descriptors:
-                    break
-                gathered += fields[3:]
-                expected += 1
-    run.count = count = expected - seq
+    fields = _shape(each, lengths.pop(), more).unpack_from(data, at + run.size)
+    first, descriptors = data[at : at + FIXED_SIZE], data[at + HEADER_SIZE : at + HEADER_SIZE + DESCRIPTOR_SIZE * each]
+    stride = 3 + each
+    count = 1 + min(
+        _matching(fields[1::stride], tuple(range(seq + 1, seq + alike))),
+        _matching(fields[::stride], (first,) * more),
+        _matching(fields[2::stride], (descriptors,) * more),
+    )
+    gathered = [*payloads, *fields[3 : (count - 1) * stride : stride]] if each == 1 else [*payloads]
+    if each > 1:
+        found = list(fields[: (count - 1) * stride])
+        for width in (stride, stride - 1, stride - 2):  # of each packet the first three go
+            del found[::width]
+        gathered += found
+    run.count = count
     run.parcel = seq, originator, tuple(senders) * count, bytes(services) * count, gathered, each, 0
 
 
-@lru_cache(maxsize=256)
-def _part_shape(length: int) -> struct.Struct:
-    """A packet with a part of so many bytes: all that must be equal, apart from flags, seq, length and payload."""
-    return struct.Struct(f">{FLAGS_AT}sB{FIXED_SIZE - FLAGS_AT - 1}sQ16xIHB{length}s")
+def _matching(found: tuple[object, ...], expected: tuple[object, ...]) -> int:
+    """Return how many of these, from the first on, are the expected ones."""
+    if found == expected:
+        return len(found)
+    return next(index for index, pair in enumerate(zip(found, expected, strict=True)) if pair[0] != pair[1])
+
+
+@lru_cache(maxsize=512)
+def _part_shape(length: int, count: int) -> struct.Struct:
+    """So many packets with a part of so many bytes each: all that must be equal, apart from flags, seq, length and
+    payload."""
+    return struct.Struct(">" + f"{FLAGS_AT}sB{FIXED_SIZE - FLAGS_AT - 1}sQ16xIHB{length}s" * count)
 
 
 def _extend_parts(run: PacketRun, alike: int) -> None:
@@ -213,28 +215,35 @@ def _extend_parts(run: PacketRun, alike: int) -> None:
     message may be padded."""
     assert run.parcel is not None
     seq, originator, (sender,), (service,), payloads, *_ = run.parcel
-    data, at, size = run.data, run.at, run.size
-    shape = _part_shape(size - HEADER_SIZE - DESCRIPTOR_SIZE)
-    parts, gathered, expected = list(run.parts), list(payloads), seq + 1
-    before, flags, behind, *_ = shape.unpack_from(data, at)
-    kept = flags & BELOW_PART
-    with memoryview(data) as view, view[at + size : at + alike * size] as rest:
-        for fields in shape.iter_unpack(rest):
-            its_before, its_flags, its_behind, its_seq, its_sender, length, its_service, payload = fields
-            part = its_flags >> PART_SHIFT
-            is_sound = length == len(payload) if part in (Part.FIRST, Part.MIDDLE) else part == Part.LAST
-            if its_seq != expected or its_before != before or its_behind != behind or not is_sound:
-                break
-            if its_sender != sender or its_service != service or its_flags & BELOW_PART != kept:
-                break
-            if length > len(payload):
-                break
-            gathered.append(payload if length == len(payload) else payload[:length])
-            parts.append(part)
-            expected += 1
-    run.count = count = expected - seq
-    run.parts = parts
+    size, room = run.size, run.size - HEADER_SIZE - DESCRIPTOR_SIZE
+    before, flags, behind, *_ = _part_shape(room, 1).unpack_from(run.data, run.at)
+    more = alike - 1
+    fields = _part_shape(room, more).unpack_from(run.data, run.at + size)
+    kinds, lengths = fields[1::8], fields[5::8]
+    sound = {pair: _is_sound_part(*pair, flags & BELOW_PART, room) for pair in set(zip(kinds, lengths, strict=True))}
+    count = 1 + min(
+        _matching(fields[3::8], tuple(range(seq + 1, seq + alike))),
+        _matching(fields[::8], (before,) * more),
+        _matching(fields[2::8], (behind,) * more),
+        _matching(fields[4::8], (sender,) * more),
+        _matching(fields[6::8], (service,) * more),
+        _matching(tuple(map(sound.__getitem__, zip(kinds, lengths, strict=True))), (True,) * more),
+    )
+    gathered = [*payloads, *fields[7 : (count - 1) * 8 : 8]]
+    for index, length in enumerate(lengths[: count - 1], 1):
+        if length < room:
+            gathered[index] = gathered[index][:length]
+    run.count = count
+    run.parts = [*run.parts, *(kind >> PART_SHIFT for kind in kinds[: count - 1])]
     run.parcel = seq, originator, (sender,) * count, bytes((service,)) * count, gathered, 1, 0
+
+
+def _is_sound_part(flags: int, length: int, kept: int, room: int) -> bool:
+    """Tell whether a packet with these flags may be one of a run whose packets share the flags `kept`."""
+    part = flags >> PART_SHIFT
+    if flags & BELOW_PART != kept or length > room:
+        return False
+    return part == Part.LAST or (part in (Part.FIRST, Part.MIDDLE) and length == room)
 
 
 # Building
@@ -246,14 +255,23 @@ def build_runs(
     """New data packets of this process, as others would read them, numbered from `seq` on and stamped from `timestamp`
     on."""
     runs: list[PacketRun] = []
-    for (flags, senders, lengths, services, _), group in groupby(loads, _shape_of):
-        alike = list(group)
-        groups = [payloads for load in alike for payloads in load[4]]
-        parts = [part for load in alike for part in load[5]]
-        shape = flags, senders, lengths, services
-        runs.append(_build(heading, shape, groups, parts, me, seq, token_round, timestamp))
-        seq, timestamp = Seq(seq + len(groups)), timestamp + len(groups)
+    for load in _joined(loads):
+        run = _build(heading, load, me, seq, token_round, timestamp)
+        runs.append(run)
+        seq, timestamp = Seq(seq + run.count), timestamp + run.count
     return runs
+
+
+def _joined(loads: Sequence[Load]) -> Sequence[Load]:
+    """Return the loads, with those in a row that have one shape as one."""
+    if len(loads) < 2:
+        return loads
+    joined: list[Load] = []
+    for (*shape, _), group in groupby(loads, lambda load: (*load[:4], bool(load[5]))):
+        alike = list(group)
+        payloads = [payload for load in alike for payload in load[4]]
+        joined.append((*shape, payloads, [part for load in alike for part in load[5]]))
+    return joined
 
 
 def build_data(
@@ -268,48 +286,32 @@ def build_data(
     """One new data packet of this process."""
     senders, lengths, services, payloads = zip(*entries, strict=True)
     part = flags >> PART_SHIFT
-    shape = flags & BELOW_PART, senders, lengths, services
-    return _build(heading, shape, [payloads], [Part(part)] if part else [], me, seq, token_round, timestamp)
+    load = flags & BELOW_PART, senders, lengths, services, payloads, [Part(part)] if part else ()
+    return _build(heading, load, me, seq, token_round, timestamp)
 
 
-def _shape_of(load: Load) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], bool]:
-    return load[0], load[1], load[2], load[3], bool(load[5])
-
-
-def _build(
-    heading: Heading,
-    shape: Shape,
-    groups: Sequence[Sequence[bytes]],
-    parts: Sequence[Part],
-    me: ProcessId,
-    seq: Seq,
-    token_round: int,
-    timestamp: int,
-) -> PacketRun:
-    flags, senders, lengths, services = shape
-    each, count = len(senders), len(groups)
+def _build(heading: Heading, load: Load, me: ProcessId, seq: Seq, token_round: int, timestamp: int) -> PacketRun:
+    flags, senders, lengths, services, payloads, parts = load
+    each = len(senders)
+    count = len(payloads) // each
     size = HEADER_SIZE + DESCRIPTOR_SIZE * each + sum(lengths)
     served = bytes(services)
     descriptors = DESCRIPTORS[each].pack(*senders, *lengths) + served
-    cluster, ring, place = heading.cluster, heading.ring, heading.places[me]
-    pack = NUMBERS.pack
-    pieces: list[bytes] = []
-    gathered: list[bytes] = []
+    fixed = OPENING, size, heading.cluster, me, heading.ring
+    place = heading.places[me]
+    stride = 3 + each  # pieces of a packet: all are laid by C code
+    pieces = [FIXED.pack(*fixed, flags, each, place), b"", descriptors, *payloads[:each]] * count
+    numbers = map(NUMBERS.pack, range(seq, seq + count), repeat(token_round), range(timestamp, timestamp + count))
+    pieces[1::stride] = numbers
+    if count > 1:
+        for index in range(each):
+            pieces[3 + index :: stride] = payloads[index::each]
     if parts:
-        fixed = {
-            part: FIXED.pack(OPENING, size, cluster, me, ring, flags | part << PART_SHIFT, 1, place) for part in Part
-        }
-        for offset, ((chunk,), part) in enumerate(zip(groups, parts, strict=True)):
-            described = descriptors
-            if len(chunk) < lengths[0]:  # the last part: padded, so that all are alike
-                described = DESCRIPTORS[1].pack(senders[0], len(chunk)) + served
-            padded = chunk.ljust(lengths[0], b"\0")
-            pieces += (fixed[part], pack(seq + offset, token_round, timestamp + offset), described, padded)
-            gathered.append(chunk)
-    else:
-        whole = FIXED.pack(OPENING, size, cluster, me, ring, flags, each, place)
-        for offset, payloads in enumerate(groups):
-            pieces += (whole, pack(seq + offset, token_round, timestamp + offset), descriptors, *payloads)
-            gathered += payloads
-    parcel = seq, me, senders * count, served * count, gathered, each, 0
+        told = {part: FIXED.pack(*fixed, flags | part << PART_SHIFT, 1, place) for part in Part}
+        pieces[::stride] = [told[part] for part in parts]
+        for index, payload in enumerate(payloads):
+            if len(payload) < lengths[0]:  # the last part: padded, so that all are alike
+                pieces[index * stride + 2] = DESCRIPTORS[1].pack(senders[0], len(payload)) + served
+                pieces[index * stride + 3] = payload.ljust(lengths[0], b"\0")
+    parcel = seq, me, senders * count, served * count, payloads, each, 0
     return PacketRun(b"".join(pieces), 0, size, seq, me, count, flags & SAFE, parts, parcel)

@@ -52,7 +52,7 @@ def make_run(
 ) -> PacketRun:
     """Packets in a row, one for each text; all texts are equally long."""
     flags = SAFE if service is Service.SAFE else 0
-    payloads = [(text.encode(),) for text in texts]
+    payloads = [text.encode() for text in texts]
     load = flags, (sender,), (len(texts[0]),), (int(service),), payloads, [part] * len(texts) if part else []
     (run,) = build_runs(make_ring().heading, [load], originator, Seq(seq), 1, seq)
     return run

@@ -25,11 +25,13 @@ def _lot(entry: PacketEntry) -> Lot:
 
 def _take(outbox: Outbox, limit: int) -> list[Packet]:
     """Packet by packet."""
-    return [
-        (flags | part << PART_SHIFT, list(zip(senders, lengths, services, payloads, strict=True)))
-        for flags, senders, lengths, services, groups, parts in outbox.take(limit)
-        for payloads, part in zip(groups, parts or [Part.WHOLE] * len(groups), strict=True)
-    ]
+    packets: list[Packet] = []
+    for flags, senders, lengths, services, payloads, parts in outbox.take(limit):
+        for index in range(len(payloads) // len(senders)):
+            its = payloads[index * len(senders) : (index + 1) * len(senders)]
+            part = parts[index] if parts else Part.WHOLE
+            packets.append((flags | part << PART_SHIFT, list(zip(senders, lengths, services, its, strict=True))))
+    return packets
 
 
 def _payloads(packet: Packet) -> list[bytes]:
@@ -148,9 +150,9 @@ def test_full_packets_that_are_alike_are_one_load_and_what_is_left_shares_a_pack
     full, mixed = outbox.take(9)
     agreed = int(Service.AGREED)
     assert full[:4] == (0, (7,) * 3, (28,) * 3, (agreed,) * 3)
-    assert [list(payloads) for payloads in full[4]] == [messages[:3], messages[3:6]]
+    assert full[4] == messages[:6]
     assert mixed[:4] == (0, (7, 7, 8), (28, 28, 1), (agreed,) * 3)
-    assert [list(payloads) for payloads in mixed[4]] == [[*messages[6:], b"x"]]
+    assert mixed[4] == [*messages[6:], b"x"]
     assert not outbox and outbox.size == 0
 
 
@@ -182,4 +184,4 @@ def test_the_parts_of_a_large_message_that_is_alone_are_one_load() -> None:
     first, second = outbox.take(3) + outbox.take(9)
     assert list(first[5]) == [Part.FIRST, Part.MIDDLE, Part.MIDDLE]
     assert list(second[5]) == [Part.MIDDLE, Part.LAST]
-    assert b"".join(chunk for load in (first, second) for (chunk,) in load[4]) == data
+    assert b"".join(chunk for load in (first, second) for chunk in load[4]) == data

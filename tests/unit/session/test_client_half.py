@@ -148,7 +148,7 @@ def test_any_number_of_different_heads_can_come() -> None:
         head = data_head(f"c{number}@n1", ("chat",))
         batch = _receive(half, encode_messages(RUN._replace(head=head, payloads=[head + b"x"], services=b"\4")))
         assert isinstance(batch, Batch)
-        assert (batch.sender, batch.data) == (f"c{number}@n1", [b"x"])
+        assert (batch.sender, list(batch.data)) == (f"c{number}@n1", [b"x"])
 
 
 def test_a_head_that_cannot_be_read_is_refused() -> None:

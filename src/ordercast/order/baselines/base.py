@@ -164,6 +164,9 @@ class Static(ABC):
     def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
         return True
 
+    def deniable(self, configuration: ConfigurationId) -> tuple[Seq, Seq] | None:
+        return None
+
     def check_invariants(self, *, thorough: bool = True) -> None:
         assert self.in_flight >= 0, "nothing is delivered that was not sent"
 

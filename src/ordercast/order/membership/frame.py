@@ -19,6 +19,7 @@ from ordercast.model.ids import (
     Instant,
     NodeId,
     ProcessId,
+    Seq,
     TokenSeq,
     node_of,
     process_id_from,
@@ -107,6 +108,10 @@ class Frame(PacketReader):
     def ring(self) -> Ring:
         """The ring that is installed; for status displays."""
         return self._running.installed
+
+    def deniable(self, configuration: ConfigurationId) -> tuple[Seq, Seq] | None:
+        ring = self._running.installed
+        return (ring.memory.forwarded_seq, ring.store.high) if configuration == ring.id else None
 
     @property
     def roster(self) -> Roster | None:
@@ -281,9 +286,9 @@ class Frame(PacketReader):
         step.alarm(Alarm(AlarmKind.PAUSED, text, step.facts.me, late))
 
     def _end(self, step: Step) -> list[Effect]:
-        if self._wanted and self.room() >= self._wanted:
+        if self._wanted and (room := self._config.queue_size_max - step.facts.outbox.size) >= self._wanted:
             self._wanted = 0
-            step.effects.append(Room(self.room()))
+            step.effects.append(Room(room))
         if self._stall.is_told:
             self._watch_sending(step)
         return step.effects

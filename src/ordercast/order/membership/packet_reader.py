@@ -179,13 +179,14 @@ class PacketReader:
             return
         if is_stranger:
             return
+        if isinstance(message, Token):
+            self._lane = Lane.DATA
+            self._state = state.on_token(message, step)
+            return
         if not facts.horizon.believes(message, facts.ring_seq, step.now):
             self._suspicion.disbelieve(message, step)
             return
         match message:
-            case Token():
-                self._lane = Lane.DATA
-                self._state = state.on_token(message, step)
             case CommitToken():
                 self._state = state.on_commit(message, step)
             case Join():

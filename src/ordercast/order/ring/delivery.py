@@ -53,27 +53,30 @@ class Delivery:
     def deliver(self, safe: Seq, effects: list[Effect]) -> None:
         """Deliver what has become deliverable, up to the first hole or the first packet that is not yet safe."""
         store = self.ring.store
-        if self.delivered == store.aru:
+        at, aru = self.delivered, store.aru
+        if at == aru:
             return
+        base, slots = store.base, store.slots
         parcels: list[Parcel] = []
-        index = self.delivered - store.base
-        slots = store.slots
-        last = store.aru - store.base
-        while index < last:
-            run = slots[index]
+        while at < aru:
+            run = slots[at - base]
             assert run is not None
-            first, end = store.base + index + 1, min(run.last, store.aru)
+            last = run.seq + run.count - 1
+            end = last if last <= aru else aru
             if run.is_safe and end > safe:
                 end = safe
-                if end < first:
+                if end <= at:
                     break
             if run.parcel is not None:
-                parts = run.parts[first - run.seq : end + 1 - run.seq]
-                self._assemble(run.parcel_of(first, end), parts, parcels)
-                if end == run.last:
+                if run.parts:
+                    parts = run.parts[at + 1 - run.seq : end + 1 - run.seq]
+                    self._assemble(run.parcel_of(at + 1, end), parts, parcels)
+                else:
+                    parcels.append(run.parcel_of(at + 1, end))
+                if end == last:
                     run.parcel = None  # whoever still needs the packet takes it from the bytes
-            index = end - store.base
-        self.delivered = Seq(store.base + index)
+            at = Seq(end)
+        self.delivered = at
         if parcels:
             self._pass_up(parcels, effects)
 

@@ -24,11 +24,13 @@ BEHIND_MAX = 0xFFFF  # and members
 
 def renewed(sums: Counts, before: Counts, mine: Counts) -> Counts:
     """Sums over the members with my part in them renewed: it was `before`, now it is `mine`."""
-    return (
-        min(max(0, sums[0] - before[0]) + mine[0], COUNT_MAX),
-        min(max(0, sums[1] - before[1]) + mine[1], COUNT_MAX),
-        min(max(0, sums[2] - before[2]) + mine[2], BEHIND_MAX),
-    )
+    retransmitted, waiting, behind = sums[0] - before[0], sums[1] - before[1], sums[2] - before[2]
+    if retransmitted < 0 or waiting < 0 or behind < 0:
+        retransmitted, waiting, behind = max(0, retransmitted), max(0, waiting), max(0, behind)
+    retransmitted, waiting, behind = retransmitted + mine[0], waiting + mine[1], behind + mine[2]
+    if retransmitted > COUNT_MAX or waiting > COUNT_MAX or behind > BEHIND_MAX:
+        return min(retransmitted, COUNT_MAX), min(waiting, COUNT_MAX), min(behind, BEHIND_MAX)
+    return retransmitted, waiting, behind
 
 
 def rotation_budget(window: int, backlog_max: int, seq: Seq, aru: Seq, retransmitted: int) -> int:

@@ -39,7 +39,7 @@ def visit(
     """Do a member's work with the token, and remember what the next visit needs. `source` has some `wanted` packets;
     `is_behind` tells that the application cannot take more deliveries."""
     memory, store = ring.memory, ring.store
-    answers, unanswered = _answer(ring, token.requests, config.visit_max)
+    answers, unanswered = _answer(ring, token.requests, config.visit_max) if token.requests else ([], [])
     wanted = min(wanted, config.visit_max)
     mine: Counts = (len(answers), wanted, is_behind)
     told = (memory.retransmitted, memory.wanted, memory.was_behind)
@@ -63,7 +63,7 @@ def visit(
     sent = seq - token.seq
 
     aru, aru_id = updated_aru(token, store.aru, seq, ring.me)
-    overdue = store.missing(memory.received_seq, config.requests_max)
+    overdue = store.missing(memory.received_seq, config.requests_max) if store.aru < memory.received_seq else []
     requests = _requests(unanswered, overdue, config.requests_max)
     forwarded = Token(
         ring=token.ring,
@@ -99,8 +99,10 @@ def visit(
     memory.aru_id = aru_id
 
     bursts = [*answers, *(run.burst() for run in fresh)]
-    cut = max(0, len(answers) + sent - config.accelerated_window) if config.accelerated else len(answers) + sent
-    before, after = _divided(bursts, cut)
+    before = bursts
+    after: list[Burst] = []
+    if config.accelerated:
+        before, after = _divided(bursts, max(0, len(answers) + sent - config.accelerated_window))
     return Visit(before, forwarded, after, sent, len(answers), len(requests))
 
 

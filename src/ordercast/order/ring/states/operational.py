@@ -103,10 +103,11 @@ class Operational(Working):
         Who is leaving does not take the token with it.
         """
         ring, memory = facts.installed, facts.installed.memory
+        if not token.seq == memory.forwarded_seq == memory.forwarded_aru == token.aru:
+            return False
         _, waiting, behind = sums_of(ring, token)
         return (
-            token.seq == memory.forwarded_seq == memory.forwarded_aru == token.aru
-            and ring.me == ring.last_sender
+            ring.me == ring.last_sender
             and facts.past.delivered == token.seq
             and (memory.safe_seq >= token.seq or not facts.parts.settles)
             and not (token.requests or self.woken or facts.leaving or _has_news(facts))

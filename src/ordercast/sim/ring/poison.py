@@ -18,7 +18,7 @@ from typing import Any
 
 from ordercast.model.errors import WireError
 from ordercast.model.ids import NOBODY, ConfigurationId, Incarnation, NodeId, Seq, TokenSeq, process_id_from
-from ordercast.order.membership.ring import Ring
+from ordercast.order.engine import Engine
 from ordercast.wire.codec import NUMBER_MAX, decode, encode
 from ordercast.wire.head import KIND_AT, LAYER_KIND, cluster_id_from
 from ordercast.wire.header import MessageKind
@@ -79,8 +79,8 @@ class Poisoner:
         self._rng = rng
         self._counts = counts  # of what was forged
 
-    def forged(self, packet: bytes, ring: Ring) -> tuple[bytes, bool] | None:
-        """What arrives before this packet at a member of that ring, and whether everybody hears it; None mostly."""
+    def forged(self, packet: bytes, target: Engine) -> tuple[bytes, bool] | None:
+        """What arrives before this packet at that engine, and whether everybody hears it; None mostly."""
         if packet[KIND_AT] in (MessageKind.DATA, LAYER_KIND) or self._rng.random() >= self._chance:
             return None
         try:
@@ -88,7 +88,7 @@ class Poisoner:
         except WireError:
             return None
         kind = self._kind(message)
-        changed = None if kind is None else self._changed(message, kind, ring)
+        changed = None if kind is None else self._changed(message, kind, target)
         if kind is None or changed is None:
             return None
         self._counts[kind.value] += 1
@@ -107,10 +107,10 @@ class Poisoner:
                 kinds = ON_ANNOUNCEMENT
         return self._rng.choice(kinds) if kinds else None
 
-    def _changed(self, message: WireMessage, kind: Poison, ring: Ring) -> WireMessage | None:
+    def _changed(self, message: WireMessage, kind: Poison, target: Engine) -> WireMessage | None:
         match message:
             case Token():
-                return self._token(message, kind, ring)
+                return self._token(message, kind, target)
             case CommitToken():
                 changes = self._commit(message, kind)
                 return replace(message, **changes)
@@ -127,11 +127,11 @@ class Poisoner:
     def _ring(self, ring: ConfigurationId) -> ConfigurationId:
         return ConfigurationId(self._leap(ring.seq), ring.representative)
 
-    def _token(self, token: Token, kind: Poison, ring: Ring) -> Token | None:
-        changes = self._ways(token, ring)[kind]()
+    def _token(self, token: Token, kind: Poison, target: Engine) -> Token | None:
+        changes = self._ways(token, target)[kind]()
         return None if changes is None else replace(token, **changes)
 
-    def _ways(self, token: Token, ring: Ring) -> dict[Poison, Callable[[], dict[str, Any] | None]]:
+    def _ways(self, token: Token, target: Engine) -> dict[Poison, Callable[[], dict[str, Any] | None]]:
         rng, seq = self._rng, token.seq
         return {
             Poison.BEHIND: lambda: self._sum("behind", token),
@@ -141,7 +141,7 @@ class Poisoner:
             Poison.ROUND: lambda: {"round": self._leap(token.round)},
             Poison.HOP: lambda: {"token_seq": TokenSeq(self._leap(token.token_seq))},
             Poison.SEQ_ABOVE: lambda: {"seq": Seq(seq + rng.choice((1, 5, 1 << 20, 1 << 40)))},
-            Poison.SEQ_BELOW: lambda: self._below(token, ring),
+            Poison.SEQ_BELOW: lambda: self._below(token, target),
             Poison.ARU: lambda: {"aru": Seq(max(0, token.aru - 5))} if token.aru_id != NOBODY else None,
             Poison.HOLDER: lambda: {"aru_id": GHOST},
             Poison.REQUESTS: lambda: {"requests": tuple(map(Seq, range(max(1, seq - 20), seq + 1)))},
@@ -154,10 +154,11 @@ class Poisoner:
         counted = tuple(count * (name == other) for other in sums) if self._rng.random() < 0.5 else token.counted
         return {name: count, "counted": counted}
 
-    def _below(self, token: Token, ring: Ring) -> dict[str, Any] | None:
+    def _below(self, token: Token, target: Engine) -> dict[str, Any] | None:
         """As low as the receiver may believe, if it has packets that are higher."""
-        low = max(ring.memory.forwarded_seq, token.aru)
-        if token.ring != ring.id or not low < ring.store.high <= token.seq:
+        believed, high = target.deniable(token.ring) or (Seq(0), Seq(0))
+        low = max(believed, token.aru)
+        if not low < high <= token.seq:
             return None
         return {"seq": low, "requests": tuple(seq for seq in token.requests if seq <= low)}
 

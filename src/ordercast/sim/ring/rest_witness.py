@@ -6,25 +6,22 @@ message waits at some members until the rest is over, or the token rests where n
 
 from __future__ import annotations
 
-from ordercast.checker.verdict import Outcome, Verdict, Witness
+from ordercast.checker.verdict import Verdict
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.ids import NO_SEQ, ConfigurationId, ProcessId, process_text
 from ordercast.model.notes import Note, Occurred, Occurrence, Visited
 from ordercast.model.promises import RestPromise
+from ordercast.sim.findings import Findings
 from ordercast.trace.records import Crashed, DeliveredBatch, Departed, Event, Installed, Noted
-
-WITNESSES_MAX = 5
 
 
 class RestWitness:
     def __init__(self) -> None:
         self._views: dict[ProcessId, Configuration] = {}  # the regular view that each is in
         self._delivered: dict[tuple[ProcessId, ConfigurationId], int] = {}  # the highest seq
-        self._sent: dict[
-            ConfigurationId, tuple[int, ProcessId]
-        ] = {}  # the highest seq numbered since installation, by whom
+        self._sent: dict[ConfigurationId, tuple[int, ProcessId]] = {}  # the highest seq since installation, by whom
         self._resting: set[ProcessId] = set()  # whose next visit is one with a token that rests
-        self._problems: dict[RestPromise, list[Witness]] = {promise: [] for promise in RestPromise}
+        self._findings = Findings()
 
     def observe(self, event: Event) -> None:
         if isinstance(event, Noted):
@@ -56,19 +53,15 @@ class RestWitness:
         seq, sender = self._sent.get(view.id, (NO_SEQ, process))
         if sender != process:
             what = f"the token rested here, not with {process_text(sender)}, who sent last"
-            self._problems[RestPromise.PLACE].append(Witness(what, process, view=view.id))
+            self._findings.add(RestPromise.PLACE, what, process, view.id)
         for member in view.members:
             its_view = self._views.get(member)
             if its_view is None or its_view.id != view.id:
                 continue  # it has gone, or gone on
             if self._delivered.get((member, view.id), NO_SEQ) < seq:
                 what = f"the token rested before {process_text(member)} had delivered packet {seq}"
-                self._problems[RestPromise.COMPLETE].append(Witness(what, process, view=view.id))
+                self._findings.add(RestPromise.COMPLETE, what, process, view.id)
 
     def verdicts(self) -> list[Verdict]:
         """Return a verdict on what was broken."""
-        return [
-            Verdict(promise, Outcome.INVALID, str(found[0]), tuple(found[:WITNESSES_MAX]))
-            for promise, found in self._problems.items()
-            if found
-        ]
+        return self._findings.broken()

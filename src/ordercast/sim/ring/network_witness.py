@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from ordercast.checker.verdict import Outcome, Verdict, Witness
+from ordercast.checker.verdict import Outcome, Verdict
 from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, Install, Record, SendTo
 from ordercast.model.ids import MILLISECOND, ConfigurationId, ProcessId, node_of
@@ -19,6 +19,7 @@ from ordercast.model.promises import NetworkPromise
 from ordercast.networks.config import Replication
 from ordercast.order.membership.states.moves import GATHER, OPERATIONAL
 from ordercast.order.ring.traffic import RING_TRAFFIC
+from ordercast.sim.findings import Findings
 from ordercast.sim.options import SimOptions
 from ordercast.trace.records import DeliveredBatch, Event, Submitted
 from ordercast.wire.codec import decode
@@ -26,7 +27,6 @@ from ordercast.wire.head import CLUSTER, KIND_AT, LAYER_KIND
 from ordercast.wire.header import FIXED_SIZE, FLAGS_AT, RETRANSMITTED, RING, digest_of
 from ordercast.wire.messages import Token
 
-WITNESSES_MAX = 5
 ROTATIONS_MAX = 8  # in which every message is delivered that is submitted while networks fail
 HOP_NS = 2 * MILLISECOND  # more than a hop takes when nothing fails
 
@@ -107,7 +107,7 @@ class NetworkWitness:
         self._owned: set[tuple[DataKey, int]] = set()  # packets that a host has because it sent them
         self._submitted: dict[object, int] = {}
         self._longest_ns = 0
-        self._problems: dict[NetworkPromise, list[Witness]] = {promise: [] for promise in NetworkPromise}
+        self._findings = Findings()
 
     # What is seen
 
@@ -297,10 +297,7 @@ class NetworkWitness:
             return Verdict(promise, Outcome.NOT_PROMISED, "these networks and faults do not allow it")
         if promise is NetworkPromise.DELAY:
             return self._delay_verdict()
-        found = self._problems[promise]
-        if found:
-            return Verdict(promise, Outcome.INVALID, str(found[0]), tuple(found[:WITNESSES_MAX]))
-        return Verdict(promise, Outcome.VALID, "")
+        return self._findings.verdict(promise)
 
     def _delay_verdict(self) -> Verdict:
         longest, bound = self._longest_ns / 1e6, self._bound_ns() / 1e6
@@ -347,4 +344,4 @@ class NetworkWitness:
         return conduct
 
     def _found(self, promise: NetworkPromise, process: ProcessId, what: str) -> None:
-        self._problems[promise].append(Witness(what, process))
+        self._findings.add(promise, what, process)
