@@ -74,6 +74,13 @@ def test_a_farewell_ends_a_ring_that_is_being_formed() -> None:
         assert solo.join.failed == (THREE,)
 
 
+def test_a_farewell_of_an_outsider_does_not_end_it() -> None:
+    for solo in (Solo().to_commit(), Solo().to_recovery()):
+        state = solo.node.state_name
+        effects = solo.give(Leave(RING, FOUR))
+        assert len(ignored(effects)) == 1 and solo.node.state_name == state
+
+
 def leaving(busy: bool) -> Play:
     play = Play(options(nodes=4))
     if busy:

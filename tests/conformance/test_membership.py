@@ -11,7 +11,7 @@ import pytest
 
 from ordercast.model.configuration import ChangeReason, ConfigurationKind
 from ordercast.model.effects import Broadcast, Install, Persist, SendTo
-from ordercast.model.ids import MILLISECOND, NO_SEQ, NOBODY, ConfigurationId, ProcessId, TokenSeq, node_of
+from ordercast.model.ids import MILLISECOND, NO_SEQ, NOBODY, ConfigurationId, ProcessId, Seq, TokenSeq, node_of
 from ordercast.model.notes import Occurrence
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.trace.records import Installed
@@ -602,9 +602,19 @@ def test_a_second_rotation_with_an_empty_entry_is_ignored() -> None:
     assert solo.node.state_name == "Commit"
 
 
+def test_a_second_rotation_that_says_other_of_me_than_i_wrote_is_ignored() -> None:
+    solo = committed()
+    solo.written()
+    token = solo.second_commit()
+    members = (token.members[0], replace(token.members[1], old_aru=Seq(7)), token.members[2])
+    assert packets_of(solo.give(replace(token, members=members))) == []
+    assert solo.node.state_name == "Commit"
+
+
 def test_another_rings_commit_token_is_discarded_in_commit() -> None:
     """Section 4.2 Commit."""
     solo = committed()
+    solo.written()
     for ring in (ConfigurationId(16, ONE), ConfigurationId(8, ONE)):
         assert packets_of(solo.give(replace(solo.second_commit(), ring=ring))) == []
 

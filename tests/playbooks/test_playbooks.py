@@ -256,6 +256,7 @@ def test_a_promise_is_kept_alone() -> None:
         > written
           < * Commit → Recovery: ring 16.n2
           < * obligation kept after a failed recovery
+          < * kept promise owes other than the new plan
         > wait 0
           < view 14.n2 (n2), TOKEN_LOST
           < deliver 2 two in 14.n2

@@ -7,7 +7,7 @@ the checkers do not look there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,6 +50,7 @@ class PlantedFault:
     runs: int  # caught within this many
     broken: frozenset[AnyPromise]  # any of these must be found INVALID
     saturated: bool = False  # only seen when everybody has something to send
+    aimed: bool = False  # seen seldom but in runs with a plot
     scene: type[Scene] | None = None  # the one run that shows it, instead of hostile ones
 
 
@@ -93,7 +94,7 @@ def _only_obligation_in_transitional(patch: pytest.MonkeyPatch) -> None:
     """E11: Figure 4.14 as printed: the rest of the old ring is delivered for members of the obligation set alone."""
     right = Delivery._deliver_rest
 
-    def wrong(self: Delivery, obligation: Collection[ProcessId], effects: list[Effect]) -> None:
+    def wrong(self: Delivery, obligation: Collection[ProcessId], effects: list[Effect]) -> int:
         store = self.ring.store
         for seq, run in list(store.held_after(self.delivered)):
             if run.parcel is not None and run.parcel[1] not in obligation:
@@ -101,7 +102,7 @@ def _only_obligation_in_transitional(patch: pytest.MonkeyPatch) -> None:
                 store.slots[seq - store.base - 1] = PacketRun(
                     packet, 0, len(packet), seq, run.originator, 1, run.is_safe
                 )
-        right(self, obligation, effects)
+        return right(self, obligation, effects)
 
     patch.setattr(Delivery, "_deliver_rest", wrong)
 
@@ -109,8 +110,8 @@ def _only_obligation_in_transitional(patch: pytest.MonkeyPatch) -> None:
 def _no_gap_rule(patch: pytest.MonkeyPatch) -> None:
     right = Delivery._deliver_rest
 
-    def wrong(self: Delivery, obligation: Collection[ProcessId], effects: list[Effect]) -> None:
-        right(self, self.ring.members, effects)
+    def wrong(self: Delivery, obligation: Collection[ProcessId], effects: list[Effect]) -> int:
+        return right(self, self.ring.members, effects)
 
     patch.setattr(Delivery, "_deliver_rest", wrong)
 
@@ -176,6 +177,40 @@ def _promise_forgotten(patch: pytest.MonkeyPatch) -> None:
         return right(self, reason, step)
 
     patch.setattr(Recovery, "_fail", wrong)
+
+
+def _promise_not_kept(patch: pytest.MonkeyPatch) -> None:
+    """What all have promised is exchanged once more, and owed to those who are here now."""
+
+    def wrong(members: Sequence[CommitEntry], plan: RecoveryPlan) -> bool:
+        return True
+
+    patch.setattr(recovery, "must_exchange", wrong)
+
+
+def _promise_of_companions_alone(patch: pytest.MonkeyPatch) -> None:
+    """A promise stands only if those have promised, too, who come from elsewhere."""
+
+    def wrong(members: Sequence[CommitEntry], plan: RecoveryPlan) -> bool:
+        return not all(member.received for member in members)
+
+    patch.setattr(recovery, "must_exchange", wrong)
+
+
+def _new_plan(patch: pytest.MonkeyPatch) -> None:
+    def wrong(promise: RecoveryPlan, plan: RecoveryPlan) -> RecoveryPlan:
+        return plan
+
+    patch.setattr(recovery, "kept_promise", wrong)
+
+
+def _only_my_own_beyond_a_gap(patch: pytest.MonkeyPatch) -> None:
+    right = recovery_plan.plan_from
+
+    def wrong(members: Sequence[CommitEntry], me: ProcessId) -> RecoveryPlan:
+        return replace(right(members, me), obligation=frozenset({me}))
+
+    patch.setattr(recovery, "plan_from", wrong)
 
 
 def _install_too_early(patch: pytest.MonkeyPatch) -> None:
@@ -351,6 +386,26 @@ PLANTED = (
         1,
         frozenset({Promise.SAFE_DELIVERY}),
         scene=Promised,
+    ),
+    PlantedFault(
+        "what was promised is exchanged again", _promise_not_kept, 20, frozenset({Promise.SAFE_DELIVERY}), aimed=True
+    ),
+    PlantedFault(
+        "a promise ends where others come along",
+        _promise_of_companions_alone,
+        20,
+        frozenset({Promise.SAFE_DELIVERY}),
+        aimed=True,
+    ),
+    PlantedFault(
+        "a new plan takes the place of a promise", _new_plan, 20, frozenset({Promise.SAFE_DELIVERY}), aimed=True
+    ),
+    PlantedFault(
+        "beyond a gap only my own messages are owed",
+        _only_my_own_beyond_a_gap,
+        20,
+        frozenset({Promise.VIRTUAL_SYNCHRONY}),
+        aimed=True,
     ),
     PlantedFault(
         "a ring is installed before all have promised",

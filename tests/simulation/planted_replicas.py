@@ -21,6 +21,7 @@ from ordercast.replicated import core as core_module
 from ordercast.replicated import decision as decision_module
 from ordercast.replicated import told as told_module
 from ordercast.replicated.batching import decode_batch, encode_results
+from ordercast.replicated.chained import Chained, Picture
 from ordercast.replicated.component import Component
 from ordercast.replicated.copy import Arriving, Copy
 from ordercast.replicated.core import Core
@@ -41,7 +42,6 @@ from ordercast.replicated.wire import State, decode_command, decode_preface, is_
 from ordercast.sim import transfers
 from ordercast.sim.client import Client, Outgoing
 from ordercast.sim.faults import Fault, FaultKind
-from ordercast.sim.machine import Chained, Picture
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import hostile_replica_options

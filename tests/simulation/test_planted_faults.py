@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ordercast.checker import Outcome
+from ordercast.sim.aimed_swarm import AIMED_FIRST
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import SATURATED_EVERY, SATURATED_FIRST, hostile_options
 from ordercast.trace.records import Event
@@ -15,7 +16,7 @@ from .planted import PLANTED, PlantedFault
 
 
 def _seeds(fault: PlantedFault) -> range:
-    step, first = (SATURATED_EVERY, SATURATED_FIRST) if fault.saturated else (1, 0)
+    step, first = (SATURATED_EVERY, SATURATED_FIRST) if fault.saturated else (1, AIMED_FIRST if fault.aimed else 0)
     return range(first, first + step * fault.runs, step)
 
 

@@ -10,8 +10,10 @@ from ordercast.checker import Outcome
 from ordercast.groups.layer import Groups
 from ordercast.model.errors import WireError
 from ordercast.model.promises import AnyPromise, Promise
+from ordercast.sim.aimed_swarm import AIMED_FIRST
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import hostile_group_options
+from tests.unit.pipeline.agreement import assert_clients_agree
 
 from .catches import caught, first_catch
 from .planted_groups import PLANTED, PlantedFault
@@ -25,7 +27,8 @@ def _broken(result: Result) -> set[AnyPromise | None]:
 def test_the_checkers_catch(fault: PlantedFault, monkeypatch: pytest.MonkeyPatch) -> None:
     fault.plant(monkeypatch)
     monkeypatch.setattr(Groups, "check_invariants", lambda self: None)
-    seeds = range(fault.first, fault.first + fault.runs)
+    first = AIMED_FIRST if fault.aimed else 0
+    seeds = range(first, first + fault.runs)
     seed = first_catch("groups", fault.name, seeds, partial(_is_caught, fault))
     assert seed is not None, f"not caught in {fault.runs} runs"
 
@@ -33,10 +36,13 @@ def test_the_checkers_catch(fault: PlantedFault, monkeypatch: pytest.MonkeyPatch
 def _is_caught(fault: PlantedFault, seed: int) -> bool:
     """By a checker; or the groups themselves find that somebody speaks for another's clients, and cannot go on."""
     try:
-        result = simulate(hostile_group_options(seed), seed)
-        return bool(_broken(result) & fault.broken) or (fault.is_stuck and not result.settled)
+        result = simulate(hostile_group_options(seed), seed, keep_events=True)
     except (AssertionError, KeyError, WireError):
         return True
+    is_caught = bool(_broken(result) & fault.broken)
+    if is_caught:
+        assert_clients_agree(result.client_events)  # the judges of the pipeline catch it in the same way
+    return is_caught or (fault.is_stuck and not result.settled)
 
 
 @pytest.mark.long

@@ -26,7 +26,7 @@ from ordercast.demo import relay
 from ordercast.demo.waiting import News, NotSettled
 from ordercast.model.ids import Incarnation, NodeId, ProcessId, process_id_from
 from ordercast.trace.cluster import append_cluster_event
-from ordercast.trace.live_file import file_name_from
+from ordercast.trace.live_file import LIVE, file_name_from
 
 TOKEN_PORT, DATA_PORT = 4701, 4700
 
@@ -119,7 +119,11 @@ class Hosts:
 
     def process_of(self, name: str) -> ProcessId:
         """The life of a daemon that runs: its trace, which begins before it serves anybody, has it in its name."""
-        files = [found for path in self.traces.iterdir() if (found := file_name_from(path)) and found.name == name]
+        files = [
+            found
+            for path in self.traces.iterdir()
+            if (found := file_name_from(path)) and (found.name, found.table) == (name, LIVE)
+        ]
         return process_id_from(NodeId(self[name].number), Incarnation(max(found.incarnation for found in files)))
 
     # The network

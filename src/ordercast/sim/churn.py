@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND, node_of
+from ordercast.model.service import Service
 from ordercast.session.frames import SlowPolicy, encode_names
 from ordercast.session.pieces import FrameKind, frame
 from ordercast.sim.client import Client, Outgoing, Pace
@@ -64,6 +65,11 @@ class Crowd:
             client.be_rude(self._rude(client))
         else:
             self._do(client, rng.choices(_DEEDS, _WEIGHTS)[0])
+
+    @staticmethod
+    def say(client: Client, group: str, service: Service, data: bytes) -> None:
+        """Let a client send one message, as a plot asks for."""
+        client.send(Outgoing((group,), service, (data,)))
 
     def _connect(self, station: Station, name: str) -> None:
         rng = self._rng

@@ -80,7 +80,7 @@ class GroupOccurrence(Enum):
     RECONNECTED = "sessions: client connected again"
 
 
-# Too seldom to be asked for: in one seed of a hundred. `tests/unit/session/test_desk.py` has it.
+# Too seldom to be asked for below seed 10,000: in one seed of a hundred. Plots aim at it (`client_plots.py`).
 SELDOM = frozenset({GroupOccurrence.HELD_TOO_LONG})
 _ENDS = {
     End.ORDERLY: GroupOccurrence.ORDERLY,

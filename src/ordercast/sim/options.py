@@ -13,6 +13,7 @@ from ordercast.order.catalogue import EngineEntry, entry_of
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.sizes import Sizes
 from ordercast.sim.faults import Fault, FaultKind
+from ordercast.sim.plot import Aim
 from ordercast.sim.topology import (
     Attachments,
     Line,
@@ -52,6 +53,7 @@ HARMFUL = (
     "faults",
     "random_faults",
     "ambushes",
+    "aim",
     "poison",
     "rosters",
     "loss",
@@ -165,6 +167,7 @@ class SimOptions:
     random_faults: int = 0  # how many more, drawn from the seed
     poison: float = 0.0  # chance that a control packet arrives behind a copy with a forged number, until healing
     ambushes: int = 0  # how many more that strike when a promise was just made or a ring just installed
+    aim: Aim | None = None  # what a plot aims at, which watches the run and chooses the moment
     fault_time_ns: int = 1 * SECOND  # the time in which submissions and random faults happen
     settle_ns: int = 4 * SECOND  # after healing everything must have settled within this
     all_at_once: bool = True  # hosts start together; otherwise one after the other
@@ -244,6 +247,7 @@ class SimOptions:
             *((0 <= getattr(self, name) < 1, f"{name} is a chance: at least 0 and below 1") for name in CHANCES),
             (self.bandwidth >= 0, "bandwidth must be at least 0"),
             (self.receive_buffer >= 1, "receive_buffer must be at least 1"),
+            (self.aim is None or self.nodes > 2, "a plot needs at least 3 hosts"),
             (self.fault_time_ns > 0 and self.settle_ns > 0, "times must be positive"),
         ]
         problems = [text for holds, text in rules if not holds]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from ordercast.model.events import GroupNews, Left, Transition, View
 from ordercast.model.ids import MICROSECOND, MILLISECOND
 from ordercast.model.service import Service
+from ordercast.replicated.chained import Chained, stamped
 from ordercast.replicated.desk import Desk
 from ordercast.replicated.effects import (
     Abandoned,
@@ -33,7 +34,6 @@ from ordercast.replicated.effects import (
 )
 from ordercast.replicated.frames import Frame, key_of
 from ordercast.sim.client import Client, Outgoing
-from ordercast.sim.machine import Chained, stamped
 from ordercast.sim.replica_tally import Moment, rows_of_death
 from ordercast.sim.replica_tally import ReplicaOccurrence as Row
 from ordercast.sim.replica_witness import GROUP, Asked, Witness

@@ -21,11 +21,21 @@ from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
 from ordercast.model.service import Service
 from ordercast.order.baselines.base import GONE
 from ordercast.order.catalogue import DEFAULT, entry_of
+from ordercast.sim.aimed_swarm import (
+    AIMED_FIRST,
+    NETWORKS_EVERY,
+    aimed_group_options,
+    aimed_network_options,
+    aimed_options,
+    aimed_replica_options,
+    with_slow_reader,
+)
 from ordercast.sim.calm_swarm import calm_options
 from ordercast.sim.faults import cascade, failing_disks, rotation
 from ordercast.sim.group_tally import SELDOM, GroupOccurrence
 from ordercast.sim.network_swarm import expected_network_rows, with_networks
 from ordercast.sim.options import SIM_RING, Delays, SimOptions
+from ordercast.sim.plot import Aim
 from ordercast.sim.replica_tally import NEVER, ReplicaOccurrence
 from ordercast.sim.ring.poison import Poison
 from ordercast.sim.rosters import with_rosters
@@ -67,7 +77,8 @@ class Outline:
 
 def hostile_options(seed: int) -> SimOptions:
     """Everything hostile, drawn from the seed alone."""
-    return _with_disks(_poisoned(_hostile(seed), seed), seed)
+    options = _hostile(seed)
+    return _with_disks(_poisoned(aimed_options(options, seed) if seed >= AIMED_FIRST else options, seed), seed)
 
 
 def _poisoned(options: SimOptions, seed: int) -> SimOptions:
@@ -133,7 +144,10 @@ def _hostile(seed: int) -> SimOptions:
 def hostile_group_options(seed: int) -> SimOptions:
     """The same with clients, whose deeds take the place of plain messages. Mostly the network is cut and healed again
     and again, so that groups come together, are torn apart, and are torn apart once more before they know of it."""
-    return _with_sessions(_with_disks(_poisoned(_hostile_groups(seed), seed), seed), seed)
+    options = _hostile_groups(seed)
+    options = aimed_group_options(options, seed) if seed >= AIMED_FIRST else options
+    options = _with_sessions(_with_disks(_poisoned(options, seed), seed), seed)
+    return with_slow_reader(options) if options.aim is Aim.SLOW_READER else options
 
 
 def _with_sessions(options: SimOptions, seed: int) -> SimOptions:
@@ -183,7 +197,13 @@ def _hostile_groups(seed: int) -> SimOptions:
 
 
 def hostile_replica_options(seed: int) -> SimOptions:
-    """The same with replicas of a state. Milder, for a state whose replicas all crash is lost; cut and healed again and
+    """The same with replicas of a state instead of clients."""
+    options = _hostile_replicas(seed)
+    return aimed_replica_options(options, seed) if seed >= AIMED_FIRST else options
+
+
+def _hostile_replicas(seed: int) -> SimOptions:
+    """Milder, for a state whose replicas all crash is lost; cut and healed again and
     again, so that quorums come and go while states are on their way."""
     rng, silence = Random(f"replicas swarm {seed}"), Random(f"silent replicas {seed}")
     nodes = rng.choice((3, 3, 3, 4, 4, 5, 5, 6))
@@ -244,7 +264,8 @@ def options_of(seed: int, kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAU
     if engine != DEFAULT:
         return _options_on(engine, seed, kind)
     if kind is SwarmKind.NETWORKS:
-        return with_networks(_hostile(seed), seed)
+        is_aimed = seed >= AIMED_FIRST and seed % NETWORKS_EVERY == 0
+        return (aimed_network_options if is_aimed else with_networks)(_hostile(seed), seed)
     if kind is SwarmKind.REPLICATED:
         return hostile_replica_options(seed)
     options = hostile_group_options(seed) if kind is SwarmKind.GROUPS else hostile_options(seed)

@@ -361,6 +361,33 @@ def test_daemons_of_one_name_are_told_once_while_they_are_together() -> None:
     assert met(groups, ConfigurationId(24, ME), twin) == [warned], "they had parted"
 
 
+def alone(me: ProcessId, name: str) -> Groups:
+    """A daemon by itself, with a client a in g."""
+    groups, ring = Groups(me, name), ConfigurationId(4, me)
+    groups.install(view_of(ConfigurationKind.REGULAR, ring, (me,), (me,)))
+    groups.connect("a", 1)
+    groups.deliver(Deliver(ring, ring, [parcel_of(1, me, join_payload(f"a@{name}", ["g"]))]))
+    return groups
+
+
+@pytest.mark.parametrize("order", [(1, 2, 3), (3, 2, 1)], ids=["in their order", "the last first"])
+def test_all_daemons_decide_alike_whose_client_stays_of_two_with_one_name(order: tuple[int, ...]) -> None:
+    """Two daemons of one name, and a third, whichever snapshot comes first: the lower one's client has the name."""
+    daemons = {ProcessId(1): alone(ME, "other"), ProcessId(2): alone(OTHER, "twin")}
+    daemons[ProcessId(3)] = alone(ProcessId(3), "twin")
+    told: dict[ProcessId, tuple[bytes, ...]] = {}
+    for me, groups in daemons.items():
+        groups.install(view_of(ConfigurationKind.TRANSITIONAL, ConfigurationId(6, me), (me,), (me,)))
+        (announce,) = groups.install(view_of(ConfigurationKind.REGULAR, NEXT, tuple(daemons), (me,)))
+        assert isinstance(announce, Announce)
+        told[me] = tuple(announce.payloads)
+    parcels = [parcel_of(seq, ProcessId(daemon), *told[ProcessId(daemon)]) for seq, daemon in enumerate(order, 1)]
+    outputs = {me: groups.deliver(Deliver(NEXT, NEXT, list(parcels))) for me, groups in daemons.items()}
+    assert {groups.table.members_of("g") for groups in daemons.values()} == {("a@other", "a@twin")}
+    assert {groups.table.joined_by("a@twin", OTHER) for groups in daemons.values()} == {("g",)}
+    assert [(1, "left g") in heard(outputs[me]) for me in daemons] == [False, False, True]
+
+
 def test_daemons_with_names_of_their_own_are_nothing_to_warn_of() -> None:
     assert met(started(), ConfigurationId(12, ME), (OTHER, "n2"), (ProcessId(3), "n3")) == []
 

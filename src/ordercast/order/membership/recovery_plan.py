@@ -19,6 +19,11 @@ class RecoveryPlan:
     high_delivered: Seq  # somebody delivered up to here on the old ring (`high_ring_delivered`)
     high_aru: Seq  # somebody has everything up to here
 
+    @property
+    def owed(self) -> tuple[frozenset[ProcessId], Seq]:
+        """What decides which messages are delivered, and which of them in the regular configuration."""
+        return self.obligation, self.high_delivered
+
 
 def plan_from(members: Sequence[CommitEntry], me: ProcessId) -> RecoveryPlan:
     mine = next(member for member in members if member.process == me)

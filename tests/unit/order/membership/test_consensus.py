@@ -47,13 +47,15 @@ def test_a_failed_stranger_becomes_a_failed_candidate() -> None:
 
 def test_equal_and_covered_are_told_apart() -> None:
     proposal = Proposal(ONE, {ONE, TWO, THREE}, {THREE})
-    same, less, more = (
+    joins = (
         _join(TWO, (ONE, TWO, THREE), (THREE,)),
         _join(TWO, (ONE, TWO)),
         _join(TWO, (ONE, TWO, THREE, FOUR), (THREE,)),
+        _join(TWO, (ONE, TWO, THREE)),  # the same candidates, of whom fewer
+        _join(TWO, (ONE, TWO, THREE), (TWO, THREE)),  # or more have failed
     )
-    assert [proposal.equals(join) for join in (same, less, more)] == [True, False, False]
-    assert [proposal.covers(join) for join in (same, less, more)] == [True, True, False]
+    assert [proposal.equals(join) for join in joins] == [True, False, False, False, False]
+    assert [proposal.covers(join) for join in joins] == [True, True, False, True, False]
 
 
 def test_consensus_waits_for_an_equal_join_of_everybody_proposed() -> None:

@@ -53,6 +53,14 @@ def test_a_kept_promise_owes_what_was_owed_then_to_those_who_come_along_now() ->
     assert kept_promise(promise, now) == RecoveryPlan((ONE, TWO), frozenset({ONE, TWO, THREE}), Seq(7), Seq(9), Seq(12))
 
 
+def test_a_plan_owes_other_than_a_promise_when_fewer_come_along_or_less_was_delivered_by_them() -> None:
+    promise = plan_from(MEMBERS[:3], ONE)
+    received = [replace(member, old_aru=Seq(12), received=True) for member in MEMBERS[:3]]
+    assert plan_from(received, ONE).owed == promise.owed, "how far each has received decides nothing any more"
+    assert plan_from(received[:2], ONE).owed != promise.owed
+    assert plan_from([replace(received[0], high_delivered=Seq(4)), *received[1:]], ONE).owed != promise.owed
+
+
 def test_companions_never_become_more_while_recovery_fails() -> None:
     promise = plan_from(MEMBERS[:2], ONE)
     with pytest.raises(AssertionError, match="only become fewer"):

@@ -155,7 +155,11 @@ def test_of_a_run_beyond_the_gap_every_packet_is_judged() -> None:
             store.add(Seq(seq), run)
     effects = _finish(delivery, _plan(ONE, TWO))
     assert _texts(effects) == ["1", "5", "6"]
-    assert _occurrences(effects) == {Occurrence.GAP_DROPPED: 2, Occurrence.BEYOND_GAP_DELIVERED: 2}
+    assert _occurrences(effects) == {
+        Occurrence.GAP_DROPPED: 2,
+        Occurrence.BEYOND_GAP_DELIVERED: 2,
+        Occurrence.GAP_AMONG_COMPANIONS: 1,
+    }
 
 
 # The end of the ring
@@ -236,7 +240,14 @@ def test_up_to_the_gap_everything_and_beyond_it_only_what_companions_sent() -> N
 
 def test_an_obligation_is_kept_to_those_who_do_not_come_along() -> None:
     delivery = _delivery(_agreed(2, THREE), _agreed(3, TWO))
-    assert _texts(_finish(delivery, _plan(ONE, obligation=(ONE, THREE)))) == ["2"]
+    effects = _finish(delivery, _plan(ONE, obligation=(ONE, THREE)))
+    assert _texts(effects) == ["2"]
+    assert Occurrence.GAP_AMONG_COMPANIONS not in _occurrences(effects), "who is alone has no companions"
+
+
+def test_a_gap_beyond_which_nothing_is_owed_is_none_among_companions() -> None:
+    effects = _finish(_delivery(_agreed(2, THREE)), _plan(ONE, TWO))
+    assert _occurrences(effects) == {Occurrence.GAP_DROPPED: 1}
 
 
 def test_a_large_message_cut_by_the_end_is_dropped_and_told() -> None:

@@ -23,7 +23,7 @@ from ordercast.order.membership.states.base import State
 from ordercast.order.membership.states.changing import Changing
 from ordercast.order.membership.step import Attempt, Facts, Step
 from ordercast.order.membership.timers import Timer
-from ordercast.wire.header import origin_of, recovered
+from ordercast.wire.header import RECOVERED, origin_of, recovered
 from ordercast.wire.messages import CommitToken, Join, Leave, Token
 from ordercast.wire.run import PacketRun, parse_packet
 
@@ -55,11 +55,15 @@ class Recovery(Changing):
             queue = dict(facts.past.held_after(plan.low_aru))
         else:
             assert facts.attempt.promise is not None
-            plan = kept_promise(facts.attempt.promise, plan)
+            kept = kept_promise(facts.attempt.promise, plan)
             step.occurred(Occurrence.OBLIGATION_KEPT)
+            if kept.owed != plan.owed:
+                step.occurred(Occurrence.PROMISE_DIFFERS)
+            plan = kept
         commit.take_clock(facts, token)
         ring.memory.token_seq = TokenSeq(token.token_seq + 1)
-        forwarded = replace(token, sender=facts.me, token_seq=ring.memory.token_seq, timestamp=facts.clock)
+        timestamp = token.timestamp if facts.parts.attached else facts.clock.tick
+        forwarded = replace(token, sender=facts.me, token_seq=ring.memory.token_seq, timestamp=timestamp)
         step.forward(ring, forwarded)
         limit = facts.config.fail_to_receive_rotations
         return cls(ring, plan, token.reason, queue=queue, idle_max=limit)
@@ -139,13 +143,12 @@ class Recovery(Changing):
             facts.timers.cancel(Timer.TOKEN_RETRANSMIT)
         step.arm(Timer.TOKEN_LOSS, facts.config.token_loss_ns)
         for run in fresh:
-            if run.parcel is None:  # a recovered packet
+            if run.flags & RECOVERED:
                 packet = run.packet(run.seq)
                 digest, old_seq = origin_of(packet)
                 if digest == facts.installed.heading.digest:
                     self.queue.pop(old_seq, None)
-                    if not facts.is_frozen:
-                        _keep(facts.past, old_seq, packet, step)
+                    _keep(facts.past, old_seq, packet, step)
         return self
 
     def _install(self, step: Step) -> State:

@@ -1,8 +1,8 @@
-"""The replicated state of a simulated replica: a real structure that also knows who called for what, and its own past.
+"""A structure whose replicas are recorded: it also knows who called for what, and has a digest of its own past. Pure.
 
 Every command of a caller has a stamp in front: whose call it is. It is taken off here, so the judges know what was
-called for by whom however commands are put together on their way. The chained digest of the past travels with pictures,
-which are cut into small pieces, so that transfers take their time.
+called for by whom however commands are put together on their way. The chained digest of the past travels with pictures.
+Simulated replicas and recorded live ones have the same; all replicas of a group are chained, or none.
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 from ordercast.replicated.machine import Frozen, Origin
-from ordercast.replicated.structures.base import Applied, Cut, Reloaded, Structure
-from ordercast.replicated.structures.fields import U64, Reader
-from ordercast.sim.users import kind_of
+from ordercast.replicated.structures.base import Cut, Structure
+from ordercast.replicated.structures.fields import PIECE_SIZE, U64, Reader
 
-PIECE_SIZE = 60
 NOBODY = 0  # the number of a call that nobody waits for
 _MARK = 0xEE  # no command of a structure begins with it
 _STAMP = struct.Struct("!BQI")  # mark, life, number of the call
@@ -38,41 +36,34 @@ def stamped(life: int, number: int, command: bytes) -> bytes:
 
 
 class Picture:
-    def __init__(self, chain: int, frozen: Frozen) -> None:
+    """The chained digest, and then the pieces of the structure."""
+
+    def __init__(self, chain: int, frozen: Frozen, piece_size: int = PIECE_SIZE) -> None:
         assert isinstance(frozen, Cut)
-        self._chain, self._frozen = chain, frozen
+        self._chain, self._frozen, self._piece_size = chain, frozen, piece_size
 
     def pieces(self, start: int = 0) -> Iterator[bytes]:
-        assert start == 0
-        yield U64.pack(self._chain)
-        yield from self._frozen.pieces(size=PIECE_SIZE)
+        if start == 0:
+            yield U64.pack(self._chain)
+        yield from self._frozen.pieces(max(0, start - 1), self._piece_size)
 
 
-def chained(kind: str) -> Chained:
-    """Make a structure of this kind that is `Chained`, too."""
-    plain, arguments = kind_of(kind)
-    made: Chained = type(f"Chained{plain.__name__}", (Chained, plain), {})(*arguments)
+def chained(plain: type[Structure[Any]], *arguments: Any, piece_size: int = PIECE_SIZE) -> Chained:
+    """Make a structure of this kind that is `Chained`, too. `piece_size`: of its pictures."""
+    name = " ".join((plain.__name__.lower(), *map(str, arguments)))
+    members = {"piece_size": piece_size, "structure_name": name}
+    made: Chained = type(f"Chained{plain.__name__}", (Chained, plain), members)(*arguments)
     return made
-
-
-class Ear:
-    """The machine's audience: of what is applied the structure tells itself."""
-
-    def __init__(self, on_loaded: Callable[[], None]) -> None:
-        self._on_loaded = on_loaded
-
-    def want(self, kind: type, /) -> bool:
-        return False
-
-    def tell(self, event: Applied | Reloaded, /) -> None:
-        self._on_loaded()
 
 
 class Chained(Structure[Any]):
     """What is mixed into a structure."""
 
     chain: int = 0
+    piece_size: int
+    structure_name: str  # what is replicated, and what it was made with
     on_applied: Callable[[Command], None]
+    on_adopted: Callable[[], None] | None = None  # the state is another's
     _has_chain = False  # it is being filled, and its head has come
 
     def apply_all(self, commands: Sequence[bytes], origin: Origin) -> list[bytes]:
@@ -86,7 +77,7 @@ class Chained(Structure[Any]):
         return results
 
     def freeze(self) -> Frozen:
-        return Picture(self.chain, super().freeze())  # type: ignore[safe-super]
+        return Picture(self.chain, super().freeze(), self.piece_size)  # type: ignore[safe-super]
 
     def fill(self, fields: Reader) -> None:
         if self._has_chain:
@@ -98,6 +89,8 @@ class Chained(Structure[Any]):
     def adopt(self, other: Self) -> None:
         super().adopt(other)  # type: ignore[safe-super]
         self.chain = other.chain
+        if self.on_adopted is not None:
+            self.on_adopted()
 
 
 def _call_from(command: bytes, origin: Origin) -> tuple[int, int, bytes]:

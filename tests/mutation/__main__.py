@@ -1,0 +1,196 @@
+"""Take out every rule of some modules in turn, and list what no hostile run, and no test, has missed.
+
+    python -m tests.mutation                                       # all modules of MODULES
+    python -m tests.mutation order/membership/consensus.py --tests --log consensus.jsonl
+
+Each mutant lives in a process of its own, in which one function has changed, and runs some seeds, aimed ones and
+others; for the groups with clients. A run that is not valid has missed the rule; so has a failing test, with
+`--tests`. What is left is a rule that no schedule reaches, a rule that nobody needs, or one that is the same either
+way. `same runs` says that not even a digest has changed. A log is gone on with where it ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+from ordercast.sim.swarm import SwarmKind, outline
+
+from .mutants import Mutant, mutants_of
+
+SOURCE = Path(__file__).parents[2] / "src" / "ordercast"
+MEMBERSHIP = ("consensus.py", "recovery_plan.py", *(f"states/{name}.py" for name in ("commit", "gather", "recovery")))
+STATES = ("changing", "gone", "starting", "working")
+MODULES = (
+    *(f"order/membership/{name}" for name in MEMBERSHIP),
+    *(f"order/membership/states/{name}.py" for name in STATES),
+    *(f"order/ring/{name}.py" for name in ("delivery", "ordering", "states/operational", "states/token_visit")),
+    *(
+        f"groups/{name}.py"
+        for name in ("table", "layer", "desk", "turns", "snapshot", "interests", "envelope", "names")
+    ),
+)
+TESTS = {
+    "order": ("tests/unit/order", "tests/conformance", "tests/playbooks", "tests/simulation/test_scenes.py"),
+    "groups": ("tests/unit/groups", "tests/conformance/groups", "tests/properties/test_groups_table.py"),
+}
+RUN_SECONDS = 6  # of processor time: a run that takes longer does not end
+TESTS_SECONDS = 120
+AIMED_FIRST = 10_000
+
+# The seeds of a hunt, by kind of swarm.
+Seeds = list[tuple[str, int]]
+
+
+@dataclass
+class Fate:
+    """What became of one mutant."""
+
+    module: str
+    line: int
+    what: str
+    caught: str = ""  # by what; empty: it survived
+    differs: bool = False  # the digest of some run has changed
+
+
+def _change(module: ModuleType, tree: ast.Module) -> None:
+    """Give every function and method of a module the code that it has in a changed tree, wherever it is known."""
+    namespace = dict(module.__dict__)
+    exec(compile(tree, module.__file__ or "", "exec"), namespace)
+    for name, new in namespace.items():
+        _change_one(module.__dict__.get(name), new)
+
+
+def _change_one(old: object, new: object) -> None:
+    match old, new:
+        case FunctionType(), FunctionType():
+            old.__code__ = new.__code__
+        case ((classmethod() | staticmethod()), (classmethod() | staticmethod())):
+            _change_one(old.__func__, new.__func__)
+        case property(), property():
+            _change_one(old.fget, new.fget)
+        case type(), type() if old is not new and old.__module__ == new.__module__:
+            for name, value in vars(new).items():
+                _change_one(vars(old).get(name), value)
+
+
+def _in_child(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Do it in a process of its own, and return what it says of itself."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        signal.signal(signal.SIGPROF, _give_up)
+        try:
+            told = work()
+        except BaseException:
+            told = {"caught": traceback.format_exc(limit=-1).strip().splitlines()[-1]}
+        os.write(writing, json.dumps(told).encode()[:60_000])
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        said = pipe.read()
+    os.waitpid(child, 0)
+    return json.loads(said) if said else {"caught": "the process died"}
+
+
+def _seeds_of(module: str, count: int) -> Seeds:
+    kind = "groups" if module.startswith("groups/") else "plain"
+    return [(kind, first + number) for number in range(count) for first in (AIMED_FIRST, 0)]
+
+
+def _run_seeds(seeds: Seeds, expected: dict[str, str]) -> dict[str, Any]:
+    differs = False
+    digests = {}
+    for kind, seed in seeds:
+        signal.setitimer(signal.ITIMER_PROF, RUN_SECONDS)
+        ran = outline(seed, SwarmKind.GROUPS if kind == "groups" else SwarmKind.PLAIN)
+        if not ran.is_valid:
+            sentence = ran.sentence.strip().splitlines()[-1] if ran.sentence.strip() else ""
+            return {"caught": f"{kind} {seed}: {sentence[:200]}"}
+        digests[f"{kind} {seed}"] = ran.digest
+        differs = differs or expected.get(f"{kind} {seed}", ran.digest) != ran.digest
+    return {"differs": differs, "digests": digests}
+
+
+def _run_tests(module: str) -> dict[str, Any]:
+    import pytest
+
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    signal.setitimer(signal.ITIMER_PROF, TESTS_SECONDS)
+    status = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *TESTS[module.split("/")[0]]])
+    return {"caught": "tests" if status else ""}
+
+
+def _alone(module: str, mutant: Mutant, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def changed() -> dict[str, Any]:
+        _change(import_module("ordercast." + module.removesuffix(".py").replace("/", ".")), mutant.tree)
+        return work()
+
+    return _in_child(changed)
+
+
+def _give_up(*_: object) -> None:
+    raise TimeoutError("it does not end")
+
+
+def _fates(module: str, arguments: argparse.Namespace, known: set[tuple[str, int, str]]) -> Iterator[Fate]:
+    seeds = _seeds_of(module, arguments.seeds)
+    usual = _in_child(lambda: _run_seeds(seeds, {}))
+    if usual.get("caught"):
+        raise SystemExit(f"not even the unchanged code is valid: {usual['caught']}")
+    for mutant in mutants_of((SOURCE / module).read_text(encoding="utf-8")):
+        fate = Fate(module, mutant.line, mutant.what)
+        if (module, fate.line, fate.what) in known:
+            continue
+        told = _alone(module, mutant, lambda: _run_seeds(seeds, usual["digests"]))
+        fate.caught, fate.differs = told.get("caught", ""), told.get("differs", True)
+        if not fate.caught and arguments.tests:
+            fate.caught = _alone(module, mutant, lambda: _run_tests(module))["caught"]
+        yield fate
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description="List rules that nobody misses.")
+    parser.add_argument("modules", nargs="*", default=MODULES, help="below src/ordercast")
+    parser.add_argument("--seeds", type=int, default=12, help="of each kind, for each mutant")
+    parser.add_argument("--tests", action="store_true", help="ask the tests too, for what no seed has missed")
+    parser.add_argument("--log", type=Path, help="one JSON line for each mutant; those in it are not run again")
+    arguments = parser.parse_args()
+    log: Path | None = arguments.log
+    lines = log.read_text(encoding="utf-8").splitlines() if log is not None and log.exists() else []
+    fates = [Fate(**json.loads(line)) for line in lines]
+    known = {(fate.module, fate.line, fate.what) for fate in fates}
+    for module in arguments.modules:
+        for fate in _fates(module, arguments, known):
+            fates.append(fate)
+            if log is not None:
+                with log.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(asdict(fate)) + "\n")
+            sys.stdout.write(_line(fate))
+            sys.stdout.flush()
+    survivors = [fate for fate in fates if not fate.caught]
+    sys.stdout.write(f"\n{len(fates)} rules taken out, {len(survivors)} of them not missed:\n")
+    sys.stdout.writelines(_line(fate) for fate in survivors)
+
+
+def _line(fate: Fate) -> str:
+    end = fate.caught or ("SURVIVED" if fate.differs else "SURVIVED, same runs")
+    return f"{fate.module}:{fate.line}  {fate.what}  --  {end}\n"
+
+
+if __name__ == "__main__":
+    main()

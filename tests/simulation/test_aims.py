@@ -1,0 +1,51 @@
+"""Plots hit what they aim at. In full: `ordercast swarm --seeds 10000..10049`, with each of --groups, --replicated,
+--networks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from ordercast.model.notes import Evidence, NetworkState, Occurrence
+from ordercast.sim.aimed_swarm import AIMED_FIRST, AIMS, GROUP_AIMS
+from ordercast.sim.group_tally import GroupOccurrence
+from ordercast.sim.network_swarm import turn_row
+from ordercast.sim.options import SimOptions
+from ordercast.sim.replica_tally import ReplicaOccurrence
+from ordercast.sim.run import simulate
+from ordercast.sim.swarm import (
+    SwarmKind,
+    hostile_group_options,
+    hostile_options,
+    hostile_replica_options,
+    options_of,
+)
+
+RARE: dict[str, tuple[Callable[[int], SimOptions], int]] = {
+    Occurrence.GAP_AMONG_COMPANIONS.value: (hostile_options, 10_000),
+    Occurrence.PROMISE_DIFFERS.value: (hostile_options, 10_001),
+    GroupOccurrence.GIVEN_UP_KEPT.value: (hostile_group_options, 10_002),
+    GroupOccurrence.GIVEN_UP_SIGNALLED.value: (hostile_group_options, 10_005),
+    GroupOccurrence.HELD_TOO_LONG.value: (hostile_group_options, 10_009),
+    ReplicaOccurrence.FORGOTTEN.value: (hostile_replica_options, 10_001),
+    turn_row(NetworkState.FAULTY, Evidence.ANNOUNCEMENTS): (partial(options_of, kind=SwarmKind.NETWORKS), 10_000),
+}
+
+
+@pytest.mark.parametrize("row", RARE)
+def test_a_rare_row_occurs_where_it_is_aimed_at(row: str) -> None:
+    draw, seed = RARE[row]
+    result = simulate(draw(seed), seed)
+    assert result.is_valid, result.verdict.sentence
+    assert result.counts[row]
+
+
+def test_no_seed_below_the_first_has_a_plot_and_all_others_have_by_turns() -> None:
+    draws = (hostile_options, hostile_group_options, hostile_replica_options)
+    assert all(draw(seed).aim is None for draw in draws for seed in (0, 1, 7, AIMED_FIRST - 1))
+    aims = [hostile_options(seed).aim for seed in range(AIMED_FIRST, AIMED_FIRST + 50)]
+    assert all(aims.count(aim) >= 10 for aim in AIMS)
+    of_groups = {options_of(seed, SwarmKind.GROUPS).aim for seed in range(AIMED_FIRST, AIMED_FIRST + 8)}
+    assert of_groups == set(GROUP_AIMS)
