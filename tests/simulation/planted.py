@@ -51,7 +51,6 @@ class PlantedFault:
     broken: frozenset[AnyPromise]  # any of these must be found INVALID
     saturated: bool = False  # only seen when everybody has something to send
     aimed: bool = False  # seen seldom but in runs with a plot
-    skip: int = 0  # hostile runs to pass over: a fault that stops progress makes long runs
     scene: type[Scene] | None = None  # the one run that shows it, instead of hostile ones
 
 
