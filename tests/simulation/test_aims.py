@@ -13,6 +13,7 @@ from ordercast.sim.aimed_swarm import AIMED_FIRST, AIMS, GROUP_AIMS
 from ordercast.sim.group_tally import GroupOccurrence
 from ordercast.sim.network_swarm import turn_row
 from ordercast.sim.options import SimOptions
+from ordercast.sim.plot import Aim
 from ordercast.sim.replica_tally import ReplicaOccurrence
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import hostile_group_options, hostile_options, hostile_replica_options, options_of
@@ -41,5 +42,6 @@ def test_no_seed_below_the_first_has_a_plot_and_all_others_have_by_turns() -> No
     assert all(draw(seed).aim is None for draw in draws for seed in (0, 1, 7, AIMED_FIRST - 1))
     aims = [hostile_options(seed).aim for seed in range(AIMED_FIRST, AIMED_FIRST + 50)]
     assert all(aims.count(aim) >= 10 for aim in AIMS)
+    assert {hostile_replica_options(seed).aim for seed in range(AIMED_FIRST, AIMED_FIRST + 2)} == {None, Aim.BEGINNING}
     of_groups = {options_of(seed, groups=True).aim for seed in range(AIMED_FIRST, AIMED_FIRST + 8)}
     assert of_groups == set(GROUP_AIMS)

@@ -79,8 +79,10 @@ def aimed_network_options(options: SimOptions, seed: int) -> SimOptions:
 
 
 def aimed_replica_options(options: SimOptions, seed: int) -> SimOptions:
-    """Replicas whose beginning fails; what strikes them later is as usual."""
+    """Replicas whose beginning fails, or which are often loaded, with trouble; what strikes them later is as usual."""
     rng = Random(f"replica aims swarm {seed}")
+    if seed % 2 == 0:
+        return replace(options, replica_kills=8, round_ambushes=3, transfer_trouble=rng.choice((0.05, 0.15)))
     return replace(
         options,
         aim=Aim.BEGINNING,
