@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rig.programs import cpu_seconds, kill, ordercast_command
+from rig.programs import cpu_seconds, kill
 
 from ordercast.api.connect import connect
 from ordercast.archive.branches import Cause, branch_of
@@ -30,6 +30,7 @@ from ordercast.archive.pen import Pen
 from ordercast.archive.places import NO_VIEW, Place
 from ordercast.archive.reader import Archive
 from ordercast.archive.reading import GroupReader
+from ordercast.cli.daemons import ordercast_command
 from ordercast.model.events import Batch
 from ordercast.model.ids import ConfigurationId, Places, ProcessId
 

@@ -20,7 +20,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rig.programs import ROOT, Program, end, heard, ordercast_command, tell, worker
+from rig.programs import ROOT, Program, end, heard, tell, worker
+
+from ordercast.cli.daemons import ordercast_command
 
 SPREAD = (25_000, 33_000)  # messages a second of three C clients of three C daemons, 1,350 B agreed, on two cores
 SPREAD_LATENCY_MS = (0.06, 0.17)

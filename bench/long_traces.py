@@ -2,7 +2,7 @@
 
 `many_runs` repeats recorded simulations under new numbers. `long_run` is one history of a ring of four: everybody sends
 in every round, everybody delivers, and now and then the ring forms anew. It is written row group by row group, so its
-length is limited by the disk alone.
+length is limited by the disk alone. `live_run` is the same history in the streams of live nodes.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ from ordercast.pipeline.verify.rows import Ints
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import simulate
 from ordercast.trace.arrow import table_of
+from ordercast.trace.cluster import append_cluster_event
+from ordercast.trace.live_file import FULL, LiveInfo
 from ordercast.trace.parquet import (
     ROW_GROUP_SIZE,
     RunInfo,
@@ -52,6 +54,8 @@ from ordercast.trace.parquet import (
 from ordercast.trace.records import Ended, Event, Healed, Installed, Started
 from ordercast.trace.to_rows import rows_from
 
+BEGIN = 1_700_000_000_000_000_000  # wall-clock time of moment zero
+LIVE_ROUNDS = 80  # in a batch of a live node
 PROMISES = Promises("ring", frozenset(Promise), SERVED, 1 << 24)
 # Calm and hostile, about a hundred thousand rows each.
 BASES = (
@@ -146,6 +150,28 @@ def long_run(path: Path, shape: Shape) -> int:
                 waiting = []
         if waiting:
             writer.write_table(pa.concat_tables(waiting), row_group_size=ROW_GROUP_SIZE)
+    return shape.rows
+
+
+def live_run(folder: Path, shape: Shape) -> int:
+    """Writes the same history as live nodes would, each its own stream, and returns how many rows it has."""
+    folder.mkdir(parents=True, exist_ok=True)
+    last = BEGIN + 1_000 * (2 * shape.members + shape.rings * shape.ring_events)
+    for member in range(shape.members):
+        info = LiveInfo(f"n{member}", _process(member), FULL, 1, BEGIN)
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        with pa.ipc.new_stream(str(folder / f"live-n{member}-1-1.arrows"), info.schema(), options=options) as stream:
+            events = 0
+            for table in _of_member(shape, info.schema(), member):
+                begins = np.diff(table["n"].to_numpy(), prepend=-1) != 0
+                numbers = pa.array(events + np.cumsum(begins) - 1)
+                events += int(begins.sum())
+                table = table.set_column(table.schema.get_field_index("n"), "n", numbers)
+                stream.write_table(table, max_chunksize=LIVE_ROUNDS * shape.round_rows)
+            end = rows_from((Ended(Instant(last + 3_000 - BEGIN)),), events).control
+            stream.write_table(table_of({}, 0, end, info.schema(), 0))
+    append_cluster_event(folder, "healed", at=last + 1_000)
+    append_cluster_event(folder, "ended", at=last + 2_000)
     return shape.rows
 
 

@@ -1,8 +1,9 @@
 """`ordercast verify` against the size of its input, beside `ordercast check` on the same traces: `make bench-pipeline`.
 
-Two shapes: many runs (recorded simulations, repeated) and one long run. For each size: wall time, CPU time, rate,
-largest memory of all processes together, and growth against the smallest size (1.00 is linear). Session start is in the
-wall time. Sizes are rows of the trace: a message submitted or delivered is one, and so is every other event.
+Three shapes: many runs (recorded simulations, repeated), one long run, and the same as a folder of live traces. For
+each size: wall time, CPU time, rate, largest memory of all processes together, and growth against the smallest size
+(1.00 is linear). Session start is in the wall time. Sizes are rows of the trace: a message submitted or delivered is
+one, and so is every other event.
 """
 
 from __future__ import annotations
@@ -18,11 +19,10 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from rig.programs import ordercast_command
+from bench.long_traces import base_runs, live_run, long_run, many_runs, shape_of
+from ordercast.cli.daemons import ordercast_command
 
-from bench.long_traces import base_runs, long_run, many_runs, shape_of
-
-MANY, ONE = "many runs", "one run"
+MANY, ONE, LIVE = "many runs", "one run", "live"
 CHECK_ROWS_MAX = 5_500_000  # `check` takes about 25 µs a row, and a gigabyte for a million of one run
 POLL_S = 0.25
 
@@ -60,7 +60,7 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=_count, nargs="+", default=[5_000_000, 50_000_000], help="such as 5M 50M 500M")
-    parser.add_argument("--shapes", nargs="+", choices=(MANY, ONE), default=[MANY, ONE])
+    parser.add_argument("--shapes", nargs="+", choices=(MANY, ONE, LIVE), default=[MANY, ONE, LIVE])
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--check-max", type=_count, default=CHECK_ROWS_MAX, help="largest size for `ordercast check`")
     parser.add_argument("--folder", type=Path, help="where traces are made, and kept for the next time")
@@ -80,6 +80,8 @@ def _traces(folder: Path, shape: str, rows: int) -> tuple[Path, int]:
         began = time.monotonic()
         if shape == MANY:
             count = many_runs(place, base_runs(folder / "bases"), rows)
+        elif shape == LIVE:
+            count = live_run(place, shape_of(rows))
         else:
             count = long_run(place / "run-1.parquet", shape_of(rows))
         known.write_text(str(count))

@@ -27,13 +27,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
-from ordercast.checker import Checkers, Verdict, combined
+from ordercast.checker import Verdict, combined
+from ordercast.cli.check import judge
 from ordercast.model.ids import MILLISECOND, ProcessId, incarnation_of
 from ordercast.trace.cluster import append_cluster_event
-from ordercast.trace.folder import read_live
 from rig.hosts import Host, Hosts
 from rig.programs import ROOT, Program, close_pipes, tell
 from rig.switch import Link
@@ -148,6 +147,7 @@ class LiveCluster:
     def __init__(self, hosts: Hosts, folder: Path, *, ipv6: bool = False, **task: Any) -> None:
         self.hosts = hosts
         self.folder = folder / "traces"
+        self._is_healed = False  # and the judge was told
         self.lives: dict[Host, Life] = {}  # the present, or last, one of each host
         self.verdicts: list[Verdict] = []
         self.reports: dict[Host, dict[str, Any]] = {}  # the last ones, when all is settled
@@ -163,9 +163,7 @@ class LiveCluster:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *how: object) -> None:
         for life in self.lives.values():
             if life.program.poll() is None:
                 life.program.kill()
@@ -418,7 +416,7 @@ class LiveCluster:
         alive = self.alive()
         for host in alive:
             self.read(host, True)
-        append_cluster_event(self.folder, "healed", alive=[self._process_text(host) for host in alive])
+        self.say_healed()
         end = time.monotonic() + patience_s
         self.wait_for_view(alive, patience_s=patience_s)
         self.hush()
@@ -435,6 +433,12 @@ class LiveCluster:
         self.reports = again
         append_cluster_event(self.folder, "ended", at=ended_at)
         self._end_all()
+
+    def say_healed(self) -> None:
+        """Tells the judge, once, that no more faults come."""
+        if not self._is_healed:
+            self._is_healed = True
+            append_cluster_event(self.folder, "healed", alive=[self._process_text(host) for host in self.alive()])
 
     def _end_all(self) -> None:
         """Orderly, and without mercy for who does not."""
@@ -453,10 +457,7 @@ class LiveCluster:
 
     def verdict(self) -> Verdict:
         """What the checkers say of the traces, all promises in one; `verdicts` has them one by one."""
-        checkers = Checkers()
-        for event in read_live(self.folder).events():
-            checkers.observe(event)
-        self.verdicts = checkers.verdicts()
+        self.verdicts = judge(self.folder).verdicts
         return combined(self.verdicts)
 
 

@@ -31,7 +31,6 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, overload
 
 from rig import namespaces
@@ -164,9 +163,7 @@ class Hosts(Sequence[Host]):
             undo.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *how: object) -> None:
         self._remove()
 
     def _make(self) -> None:

@@ -9,7 +9,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -19,11 +18,6 @@ ROOT = Path(__file__).parents[1]
 PATIENCE_S = 5.0  # for a program to end when asked
 
 Program = subprocess.Popen[bytes]
-
-
-def ordercast_command(*arguments: str) -> list[str]:
-    """The command `ordercast` with these arguments, for the interpreter that runs this."""
-    return [sys.executable, "-m", "ordercast.cli.main", *arguments]
 
 
 def worker(argv: list[str], **options: Any) -> Program:

@@ -31,12 +31,14 @@ from ordercast.cli.drawing import closing_line, draw_witnesses, verdict_table
 from ordercast.cli.quantities import seeds_from
 from ordercast.cli.terminal import Meter, output, write_json
 from ordercast.model.errors import UsageError
+from ordercast.trace.evidence_folder import history_in
+from ordercast.trace.replica_records import Applied, Called, ReplicaStarted, Returned
+from ordercast.trace.replica_rows import REPLICAS
 from rig.chaos import Happened
 from rig.cluster import Impatient
 from rig.faults import Fault, Faults, names
 from rig.hosts import Host, Hosts, why_not
 from rig.replica_cluster import ReplicaCluster
-from rig.replica_verdicts import verdicts_on
 from rig.replica_worker import KINDS
 
 GAP_S = 0.3  # between the beginnings of two faults, in the mean
@@ -205,17 +207,17 @@ class Result:
     folder: Path
     log: list[Happened] = field(default_factory=list)
     kills: dict[str, int] = field(default_factory=dict)
-    daemons: list[Verdict] = field(default_factory=list)
-    replicas: dict[str, list[Verdict]] = field(default_factory=dict)  # by structure
-    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    verdicts: list[Verdict] = field(default_factory=list)  # on daemons and replicas
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)  # by structure
     error: str | None = None
 
-    def all(self) -> list[Verdict]:
-        return [*self.daemons, *(verdict for verdicts in self.replicas.values() for verdict in verdicts)]
+    @property
+    def verdict(self) -> Verdict:
+        return combined(self.verdicts)
 
     @property
     def is_valid(self) -> bool:
-        return self.error is None and combined(self.all()).outcome is Outcome.VALID
+        return self.error is None and self.verdict.outcome is Outcome.VALID
 
     @property
     def replay(self) -> str:
@@ -227,9 +229,8 @@ class Result:
             "valid": self.is_valid,
             "replay": self.replay,
             "error": self.error,
-            "verdict": verdict_document(combined(self.all())),
-            "daemons": verdict_documents(self.daemons),
-            "replicas": {kind: verdict_documents(verdicts) for kind, verdicts in self.replicas.items()},
+            "verdict": verdict_document(self.verdict),
+            "verdicts": verdict_documents(self.verdicts),
             "counts": self.counts,
             "kills": self.kills,
             "log": [vars(happened) for happened in self.log],
@@ -250,28 +251,37 @@ def replica_chaos(seed: int, seconds: float, nodes: int, folder: Path, console: 
             result.error = str(error)
         result.log, result.kills = run.log, run.faults.kills
     cluster.verdict()
-    result.daemons = cluster.verdicts
-    for kind in KINDS:
-        verdicts, counts = verdicts_on(cluster.records, kind, is_complete=result.error is None)
-        result.replicas[kind], result.counts[kind] = verdicts, counts
+    result.verdicts, result.counts = cluster.verdicts, counts_in(cluster.folder)
     return result
 
 
+def counts_in(traces: Path) -> dict[str, dict[str, int]]:
+    """How much there was to judge, by structure."""
+    kinds = {Called: "called", Returned: "confirmed", ReplicaStarted: "lives"}
+    counts = {kind: dict.fromkeys(("lives", "called", "confirmed", "applied"), 0) for kind in KINDS}
+    groups: dict[int, str] = {}
+    for event in history_in(traces, REPLICAS):
+        if isinstance(event, ReplicaStarted) and event.group is not None:
+            groups[event.life] = event.group
+        if isinstance(event, Called | Returned | ReplicaStarted):
+            counts[groups[event.life]][kinds[type(event)]] += 1
+        elif isinstance(event, Applied):
+            found = counts[groups[event.life]]
+            found["applied"] = max(found["applied"], event.position)
+    return counts
+
+
 def draw(console: Console, result: Result) -> None:
-    for kind, verdicts in result.replicas.items():
-        told = ", ".join(f"{number:,} {what}" for what, number in result.counts[kind].items())
-        console.print(Text(f"\n{kind}: {told}", style="bold"))
-        console.print(verdict_table(verdicts))
-        draw_witnesses(console, verdicts)
-    console.print(Text("\ndaemons", style="bold"))
-    console.print(verdict_table(result.daemons))
-    draw_witnesses(console, result.daemons)
+    for kind, counts in result.counts.items():
+        told = ", ".join(f"{number:,} {what}" for what, number in counts.items())
+        console.print(Text(f"{kind}: {told}", style="bold"))
+    console.print(verdict_table(result.verdicts))
+    draw_witnesses(console, result.verdicts)
     if result.error is not None:
         console.print(Text(f"{result.error}\n", style="bold red"), soft_wrap=True)
-    verdict = combined(result.all())
-    outcome = Outcome.INVALID if result.error is not None else verdict.outcome
+    outcome = Outcome.INVALID if result.error is not None else result.verdict.outcome
     facts = [f"seed {result.seed}", *(f"{number} kills of a {what}" for what, number in result.kills.items())]
-    sentence = "it got stuck" if result.error is not None else verdict.sentence
+    sentence = "it got stuck" if result.error is not None else result.verdict.sentence
     console.print(closing_line(outcome, sentence, facts), soft_wrap=True)
     console.print(f"again    {result.replay}", soft_wrap=True)
     if not result.is_valid:

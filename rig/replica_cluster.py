@@ -19,9 +19,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
+from ordercast.trace.cluster import append_cluster_event
 from rig.cluster import PATIENCE_S, LiveCluster
 from rig.daemon_worker import sockets_of
 from rig.hosts import Host, Hosts
@@ -76,19 +76,15 @@ class ReplicaCluster(LiveCluster):
     def __init__(self, hosts: Hosts, folder: Path, *, pause_s: float = 0.1, seed: int = 0, **task: Any) -> None:
         super().__init__(hosts, folder, **task)
         self.replicas: dict[Host, ReplicaLife] = {}
-        self.records = folder / "replicas"
-        self.records.mkdir()
         sockets_of(self.folder / "n1").mkdir(mode=0o700)
         self._pause_s, self._seed = pause_s, seed
         self._starts = 0
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *how: object) -> None:
         for life in self.replicas.values():
             if life.program.poll() is None:
                 life.program.kill()
-        super().__exit__(kind, error, traceback)
+        super().__exit__(*how)
         for life in self.replicas.values():
             life.program.wait()
 
@@ -105,7 +101,7 @@ class ReplicaCluster(LiveCluster):
                 len(self.hosts),
                 f"unix://{socket}",
                 host.address(),
-                str(self.records),
+                str(self.folder),
                 1000 * self._seed + self._starts,
                 self._pause_s,
             )
@@ -164,6 +160,7 @@ class ReplicaCluster(LiveCluster):
     def finish(self, patience_s: float) -> None:
         """No more faults: all get the state, users stop, everybody has the same; then replicas and daemons end."""
         self.calm()
+        self.say_healed()
         for host, life in self.replicas.items():
             if life.is_paused:
                 self.pause_replica(host, False)
@@ -175,6 +172,7 @@ class ReplicaCluster(LiveCluster):
         self.wait(lambda: all(life.is_stopped for life in lives), "all users have their answers", patience_s)
         self._wait_until_equal(patience_s)
         self._ask("end")
+        append_cluster_event(self.folder, "settled")
         for life in lives:
             life.may_end = True
             close_pipes(life.program, only_stdin=True)

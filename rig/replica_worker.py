@@ -20,18 +20,16 @@ import ordercast
 from ordercast.api.member import Member
 from ordercast.model.errors import UsageError
 from ordercast.replicated.arrival import Patience
+from ordercast.replicated.chained import chained
 from ordercast.replicated.effects import Changed, Reason, Standing
 from ordercast.replicated.quorum import Majority
-from ordercast.replicated.replica import NotPrimary, Replica, ReplicaEnded
-from ordercast.replicated.structures.counter import ADD
-from ordercast.replicated.structures.dictionary import COMPARE, SET, Dictionary
-from ordercast.replicated.structures.fields import I64, optional_bytes, value_bytes
-from ordercast.replicated.watching import Watched
-from rig.replica_recorder import Recorder
+from ordercast.replicated.recorded import RecordedReplica
+from ordercast.replicated.replica import NotPrimary, ReplicaEnded
+from ordercast.sim.users import User, kind_of, user_of
+from ordercast.trace.recording import Recorder
 from rig.worker import Order, protected, tell
 
 KINDS = ("dictionary", "counter", "lock")
-KEYS = 16
 RETRY_S = 0.05
 SILENCE_S = 1.0  # shorter than the longest pause of a replica: some are excluded by the others
 
@@ -53,96 +51,65 @@ class ReplicaTask:
 class Used:
     """A replica of one structure, and those who use it."""
 
-    def __init__(self, kind: str, task: ReplicaTask, member: Member) -> None:
+    def __init__(self, kind: str, task: ReplicaTask, member: Member, recorder: Recorder) -> None:
+        self.kind = kind
         self._rng = Random(f"{kind} {task.seed}")
         self._pause_s = task.pause_s
         voices = tuple(f"r@n{number}" for number in range(1, task.nodes + 1))
-        self.recorder = Recorder(kind, Path(task.folder), voices)
-        self.replica: Replica[Any] = Replica(
+        structure, arguments = kind_of(kind)
+        self.replica: RecordedReplica[Any] = RecordedReplica(
+            recorder.replica,
             member,
             kind,
-            self.recorder.structure,
+            chained(structure, *arguments),
             quorum=Majority(dict.fromkeys(voices, 1)),
+            on_changed=self._hear,
             host=task.host,
             patience=Patience(silence_s=SILENCE_S),
         )
-        self.recorder.attach(self.replica)
-        member.on_loss(self.recorder.lost)
         self.remembers = False
         self.is_stopping = asyncio.Event()
         self.is_over = asyncio.Event()
-        self._ear = self.replica.watch(Changed)  # from before it joins on
-        self._ear.put = self._hear  # type: ignore[method-assign] # told at once, not when a reader gets its turn
 
     def state(self) -> list[int]:
         """Its commands, the digest of its state, and what is still underway."""
-        known = self.recorder.known()
+        known = self.replica.known()
         return [known.count, known.chain, known.waiting, known.is_primary and known.is_holder]
 
-    def _hear(self, event: Watched) -> None:
-        if not isinstance(event, Changed):
-            return
-        self.recorder.changed(event)
+    def _hear(self, event: Changed) -> None:
         is_current = event.is_primary and event.standing is Standing.HOLDER
         remembers = is_current or (self.remembers and event.reason not in (Reason.CUT_OFF, Reason.LOST))
         if remembers != self.remembers:
             self.remembers = remembers
-            tell("remembers", kind=self.recorder.kind, so=remembers)
+            tell("remembers", kind=self.kind, so=remembers)
 
     async def use(self) -> None:
+        user = user_of(self.replica.structure, self.replica.me)
         while not self.is_stopping.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.is_stopping.wait(), self._rng.expovariate(1 / self._pause_s))
             if self.is_stopping.is_set():
                 return
             chance = self._rng.random()
-            if chance < 0.7:
-                await self._command()
-            elif chance < 0.85:
-                await self._read()
-            else:
-                self.recorder.look(self.recorder.user.question(self._rng))
+            with suppress(NotPrimary):
+                if chance < 0.7:
+                    await self.replica.submit(user.operation(self._rng))
+                elif chance < 0.85:  # a linearised read: of the copy, in the same breath as its place is known
+                    await self.replica.synced()
+                    self._look(user)
+                else:
+                    self._look(user)
 
-    async def _command(self) -> None:
-        operation = self._operation()
-        number = self.recorder.called(operation)
-        try:
-            answer = await self.replica.submit(operation)
-        except NotPrimary as error:
-            self.recorder.refused(number, is_certain=not error.is_uncertain)
-        else:
-            self.recorder.returned(number, answer.position, answer.result)
-
-    async def _read(self) -> None:
-        """Linearised: the copy is read in the same breath as its place is asked for."""
-        number = self.recorder.called(b"")
-        try:
-            await self.replica.synced()
-        except NotPrimary as error:
-            self.recorder.refused(number, is_certain=not error.is_uncertain)
-        else:
-            self.recorder.returned(number, self.recorder.count, b"")
-            self.recorder.look(self.recorder.user.question(self._rng))
-
-    def _operation(self) -> bytes:
-        """Never the same twice in one life, so that what is applied can be told apart."""
-        structure, number = self.recorder.structure, self.recorder.next_call
-        if self.recorder.kind == "lock":
-            return self.recorder.user.operation(self._rng)
-        if self.recorder.kind == "counter":
-            return bytes([ADD]) + I64.pack(number)
-        assert isinstance(structure, Dictionary)
-        key, value = b"k%d" % self._rng.randrange(KEYS), b"%d of %d" % (number, self.recorder.life)
-        if self._rng.random() < 0.6:
-            return bytes([SET]) + value_bytes(key) + value_bytes(value)
-        found = structure.entries.get(key)
-        return bytes([COMPARE]) + value_bytes(key) + optional_bytes(found) + optional_bytes(value)
+    def _look(self, user: User) -> None:
+        question = user.question(self._rng)
+        self.replica.look(question, user.answer(question))
 
 
 class ReplicaWorker:
     def __init__(self, task: ReplicaTask) -> None:
         self._task = task
         self._used: list[Used] = []
+        self._recorder = Recorder(Path(task.folder), f"r-n{task.node}", survives_kill=True)
 
     async def run(self) -> None:
         lines = asyncio.StreamReader()
@@ -150,10 +117,11 @@ class ReplicaWorker:
         async with AsyncExitStack() as stack:
             member = await self._connected(stack)
             tell("started")
-            self._used = [Used(kind, self._task, member) for kind in KINDS]
+            self._used = [Used(kind, self._task, member, self._recorder) for kind in KINDS]
             async with asyncio.TaskGroup() as tasks:
                 users = tasks.create_task(self._serve())
                 await self._obey_all(lines, users)
+        self._recorder.close()
 
     async def _connected(self, stack: AsyncExitStack) -> Member:
         """The daemon may be down, or may not know yet that the last life of this process is over."""
@@ -187,10 +155,10 @@ class ReplicaWorker:
                 for used in self._used:
                     used.is_stopping.set()
             case "report":
-                tell("answer", to=order["id"], report={used.recorder.kind: used.state() for used in self._used})
+                tell("answer", to=order["id"], report={used.kind: used.state() for used in self._used})
             case "end":
                 for used in self._used:
-                    used.recorder.write(used.recorder.known())
+                    used.replica.say_known()
                 tell("answer", to=order["id"], report={})
             case unknown:
                 raise ValueError(f"what is {unknown}?")

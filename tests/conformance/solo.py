@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from ordercast.model.configuration import ChangeReason, Configuration
 from ordercast.model.effects import Alarm, Broadcast, Deliver, Effect, Install, Record, SendTo
@@ -216,11 +216,11 @@ class Solo:
 
     # The way into each state
 
-    def to_ring_of_one(self) -> Solo:
+    def to_ring_of_one(self) -> Self:
         self.written()
         return self
 
-    def to_gather(self, members: Sequence[ProcessId] = TRIO) -> Solo:
+    def to_gather(self, members: Sequence[ProcessId] = TRIO) -> Self:
         """From a ring of one: everybody hears everybody, and the lowest proposes a ring of all."""
         self.to_ring_of_one()
         self.give(*self.announcements(members))
@@ -231,19 +231,19 @@ class Solo:
         assert self.node.state_name == "Gather"
         return self
 
-    def agree(self) -> Solo:
+    def agree(self) -> Self:
         """Everybody proposed agrees. The representative goes on to Commit."""
         self.give(*self.agreement())
         return self
 
-    def to_commit(self, members: Sequence[ProcessId] = TRIO) -> Solo:
+    def to_commit(self, members: Sequence[ProcessId] = TRIO) -> Self:
         self.to_gather(members).agree()
         if self.me != members[0]:
             self.give(self.first_commit(members, ConfigurationId(8, members[0])))
         assert self.node.state_name == "Commit"
         return self
 
-    def to_recovery(self, members: Sequence[ProcessId] = TRIO) -> Solo:
+    def to_recovery(self, members: Sequence[ProcessId] = TRIO) -> Self:
         self.to_commit(members)
         self.written()
         self.give(self.second_commit())
@@ -255,7 +255,7 @@ class Solo:
         token = self.token()  # learns the members
         return self.give(self.third_commit() if self.me == self.members[0] else token)
 
-    def install(self) -> Solo:
+    def install(self) -> Self:
         """From Recovery: the token comes until the ring is installed, and nobody has anything to say."""
         self.begin_token()
         self.pass_token()
@@ -263,22 +263,22 @@ class Solo:
         assert self.node.state_name == "Operational"
         return self
 
-    def to_operational(self, members: Sequence[ProcessId] = TRIO) -> Solo:
+    def to_operational(self, members: Sequence[ProcessId] = TRIO) -> Self:
         return self.to_recovery(members).install()
 
-    def lose_ring(self) -> Solo:
+    def lose_ring(self) -> Self:
         """The token does not come any more."""
         self.wait(self.config.token_loss_ns)
         assert self.node.state_name == "Gather"
         return self
 
-    def fail(self, *silent: ProcessId) -> Solo:
+    def fail(self, *silent: ProcessId) -> Self:
         """In Gather: these say nothing until the consensus timeout, all others agree."""
         self.give(*(join for join in self.agreement() if join.sender not in silent))
         self.wait(self.config.consensus_ns)
         return self
 
-    def recover(self, *entries: CommitEntry) -> Solo:
+    def recover(self, *entries: CommitEntry) -> Self:
         """In Gather: everybody proposed agrees, the Commit token goes round twice with these entries of the others."""
         self.agree()
         if self.node.state_name == "Gather":

@@ -14,8 +14,6 @@ from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.order.engine import Engine
 from ordercast.order.layered import InnerRing, Stream
-from ordercast.order.membership.ring import Ring
-from ordercast.order.ring.node import RingNode
 from ordercast.order.traffic import Traffic
 
 
@@ -23,12 +21,6 @@ class Enclosing:
     def __init__(self, engine: Engine) -> None:
         self._inner = InnerRing(engine, MAIN, "inner")
         self._engine = engine
-
-    @property
-    def ring(self) -> Ring:
-        """The ring that is installed: the simulator poisons packets by it."""
-        assert isinstance(self._engine, RingNode)
-        return self._engine.ring
 
     # What a driver asks
 
@@ -57,6 +49,9 @@ class Enclosing:
 
     def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
         return True  # several networks are below the inner ring, not below this engine
+
+    def deniable(self, configuration: ConfigurationId) -> tuple[Seq, Seq] | None:
+        return self._engine.deniable(configuration)
 
     def check_invariants(self, *, thorough: bool = True) -> None:
         self._inner.check_invariants(thorough=thorough)

@@ -17,11 +17,12 @@ from ordercast.groups.names import meeting_of
 from ordercast.model.errors import UsageError
 from ordercast.order.ring.config import RingConfig
 from ordercast.replicated import Changed, Dictionary, Leader, Majority, NotPrimary, Patience, Replica, ReplicaEnded
+from ordercast.replicated.chained import chained
 from ordercast.replicated.effects import Reason
-from ordercast.replicated.recorder import ReplicaRecorder
+from ordercast.replicated.recorded import RecordedReplica
 from ordercast.replicated.structures.dictionary import DictionaryFront
 from ordercast.replicated.wire import Force, encode_force
-from ordercast.trace.replica_records import Believed, StreamCut
+from ordercast.trace.replica_records import Believed, ReplicaEvent, StreamCut
 from tests.live.local_daemons import Cable, daemons, live
 from tests.ports import own_ports
 
@@ -154,20 +155,22 @@ async def test_a_node_that_ends_ends_what_its_replicas_believe(tmp_path: Path) -
 
 @live
 async def test_what_a_recorded_replica_believes_when_it_loses_its_connection_is_recorded(tmp_path: Path) -> None:
-    recorder = ReplicaRecorder()
+    events: list[ReplicaEvent] = []
     async with (
         daemons(tmp_path, "n1") as addresses,
         Cable(addresses["n1"], tmp_path / "cable") as cable,
         ordercast.connect(cable.address, name="a", reconnect=True) as me,
-        recorder.replica(me, "accounts", Majority({"a@n1": 1})) as accounts,
     ):
-        await accounts.plain.ready()
-        await accounts.set("k")
-        assert await accounts.latest("k") is not None
-        cable.cut()
-        await accounts.set("k")
-        await accounts.plain.ready()
-    first_cut = next(at for at, event in enumerate(recorder.events) if isinstance(event, StreamCut))
-    beliefs = [event for event in recorder.events[first_cut:] if isinstance(event, Believed)]
+        quorum = Majority({"a@n1": 1})
+        replica = RecordedReplica[DictionaryFront](events.append, me, "accounts", chained(Dictionary), quorum=quorum)
+        async with replica as accounts:
+            await accounts.ready()
+            await accounts.set("k", b"v")
+            replica.look(b"k", b"v")
+            cable.cut()
+            await accounts.set("k", b"w")
+            await accounts.ready()
+    first_cut = next(at for at, event in enumerate(events) if isinstance(event, StreamCut))
+    beliefs = [event for event in events[first_cut:] if isinstance(event, Believed)]
     assert beliefs and not beliefs[0].is_current
-    assert any(isinstance(event, Believed) and event.is_current for event in recorder.events[:first_cut])
+    assert any(isinstance(event, Believed) and event.is_current for event in events[:first_cut])

@@ -25,7 +25,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from ordercast.sim.swarm import outline
+from ordercast.sim.swarm import SwarmKind, outline
 
 from .mutants import Mutant, mutants_of
 
@@ -115,7 +115,7 @@ def _run_seeds(seeds: Seeds, expected: dict[str, str]) -> dict[str, Any]:
     digests = {}
     for kind, seed in seeds:
         signal.setitimer(signal.ITIMER_PROF, RUN_SECONDS)
-        ran = outline(seed, groups=kind == "groups")
+        ran = outline(seed, SwarmKind.GROUPS if kind == "groups" else SwarmKind.PLAIN)
         if not ran.is_valid:
             sentence = ran.sentence.strip().splitlines()[-1] if ran.sentence.strip() else ""
             return {"caught": f"{kind} {seed}: {sentence[:200]}"}

@@ -13,7 +13,7 @@ from ordercast.model.errors import WireError
 from ordercast.replicated.machine import Origin
 from ordercast.replicated.structures import claims, queue
 from ordercast.replicated.structures.barrier import ARRIVE, WITHDRAW, Barrier
-from ordercast.replicated.structures.base import BACK_COMMAND, REFUSED, Owner, Structure, gone_command
+from ordercast.replicated.structures.base import BACK_COMMAND, REFUSED, Claim, Owner, Structure, gone_command
 from ordercast.replicated.structures.counter import ADD, Counter
 from ordercast.replicated.structures.dictionary import COMPARE, DELETE, SET, Dictionary
 from ordercast.replicated.structures.fields import I64, U32, U64, Reader, Value, optional_bytes, value_bytes
@@ -175,7 +175,7 @@ def test_noise_is_loaded_or_refused_and_never_half(
 def test_a_lock_has_one_holder_whose_token_rises_and_waiters_have_their_turns_in_order(steps: list[Step]) -> None:
     lock = Lock()
     last_token = 0
-    waiting: list[claims.Claim] = []
+    waiting: list[Claim] = []
     for position, (owner, command) in enumerate(steps, 1):
         held = lock.grant
         lock.apply(command, Origin(owner.name, owner.life, position, position))

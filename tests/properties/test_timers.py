@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ordercast.model.ids import Instant
-from ordercast.order.membership.timers import Timer, Timers
+from ordercast.order.membership.timers import OF_NODE, Timer, Timers
 
 timers = st.sampled_from(Timer)
 orders = st.lists(st.one_of(st.tuples(timers, st.integers(0, 20)), st.tuples(timers, st.none())), max_size=30)
@@ -41,7 +41,7 @@ def test_due_timers_pop_in_order_of_deadline_then_name(drawn: list[tuple[Timer, 
 def test_only_the_named_timers_remain(drawn: list[tuple[Timer, int | None]], kept: list[Timer]) -> None:
     book, model = _book(drawn)
     book.only(*kept)
-    kept = [*kept, Timer.STALL]  # which is not a state's
+    kept = [*kept, *OF_NODE]  # which are not a state's
     for timer in Timer:
         expected = model.get(timer) if timer in kept else None
         assert book.deadline(timer) == expected

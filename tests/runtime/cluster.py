@@ -11,8 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rig.programs import kill, ordercast_command
+from rig.programs import kill
 
+from ordercast.cli.daemons import ordercast_command
 from ordercast.cli.status import fetch
 from ordercast.model.errors import UsageError
 from tests.ports import free_ports

@@ -13,11 +13,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from rig.programs import ordercast_command
 
 from ordercast import connect
 from ordercast.archive.entries import record_bytes
 from ordercast.archive.reader import Archive
+from ordercast.cli.daemons import ordercast_command
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Message
 from tests.runtime.cluster import NAMES, PATIENCE_S, Cluster

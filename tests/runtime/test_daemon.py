@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from rig.programs import ordercast_command
 
+from ordercast.cli.daemons import ordercast_command
 from tests.runtime.cluster import NAMES, PATIENCE_S, Cluster
 
 

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,14 +16,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ordercast.cli.check import judge
+from ordercast.cli.daemons import ordercast_command
 from ordercast.cli.main import run
 from ordercast.demo import command as demo
-from ordercast.demo.evidence import Evidence
-from ordercast.demo.rates import Reached
 from ordercast.demo.script import Script
-from ordercast.demo.stage import Stage
-from ordercast.demo.story import perform
 from ordercast.trace.client_records import GotMessage
+from ordercast.trace.recording import Recorder
 from ordercast.trace.replica_records import Called, Returned
 
 if TYPE_CHECKING:
@@ -32,7 +29,7 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 500.0  # a demo takes half a minute, and much longer beside all other tests
 pytestmark = pytest.mark.timeout(600)
-COMMAND = [sys.executable, "-m", "ordercast.cli.main", "demo"]
+COMMAND = ordercast_command("demo")
 EVENT = re.compile(r" *\d+\.\d{3} s  [n1234 ]{11}  \S")
 SMALL = Script(values=4, steady_s=0.1, burst_messages=100, burst_commands=100, commands_at_once=50)
 ROOT = Path(__file__).parents[2]
@@ -163,27 +160,30 @@ def test_spark_judges_what_is_kept_and_draws_it(
 # What the judges say
 
 
-def plant(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Evidence], Evidence]) -> None:
-    """A small demo whose record is not what happened."""
+def plant(monkeypatch: pytest.MonkeyPatch, what: str, spoil: Callable[[Any], list[Any]]) -> None:
+    """A small demo whose record of clients or replicas (`what`) is not what happened."""
+    right = getattr(Recorder, what)
 
-    async def spoiled(stage: Stage, script: Script) -> tuple[Evidence, Reached]:
-        evidence, reached = await perform(stage, script)
-        return spoil(evidence), reached
+    def spoiled(self: Recorder, event: Any) -> None:
+        for each in spoil(event):
+            right(self, each)
 
     monkeypatch.setattr(demo, "Script", lambda: SMALL)
-    monkeypatch.setattr(demo, "perform", spoiled)
+    monkeypatch.setattr(Recorder, what, spoiled)
 
 
 @pytest.mark.long
 def test_what_is_invalid_is_status_1_and_has_witnesses(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
-    def spoil(evidence: Evidence) -> Evidence:
-        twice = next(event for event in evidence.clients if isinstance(event, GotMessage))
-        place = evidence.clients.index(twice)
-        return replace(evidence, clients=[*evidence.clients[:place], twice, *evidence.clients[place:]])
+    seen: list[Any] = []
 
-    plant(monkeypatch, spoil)
+    def spoil(event: Any) -> list[Any]:
+        is_first = isinstance(event, GotMessage) and not seen
+        seen.extend([event] * is_first)
+        return [event] * (1 + is_first)
+
+    plant(monkeypatch, "client", spoil)
     monkeypatch.setenv("TMPDIR", str(folder))
     monkeypatch.setattr("tempfile.tempdir", None)
     assert run(["demo"]) == 1
@@ -199,15 +199,18 @@ def test_what_is_invalid_is_status_1_and_has_witnesses(
 def test_json_is_one_document_and_status_1_when_a_confirmed_command_was_not_applied(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def spoil(evidence: Evidence) -> Evidence:
-        calls = {(event.life, event.request): event for event in evidence.replicas if isinstance(event, Called)}
-        answers = [event for event in evidence.replicas if isinstance(event, Returned)]
-        confirmed = [event for event in answers if calls[event.life, event.request].operation]  # and no read
-        lost = replace(confirmed[-1], position=confirmed[-1].position + 1_000)
-        changed = [lost if event is confirmed[-1] else event for event in evidence.replicas]
-        return replace(evidence, replicas=changed)
+    commands: set[tuple[int, int]] = set()  # and no reads
+    lost: list[Any] = []
 
-    plant(monkeypatch, spoil)
+    def spoil(event: Any) -> list[Any]:
+        if isinstance(event, Called) and event.operation:
+            commands.add((event.life, event.request))
+        if isinstance(event, Returned) and (event.life, event.request) in commands and not lost:
+            lost.append(event)
+            return [replace(event, position=event.position + 100_000)]
+        return [event]
+
+    plant(monkeypatch, "replica", spoil)
     assert run(["demo", "--json"]) == 1
     captured = capsys.readouterr()
     document = json.loads(captured.out)

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rig.programs import ordercast_command
 
 import ordercast
 from ordercast import connect
 from ordercast.archive.reader import Archive
+from ordercast.cli.daemons import ordercast_command
 from ordercast.daemon.slots import found_in
 from ordercast.daemon.storage import SMALL
 from ordercast.model.events import Message

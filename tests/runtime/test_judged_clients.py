@@ -1,5 +1,5 @@
 """Clients of three daemon processes send, join, leave and are killed; a daemon is killed and started again. What every
-client saw is judged by the checkers of groups, and what the daemons recorded by those of the order."""
+client saw and what the daemons did is recorded in one folder, and judged as `ordercast check` does."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from random import Random
 import pytest
 
 from ordercast import ConnectionLost, Service
-from ordercast.api.client_recorder import Recorder, Told, told
-from ordercast.checker import Checkers, Outcome, Verdict
-from ordercast.checker.groups.panel import GroupCheckers
+from ordercast.api.recorded_client import RecordedClient, RecordedClients, recorded
+from ordercast.checker import Outcome, Verdict
+from ordercast.cli.check import judge
 from ordercast.model.ids import ProcessId
-from ordercast.trace.client_records import ClientEvent
+from ordercast.model.promises import GroupPromise, Promise
 from ordercast.trace.cluster import append_cluster_event
-from ordercast.trace.folder import read_live
-from ordercast.trace.records import Installed
+from ordercast.trace.recording import Recorder
 from tests.live.stage import live
 from tests.runtime.cluster import NAMES, Cluster
 from tests.runtime.cord import Cord
@@ -43,7 +42,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 class Life:
     """What a client does all the time, at random."""
 
-    def __init__(self, client: Told, seed: int) -> None:
+    def __init__(self, client: RecordedClient, seed: int) -> None:
         self.client = client
         self._rng = Random(seed)
         self._is_over = False
@@ -80,7 +79,7 @@ class Life:
         await self.task
 
 
-async def everybody_hears(witnesses: list[Told], what: bytes) -> None:
+async def everybody_hears(witnesses: list[RecordedClient], what: bytes) -> None:
     """All daemons are together, and all that was sent before has come."""
     for witness in witnesses:
         await witness.send("all", filler=what + witness.client.name.encode(), service=Service.SAFE)
@@ -97,19 +96,21 @@ async def test_clients_are_told_the_truth_whatever_happens(cluster: Cluster) -> 
 
     for name in NAMES:
         await asyncio.to_thread(look, name)
-    recorder = Recorder(processes.__getitem__)
-    witnesses = [await told(recorder, cluster.unix(name), f"w{name[0]}") for name in ("alpha", "gamma")]
+    traces = cluster.folder / "traces"
+    recorder = Recorder(traces, "clients of all")
+    clients = RecordedClients(recorder.client, processes.__getitem__)
+    witnesses = [await recorded(clients, cluster.unix(name), f"w{name[0]}") for name in ("alpha", "gamma")]
     for witness in witnesses:
         await witness.join("all", *GROUPS)
 
     places = (("alpha", "a"), ("beta", "b"), ("gamma", "c"), ("gamma", "d"))
     lives = []
     for number, (daemon, name) in enumerate(places):
-        lives.append(Life(await told(recorder, cluster.unix(daemon), name), number))
+        lives.append(Life(await recorded(clients, cluster.unix(daemon), name), number))
     cords = [Cord(cluster.folder / f"{name}.cord", cluster.folder / f"{name}.sock") for name in ("alpha", "gamma")]
     for number, cord in enumerate(cords):
         await cord.open()
-        lives.append(Life(await told(recorder, cord.address, f"victim{number}"), 10 + number))
+        lives.append(Life(await recorded(clients, cord.address, f"victim{number}"), 10 + number))
     await everybody_hears(witnesses, b"first ")
 
     for cord in cords:  # clients are killed
@@ -117,20 +118,20 @@ async def test_clients_are_told_the_truth_whatever_happens(cluster: Cluster) -> 
     await everybody_hears(witnesses, b"second ")
 
     await asyncio.to_thread(cluster.stop, "beta", signal.SIGKILL)
-    append_cluster_event(cluster.folder / "traces", "crashed", process="beta")
+    append_cluster_event(traces, "crashed", process="beta")
     await everybody_hears(witnesses, b"third ")
     cluster.start("beta")
     for name in NAMES:
         await asyncio.to_thread(look, name)
-    witnesses.append(await told(recorder, cluster.unix("beta"), "wb"))
+    witnesses.append(await recorded(clients, cluster.unix("beta"), "wb"))
     await witnesses[-1].join("all")
-    lives.append(Life(await told(recorder, cluster.unix("beta"), "b"), 20))
+    lives.append(Life(await recorded(clients, cluster.unix("beta"), "b"), 20))
 
     await everybody_hears(witnesses, b"fourth ")
     for life in lives:
         await life.stop()
     await everybody_hears(witnesses, b"fifth ")
-    recorder.calm()
+    append_cluster_event(traces, "calm")
     alive = [life.client for life in lives if not life.client.reading.done()]
     assert len(alive) == 4
     for number in range(20):
@@ -143,27 +144,19 @@ async def test_clients_are_told_the_truth_whatever_happens(cluster: Cluster) -> 
     for client in alive[2:]:
         await witnesses[0].send(client.client.name, filler=b"that is all", service=Service.AGREED)
         await client.hear(b"that is all")
-    await recorder.ended(*witnesses)
-    events = list(recorder.events)
+    append_cluster_event(traces, "healed")
+    for known in await clients.known(*witnesses):
+        clients.tell(known)
+    append_cluster_event(traces, "settled")
     for client in (*alive[2:], *witnesses):
         await client.close()
-
-    append_cluster_event(cluster.folder / "traces", "healed")
+    await asyncio.to_thread(recorder.close)
     for name in NAMES:
         await asyncio.to_thread(cluster.stop, name, signal.SIGTERM)
-    append_cluster_event(cluster.folder / "traces", "ended")
-    judge(events, cluster.folder / "traces")
-
-
-def judge(events: list[ClientEvent], traces: Path) -> None:
-    daemons, clients = Checkers(), GroupCheckers()
-    for event in read_live(traces).events():
-        daemons.observe(event)
-        if isinstance(event, Installed):
-            clients.observe(event)
-    for told_event in events:
-        clients.observe(told_event)
-    bad = [str(verdict) for verdict in (*daemons.verdicts(), *clients.verdicts()) if not is_good(verdict)]
+    append_cluster_event(traces, "ended")
+    judged = judge(traces)
+    assert len(judged.verdicts) == len(Promise) + len(GroupPromise)
+    bad = [str(verdict) for verdict in judged.verdicts if not is_good(verdict)]
     assert not bad, "\n".join(bad)
 
 

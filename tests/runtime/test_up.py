@@ -11,7 +11,6 @@ import queue
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,10 +20,11 @@ from typing import Any
 
 import pytest
 
+from ordercast.cli.daemons import ordercast_command
 from tests.ports import free_ports
 
 PATIENCE_S = 60.0
-COMMAND = [sys.executable, "-m", "ordercast.cli.main"]
+COMMAND = ordercast_command()
 
 
 def eventually(is_so: Callable[[], bool]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ordercast.sim.run import simulate
-from ordercast.sim.swarm import hostile_options, options_of
+from ordercast.sim.swarm import SwarmKind, hostile_options, options_of
 
 FILE = Path(__file__).parent / "digests.txt"
 PLAIN = range(100, 180)
@@ -23,7 +23,7 @@ def recorded() -> dict[tuple[str, int], str]:
 
 def main() -> None:
     lines = [f"plain {seed} {simulate(hostile_options(seed), seed).digest}\n" for seed in PLAIN]
-    lines += [f"networks {seed} {simulate(options_of(seed, networks=True), seed).digest}\n" for seed in NETWORKS]
+    lines += [f"networks {seed} {simulate(options_of(seed, SwarmKind.NETWORKS), seed).digest}\n" for seed in NETWORKS]
     FILE.write_text("".join(lines), encoding="utf-8")
 
 

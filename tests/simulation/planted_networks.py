@@ -17,15 +17,13 @@ from ordercast.model.inputs import Packet
 from ordercast.model.notes import NetworkState, Release
 from ordercast.model.promises import NetworkPromise
 from ordercast.networks import layer, probing
-from ordercast.networks.active import Active
 from ordercast.networks.config import Replication
 from ordercast.networks.gate import Arrival, Gate
 from ordercast.networks.judgement import Judgement
 from ordercast.networks.layer import Networks
 from ordercast.networks.marks import Marks
 from ordercast.networks.monitors import ArrivalCounts, Problems
-from ordercast.networks.passive import Passive
-from ordercast.networks.styles import Lacking
+from ordercast.networks.styles import Active, Lacking, Passive
 from ordercast.order.membership.step import Step
 from ordercast.order.traffic import TokenName
 

@@ -21,6 +21,7 @@ from ordercast.replicated import core as core_module
 from ordercast.replicated import decision as decision_module
 from ordercast.replicated import told as told_module
 from ordercast.replicated.batching import decode_batch, encode_results
+from ordercast.replicated.chained import Chained, Picture
 from ordercast.replicated.component import Component
 from ordercast.replicated.copy import Arriving, Copy
 from ordercast.replicated.core import Core
@@ -39,12 +40,10 @@ from ordercast.replicated.told import Counted, Told
 from ordercast.replicated.track import Held
 from ordercast.replicated.wire import State, decode_command, decode_preface, is_command
 from ordercast.sim import transfers
-from ordercast.sim.client import Client
+from ordercast.sim.client import Client, Outgoing
 from ordercast.sim.faults import Fault, FaultKind
-from ordercast.sim.machine import Chained, Picture
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
-from ordercast.sim.station import Station
 from ordercast.sim.swarm import hostile_replica_options
 
 from .planted_desk import (
@@ -131,14 +130,13 @@ def _confirmed_before_applied(patch: pytest.MonkeyPatch) -> None:
 
 
 def _agreed_instead_of_safe(patch: pytest.MonkeyPatch) -> None:
-    right = Station.send
+    right = Client.send
 
-    def wrong(
-        self: Station, client: Client, groups: tuple[str, ...], service: Service, filler: bytes, **rest: Any
-    ) -> None:
-        right(self, client, groups, Service.AGREED if is_command(filler) else service, filler, **rest)
+    def wrong(self: Client, outgoing: Outgoing) -> None:
+        (filler,) = outgoing.fillers
+        right(self, outgoing._replace(service=Service.AGREED) if is_command(filler) else outgoing)
 
-    patch.setattr(Station, "send", wrong)
+    patch.setattr(Client, "send", wrong)
 
 
 def _applied_after_the_signal(patch: pytest.MonkeyPatch) -> None:

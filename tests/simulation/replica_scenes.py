@@ -238,8 +238,8 @@ class CutOffOfConfirmed(ReplicaScene):
 
     def break_connection(self, node: int) -> None:
         replica = self.replica(node)
-        assert replica.client is not None and replica.station is not None
-        replica.station.crash(replica.client)
+        assert replica.client is not None
+        replica.client.crash()
         self.soon(partial(replica.replicas.daemon_started, node), 150)  # it connects and joins again
 
 

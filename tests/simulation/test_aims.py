@@ -16,7 +16,13 @@ from ordercast.sim.options import SimOptions
 from ordercast.sim.plot import Aim
 from ordercast.sim.replica_tally import ReplicaOccurrence
 from ordercast.sim.run import simulate
-from ordercast.sim.swarm import hostile_group_options, hostile_options, hostile_replica_options, options_of
+from ordercast.sim.swarm import (
+    SwarmKind,
+    hostile_group_options,
+    hostile_options,
+    hostile_replica_options,
+    options_of,
+)
 
 RARE: dict[str, tuple[Callable[[int], SimOptions], int]] = {
     Occurrence.GAP_AMONG_COMPANIONS.value: (hostile_options, 10_000),
@@ -25,7 +31,7 @@ RARE: dict[str, tuple[Callable[[int], SimOptions], int]] = {
     GroupOccurrence.GIVEN_UP_SIGNALLED.value: (hostile_group_options, 10_005),
     GroupOccurrence.HELD_TOO_LONG.value: (hostile_group_options, 10_009),
     ReplicaOccurrence.FORGOTTEN.value: (hostile_replica_options, 10_001),
-    turn_row(NetworkState.FAULTY, Evidence.ANNOUNCEMENTS): (partial(options_of, networks=True), 10_000),
+    turn_row(NetworkState.FAULTY, Evidence.ANNOUNCEMENTS): (partial(options_of, kind=SwarmKind.NETWORKS), 10_000),
 }
 
 
@@ -43,5 +49,5 @@ def test_no_seed_below_the_first_has_a_plot_and_all_others_have_by_turns() -> No
     aims = [hostile_options(seed).aim for seed in range(AIMED_FIRST, AIMED_FIRST + 50)]
     assert all(aims.count(aim) >= 10 for aim in AIMS) and aims.count(Aim.EXCHANGE) == 5
     assert {hostile_replica_options(seed).aim for seed in range(AIMED_FIRST, AIMED_FIRST + 2)} == {None, Aim.BEGINNING}
-    of_groups = {options_of(seed, groups=True).aim for seed in range(AIMED_FIRST, AIMED_FIRST + 8)}
+    of_groups = {options_of(seed, SwarmKind.GROUPS).aim for seed in range(AIMED_FIRST, AIMED_FIRST + 8)}
     assert of_groups == set(GROUP_AIMS)

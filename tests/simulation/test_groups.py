@@ -49,7 +49,8 @@ def test_without_clients_there_is_nothing_to_tell_of_them() -> None:
     assert len(result.verdicts) == 15
 
 
-_DIGEST = "from ordercast.sim.swarm import outline; print(*(outline(seed, groups=True).digest for seed in (3, 8)))"
+_DIGEST = """from ordercast.sim.swarm import SwarmKind, outline
+print(*(outline(seed, SwarmKind.GROUPS).digest for seed in (3, 8)))"""
 
 
 def test_the_same_seed_gives_the_same_history_under_any_hash_seed() -> None:

@@ -18,7 +18,7 @@ from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.network_swarm import expected_network_rows, with_networks
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import engine_of, simulate
-from ordercast.sim.swarm import hostile_options, options_of
+from ordercast.sim.swarm import SwarmKind, hostile_options, options_of
 
 from .digests import recorded
 from .network_scenes import BEGIN, KINDS, MENDED, NETWORK, NODES, PAIRS, WHOLE, options, told
@@ -37,14 +37,14 @@ REGRESSIONS = [
 @pytest.mark.parametrize("first", range(1000, 1020, 5))
 def test_hostile_runs_with_several_networks_are_valid(first: int) -> None:
     for seed in range(first, first + 5):
-        result = simulate(options_of(seed, networks=True), seed)
+        result = simulate(options_of(seed, SwarmKind.NETWORKS), seed)
         assert result.is_valid, f"ordercast sim --hostile --networks --seed {seed}: {result.verdict.sentence}"
         assert result.digest == recorded()["networks", seed], f"seed {seed} is another run than it was"
 
 
 @pytest.mark.parametrize("seed", REGRESSIONS)
 def test_what_failed_once_stays_valid(seed: int) -> None:
-    result = simulate(options_of(seed, networks=True), seed)
+    result = simulate(options_of(seed, SwarmKind.NETWORKS), seed)
     assert result.is_valid, result.verdict.sentence
 
 
@@ -141,7 +141,8 @@ def test_a_fault_of_one_network_leaves_the_others_alone() -> None:
         bad.validate()
 
 
-_DIGEST = "from ordercast.sim.swarm import outline; print(*(outline(seed, networks=True).digest for seed in (5, 9)))"
+_DIGEST = """from ordercast.sim.swarm import SwarmKind, outline
+print(*(outline(seed, SwarmKind.NETWORKS).digest for seed in (5, 9)))"""
 
 
 def test_the_same_seed_gives_the_same_history_under_any_hash_seed() -> None:

@@ -11,6 +11,7 @@ from ordercast.model.promises import AnyPromise, Promise
 from ordercast.sim.aimed_swarm import AIMED_FIRST
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import hostile_group_options
+from tests.unit.pipeline.agreement import assert_clients_agree
 
 from .planted_groups import PLANTED, PlantedFault
 
@@ -30,10 +31,13 @@ def test_the_checkers_catch(fault: PlantedFault, monkeypatch: pytest.MonkeyPatch
 def _is_caught(fault: PlantedFault, seed: int) -> bool:
     """By a checker; or the groups themselves find that somebody speaks for another's clients, and cannot go on."""
     try:
-        result = simulate(hostile_group_options(seed), seed)
-        return bool(_broken(result) & fault.broken) or (fault.is_stuck and not result.settled)
+        result = simulate(hostile_group_options(seed), seed, keep_events=True)
     except (AssertionError, KeyError, WireError):
         return True
+    is_caught = bool(_broken(result) & fault.broken)
+    if is_caught:
+        assert_clients_agree(result.client_events)  # the judges of the pipeline catch it in the same way
+    return is_caught or (fault.is_stuck and not result.settled)
 
 
 def test_without_a_planted_fault_the_same_runs_are_valid() -> None:

@@ -8,7 +8,7 @@ from ordercast.checker import Outcome
 from ordercast.model.effects import AlarmKind
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.run import simulate
-from ordercast.sim.swarm import options_of
+from ordercast.sim.swarm import SwarmKind, options_of
 
 from .network_scenes import BEGIN, KINDS, MENDED, NETWORK, NODES, Story, told
 from .planted_networks import PLANTED, PlantedFault
@@ -18,7 +18,7 @@ STORIES = tuple(fault for fault in PLANTED if fault.broken is None)
 
 def _is_found_in_swarm(fault: PlantedFault) -> bool:
     for seed in fault.seeds:
-        options = options_of(seed, networks=True)
+        options = options_of(seed, SwarmKind.NETWORKS)
         if options.networks.replication is not fault.style:
             continue
         try:

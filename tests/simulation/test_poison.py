@@ -17,9 +17,9 @@ from ordercast.order.membership.states import commit
 from ordercast.order.ring import ordering
 from ordercast.order.ring.ordering import Visit
 from ordercast.order.ring.states import operational, token_visit
-from ordercast.sim import poison
 from ordercast.sim.options import SimOptions
-from ordercast.sim.poison import ON_ANNOUNCEMENT, ON_COMMIT, ON_JOIN, ON_TOKEN, Poison
+from ordercast.sim.ring import poison
+from ordercast.sim.ring.poison import ON_ANNOUNCEMENT, ON_COMMIT, ON_JOIN, ON_TOKEN, Poison
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import hostile_options
 from ordercast.wire.messages import Token

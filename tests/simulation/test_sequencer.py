@@ -18,7 +18,7 @@ from ordercast.pipeline.verify.judging import judge
 from ordercast.sim.calm_swarm import SATURATED_FIRST, usual_options
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.run import simulate
-from ordercast.sim.swarm import expected_rows, options_of, outline, swarm
+from ordercast.sim.swarm import SwarmKind, expected_rows, options_of, outline, swarm
 from ordercast.sim.topology import Link
 from ordercast.trace.parquet import RunInfo, write_run
 from tests.unit.pipeline.agreement import assert_agreement
@@ -75,7 +75,7 @@ def test_services_groups_and_replicas_that_it_has_not_are_refused() -> None:
     with pytest.raises(UsageError, match="the engine 'sequencer' has no groups: leave out clients"):
         replace(usual, clients=1).validate()
     with pytest.raises(UsageError, match="leave out the option"):
-        options_of(1, groups=True, engine="sequencer")
+        options_of(1, SwarmKind.GROUPS, "sequencer")
 
 
 def test_a_member_that_delivers_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from ordercast.api.blocking_stream import BlockingStream, Start
@@ -140,8 +139,6 @@ class BlockingGroup(BlockingStream):
         self._wait(self._reader.__aenter__())
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *how: object) -> None:
         with suppress(UsageError):  # the client was closed before: so is the group
             self._wait(self._reader.__aexit__(None, None, None))

@@ -10,13 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any, Self
 
 from ordercast.api.group_inbox import GroupInbox
 from ordercast.api.link import Link, told
 from ordercast.api.member import Member
-from ordercast.api.pieces import events_of, rest_of
 from ordercast.api.waiters import Waiters
 from ordercast.groups.names import GROUPS_MAX, checked_group
 from ordercast.groups.turns import portions
@@ -51,7 +49,7 @@ class Client(Member):
     ) -> None:
         """`wait_s`: how long the first daemon may take to come up."""
         super().__init__(memberships_max=None)  # the daemon knows how many it allows
-        self.inbox = GroupInbox(events_of, rest_of, 2 * RECEIVE_CREDIT, None, self._on_taken)
+        self.inbox = GroupInbox(2 * RECEIVE_CREDIT, None, self._on_taken)
         self.address: Address | None = None  # of the daemon
         self._addresses = addresses  # where to try now, in order
         self._tell_lost = on_lost
@@ -75,9 +73,7 @@ class Client(Member):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *how: object) -> None:
         await self.close()
 
     @property

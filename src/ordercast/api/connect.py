@@ -8,7 +8,6 @@ async with ordercast.connect(name="alice") as me:     with ordercast.connect(nam
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 
 from ordercast.api.blocking import BlockingClient
 from ordercast.api.client import Client
@@ -82,9 +81,7 @@ class Connecting:
         await self._client.open()
         return self._client
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *how: object) -> None:
         await self._client.close()
 
     def __enter__(self) -> BlockingClient:
@@ -93,9 +90,7 @@ class Connecting:
         self._blocking.open()
         return self._blocking
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *how: object) -> None:
         assert self._blocking is not None
         self._blocking.close()
 

@@ -11,10 +11,11 @@ only if the member itself has ever been read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 from ordercast.api.inbox import Inbox, Queue
+from ordercast.api.pieces import events_of, rest_of
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Dropped, Event, Left, Piece, Reconnected
 
@@ -33,8 +34,6 @@ class InboxOwner(Protocol):
 class GroupInbox(Inbox[Piece, Event]):
     def __init__(
         self,
-        events_of: Callable[[Piece], Iterable[Event]],
-        rest_of: Callable[[Piece, int], Piece | None],
         size_max: int,
         on_behind: Callable[[bool], None] | None = None,
         on_taken: Callable[[int], None] | None = None,

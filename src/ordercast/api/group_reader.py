@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from types import TracebackType
 from typing import Protocol, Self
 
 from ordercast.api.group_inbox import GroupInbox, GroupQueue, InboxOwner
@@ -52,9 +51,7 @@ class GroupReader:
                 raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *how: object) -> None:
         await self._end()
 
     def __aiter__(self) -> GroupEvents:

@@ -17,6 +17,7 @@ from ordercast.model.errors import UsageError
 
 PieceT = TypeVar("PieceT")
 EventT = TypeVar("EventT")
+ItemT = TypeVar("ItemT")
 
 
 class Queue(Generic[PieceT, EventT]):
@@ -45,11 +46,11 @@ class Queue(Generic[PieceT, EventT]):
         self.wake()
         return size
 
-    def pieces(self) -> Pieces[PieceT, EventT]:
-        return Pieces(self)
+    def pieces(self) -> Items[PieceT]:
+        return Items(self.next_piece)
 
-    def events(self) -> Events[PieceT, EventT]:
-        return Events(self)
+    def events(self) -> Items[EventT]:
+        return Items(self.next_event)
 
     async def next_piece(self) -> PieceT:
         """The next, or what is left of the one that is being read one by one."""
@@ -145,10 +146,10 @@ class Inbox(Generic[PieceT, EventT]):
         if self.is_behind and self.size < self._size_max // 2:
             self._set_behind(False)
 
-    def pieces(self) -> Pieces[PieceT, EventT]:
+    def pieces(self) -> Items[PieceT]:
         return self.main.pieces()
 
-    def events(self) -> Events[PieceT, EventT]:
+    def events(self) -> Items[EventT]:
         return self.main.events()
 
     async def next_piece(self) -> PieceT:
@@ -160,27 +161,14 @@ class Inbox(Generic[PieceT, EventT]):
             self._on_behind(is_behind)
 
 
-class Pieces(Generic[PieceT, EventT]):
-    """What comes, in the pieces in which it came."""
+class Items(Generic[ItemT]):
+    """What comes: in the pieces in which it came, or one by one."""
 
-    def __init__(self, queue: Queue[PieceT, EventT]) -> None:
-        self._queue = queue
-
-    def __aiter__(self) -> Self:
-        return self
-
-    def __anext__(self) -> Coroutine[Any, Any, PieceT]:
-        return self._queue.next_piece()  # handed on, not awaited: one coroutine less for every piece
-
-
-class Events(Generic[PieceT, EventT]):
-    """What comes, one by one."""
-
-    def __init__(self, queue: Queue[PieceT, EventT]) -> None:
-        self._queue = queue
+    def __init__(self, take: Callable[[], Coroutine[Any, Any, ItemT]]) -> None:
+        self._take = take
 
     def __aiter__(self) -> Self:
         return self
 
-    def __anext__(self) -> Coroutine[Any, Any, EventT]:
-        return self._queue.next_event()
+    def __anext__(self) -> Coroutine[Any, Any, ItemT]:
+        return self._take()  # handed on, not awaited: one coroutine less for every item

@@ -12,12 +12,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from types import TracebackType
 from typing import Self
 
 from ordercast.api.group_inbox import GroupInbox
 from ordercast.api.member import Member
-from ordercast.api.pieces import batch_from, events_of, rest_of, size_of
+from ordercast.api.pieces import batch_from, size_of
 from ordercast.api.waiters import Waiters
 from ordercast.daemon.config.node import NodeConfig
 from ordercast.daemon.host import GroupHost
@@ -52,7 +51,7 @@ class Node(Member):
         super().__init__()
         self.host = GroupHost(config, on_configuration, on_alarm)
         size_max = self.host.config.inbox_size_max
-        self.inbox = self.host.reading = GroupInbox(events_of, rest_of, size_max, self.host.on_behind)
+        self.inbox = self.host.reading = GroupInbox(size_max, self.host.on_behind)
         self._asked_name = name
         self._number = 0
         self._name = ""
@@ -64,9 +63,7 @@ class Node(Member):
         await self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *how: object) -> None:
         await self.close()
 
     async def start(self) -> None:
@@ -113,7 +110,7 @@ class Node(Member):
         self._check_usable()
         head = data_head(self._name, groups, self_discard=self_discard, confirm=confirm)
         largest = max(map(len, data))
-        size_max = self.host.config.ring.message_size_max - len(head)
+        size_max = self.host.config.sizes.message_size_max - len(head)
         if largest > size_max:
             raise UsageError(f"a message of {largest:,} bytes is too large, at most {size_max:,} go to these groups")
         confirmation = self._waiters.confirmation(len(data)) if confirm else None
@@ -133,8 +130,8 @@ class Node(Member):
 
     # What the host tells (see `host.Session`)
 
-    def on_parcel(self, parcel: Handout) -> None:
-        content = parcel.content
+    def on_handout(self, handout: Handout) -> None:
+        content = handout.content
         piece = self._batch(content) if isinstance(content, MessageRun) else content.news
         self.inbox.put(piece, size_of(piece))
         self._waiters.saw(piece, self._name)

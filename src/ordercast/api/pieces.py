@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ordercast.api.inbox import Events, Pieces
+from ordercast.api.inbox import Items
 from ordercast.groups.envelope import Head
 from ordercast.groups.layer import MessageRun
 from ordercast.model.events import Batch, Event, Piece, View
 from ordercast.session.payloads import MESSAGE_OVERHEAD
 
-GroupPieces = Pieces[Piece, Event]
-GroupEvents = Events[Piece, Event]
+GroupPieces = Items[Piece]
+GroupEvents = Items[Event]
 
 
 def events_of(piece: Piece) -> Iterable[Event]:

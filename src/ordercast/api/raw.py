@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ordercast.api.inbox import Events, Inbox, Pieces
+from ordercast.api.inbox import Inbox, Items
 from ordercast.daemon.config.node import NodeConfig
 from ordercast.daemon.participant import Participant
 from ordercast.groups.turns import portions
@@ -36,8 +36,8 @@ class RawMessage(NamedTuple):
 
 RawPiece = Deliver | Configuration
 RawEvent = RawMessage | Configuration
-RawEvents = Events[RawPiece, RawEvent]
-RawPieces = Pieces[RawPiece, RawEvent]
+RawEvents = Items[RawEvent]
+RawPieces = Items[RawPiece]
 
 
 class RawNode(Participant):
@@ -62,7 +62,7 @@ class RawNode(Participant):
         if largest > self._message_size_max:
             raise UsageError(f"a message of {largest:,} bytes exceeds message_size_max = {self._message_size_max:,}")
         start = 0
-        for end, size in portions(checked, self._overhead, self.config.ring.queue_size_max):
+        for end, size in portions(checked, self._overhead, self.config.sizes.queue_size_max):
             while not self._has_room_for(size):
                 await self._room()
             self._hand_over(checked[start:end], service, 0, size)

@@ -11,14 +11,13 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine
 from functools import partial
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from ordercast.api.group_inbox import GroupInbox
 from ordercast.api.loops import finish_tasks
 from ordercast.api.member import Member
 from ordercast.api.node import DEFAULT_NAME, Node
-from ordercast.api.pieces import events_of, rest_of, size_of
+from ordercast.api.pieces import size_of
 from ordercast.daemon.config.node import NodeConfig
 from ordercast.model.effects import Alarm
 from ordercast.model.errors import UsageError
@@ -42,7 +41,7 @@ class ThreadedNode(Member):
         super().__init__()
         told = None if on_alarm is None else partial(self._post, on_alarm)
         self.node = Node(config, name=name, on_alarm=told)  # for its status; call its methods from here only
-        self.inbox = GroupInbox(events_of, rest_of, CROSSING_SIZE_MAX, None, self._on_taken)
+        self.inbox = GroupInbox(CROSSING_SIZE_MAX, None, self._on_taken)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="ordercast node", daemon=True)
         self._crossing = 0  # bytes; counted in the node's thread
@@ -56,9 +55,7 @@ class ThreadedNode(Member):
         await self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *how: object) -> None:
         await self.close()
 
     async def start(self) -> None:

@@ -18,7 +18,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from ordercast.api.client import Client
@@ -84,9 +83,7 @@ class Archiver:
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *how: object) -> None:
         await self._stack.aclose()
 
     async def _open(self) -> None:
@@ -111,7 +108,7 @@ class Archiver:
         self._client: Client = await self._stack.enter_async_context(connecting)
         self.name = self._client.name
         for keeper in self._keepers.values():
-            keeper.address = donor.address
+            keeper.address = donor.address, donor.port
             keeper.on_said = self._hand_over  # type: ignore[method-assign]
             keeper.begin(self._client.name)
         self._spawn(self._retain())

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from ordercast.archive.places import NO_VIEW, Place, place_from, position_text, view_id_of_text, view_text
-from ordercast.model.events import Batch, Message, Reason, Transition, View, ViewId
+from ordercast.archive.places import Place, place_from, position_text, view_id_of_text, view_text
+from ordercast.model.events import Batch, Message, Reason, Transition, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +81,6 @@ def news_from(data: bytes) -> News:
 def count_of(item: Item) -> int:
     """How many numbers it takes."""
     return len(item) if isinstance(item, Batch) else 1
-
-
-def view_after(item: Item, before: ViewId) -> ViewId:
-    """In which the next message is delivered."""
-    return item.id if isinstance(item, View) else before if not isinstance(item, Gap) else NO_VIEW
 
 
 def commit_bytes(commit: Commit) -> bytes:

@@ -12,7 +12,6 @@ from typing import Any
 from ordercast.archive.branches import Branch, Cause, ancestors
 from ordercast.archive.entries import Item
 from ordercast.archive.files import GroupFiles
-from ordercast.archive.filling import Address, Filling
 from ordercast.archive.journal import Journal
 from ordercast.archive.layout import group_folder
 from ordercast.archive.lineage import Begin, Fetch, Lineage, Say, StopFetching, Write
@@ -21,11 +20,10 @@ from ordercast.archive.places import Place
 from ordercast.archive.reading import GroupReader
 from ordercast.archive.spool import Spool
 from ordercast.archive.statements import Kind, Statement, statement_from
-from ordercast.archive.transfer import TransferFailed
+from ordercast.archive.transfer import Address, Filling, TransferFailed
 from ordercast.model.errors import WireError
 from ordercast.model.events import Transition, View
 
-ACK = b'{"ordercast":"sink"'  # with which an answer to a sink begins
 BACKFILL_ROUNDS = 20
 COMPLAINED_MAX = 100
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ordercast.groups.names import GROUP_SIZE_MAX, checked_group
 from ordercast.model.errors import UsageError
 from ordercast.model.events import ViewId
-from ordercast.model.ids import NO_CONFIGURATION, NO_POSITION, ConfigurationId, Position, ProcessId
+from ordercast.model.ids import NO_CONFIGURATION, NO_POSITION, ConfigurationId, Position, ProcessId, node_of
 
 CONTROL = "$archive/"  # `$` comes before every other character of a name, so a control group is told of changes first
 SINK = "$sink/"  # a message that is sent to such a group too carries rows, or commits them
@@ -33,6 +33,7 @@ UNREADABLE = (
 _BRANCH = re.compile(r"[0-9a-f]{16}")
 _PLACE = re.compile(rf"({_BRANCH.pattern}):([0-9]{{1,20}})")
 _POSITION = re.compile(r"(\d+)\.(\d+):(\d+)\.(\d+)")
+_SHORT = re.compile(r"(\d+)\.n(\d+):(\d+)\.(\d+)")
 _VIEW = re.compile(rf"(?:(\d+)\.(\d+)/)?({_POSITION.pattern})")
 
 
@@ -74,6 +75,30 @@ def position_of_text(text: str) -> Position:
         raise UsageError(f"{text!r} is no position: write SEQ.PROCESS:NUMBER.SLOT, as the archive shows it")
     seq, representative, number, slot = map(int, found.groups())
     return Position(ConfigurationId(seq, ProcessId(representative)), number, slot)
+
+
+class ShortPosition(NamedTuple):
+    """A position as people read and write it, with the node of the process alone: `12.n1:4.0`."""
+
+    seq: int
+    node: int
+    number: int
+    slot: int
+
+    def __str__(self) -> str:
+        return f"{self.seq}.n{self.node}:{self.number}.{self.slot}"
+
+
+def short_position(position: Position) -> ShortPosition:
+    (seq, representative), number, slot = position
+    return ShortPosition(seq, node_of(representative), number, slot)
+
+
+def short_position_of_text(text: str) -> ShortPosition:
+    found = _SHORT.fullmatch(text)
+    if found is None:
+        raise UsageError(f"{text!r} is no position: write SEQ.nNODE:NUMBER.SLOT, as `ordercast send --confirm` does")
+    return ShortPosition(*map(int, found.groups()))
 
 
 def view_text(view: ViewId) -> str:

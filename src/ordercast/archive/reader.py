@@ -16,7 +16,15 @@ from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 from pathlib import Path
 
-from ordercast.archive.places import SINK, Place, place_from, position_of_text, sink_of
+from ordercast.archive.places import (
+    SINK,
+    Place,
+    ShortPosition,
+    place_from,
+    position_of_text,
+    short_position_of_text,
+    sink_of,
+)
 from ordercast.archive.reading import Entry, GroupReader, groups_in
 from ordercast.archive.rows import part_from
 from ordercast.model.errors import UsageError
@@ -26,7 +34,7 @@ from ordercast.model.ids import Position
 EARLIEST, LATEST = "earliest", "latest"
 POLL_S = 0.02
 
-Start = Place | Position | datetime | int | str
+Start = Place | Position | ShortPosition | datetime | int | str
 
 
 class Archive:
@@ -56,7 +64,7 @@ class Archive:
                 return reader.tip()
             case Place():
                 return start
-            case Position():
+            case Position() | ShortPosition():
                 return reader.at_position(start) or reader.tip()
             case datetime():
                 return reader.at_time(int(start.timestamp() * 1e9)) or reader.tip()
@@ -114,14 +122,14 @@ def start_from_text(text: str) -> Start:
         return text
     if text.isdigit():
         return int(text)
-    for read in (place_from, position_of_text, _time_from):
+    for read in (place_from, position_of_text, short_position_of_text, _time_from):
         try:
             return read(text)
         except UsageError:
             pass
     raise UsageError(
         f"{text!r} is no place to start at: write earliest, latest, a number, BRANCH:NUMBER, a position "
-        "(RING.PROCESS:SEQ.SLOT) or a time (2026-11-15T12:00:00+00:00)"
+        "(12.n1:4.0, as `ordercast send --confirm` shows it) or a time (2026-11-15T12:00:00+00:00)"
     )
 
 

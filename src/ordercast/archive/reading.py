@@ -30,7 +30,7 @@ from ordercast.archive.layout import (
     tip_from,
     tree_of,
 )
-from ordercast.archive.places import Place, view_text
+from ordercast.archive.places import Place, ShortPosition, short_position, view_text
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Message, View
 from ordercast.model.ids import NO_POSITION, Position
@@ -201,21 +201,25 @@ class GroupReader:
 
     # Finding
 
-    def at_position(self, position: Position) -> Place | None:
+    def at_position(self, position: Position | ShortPosition) -> Place | None:
         """The place before the first entry at this position or behind it. None when there is none yet."""
-        return self._find(lambda known: known.position != NO_POSITION and known.position < position, position)
+
+        def reaches(at: Position) -> bool:
+            return (short_position(at) if isinstance(position, ShortPosition) else at) >= position
+
+        return self._find(lambda known: known.position != NO_POSITION and not reaches(known.position), reaches)
 
     def at_time(self, time_ns: int) -> Place | None:
         """The place before what was written at this time or later."""
         return self._find(lambda known: known.time_ns < time_ns, None)
 
-    def _find(self, is_before: Callable[[_Known], bool], position: Position | None) -> Place | None:
-        stretches = self.stretches()
-        for stretch in stretches:
+    def _find(self, is_before: Callable[[_Known], bool], reaches: Callable[[Position], bool] | None) -> Place | None:
+        """`reaches`: whether an entry at a position is the one. None: the first of a frame is, of those not before."""
+        for stretch in self.stretches():
             low = self._last_before(stretch, is_before)
             for frame in self.frames(Stretch(stretch.branch, low, stretch.last)):
                 for number, at in _positions(frame):
-                    if not is_before(frame.header) if position is None else at is not None and at >= position:
+                    if not is_before(frame.header) if reaches is None else at is not None and reaches(at):
                         return Place(stretch.branch, number - 1)
         return None
 

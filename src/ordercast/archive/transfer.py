@@ -1,4 +1,4 @@
-"""Transfer between archivers, over TCP beside the group: what one has missed it takes from another.
+"""Transfer between archivers, over TCP beside the group: what one has missed it takes from another, into its own files.
 
     asks    size (4) | JSON: {"group"} for the catalogue, {"group", "branch", "first", "last"} for entries
     gets    blocks: kind (1) | size (4) | body, up to END
@@ -15,15 +15,16 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from struct import Struct
-from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple
 
-from ordercast.archive.branches import Branch, Stretch, branch_bytes, branch_from
+from ordercast.archive.branches import Branch, Stretch, ancestors, branch_bytes, branch_from
 from ordercast.archive.files import GroupFiles
-from ordercast.archive.frames import FRAME_SIZE_MAX
-from ordercast.archive.layout import opening_size, segment_path, segments_of
-from ordercast.archive.places import UNREADABLE, checked_branch
+from ordercast.archive.frames import FRAME_SIZE_MAX, header_from, is_whole
+from ordercast.archive.journal import Journal
+from ordercast.archive.layout import Start, opening_size, segment_path, segments_of, start_from
+from ordercast.archive.places import UNREADABLE, Place, checked_branch
 from ordercast.archive.reading import GroupReader
+from ordercast.daemon.sockets.tcp import TcpServer
 from ordercast.model.errors import UsageError, WireError
 
 ASK: Final = Struct("!I")
@@ -34,6 +35,11 @@ PATIENCE_S = 20.0
 ASKERS_MAX = 32
 TURN = 8  # blocks that are read from disk at once
 WINDOW_SIZE = 1 << 20
+RETRY_S = 0.1
+RETRY_MAX_S = 2.0
+CHUNK_SIZE = 4 << 20
+
+Address = tuple[str, int]
 
 
 class Catalogue(NamedTuple):
@@ -41,51 +47,20 @@ class Catalogue(NamedTuple):
     spans: dict[str, tuple[int, int]]  # first and last number that can be had
 
 
-class Donor:
+class Donor(TcpServer):
     """Hands out what is on disk."""
 
     def __init__(self, host: str, port: int, reader: Callable[[str], tuple[GroupReader, GroupFiles] | None]) -> None:
-        self.address = host, port
+        super().__init__(host, port, WINDOW_SIZE)
         self._find = reader
-        self._server: asyncio.Server | None = None
-        self._askers: set[asyncio.Task[None]] = set()
 
-    async def __aenter__(self) -> Self:
+    def refused(self, error: OSError) -> UsageError:
+        why = f"{self.address}:{self.port}: {error.strerror or error}"
+        return UsageError(f"other archivers cannot be served at {why}: choose another address with --serve")
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            self._server = await asyncio.start_server(self._on_asker, *self.address, limit=WINDOW_SIZE)
-        except OSError as error:
-            raise UsageError(
-                f"other archivers cannot be served at {self.address[0]}:{self.address[1]}: {error.strerror or error}: "
-                "choose another address with --serve"
-            ) from None
-        host, port = self._server.sockets[0].getsockname()[:2]
-        self.address = host, port
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._server is not None
-        self._server.close()
-        for task in list(self._askers):
-            task.cancel()
-        await asyncio.gather(*self._askers, return_exceptions=True)
-
-    async def _on_asker(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._askers.add(task)
-        try:
-            await self._answer(reader, writer)
-        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            writer.transport.abort()  # the asker is gone, or we are
-        finally:
-            self._askers.discard(task)
-            writer.close()
-
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            if len(self._askers) > ASKERS_MAX:
+            if len(self.connections) > ASKERS_MAX:
                 raise UsageError("too many others are being served: ask another archiver, or later")
             async with asyncio.timeout(PATIENCE_S):
                 (size,) = ASK.unpack(await reader.readexactly(ASK.size))
@@ -161,7 +136,7 @@ class TransferFailed(Exception):
     """It says why."""
 
 
-async def ask(address: tuple[str, int], **question: Any) -> AsyncIterator[tuple[int, bytes]]:
+async def ask(address: Address, **question: Any) -> AsyncIterator[tuple[int, bytes]]:
     """The blocks of the answer. TransferFailed when there is none."""
     try:
         async with asyncio.timeout(PATIENCE_S):
@@ -188,7 +163,7 @@ async def ask(address: tuple[str, int], **question: Any) -> AsyncIterator[tuple[
         writer.transport.abort()
 
 
-async def catalogue(address: tuple[str, int], group: str) -> Catalogue:
+async def catalogue(address: Address, group: str) -> Catalogue:
     async for kind, data in ask(address, group=group):
         if kind == CATALOGUE:
             try:
@@ -202,3 +177,104 @@ async def catalogue(address: tuple[str, int], group: str) -> Catalogue:
                 raise TransferFailed(f"its catalogue cannot be read: {error}") from None
             return Catalogue(tree, spans)
     raise TransferFailed("it gave no catalogue")
+
+
+class Filling:
+    """Brings the branches of one group."""
+
+    def __init__(self, group: str, files: GroupFiles, journal: Journal, tell: Callable[[str], None]) -> None:
+        self._group = group
+        self._files = files
+        self._journal = journal
+        self._tell = tell
+        self.fetched = 0  # bytes
+
+    async def up_to(self, place: Place, addresses: Callable[[], list[Address]]) -> None:
+        """Everything behind this place, and up to it. Tries for ever: it is cancelled when nobody has it any more."""
+        pause, told = RETRY_S, ""
+        while True:
+            for address in addresses():
+                try:
+                    await self._from(address, place)
+                    return
+                except TransferFailed as error:
+                    if str(error) != told:
+                        told = str(error)
+                        self._tell(f"{place} of {self._group} could not be fetched: {told}; trying again")
+            await asyncio.sleep(pause)
+            pause = min(RETRY_MAX_S, 2 * pause)
+
+    async def _from(self, address: Address, place: Place) -> None:
+        found = await catalogue(address, self._group)
+        if place.branch not in found.tree:
+            raise TransferFailed(f"{address[0]}:{address[1]} does not have the branch {place.branch} yet")
+        if place.number > found.tree[place.branch].base and found.spans.get(place.branch, (0, 0))[1] < place.number:
+            raise TransferFailed(f"{address[0]}:{address[1]} does not have {place} on disk yet")
+        for name in sorted(ancestors(found.tree, place.branch), key=lambda name: found.tree[name].base):
+            limit = place.number if name == place.branch else None
+            await self._branch(address, found, name, limit)
+
+    async def others(self, address: Address, but: set[str]) -> None:
+        """What this one has of branches that are not ours: histories that others had."""
+        found = await catalogue(address, self._group)
+        for name in sorted(found.tree, key=lambda name: found.tree[name].base):
+            if name not in but:
+                await self._branch(address, found, name, None)
+
+    async def _branch(self, address: Address, found: Catalogue, name: str, limit: int | None) -> None:
+        branch: Branch = found.tree[name]
+        await self._journal.do(self._files, lambda: self._files.begin(branch, is_own=False))
+        if name not in found.spans:
+            return
+        first, last = found.spans[name]
+        have = self._files.last(name)
+        assert have is not None
+        last = last if limit is None else min(limit, last)
+        if have >= last:
+            return
+        if first > have + 1:
+            self._tell(f"{self._group}: {name}:{have + 1} to {first - 1} is not kept anywhere any more")
+        await self._entries(address, name, max(first, have + 1), last)
+
+    async def _entries(self, address: Address, name: str, first: int, last: int) -> None:
+        start: Start | None = None
+        frames: list[bytes] = []
+        size = 0
+        async for kind, data in ask(address, group=self._group, branch=name, first=first, last=last):
+            if kind == START:
+                await self._append(name, frames, start)
+                frames, size, start = [], 0, _start(data)
+            elif kind == FRAME:
+                first = _number_behind(data, first, is_start=start is not None and not frames)
+                frames.append(data)
+                size += len(data)
+                self.fetched += len(data)
+                if size >= CHUNK_SIZE:
+                    await self._append(name, frames, start)
+                    frames, size, start = [], 0, None
+        await self._append(name, frames, start)
+
+    async def _append(self, name: str, frames: list[bytes], start: Start | None) -> None:
+        if frames:
+            await self._journal.do(self._files, lambda: self._files.append(name, frames, start, is_own=False))
+
+
+def _start(data: bytes) -> Start:
+    try:
+        return start_from(data)[0]
+    except WireError as error:
+        raise TransferFailed(str(error)) from None
+
+
+def _number_behind(data: bytes, wanted: int, *, is_start: bool) -> int:
+    """The number after a frame that came. What is damaged, or is not the next, never reaches the disk; where a segment
+    begins, numbers may be missing."""
+    try:
+        header = header_from(data)
+    except WireError as error:
+        raise TransferFailed(str(error)) from None
+    if not is_whole(data, 0, header) or header.size != len(data):
+        raise TransferFailed("a frame came damaged")
+    if header.first != wanted and not (is_start and header.first > wanted):
+        raise TransferFailed(f"number {header.first} came where {wanted} was wanted")
+    return header.last + 1

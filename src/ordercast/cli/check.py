@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,14 +10,14 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from ordercast.checker import Checkers, Outcome, Verdict, combined
+from ordercast.checker import Outcome, Verdict, combined
+from ordercast.checker.evidence import EvidenceCheckers
 from ordercast.cli.documents import verdict_document, verdict_documents
 from ordercast.cli.drawing import closing_line, draw_witnesses, outcome_text, verdict_table
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import Meter, output, write_json
-from ordercast.trace.folder import read_live, traces_in
+from ordercast.trace.folder import LiveRun, read_live, traces_in
 from ordercast.trace.parquet import RunInfo, read_run
-from ordercast.trace.records import DeliveredBatch, Event
 
 LISTED_MAX = 100  # runs in a table
 EXAMPLE = "Example: ordercast sim --hostile --seed 7 --trace runs; ordercast check runs"
@@ -33,6 +32,8 @@ class Judged:
     events: int
     deliveries: int
     verdicts: list[Verdict]
+    client_events: int = 0
+    replica_events: int = 0
 
     @property
     def verdict(self) -> Verdict:
@@ -53,6 +54,7 @@ def check(
     """Judge the recorded traces of all runs in a folder.
 
     The traces of live nodes in a folder, and in those below it, are judged together as one run.
+    What clients and replicas saw is judged with what the daemons did, where it was recorded.
     Shows a verdict per promise, and witnesses for what does not hold.
     Exit status 1 unless every run is VALID.
     """
@@ -69,26 +71,17 @@ def check(
     return 0 if all(run.is_valid for run in judged) else 1
 
 
-def judge(path: Path, watch: Callable[[Event], None] | None = None) -> Judged:
-    """`watch` is told every event, too."""
-    info, history = _read(path)
-    checkers = Checkers()
-    events = deliveries = 0
-    for event in history:
+def judge(path: Path) -> Judged:
+    """Judge the evidence of one run, or all that is in a folder of live traces."""
+    run = read_live(path) if path.is_dir() else read_run(path)
+    checkers = EvidenceCheckers()
+    for event in run.events() if isinstance(run, LiveRun) else run.events:
         checkers.observe(event)
-        if watch is not None:
-            watch(event)
-        events += 1
-        deliveries += len(event.messages) if isinstance(event, DeliveredBatch) else 0
-    return Judged(path, info, events, deliveries, checkers.verdicts())
-
-
-def _read(path: Path) -> tuple[RunInfo, Iterable[Event]]:
-    if path.is_dir():
-        live = read_live(path)
-        return live.info, live.events()
-    run = read_run(path)
-    return run.info, run.events
+    checkers.observe_clients(run.clients)
+    checkers.observe_replicas(run.replicas)
+    counts = checkers.events, checkers.deliveries
+    others = checkers.client_events, checkers.replica_events
+    return Judged(path, run.info, *counts, checkers.verdicts(), *others)
 
 
 def _overall(judged: list[Judged]) -> Verdict:
@@ -113,6 +106,8 @@ def judged_document(judged: list[Judged]) -> dict[str, Any]:
                 "valid": run.is_valid,
                 "events": run.events,
                 "deliveries": run.deliveries,
+                "client_events": run.client_events,
+                "replica_events": run.replica_events,
                 "verdict": verdict_document(run.verdict),
                 "verdicts": verdict_documents(run.verdicts),
                 "digest": run.info.digest,
@@ -173,4 +168,10 @@ def _closing(judged: list[Judged]) -> Text:
     events, deliveries = sum(run.events for run in judged), sum(run.deliveries for run in judged)
     runs = "run is" if len(judged) == 1 else "runs are"
     sentence = f"{valid} of {len(judged)} {runs} valid"
-    return closing_line(outcome, sentence, [f"{events:,} events, {deliveries:,} deliveries"])
+    facts = [f"{events:,} events, {deliveries:,} deliveries"]
+    for whose, count in (
+        ("clients", sum(run.client_events for run in judged)),
+        ("replicas", sum(run.replica_events for run in judged)),
+    ):
+        facts += [f"{count:,} events of {whose}"] if count else []
+    return closing_line(outcome, sentence, facts)

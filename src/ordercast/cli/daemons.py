@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -25,9 +25,17 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LINE_SIZE_MAX = 1 << 20
 
 
-def daemon_command(*arguments: str) -> list[str]:
-    """The command of such a daemon."""
-    return [sys.executable, "-m", "ordercast.cli.main", "daemon", "--log", "json", "--until-eof", *arguments]
+def ordercast_command(*arguments: str) -> list[str]:
+    """Return the command `ordercast` with these arguments, for the interpreter that runs this."""
+    return [sys.executable, "-m", "ordercast.cli.main", *arguments]
+
+
+async def start_daemon(*arguments: str) -> Process:
+    """Start a daemon that logs JSON to a pipe, and ends when this process does."""
+    command = ordercast_command("daemon", "--log", "json", "--until-eof", *arguments)
+    return await asyncio.create_subprocess_exec(
+        *command, stdin=PIPE, stdout=DEVNULL, stderr=PIPE, process_group=0, limit=LINE_SIZE_MAX
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -65,14 +73,15 @@ class Cluster:
     _signals: list[signal.Signals] = field(default_factory=list)  # that came
     _failures: int = 0  # daemons that ended otherwise than in order
 
-    async def run(self, commands: Iterable[Sequence[str]], *, one_by_one: bool = False) -> int:
+    async def run(self, daemons: Iterable[Sequence[str]], *, one_by_one: bool = False) -> int:
+        """`daemons`: the arguments of each."""
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             loop.add_signal_handler(number, self._on_signal, number)
         tasks = []
         try:
-            for command in commands:
-                daemon = await self._start(command)
+            for arguments in daemons:
+                daemon = await self._start(arguments)
                 tasks.append(asyncio.create_task(self._look_after(daemon)))
                 if one_by_one:
                     await self._until(self._is_settled)
@@ -101,12 +110,9 @@ class Cluster:
 
     # One daemon
 
-    async def _start(self, command: Sequence[str]) -> Daemon:
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=PIPE, stderr=PIPE, process_group=0, limit=LINE_SIZE_MAX
-        )
+    async def _start(self, arguments: Sequence[str]) -> Daemon:
         number = len(self.daemons) + 1
-        daemon = Daemon(number, process, f"#{number}")
+        daemon = Daemon(number, await start_daemon(*arguments), f"#{number}")
         self.daemons.append(daemon)
         return daemon
 

@@ -10,7 +10,6 @@ import termios
 import threading
 import tty
 from abc import ABC, abstractmethod
-from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console
@@ -47,9 +46,7 @@ class Desk(ABC):
     def __enter__(self) -> Self: ...
 
     @abstractmethod
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *how: object) -> None: ...
 
 
 class PipeDesk(Desk):
@@ -60,9 +57,7 @@ class PipeDesk(Desk):
         threading.Thread(target=self._read, args=(loop,), name="stdin", daemon=True).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *how: object) -> None:
         pass
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -98,9 +93,7 @@ class TerminalDesk(Desk):
         self._draw()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *how: object) -> None:
         asyncio.get_running_loop().remove_reader(self._fd)
         self._erase()
         self.console.file.flush()

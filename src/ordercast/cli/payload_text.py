@@ -1,4 +1,4 @@
-"""Payloads as text that is safe to show, whoever sent them: nothing moves the cursor, rings, or breaks a line. Pure."""
+"""Payloads as text that is safe to show, whoever sent them: nothing moves the cursor, beeps, or breaks a line. Pure."""
 
 from __future__ import annotations
 

@@ -15,8 +15,10 @@ from ordercast.model.errors import UsageError
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.run_options import options_json, replay_command
+from ordercast.trace.client_records import ClientEvent
 from ordercast.trace.parquet import RunInfo, write_run
 from ordercast.trace.records import Event
+from ordercast.trace.replica_records import ReplicaEvent
 
 
 @dataclass(slots=True)
@@ -26,6 +28,8 @@ class Recording:
     command: str  # replays it
     timeline: Timeline = field(default_factory=Timeline)
     events: list[Event] = field(default_factory=list)
+    client_events: list[ClientEvent] = field(default_factory=list)
+    replica_events: list[ReplicaEvent] = field(default_factory=list)
     result: Result | None = None
     error: str | None = None  # the engine failed: the end of its traceback
     seconds: float = 0.0
@@ -79,7 +83,7 @@ class Recording:
         return run_info(self.options, self.seed, self.command, self.digest)
 
     def write(self, folder: Path) -> Path:
-        return write_run(folder, self.info(), self.events)
+        return write_run(folder, self.info(), self.events, self.client_events, self.replica_events)
 
 
 def run_info(options: SimOptions, seed: int, command: str, digest: str = "") -> RunInfo:
@@ -108,7 +112,14 @@ def record(
 
     began = time.perf_counter()
     try:
-        recording.result = simulate(options, seed, observer=observe, on_fault=recording.timeline.strike)
+        recording.result = simulate(
+            options,
+            seed,
+            observer=observe,
+            client_observer=recording.client_events.append if keep_events else None,
+            replica_observer=recording.replica_events.append if keep_events else None,
+            on_fault=recording.timeline.strike,
+        )
     except UsageError:
         raise
     except Exception:

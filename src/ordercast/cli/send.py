@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ordercast.api.blocking import BlockingClient
 from ordercast.api.connect import connect
-from ordercast.archive.places import position_text
+from ordercast.archive.places import short_position
 from ordercast.cli.client_options import At, Name, Wait, checked_at, service_from
 from ordercast.cli.event_text import counted, listed
 from ordercast.cli.payload_text import place_document
@@ -114,7 +114,7 @@ def _say(work: Sending) -> None:
     line = f"{counted(work.sent, 'message')} sent to {listed(work.destinations)}"
     if work.last is not None:
         whose = "its" if work.sent == 1 else "of the last one the"
-        line += f"; {whose} place in the order is {position_text(work.last)}"
+        line += f"; {whose} place in the order is {short_position(work.last)}"
     if work.seconds > 1 and work.sent > 1:
         line += f" ({work.sent / work.seconds:,.0f} a second)"
     output().print(Text(line), soft_wrap=True)

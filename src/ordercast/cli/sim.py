@@ -16,6 +16,7 @@ from ordercast.cli.drawing import closing_line, draw_timeline, draw_witnesses, p
 from ordercast.cli.engine_option import EngineName
 from ordercast.cli.quantities import chance_from, delays_from, duration_from, range_from, size_from
 from ordercast.cli.recording import Recording, record, run_info
+from ordercast.cli.swarm import kind_from
 from ordercast.cli.terminal import Meter, output, write_json
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import SECOND
@@ -123,7 +124,7 @@ def sim(
         raise UsageError("--cell goes with --campaign: name the file that has the cell")
     elif hostile:
         _refuse_overridden(context, "--hostile draws every option from the seed", _WITH_HOSTILE)
-        options = options_of(seed, groups=groups, replicated=replicated, networks=networks, engine=engine)
+        options = options_of(seed, kind_from(groups=groups, replicated=replicated, networks=networks), engine)
     elif replicated or networks:
         raise UsageError(f"--{'replicated' if replicated else 'networks'} goes with --hostile")
     elif groups:

@@ -7,7 +7,7 @@ import signal
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -22,7 +22,7 @@ from ordercast.model.errors import UsageError
 from ordercast.order.catalogue import DEFAULT
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run_options import replay_command
-from ordercast.sim.swarm import Outline, expected_rows, options_of, swarm
+from ordercast.sim.swarm import Outline, SwarmKind, expected_rows, options_of, swarm
 from ordercast.trace.arrow import TraceError
 from ordercast.trace.parquet import prepare_folder
 
@@ -30,11 +30,12 @@ EXAMPLE = "Example: ordercast swarm --seeds 1..500 --trace failures"
 PROCESSES_MAX = 1024
 
 
-class SwarmKind(TypedDict):
-    groups: bool
-    replicated: bool
-    networks: bool
-    engine: str
+def kind_from(*, groups: bool, replicated: bool, networks: bool) -> SwarmKind:
+    """Return the kind that is asked for. UsageError when it is more than one."""
+    if groups + replicated + networks > 1:
+        raise UsageError("--groups, --replicated and --networks are different swarms: choose one of them")
+    asked = {SwarmKind.GROUPS: groups, SwarmKind.REPLICATED: replicated, SwarmKind.NETWORKS: networks}
+    return next((kind for kind, is_asked in asked.items() if is_asked), SwarmKind.PLAIN)
 
 
 @dataclass(slots=True)
@@ -42,9 +43,7 @@ class Harvest:
     """The sum of all runs so far."""
 
     engine: str = DEFAULT
-    groups: bool = False  # the runs have clients
-    replicated: bool = False  # or replicas
-    networks: bool = False  # or several networks
+    kind: SwarmKind = SwarmKind.PLAIN
     runs: int = 0
     inputs: int = 0
     submissions: int = 0
@@ -54,16 +53,6 @@ class Harvest:
     processes: int = 1
     is_interrupted: bool = False
     traces: dict[int, str] = field(default_factory=dict)  # of failing seeds
-
-    @property
-    def kind(self) -> SwarmKind:
-        """What the runs have in common."""
-        return {
-            "groups": self.groups,
-            "replicated": self.replicated,
-            "networks": self.networks,
-            "engine": self.engine,
-        }
 
     def add(self, outline: Outline) -> None:
         self.runs += 1
@@ -79,7 +68,7 @@ class Harvest:
         return self.inputs / self.seconds / self.processes if self.seconds else 0.0
 
     def expected(self) -> list[str]:
-        return expected_rows(**self.kind)
+        return expected_rows(self.kind, self.engine)
 
     def never(self) -> list[str]:
         return [name for name in self.expected() if not self.counts[name]]
@@ -112,11 +101,8 @@ def swarm_command(
     wanted = seeds_from(seeds)
     if processes is not None and not 1 <= processes <= PROCESSES_MAX:
         raise UsageError(f"--processes {processes} cannot be used: write a number of 1 to {PROCESSES_MAX}")
-    if groups + replicated + networks > 1:
-        raise UsageError("--groups, --replicated and --networks are different swarms: choose one of them")
-    harvest = Harvest(
-        engine, groups, replicated, networks, processes=min(processes or os.cpu_count() or 1, len(wanted))
-    )
+    kind = kind_from(groups=groups, replicated=replicated, networks=networks)
+    harvest = Harvest(engine, kind, processes=min(processes or os.cpu_count() or 1, len(wanted)))
     _options(wanted[0], harvest).validate()  # what cannot be run is told before anything is
     if trace is not None:
         _prepare(trace, wanted[0], harvest)
@@ -134,7 +120,7 @@ def swarm_command(
 
 
 def _options(seed: int, harvest: Harvest) -> SimOptions:
-    return options_of(seed, **harvest.kind)
+    return options_of(seed, harvest.kind, harvest.engine)
 
 
 def _prepare(folder: Path, seed: int, harvest: Harvest) -> None:
@@ -145,7 +131,7 @@ def _gather(harvest: Harvest, seeds: range, processes: int | None) -> None:
     with Meter("swarm", len(seeds), shown_after_s=0) as meter:
         meter.show(0, "the first results come in batches")
         try:
-            for outline in swarm(seeds, processes, **harvest.kind):
+            for outline in swarm(seeds, processes, harvest.kind, harvest.engine):
                 harvest.add(outline)
                 harvest.seconds = meter.seconds
                 meter.show(harvest.runs, _progress_note(harvest, len(seeds)))

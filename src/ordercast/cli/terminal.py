@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from collections.abc import Iterable
-from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -83,9 +82,7 @@ class Meter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *how: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 

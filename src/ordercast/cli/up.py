@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ordercast.cli.daemon import PORT_MAX
-from ordercast.cli.daemons import Cluster, Daemon, daemon_command
+from ordercast.cli.daemons import Cluster, Daemon
 from ordercast.cli.engine_option import EngineName
 from ordercast.cli.event_text import counted, listed, verb
 from ordercast.cli.log_lines import LogStream
@@ -57,38 +57,38 @@ def up(
         raise UsageError(f"{trace} is not empty: give --trace a new folder, so that it holds one run")
     live_entry_of(engine)
     note(f"starting {counted(count, 'daemon')} …")
-    commands = [_command(number, tcp, trace, port, engine) for number in range(count)]
+    daemons = [_arguments(number, tcp, trace, port, engine) for number in range(count)]
     banner = _print_json if as_json else lambda daemons: _print_banner(output(), daemons)
     log = LogStream(Console(stderr=True, highlight=False, emoji=False))
     cluster = Cluster(log, banner)
     if trace is None:
-        return asyncio.run(cluster.run(commands, one_by_one=tcp is not None))  # so that n1 has the first port
-    return _run_traced(cluster, commands, tcp is not None, trace)
+        return asyncio.run(cluster.run(daemons, one_by_one=tcp is not None))  # so that n1 has the first port
+    return _run_traced(cluster, daemons, tcp is not None, trace)
 
 
-def _run_traced(cluster: Cluster, commands: list[list[str]], one_by_one: bool, folder: Path) -> int:
+def _run_traced(cluster: Cluster, daemons: list[list[str]], one_by_one: bool, folder: Path) -> int:
     """Adds to the trace what only we know: who was killed, and that nobody runs any more, nor is owed anything."""
     from ordercast.trace.cluster import append_cluster_event  # slow to load, and seldom needed
 
     cluster.on_killed = lambda daemon: append_cluster_event(folder, "crashed", process=daemon.name)
-    status = asyncio.run(cluster.run(commands, one_by_one=one_by_one))
+    status = asyncio.run(cluster.run(daemons, one_by_one=one_by_one))
     append_cluster_event(folder, "healed", alive=[])
     append_cluster_event(folder, "ended")
     cluster.log.say(f"what happened is in {folder}: ordercast check {folder}")
     return status
 
 
-def _command(number: int, tcp: int | None, trace: Path | None, port: int, engine: str) -> list[str]:
-    command = daemon_command()
+def _arguments(number: int, tcp: int | None, trace: Path | None, port: int, engine: str) -> list[str]:
+    arguments: list[str] = []
     if port != PORT:
-        command += ["--port", str(port)]
+        arguments += ["--port", str(port)]
     if engine != DEFAULT:
-        command += ["--engine", engine]
+        arguments += ["--engine", engine]
     if tcp is not None:
-        command += ["--clients-port", str(tcp + number)]
+        arguments += ["--clients-port", str(tcp + number)]
     if trace is not None:
-        command += ["--trace", str(trace), "--trace-level", "full"]
-    return command
+        arguments += ["--trace", str(trace), "--trace-level", "full"]
+    return arguments
 
 
 def _print_json(daemons: list[Daemon]) -> None:

@@ -43,7 +43,18 @@ def verify(
             meter.show(100 * done // max(total, 1), f"{done:,} of {total:,} tasks")
 
         found = run_job(session, traces, show)
-    judged = [Judged(Path(run.path), run.info, run.events, run.deliveries, run.verdicts) for run in found]
+    judged = [
+        Judged(
+            Path(run.path),
+            run.info,
+            run.events,
+            run.deliveries,
+            run.verdicts,
+            run.client_events,
+            run.replica_events,
+        )
+        for run in found
+    ]
     if as_json:
         write_json(judged_document(judged))
     else:

@@ -213,7 +213,7 @@ class GroupHost(Participant):
 
     def _opened(self) -> None:
         self.desk = GroupDesk(
-            self.process, self.config.name, overhead=self._overhead, portion_size_max=self.config.ring.queue_size_max
+            self.process, self.config.name, overhead=self._overhead, portion_size_max=self.config.sizes.queue_size_max
         )
 
     def _delivered(self, deliver: Deliver, size: int) -> None:

@@ -48,7 +48,7 @@ def listing(host: GroupHost) -> Document:
     roster, here = host.engine.roster, {node_of(process) for process in host.members}
     nodes = [] if host.config.is_local or roster is None else roster.entries
     return {
-        "cluster": host.config.ring.cluster,
+        "cluster": host.config.sizes.cluster,
         "daemon": host.config.name,
         "version": 0 if roster is None else roster.version,
         "ordered": roster is not None and roster.is_ordered,

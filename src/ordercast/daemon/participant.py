@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from time import monotonic_ns
-from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from ordercast.daemon.config.node import NodeConfig, TraceLevel, peer_from
@@ -101,7 +100,7 @@ class Participant(ABC):
         if self.config.name:
             checked_daemon(self.config.name)
         live_entry_of(self.config.engine)
-        self.config.ring.validate()
+        self.config.sizes.validate()
         self.config.layer.validate(self.config.ring, self.config.nodes_expected)
         self.counters = Counters()
         self.started_at = Instant(0)
@@ -112,7 +111,7 @@ class Participant(ABC):
         self._storage: Storage
         self._driver: Driver | None = None
         self._recording: Recording | None = None
-        self._message_size_max = self.config.ring.message_size_max
+        self._message_size_max = self.config.sizes.message_size_max
         self._is_used = False
         self._is_leaving = False
         self._since_turn = 0  # bytes submitted since the event loop had a turn
@@ -128,9 +127,7 @@ class Participant(ABC):
         await self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *how: object) -> None:
         await self.leave()
 
     # Beginning and end

@@ -68,7 +68,7 @@ async def run_daemon(config: NodeConfig, notifier: Notifier) -> None:
         notifier.tell(READY="1", STATUS=reporter.line())
         name = await _until_signal(node, notifier, reporter)
         notifier.tell(STOPPING="1", STATUS="leaving")
-        _log.info("%s: leaving the ring in order", name)
+        _log.info("%s: leaving in order", name)
     _log.info("left: the others were told")
 
 
@@ -160,12 +160,12 @@ class Reporter:
             "Ordercast %s: %s of cluster %s, node %s; tokens at %s, data at %s; segmentation %s",
             __version__,
             config.name,
-            config.ring.cluster,
+            config.sizes.cluster,
             config.node,
             sockets.token.where,
             sockets.data.where,
             "on" if sockets.segmentation else "off",
-            extra=fields(version=__version__, cluster=config.ring.cluster, node_id=config.node),
+            extra=fields(version=__version__, cluster=config.sizes.cluster, node_id=config.node),
         )
         for remark in plan.remarks:
             _log.log(logging.INFO if config.is_local else logging.WARNING, "%s", remark)

@@ -25,8 +25,8 @@ import typer
 from rich.console import Console
 
 from ordercast.cli.terminal import complain, output, wipe, write_json
+from ordercast.demo.dictionaries import Audit
 from ordercast.demo.display import Display, Teller
-from ordercast.demo.evidence import Evidence
 from ordercast.demo.judging import judge_all
 from ordercast.demo.log import Log
 from ordercast.demo.on_spark import judge_on_spark
@@ -106,16 +106,16 @@ def _play_and_judge(console: Console, folder: Path, traces: Path, keep: Path | N
         return Result(log.entries, log.seconds, error=str(error), traces=kept)
     if played is None:
         raise KeyboardInterrupt
-    evidence, reached = played
+    audit, reached = played
     console.print()
     with _interruptible(), console.status("the judges read what was recorded …"):
-        panels = judge_all(traces, evidence)
-    result = Result(log.entries, log.seconds, panels, reached, evidence.audit.digests, traces=kept)
+        panels = judge_all(traces, audit)
+    result = Result(log.entries, log.seconds, panels, reached, audit.digests, traces=kept)
     draw_result(console, result)
     return result
 
 
-async def _play(console: Console, stage: Stage, script: Script) -> tuple[Evidence, Reached] | None:
+async def _play(console: Console, stage: Stage, script: Script) -> tuple[Audit, Reached] | None:
     """None when a signal came. Everything that runs is ended first, in any case."""
     loop, me = asyncio.get_running_loop(), asyncio.current_task()
     assert me is not None

@@ -14,17 +14,20 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 
 import ordercast
-from ordercast.api.client_recorder import Recorder, Told, told
+from ordercast.api.recorded_client import RecordedClient, RecordedClients, recorded
 from ordercast.demo.hosts import Host
 from ordercast.demo.rates import Tally
 from ordercast.model.errors import ConnectionLost
 from ordercast.model.events import Event, Message, View
 from ordercast.model.service import Service
+from ordercast.replicated.chained import chained
 from ordercast.replicated.effects import Changed, Progress
 from ordercast.replicated.quorum import Majority
-from ordercast.replicated.recorder import RecordedFront, ReplicaRecorder
+from ordercast.replicated.recorded import RecordedReplica
 from ordercast.replicated.replica import NotPrimary, ReplicaEnded
-from ordercast.replicated.structures.fields import Value
+from ordercast.replicated.structures.dictionary import Dictionary, DictionaryFront
+from ordercast.replicated.structures.fields import Value, optional_bytes, value_bytes
+from ordercast.trace.recording import Recorder
 from ordercast.trace.records import STAMP_SIZE
 
 CHAT, ORDERS, ACCOUNTS = "chat", "orders", "accounts"
@@ -51,8 +54,8 @@ class Ears:
 class Records:
     """What is recorded of all crews."""
 
-    clients: Recorder
-    replicas: ReplicaRecorder
+    recorder: Recorder
+    clients: RecordedClients
     tally: Tally
     confirmed: dict[str, str]  # keys that are set once, with what was confirmed for them
 
@@ -62,9 +65,10 @@ class Crew:
         self.host = host
         self.burst: Counter[str] = Counter()  # messages of a burst that came back to their sender, by member
         self.last: dict[str, set[bytes]] = {}  # last words that came, by member
-        self.members: list[Told] = []  # the person and the till
+        self.members: list[RecordedClient] = []  # the person and the till
         self.is_here = False  # all joined
-        self.accounts: RecordedFront
+        self.replica: RecordedReplica[DictionaryFront]
+        self.accounts: DictionaryFront
         self._quorum, self._records, self._ears = quorum, records, ears
         self._stack = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
@@ -91,14 +95,17 @@ class Crew:
             self._ears.changed(client.name, changed)
             self._ears.wake()
 
-        replica = self._records.replicas.replica(client, ACCOUNTS, self._quorum, on_changed)
-        self.accounts = await self._stack.enter_async_context(replica)
+        tell = self._records.recorder.replica
+        self.replica = RecordedReplica(
+            tell, client, ACCOUNTS, chained(Dictionary), quorum=self._quorum, on_changed=on_changed
+        )
+        self.accounts = await self._stack.enter_async_context(self.replica)
         self._tasks.append(asyncio.create_task(self._watch(client.name)))
         self.is_here = True
 
-    async def _member(self, name: str) -> Told:
+    async def _member(self, name: str) -> RecordedClient:
         full = f"{name}@{self.host.name}"
-        return await told(self._records.clients, self.host.clients, name, on_event=lambda e: self._hear(full, e))
+        return await recorded(self._records.clients, self.host.clients, name, on_event=lambda e: self._hear(full, e))
 
     def _hear(self, who: str, event: Event) -> None:
         if isinstance(event, View):
@@ -115,7 +122,7 @@ class Crew:
         self._ears.wake()
 
     async def _watch(self, who: str) -> None:
-        async for progress in self.accounts.replica.watch(Progress):
+        async for progress in self.replica.watch(Progress):
             self._ears.progress(who, progress)
 
     async def gone(self) -> None:
@@ -159,7 +166,7 @@ class Crew:
             if isinstance(result, Exception) and not isinstance(result, ConnectionLost | ReplicaEnded):
                 raise result
 
-    async def _talk(self, person: Told) -> None:
+    async def _talk(self, person: RecordedClient) -> None:
         tally = self._records.tally
         while not self._is_over:
             await person.send_many(CHAT, fillers=[b"how are things?"] * (LINES - 1), service=Service.AGREED)
@@ -169,7 +176,7 @@ class Crew:
             tally.sent += LINES
             await asyncio.sleep(TICK_S)
 
-    async def _sell(self, till: Told) -> None:
+    async def _sell(self, till: RecordedClient) -> None:
         """Safe: whoever reads an order knows that all have it. One in a while is for both groups."""
         while not self._is_over:
             await till.send_many(ORDERS, fillers=[b"3 apples"] * (LINES - 1), service=Service.SAFE)
@@ -192,10 +199,11 @@ class Crew:
     async def _deed(self, turn: int) -> None:
         tally = self._records.tally
         if turn % 7 == 0:
-            await self.accounts.latest(SHARED)
+            stock = await self.accounts.latest(SHARED)
+            self.replica.look(value_bytes(SHARED), optional_bytes(stock))
             tally.reads += 1
         elif turn % 5 == 0:
-            stock = self.accounts.plain.get(SHARED)
+            stock = self.accounts.get(SHARED)
             await self.accounts.compare_and_set(SHARED, stock, f"{count_of(stock) + 1} apples")
             tally.confirmed += 1
         else:
@@ -204,7 +212,7 @@ class Crew:
             tally.command_ns.append(time.monotonic_ns() - began)
 
     async def _until_primary(self) -> None:
-        ready = asyncio.create_task(self.accounts.plain.ready())
+        ready = asyncio.create_task(self.accounts.ready())
         try:
             while not (ready.done() or self._is_over):
                 await asyncio.wait((ready,), timeout=TICK_S)
@@ -217,8 +225,8 @@ class Crew:
     async def book(self, text: str = "") -> None:
         """Set a key that is never set again. Returns when that is confirmed; NotPrimary when it was refused."""
         self._number += 1
-        key = f"{self.host.name}/{self.accounts.replica.life}/{self._number}"
-        _, value = await self.accounts.set(key, text)
+        key, value = f"{self.host.name}/{self.replica.life}/{self._number}", f"{self._number} {text}"
+        await self.accounts.set(key, value)
         self._records.tally.confirmed += 1
         self._records.confirmed[key] = value
 
@@ -230,16 +238,16 @@ class Crew:
                 return
             except NotPrimary:
                 self._records.tally.refused += 1
-                await self.accounts.plain.ready()
+                await self.accounts.ready()
 
     async def synced(self) -> None:
         """The copy here has everything that was confirmed to anybody."""
         while True:
             try:
-                await self.accounts.plain.synced()
+                await self.accounts.synced()
                 return
             except NotPrimary:
-                await self.accounts.plain.ready()
+                await self.accounts.ready()
 
     # As fast as it goes
 
@@ -251,7 +259,7 @@ class Crew:
               for member, (group, service) in zip(self.members, services, strict=True))
         )  # fmt: skip
 
-    async def _shout(self, member: Told, group: str, service: Service, messages: int, at_once: int) -> None:
+    async def _shout(self, member: RecordedClient, group: str, service: Service, messages: int, at_once: int) -> None:
         fillers = [BURST + bytes(75)] * at_once
         for _ in range(messages // at_once):
             await member.send_many(group, fillers=fillers, service=service)
@@ -263,5 +271,5 @@ class Crew:
 
 
 def count_of(stock: Value | None) -> int:
-    """Return the count in a value such as `3.17 42 apples`: before the count is whose command it was."""
-    return 0 if stock is None else int(str(stock).split()[1])
+    """Return the count in a value such as `42 apples`."""
+    return 0 if stock is None else int(str(stock).split()[0])

@@ -118,7 +118,7 @@ class Display:
         crew = self._stage.crews.get(host.name)
         if crew is None or not crew.is_here:
             return Text("")
-        age = crew.accounts.plain.age
+        age = crew.accounts.age
         how = ("current", "green") if age.is_current else ("not current", "yellow")
         return Text.assemble(f"{age.commands:,} commands, ", how)
 

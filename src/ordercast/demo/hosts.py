@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import time
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,13 +20,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from ordercast.cli.daemons import LEAVE_S, LINE_SIZE_MAX, daemon_command
+from ordercast.cli.daemons import LEAVE_S, start_daemon
 from ordercast.cli.log_lines import LogLine, line_from
 from ordercast.demo import relay
 from ordercast.demo.waiting import News, NotSettled
 from ordercast.model.ids import Incarnation, NodeId, ProcessId, process_id_from
 from ordercast.trace.cluster import append_cluster_event
-from ordercast.trace.live_file import file_name_from
+from ordercast.trace.live_file import LIVE, file_name_from
 
 TOKEN_PORT, DATA_PORT = 4701, 4700
 
@@ -119,7 +119,11 @@ class Hosts:
 
     def process_of(self, name: str) -> ProcessId:
         """The life of a daemon that runs: its trace, which begins before it serves anybody, has it in its name."""
-        files = [found for path in self.traces.iterdir() if (found := file_name_from(path)) and found.name == name]
+        files = [
+            found
+            for path in self.traces.iterdir()
+            if (found := file_name_from(path)) and (found.name, found.table) == (name, LIVE)
+        ]
         return process_id_from(NodeId(self[name].number), Incarnation(max(found.incarnation for found in files)))
 
     # The network
@@ -182,14 +186,7 @@ class Hosts:
     async def start(self, *hosts: Host) -> None:
         for host in hosts:
             host.views, host.serves, host.may_end, host.was_killed = [], False, False, False
-            host.process = await asyncio.create_subprocess_exec(
-                *daemon_command("--config", str(host.file), "--name", host.name),
-                stdin=PIPE,
-                stdout=DEVNULL,
-                stderr=PIPE,
-                process_group=0,
-                limit=LINE_SIZE_MAX,
-            )
+            host.process = await start_daemon("--config", str(host.file), "--name", host.name)
             self._readers.append(asyncio.create_task(self._read(host, host.process)))
 
     async def _read(self, host: Host, process: Process) -> None:

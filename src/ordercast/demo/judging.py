@@ -1,20 +1,15 @@
-"""The judges read what was recorded: the daemons' traces, what clients were told, what replicas did."""
+"""The judges read what was recorded: what daemons, clients and replicas did and were told, all in one folder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ordercast.checker import Outcome, Verdict, combined
-from ordercast.checker.groups.panel import GroupCheckers
-from ordercast.checker.replicated.panel import check_replicas
 from ordercast.cli.check import judge
 from ordercast.demo.dictionaries import Audit
-from ordercast.demo.evidence import Evidence
-from ordercast.trace.client_records import ClientEvent
-from ordercast.trace.records import Event, Installed, Started
-from ordercast.trace.replica_records import ReplicaEvent
+from ordercast.model.promises import GroupPromise, Promise, ReplicaPromise
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,41 +29,18 @@ class Panel:
         return self.verdict.outcome is Outcome.VALID
 
 
-def judge_all(traces: Path, evidence: Evidence) -> list[Panel]:
-    order, views = _judge_order(traces)
-    return [
-        order,
-        _judge_groups(views, evidence.clients),
-        _judge_replicas(evidence.replicas),
-        _judge_dictionaries(evidence.audit),
+def judge_all(traces: Path, audit: Audit) -> list[Panel]:
+    """As `ordercast check` does; and the dictionaries were looked at from outside."""
+    judged = judge(traces)
+    texts = {
+        Promise: f"{judged.events:,} events of the daemons, {judged.deliveries:,} deliveries",
+        GroupPromise: f"{judged.client_events:,} events of the clients",
+        ReplicaPromise: f"{judged.replica_events:,} calls, answers and applied commands",
+    }
+    names = {Promise: "order and views", GroupPromise: "groups", ReplicaPromise: "replicated state"}
+    panels = [
+        Panel(names[kind], text, [verdict for verdict in judged.verdicts if isinstance(verdict.promise, kind)])
+        for kind, text in texts.items()
     ]
-
-
-def _judge_order(traces: Path) -> tuple[Panel, list[Started | Installed]]:
-    """As `ordercast check` does. Return what the judges of the groups need to know of the daemons, too."""
-    views: list[Started | Installed] = []
-
-    def watch(event: Event) -> None:
-        if isinstance(event, Started | Installed):
-            views.append(event)
-
-    judged = judge(traces, watch)
-    evidence = f"{judged.events:,} events of the daemons, {judged.deliveries:,} deliveries"
-    return Panel("order and views", evidence, judged.verdicts), views
-
-
-def _judge_groups(views: Iterable[Started | Installed], events: Sequence[ClientEvent]) -> Panel:
-    checkers = GroupCheckers()
-    for event in (*views, *events):
-        checkers.observe(event)
-    return Panel("groups", f"{len(events):,} events of the clients", checkers.verdicts())
-
-
-def _judge_replicas(events: Sequence[ReplicaEvent]) -> Panel:
-    return Panel("replicated state", f"{len(events):,} calls, answers and applied commands", check_replicas(events))
-
-
-def _judge_dictionaries(audit: Audit) -> Panel:
-    return Panel(
-        "dictionaries", f"{len(audit.digests)} of them, {audit.confirmed:,} confirmed entries", audit.verdicts()
-    )
+    compared = f"{len(audit.digests)} of them, {audit.confirmed:,} confirmed entries"
+    return [*panels, Panel("dictionaries", compared, audit.verdicts())]

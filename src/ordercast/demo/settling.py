@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import time
+
 from ordercast.cli.event_text import counted
 from ordercast.demo.crew import ACCOUNTS, CHAT, LAST, ORDERS
 from ordercast.demo.dictionaries import Audit, audit_of
-from ordercast.demo.evidence import Evidence
 from ordercast.demo.hosts import ViewSeen
 from ordercast.demo.log import Kind
 from ordercast.demo.stage import Stage, host_of
 from ordercast.model.service import Service
-from ordercast.trace.client_records import Calm
 from ordercast.trace.cluster import append_cluster_event
 
 
-async def settle(stage: Stage) -> Evidence:
+async def settle(stage: Stage) -> Audit:
     """No fault comes any more: what is sent from here on must reach everybody."""
     stage.log.chapter("The traffic ends. The dictionaries are compared, and the daemons leave in order.")
     await stage.quiet()
@@ -23,29 +23,31 @@ async def settle(stage: Stage) -> Evidence:
     audit = compare(stage)
     for name, digest in audit.digests.items():
         crew = stage.crews[host_of(name)]
-        what = f"{counted(audit.commands[name], 'command')}, {len(crew.accounts.plain):,} keys, digest {digest}"
+        what = f"{counted(audit.commands[name], 'command')}, {len(crew.accounts):,} keys, digest {digest}"
         stage.log.tell(Kind.STATE, f"{ACCOUNTS}: {what}", crew.host.name)
-    stage.records.replicas.end(*(crew.accounts for crew in stage.crews.values()))
-    return Evidence(list(stage.records.clients.events), list(stage.records.replicas.events), audit)
+    for crew in stage.crews.values():
+        crew.replica.say_known()
+    append_cluster_event(stage.hosts.traces, "settled")
+    return audit
 
 
 async def _say_last_words(stage: Stage) -> None:
     """Everybody hears everybody, and says who is where, in one view. A view that comes in between is nobody's fault on
     a busy machine: then it is done again. The calm is known, and recorded, only afterwards."""
-    recorder, attempt = stage.records.clients, 0
+    clients, attempt = stage.records.clients, 0
     while True:
         attempt += 1
         names = tuple(host.name for host in stage.hosts.running)
         await stage.are_in_view(*names)
-        views, calm_at = stage.hosts.views, len(recorder.events)
+        views, calm_at = stage.hosts.views, time.time_ns()
         await _hear_everybody(stage, b"%s%d " % (LAST, attempt), views)
-        ended_at = len(recorder.events)
         async with stage.news.bounded("everybody says who is in which group"):
-            await recorder.ended(*(crew.members[0] for crew in stage.crews.values()))
+            known = await clients.known(*(crew.members[0] for crew in stage.crews.values()))
         if views == stage.hosts.views:
-            recorder.events.insert(calm_at, Calm(recorder.events[calm_at].at))
+            append_cluster_event(stage.hosts.traces, "calm", at=calm_at)
+            for event in known:
+                clients.tell(event)
             return
-        del recorder.events[ended_at:]
 
 
 async def _hear_everybody(stage: Stage, words: bytes, views: list[ViewSeen | None]) -> None:
@@ -77,6 +79,6 @@ async def end(stage: Stage) -> None:
 
 def compare(stage: Stage) -> Audit:
     """While nobody writes."""
-    dictionaries = {crew.replica_name: crew.accounts.plain.machine.entries for crew in stage.crews.values()}
-    commands = {crew.replica_name: crew.accounts.plain.age.commands for crew in stage.crews.values()}
+    dictionaries = {crew.replica_name: crew.accounts.machine.entries for crew in stage.crews.values()}
+    commands = {crew.replica_name: crew.accounts.age.commands for crew in stage.crews.values()}
     return audit_of(dictionaries, commands, stage.records.confirmed)

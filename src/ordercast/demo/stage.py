@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from ordercast.api.client_recorder import Recorder
+from ordercast.api.recorded_client import RecordedClients
 from ordercast.cli.event_text import Roster, listed, verb
 from ordercast.demo.crew import ACCOUNTS, Crew, Ears, Records
 from ordercast.demo.dictionaries import size_of
@@ -19,7 +19,7 @@ from ordercast.model.events import View
 from ordercast.model.quantities import size_text
 from ordercast.replicated.effects import Changed, Progress, Reason
 from ordercast.replicated.quorum import Majority
-from ordercast.replicated.recorder import ReplicaRecorder
+from ordercast.trace.recording import Recorder
 
 FIRST = ("n1", "n2", "n3")
 HOSTS = 4
@@ -45,10 +45,12 @@ class Transfer:
 
 class Stage:
     def __init__(self, folder: Path, traces: Path, log: Log, news: News) -> None:
-        """`folder`: for files and sockets; `traces`: what the daemons record."""
+        """`folder`: for files and sockets; `traces`: what daemons, clients and replicas record."""
         self.log, self.news = log, news
         self.hosts = Hosts(folder, traces, HOSTS, news, self._on_view, self._on_warning)
-        self.records = Records(Recorder(self.hosts.process_of), ReplicaRecorder(), Tally(), {})
+        recorder = Recorder(traces, "demo")
+        clients = RecordedClients(recorder.client, self.hosts.process_of)
+        self.records = Records(recorder, clients, Tally(), {})
         self.crews: dict[str, Crew] = {}
         self.tells_members = False  # who comes and goes in groups, one by one
         self._quorum = Majority({f"kv@{name}": 1 for name in FIRST})
@@ -86,7 +88,7 @@ class Stage:
         """Their copies are the state of a primary component."""
         for crew in crews:
             async with self.news.bounded(f"{crew.replica_name} has the state"):
-                await crew.accounts.plain.ready()
+                await crew.accounts.ready()
 
     async def quiet(self) -> None:
         """Nobody sends, and everybody has everything."""
@@ -109,6 +111,7 @@ class Stage:
             crew.stop()
         await self.hosts.close()
         await asyncio.gather(*(crew.gone() for crew in self.crews.values()), return_exceptions=True)
+        await asyncio.to_thread(self.records.recorder.close)
 
     # What is seen
 
@@ -145,7 +148,7 @@ class Stage:
             return
         transfer = self._transfers.get(who)
         if transfer is None:
-            total = size_of(self.crews[host_of(progress.donor)].accounts.plain.machine.entries)
+            total = size_of(self.crews[host_of(progress.donor)].accounts.machine.entries)
             transfer = self._transfers[who] = Transfer(time.monotonic(), total)
         if progress.is_done:
             took = time.monotonic() - transfer.began

@@ -12,8 +12,7 @@ import time
 from ordercast.cli.event_text import listed
 from ordercast.demo.bursts import traffic
 from ordercast.demo.crew import ACCOUNTS, CHAT, GROUPS, ORDERS, SHARED, Crew, count_of
-from ordercast.demo.dictionaries import size_of
-from ordercast.demo.evidence import Evidence
+from ordercast.demo.dictionaries import Audit, size_of
 from ordercast.demo.log import Kind
 from ordercast.demo.rates import Reached
 from ordercast.demo.script import Script
@@ -28,7 +27,7 @@ VICTIM, ISLAND, LATE = "n3", "n2", "n4"
 MAINLAND = ("n1", "n3")
 
 
-async def perform(stage: Stage, script: Script) -> tuple[Evidence, Reached]:
+async def perform(stage: Stage, script: Script) -> tuple[Audit, Reached]:
     await start(stage)
     await join(stage, script)
     reached = await traffic(stage, script)
@@ -37,9 +36,9 @@ async def perform(stage: Stage, script: Script) -> tuple[Evidence, Reached]:
     await cut_off(stage, script)
     await heal(stage, script)
     await join_late(stage, script)
-    evidence = await settle(stage)
+    audit = await settle(stage)
     await end(stage)
-    return evidence, reached
+    return audit, reached
 
 
 async def start(stage: Stage) -> None:
@@ -73,7 +72,7 @@ async def join(stage: Stage, script: Script) -> None:
     first, text = stage.crews["n1"], "x" * script.value_size
     async with stage.news.bounded("the dictionary has its first values"):
         await asyncio.gather(*(first.book_surely(text) for _ in range(script.values)))
-    size = size_text(size_of(first.accounts.plain.machine.entries))
+    size = size_text(size_of(first.accounts.machine.entries))
     took = time.monotonic() - began
     stage.log.tell(Kind.STATE, f"{ACCOUNTS}: {script.values} large values set, {size}, confirmed in {took:.2f} s", "n1")
 
@@ -148,8 +147,8 @@ async def _refusal(stage: Stage, island: Crew) -> None:
 
 def _tell_read(stage: Stage, island: Crew, main: Crew) -> None:
     """Its copy is served, with its age."""
-    age, latest = island.accounts.plain.age, main.accounts.plain.age
-    apples = count_of(island.accounts.plain.get(SHARED))
+    age, latest = island.accounts.age, main.accounts.age
+    apples = count_of(island.accounts.get(SHARED))
     if age.is_current:
         raise NotSettled(f"{island.replica_name} is cut off, and says that its copy is current")
     text = (

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 from functools import lru_cache
+from struct import Struct
 from typing import NamedTuple
 
 from ordercast.groups.names import (
@@ -23,6 +24,7 @@ from ordercast.groups.names import (
 )
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.inputs import EVERYWHERE
+from ordercast.wire.reader import ByteReader
 
 FIXED_SIZE = 4
 SELF_DISCARD = 1  # the sender does not want its own message back
@@ -40,6 +42,10 @@ class Kind(IntEnum):
     DISCONNECT = 3  # the client is gone, from all its groups
     GROUPS = 4  # what a daemon's clients are in, after a merge
     ROSTER = 5  # a new node list for all
+
+
+_FIXED = Struct(">HBB")
+_KINDS = {int(kind): kind for kind in Kind}
 
 
 class Head(NamedTuple):
@@ -110,20 +116,13 @@ def decode_head(data: bytes) -> Head:
 
 
 def _read(data: bytes) -> Head:
-    try:
-        kind, flags = Kind(data[2]), data[3]
-        sender, at = _name(data, 4)
-        count = data[at]
-        at += 1
-        groups = []
-        for _ in range(count):
-            group, at = _name(data, at)
-            groups.append(group)
-    except (IndexError, ValueError) as error:
-        raise WireError(f"a head that cannot be read: {error}") from None
-    if at != len(data) or int.from_bytes(data[:2], "big") != at:
-        raise WireError(f"a head of {len(data)} bytes that ends after {at}")
-    return Head(kind, sender, tuple(groups), flags)
+    reader = ByteReader(data, what="a head")
+    size, kind, flags = reader.unpack(_FIXED)
+    if kind not in _KINDS or size != len(data):
+        raise WireError(f"a head of kind {kind} and {size} bytes, in {len(data)}")
+    sender, groups = reader.name(), reader.names(reader.byte())
+    reader.end()
+    return Head(_KINDS[kind], sender, tuple(groups), flags)
 
 
 def _check(head: Head) -> None:
@@ -137,11 +136,3 @@ def _check(head: Head) -> None:
         checked_groups(head.groups)
     elif head.groups:
         raise UsageError("groups are named where none belong")
-
-
-def _name(data: bytes, at: int) -> tuple[str, int]:
-    size = data[at]
-    end = at + 1 + size
-    if not size or end > len(data):
-        raise ValueError(f"a name of {size} bytes at {at}")
-    return str(data[at + 1 : end], "ascii"), end

@@ -337,8 +337,8 @@ class Groups:
     def _take_snapshot(self, gathering: _Gathering, originator: ProcessId, payload: bytes) -> None:
         head = head_bytes_of(payload)
         name = decode_head(head).sender
-        ring, is_last, groups = decode_snapshot(payload[len(head) :], name)
-        if ring == gathering.view.id:
+        configuration, is_last, groups = decode_snapshot(payload[len(head) :], name)
+        if configuration == gathering.view.id:
             gathering.add(originator, name, groups, is_last)
 
     def _merge(self, gathering: _Gathering, outputs: list[Output]) -> None:

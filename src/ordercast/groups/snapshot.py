@@ -1,6 +1,6 @@
 """What a daemon tells the others after a merge: which of its clients are in which groups, in pieces of bounded size.
 
-    ring: seq (8), representative (8) | last (1) | groups: length (1), name, members (4), each: length (1), name
+    configuration: seq (8), representative (8) | last (1) | groups: length (1), name, members (4), each so
 
 Members have their full names (alice@n1), and are clients of the daemon that tells. A large group may be cut over
 several pieces.
@@ -14,17 +14,18 @@ from struct import Struct
 from ordercast.groups.names import checked_group, checked_member, clients_of
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.wire.reader import ByteReader
 
 PIECE_SIZE_MAX = 32_000
 _FIXED = Struct(">QQB")
 _COUNT = Struct(">I")
 
 
-def encode_snapshot(ring: ConfigurationId, groups: Mapping[str, Sequence[str]]) -> list[bytes]:
+def encode_snapshot(configuration: ConfigurationId, groups: Mapping[str, Sequence[str]]) -> list[bytes]:
     """At least one piece; the last one says that it is."""
     bodies = [b"".join(entries) for entries in _pieces(groups)] or [b""]
     last = len(bodies) - 1
-    return [_FIXED.pack(ring.seq, ring.representative, at == last) + body for at, body in enumerate(bodies)]
+    return [_FIXED.pack(*configuration, at == last) + body for at, body in enumerate(bodies)]
 
 
 def _pieces(groups: Mapping[str, Sequence[str]]) -> Iterator[list[bytes]]:
@@ -50,22 +51,24 @@ def _pieces(groups: Mapping[str, Sequence[str]]) -> Iterator[list[bytes]]:
 
 
 def decode_snapshot(data: bytes, daemon: str) -> tuple[ConfigurationId, bool, dict[str, list[str]]]:
-    """The ring, whether this is the last piece, and the members by group. WireError for what cannot be read, and for
-    members that are no clients of this daemon."""
+    """Return the configuration, whether this is the last piece, and the members by group. WireError for what cannot be
+    read, and for members that are no clients of this daemon."""
     groups: dict[str, list[str]] = {}
     is_client = clients_of(daemon).fullmatch
+    reader = ByteReader(data, what="a snapshot")
+    seq, representative, last = reader.unpack(_FIXED)
     try:
-        if len(data) < _FIXED.size:
-            raise ValueError("too short")
-        seq, representative, last = _FIXED.unpack_from(data)
-        at = _FIXED.size
-        while at < len(data):
-            group, members, at = _read_group(data, at)
+        while reader.left:
+            group = checked_group(reader.name())
+            (count,) = reader.unpack(_COUNT)
+            members = reader.names(count)
             if not all(map(is_client, members)):
                 wrong = next(member for member in members if not is_client(member))
-                raise ValueError(f"{checked_member(wrong)} is no client of {daemon}")
+                raise UsageError(f"{checked_member(wrong)} is no client of {daemon}")
+            if not members:
+                raise UsageError("a group of nobody")
             groups.setdefault(group, []).extend(members)
-    except (ValueError, UsageError) as error:
+    except UsageError as error:
         raise WireError(f"a snapshot that cannot be read: {error}") from None
     return ConfigurationId(seq, ProcessId(representative)), bool(last), groups
 
@@ -73,31 +76,3 @@ def decode_snapshot(data: bytes, daemon: str) -> tuple[ConfigurationId, bool, di
 def _named(name: str) -> bytes:
     encoded = name.encode()
     return bytes((len(encoded),)) + encoded
-
-
-def _read_group(data: bytes, at: int) -> tuple[str, list[str], int]:
-    """Its name, its members, and where the next one is."""
-    size = len(data)
-    name, at = _name(data, at)
-    group = checked_group(name)
-    if at + _COUNT.size > size:
-        raise ValueError("a count is cut off")
-    (count,) = _COUNT.unpack_from(data, at)
-    at += _COUNT.size
-    if not count:
-        raise ValueError("a group of nobody")
-    members = []
-    for _ in range(count):  # as `_name`, which would be called too often
-        start = at + 1
-        at = start + (data[at] if at < size else 0)
-        if not start < at <= size:
-            raise ValueError(f"a name that is empty or cut off, at {start - 1}")
-        members.append(str(data[start:at], "ascii"))
-    return group, members, at
-
-
-def _name(data: bytes, at: int) -> tuple[str, int]:
-    end = at + 1 + (data[at] if at < len(data) else 0)
-    if end > len(data) or end == at + 1:
-        raise ValueError(f"a name that is empty or cut off, at {at}")
-    return str(data[at + 1 : end], "ascii"), end

@@ -14,7 +14,7 @@ from itertools import count
 from typing import NamedTuple
 
 from ordercast.model.configuration import Configuration
-from ordercast.model.ids import MAIN, Attachment, ConfigurationId, Duration, Position, ProcessId
+from ordercast.model.ids import MAIN, Attachment, ConfigurationId, Duration, ProcessId
 from ordercast.model.notes import Evidence, Note
 from ordercast.model.roster import Entry, Roster
 
@@ -216,7 +216,3 @@ Effect = (
     | LeaveDone
     | Record
 )
-
-
-def position_of(deliver: Deliver, message: Delivered) -> Position:
-    return Position(deliver.origin, message[0], message[1])

@@ -2,7 +2,7 @@
 
 A daemon is (node, incarnation). The driver supplies an incarnation that never repeats, so a restarted node is a new
 process: nothing that was said to or by its former life can be taken for the new one's. Both fit in one 64-bit
-`ProcessId`, which is what travels, what is compared and what the ring is sorted by.
+`ProcessId`, which is what travels, what is compared and by what members are sorted.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import NamedTuple, NewType
 NodeId = NewType("NodeId", int)  # which host of the cluster: 0 to NODE_MAX, from the configuration
 Incarnation = NewType("Incarnation", int)  # which life of that host: 1 to INCARNATION_MAX, never the same again
 ProcessId = NewType("ProcessId", int)  # both in one number, ordered by node first
-Seq = NewType("Seq", int)  # place of a packet in the order of its ring, from 1
+Seq = NewType("Seq", int)  # place of a packet in the order of its configuration, from 1
 TokenSeq = NewType("TokenSeq", int)  # how often this ring's token was forwarded
 Instant = NewType("Instant", int)  # nanoseconds on the driver's monotonic clock
 Duration = NewType("Duration", int)  # nanoseconds
-Attachment = NewType("Attachment", int)  # which ring or link of this process a packet belongs to
+Attachment = NewType("Attachment", int)  # which broadcast domain of this process a packet belongs to
 
 NODE_MAX = 0x7FFF
 INCARNATION_BITS = 48
@@ -51,8 +51,8 @@ def process_text(process: ProcessId) -> str:
 
 
 class ConfigurationId(NamedTuple):
-    """Names a ring and the regular configuration on it, or a transitional configuration. Sorted by seq, then
-    representative: that order is the order of configurations at every process that passes through several."""
+    """Names a regular or a transitional configuration. Sorted by seq, then representative: that order is the order of
+    configurations at every process that passes through several."""
 
     seq: int
     representative: ProcessId

@@ -9,7 +9,7 @@ from ordercast.model.events import ViewId
 
 class Term(NamedTuple):
     """A component, by its place among all that its members have been in. Views alone do not rise for ever: a daemon
-    that lost its memory numbers its rings anew. Who comes back to such a one begins a new era."""
+    that lost its memory numbers its configurations anew. Who comes back to such a one begins a new era."""
 
     era: int
     view: ViewId

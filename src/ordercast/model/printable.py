@@ -1,4 +1,4 @@
-"""Text that is safe to show, whoever wrote it: nothing in it moves the cursor, rings, hides, or turns the direction of
+"""Text that is safe to show, whoever wrote it: nothing in it moves the cursor, beeps, hides, or turns the direction of
 writing. Pure."""
 
 from __future__ import annotations

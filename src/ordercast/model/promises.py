@@ -112,3 +112,5 @@ class Promises:
     message_size_max: int
     early: frozenset[Service] = frozenset()  # services that are delivered before their place in the order is known
     prunes: bool = False  # a message reaches only processes that want one of its destinations
+    groups: frozenset[GroupPromise] = frozenset(GroupPromise)  # what named groups on the engine promise
+    replicas: frozenset[ReplicaPromise] = frozenset(ReplicaPromise)  # likewise, replicated state

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, Record
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, Instant, ProcessId, Seq, process_text
@@ -13,8 +15,16 @@ from ordercast.networks.config import HOLD_OFF_LEVEL_MAX, NetworksConfig
 from ordercast.networks.marks import Marks
 from ordercast.networks.probe import Probe, decode_probe, encode_probe
 from ordercast.networks.probing import Probing
-from ordercast.networks.stats import NetworksStats
 from ordercast.networks.watch import NetworkSuspicion, Watch
+
+
+@dataclass(slots=True)
+class NetworksStats:
+    """What the layer counts of itself, as plain numbers that rise; for status displays."""
+
+    alarms: list[int]  # how often each network was marked
+    expired: int = 0  # tokens that went up because they had waited long enough
+    late_copies: int = 0  # copies of tokens that had gone up
 
 
 class Judgement:

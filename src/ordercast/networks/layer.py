@@ -32,16 +32,12 @@ from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, S
 from ordercast.model.notes import Evidence, Release, TokenReleased
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
-from ordercast.networks.active import Active
-from ordercast.networks.active_passive import ActivePassive
-from ordercast.networks.config import NetworksConfig, Replication
+from ordercast.networks.config import NetworksConfig
 from ordercast.networks.gate import Arrival, Gate
-from ordercast.networks.judgement import Judgement
+from ordercast.networks.judgement import Judgement, NetworksStats
 from ordercast.networks.marks import Marks
 from ordercast.networks.monitors import ArrivalCounts
-from ordercast.networks.passive import Passive
-from ordercast.networks.stats import NetworksStats
-from ordercast.networks.styles import Style
+from ordercast.networks.styles import style_of
 from ordercast.networks.watch import Watch, WatchedMember, suspicions
 from ordercast.order.engine import Engine
 from ordercast.order.ring.config import RingConfig
@@ -61,28 +57,25 @@ TELLING = (KIND_AT, TRANSMITTER_AT, TRANSMITTER_AT + 1, TRANSMITTER_AT + 7)
 VISITS_MAX = 20  # that a packet may be missing while networks are marked; a fifth of what expels a member
 
 
-def style_of(config: NetworksConfig, marks: Marks) -> Style:
-    match config.replication:
-        case Replication.ACTIVE:
-            return Active(marks)
-        case Replication.PASSIVE:
-            return Passive(marks, config.count)
-        case Replication.ACTIVE_PASSIVE:
-            return ActivePassive(marks, config.count, config.copies, is_strict=config.is_strict)
-
-
 class Networks:
     """One process with several networks."""
 
     def __init__(
-        self, engine: Engine, node: NodeId, config: NetworksConfig, ring: RingConfig, *, verbose: bool = False
+        self,
+        engine: Engine,
+        node: NodeId,
+        config: NetworksConfig,
+        ring: RingConfig,
+        *,
+        verbose: bool = False,
+        cluster: bytes | None = None,  # the id in the engine's packets, if it is not that of a cluster with one domain
     ) -> None:
         self._engine = engine
         self._traffic = engine.traffic
         self._node = node
         self._config = config
         self._verbose = verbose
-        self._cluster = cluster_id_from(ring.cluster, engine.promises.engine)
+        self._cluster = cluster or cluster_id_from(ring.cluster, engine.promises.engine)
         self.marks = Marks(config)
         self._style = style_of(config, self.marks)
         self._gate = Gate()
@@ -122,6 +115,9 @@ class Networks:
     def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
         return self._engine.holds(ring, seq)
 
+    def deniable(self, configuration: ConfigurationId) -> tuple[Seq, Seq] | None:
+        return self._engine.deniable(configuration)
+
     def check_invariants(self, *, thorough: bool = True) -> None:
         self._engine.check_invariants(thorough=thorough)
         assert self.marks.good, "one network is always good"
@@ -131,25 +127,25 @@ class Networks:
 
     def start(self, stored: Stored, incarnation: Incarnation, now: Instant) -> list[Effect]:
         self._me = process_id_from(self._node, incarnation)
-        return self._outward(self._engine.start(stored, incarnation, now), now)
+        return self.outward(self._engine.start(stored, incarnation, now), now)
 
     def submit(self, submissions: Sequence[Submission | Submissions], now: Instant) -> list[Effect]:
-        return self._outward(self._engine.submit(submissions, now), now)
+        return self.outward(self._engine.submit(submissions, now), now)
 
     def persisted(self, key: str, now: Instant) -> list[Effect]:
-        return self._outward(self._engine.persisted(key, now), now)
+        return self.outward(self._engine.persisted(key, now), now)
 
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
-        return self._outward(self._engine.interest(changes, now), now)
+        return self.outward(self._engine.interest(changes, now), now)
 
     def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
-        return self._outward(self._engine.enlist(roster, now), now)
+        return self.outward(self._engine.enlist(roster, now), now)
 
     def behind(self, is_behind: bool, now: Instant) -> list[Effect]:
-        return self._outward(self._engine.behind(is_behind, now), now)
+        return self.outward(self._engine.behind(is_behind, now), now)
 
     def leave(self, now: Instant) -> list[Effect]:
-        return self._outward(self._engine.leave(now), now)
+        return self.outward(self._engine.leave(now), now)
 
     def wake(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
@@ -160,7 +156,7 @@ class Networks:
             self._judgement.probe_all(now, effects)
         due = self._engine.next_deadline()
         if due is not None and due <= now:
-            effects += self._outward(self._engine.wake(now), now)
+            effects += self.outward(self._engine.wake(now), now)
         return effects
 
     def receive(self, packets: Sequence[Packet], now: Instant) -> list[Effect]:
@@ -192,7 +188,7 @@ class Networks:
             is_first = self._sort_out(packets[passed:], up, now, effects)
             packets = up
         if packets and (inner := self._engine.receive(packets, now)):
-            effects += self._outward(inner, now)
+            effects += self.outward(inner, now)
         if self._gate.packet is not None:
             self._release(now, effects, is_first=is_first)
         return effects
@@ -297,7 +293,7 @@ class Networks:
             effects.append(Record(note))
         if len(self.marks.good) < self._config.count:
             self._notice_missing(now, effects)
-        effects += self._outward(self._engine.receive([gate.release()], now), now)
+        effects += self.outward(self._engine.receive([gate.release()], now), now)
 
     def _notice_missing(self, now: Instant, effects: list[Effect]) -> None:
         """While networks are marked: a packet that is asked for at visit after visit and does not come is brought by no
@@ -313,7 +309,9 @@ class Networks:
 
     # What goes out, and what the engine's effects tell
 
-    def _outward(self, effects: list[Effect], now: Instant) -> list[Effect]:
+    def outward(self, effects: list[Effect], now: Instant) -> list[Effect]:
+        """Return what the engine asked for, with the networks on which it goes out; also when the engine was told
+        something past this layer, which has no word for it."""
         outward: list[Effect] = []
         traffic = self._traffic
         for effect in effects:
@@ -333,7 +331,7 @@ class Networks:
                 outward += self._style.spread(effect)
             else:
                 outward.append(effect)
-                if type(effect) is Install and effect.configuration.kind is ConfigurationKind.REGULAR:
+                if isinstance(effect, Install) and effect.configuration.kind is ConfigurationKind.REGULAR:
                     self._begin(effect.configuration, now, outward)
         return outward
 

@@ -102,15 +102,15 @@ LIVE = tuple(entry.name for entry in ENGINES.values() if entry.is_live)
 def entry_of(name: str) -> EngineEntry:
     """UsageError when there is no such engine."""
     if name not in ENGINES:
-        raise UsageError(f"engine {name!r} does not exist; there are: {', '.join(ENGINES)}")
+        raise UsageError(f"there is no engine {name!r}; there are: {', '.join(ENGINES)}")
     return ENGINES[name]
 
 
 def live_entry_of(name: str) -> EngineEntry:
     """UsageError when daemons cannot run this engine."""
     if name not in LIVE:
-        why = "runs in the simulator alone" if name in ENGINES else "does not exist"
-        raise UsageError(f"engine {name!r} {why}; daemons can run: {', '.join(LIVE)}")
+        why = f"{name!r} runs in the simulator alone" if name in ENGINES else f"there is no engine {name!r}"
+        raise UsageError(f"{why}; daemons can run: {', '.join(LIVE)}")
     return ENGINES[name]
 
 

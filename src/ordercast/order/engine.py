@@ -115,6 +115,10 @@ class Engine(Protocol):
         """Whether every packet through this seq of this ring is here; True also for a ring whose packets are not taken.
         The one question of the layer that knows several networks."""
 
+    def deniable(self, configuration: ConfigurationId) -> tuple[Seq, Seq] | None:
+        """Return the lowest number that this process would believe to be the last of a configuration, and the highest
+        that it holds; None for one that is not installed, or has no such numbers. For the simulator's forgers."""
+
     def check_invariants(self, *, thorough: bool = True) -> None:
         """Raise AssertionError when the engine's own state is impossible; cheap enough for every input when not
         thorough. For simulators and tests."""

@@ -12,6 +12,7 @@ holds back what its own users send.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 from ordercast.model.effects import Broadcast, Deliver, Effect, Install, Persist, SendTo, Unicast
 from ordercast.model.errors import UsageError
@@ -20,11 +21,21 @@ from ordercast.model.inputs import Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.order.engine import Engine
+from ordercast.order.lowest import LowestPlace
 from ordercast.order.ring.node import RingNode
+from ordercast.order.ring.two_queues import Freight
 
 Stream = Deliver | Install  # what an inner ring orders: messages and configurations
 
 SEPARATOR = "."
+
+
+@runtime_checkable
+class Beneath(Protocol):
+    """Several networks beneath an engine."""
+
+    def outward(self, effects: list[Effect], now: Instant) -> list[Effect]:
+        """Return what the engine asked for, as it goes out."""
 
 
 class InnerRing:
@@ -88,8 +99,46 @@ class InnerRing:
 
     def hear(self, stamp: int, now: Instant) -> list[Effect]:
         """Raise the ring's clock: whatever it numbers here from now on lies above this stamp."""
-        assert self._ring is not None, "whose clock is raised is named, where networks lie between"
-        return self._outward(self._ring.hear(stamp, now))
+        return self._past_networks(self._node.hear(stamp, now), now)
+
+    # Inputs of a network of rings
+
+    def carry(self, freight: Sequence[Freight], now: Instant, *, is_first: bool = False) -> list[Effect]:
+        """Put packets of other rings and control on this one, before everything that users send."""
+        return self._past_networks(self._node.carry(freight, now, is_first=is_first), now)
+
+    def hold(self, is_held: bool, now: Instant) -> list[Effect]:
+        """Users of this process stop sending on this ring, or go on."""
+        return self._past_networks(self._node.hold(is_held, now), now)
+
+    def clock_stored(self, now: Instant, *, is_again: bool = False) -> list[Effect]:
+        """A higher bound of the process's clock is on stable storage; `is_again` is said to one ring, which tells a
+        person that the process had gone on without it."""
+        return self._past_networks(self._node.clock_stored(now, is_again=is_again), now)
+
+    @property
+    def lowest(self) -> LowestPlace:
+        """How far all members of the ring are in the order of the network; the enclosing engine raises its own."""
+        return self._node.lowest
+
+    @property
+    def freight_body_max(self) -> int:
+        """Descriptors and payloads of control that fit in a packet."""
+        return self._node.freight_body_max
+
+    @property
+    def freight_size(self) -> int:
+        """Bytes of other rings and of control that wait to be sent."""
+        return self._node.freight_size
+
+    @property
+    def _node(self) -> RingNode:
+        assert self._ring is not None, "the ring is named, where networks lie between"
+        return self._ring
+
+    def _past_networks(self, effects: list[Effect], now: Instant) -> list[Effect]:
+        """What the ring was told past the networks, which have no word for it, still goes out on them."""
+        return self._outward(self._engine.outward(effects, now) if isinstance(self._engine, Beneath) else effects)
 
     def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
         return self._outward(self._engine.enlist(roster, now))
@@ -106,4 +155,6 @@ class InnerRing:
                 effect.attachment = self.attachment
             elif isinstance(effect, Persist):
                 effect.key = self._prefix + effect.key
+        if self._ring is not None:
+            effects += self._ring.clock_writes()
         return effects

@@ -63,11 +63,14 @@ class _Large:
 
 
 class Outbox:
-    __slots__ = ("_body_max", "_large", "_queue", "_turn_of_large", "_whole_max", "size")
+    __slots__ = ("_apart", "_body_max", "_large", "_queue", "_turn_of_large", "_whole_max", "size")
 
-    def __init__(self, body_size_max: int) -> None:
+    def __init__(self, body_size_max: int, *, lone_size_max: int = 0, apart: int | None = None) -> None:
+        """`lone_size_max` is the body of a packet with a single message, if it may be larger than that of others;
+        `apart` is a sender whose messages share packets with nobody's."""
+        self._apart = apart
         self._body_max = body_size_max
-        self._whole_max = min(body_size_max - DESCRIPTOR_SIZE, 0xFFFF)
+        self._whole_max = min(max(body_size_max, lone_size_max) - DESCRIPTOR_SIZE, 0xFFFF)
         self._queue: deque[Lot] = deque()
         self._large: dict[int, _Large] = {}  # by sender, in turn
         self._turn_of_large = True
@@ -75,6 +78,16 @@ class Outbox:
 
     def __bool__(self) -> bool:
         return bool(self._queue or self._large)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Something is to be sent as soon as possible."""
+        return bool(self)
+
+    @property
+    def is_ready(self) -> bool:
+        """Something may be sent now."""
+        return bool(self)
 
     def add(self, lots: Sequence[Lot], size: int) -> None:
         """Take messages whose `cost` is `size`."""
@@ -93,7 +106,7 @@ class Outbox:
     def take(self, limit: int) -> list[Load]:
         """Up to `limit` packets. What is taken is gone, except that a large message stays until its last part."""
         loads: list[Load] = []
-        while limit > 0 and self:
+        while limit > 0 and (self._queue or self._large):
             if self._large and (self._turn_of_large or not self._queue):
                 load = self._next_parts(limit if len(self._large) == 1 and not self._queue else 1)
                 self._turn_of_large = False
@@ -108,7 +121,7 @@ class Outbox:
         return loads
 
     def start_over(self) -> int:
-        """The ring ended: messages whose last part was not numbered are sent again from the start. How many."""
+        """The configuration ended: messages whose last part was not numbered start over. Return how many."""
         begun = [large for large in self._large.values() if large.sent]
         for large in begun:
             large.sent = 0
@@ -139,7 +152,7 @@ class Outbox:
     def _next_small(self, limit: int) -> Load:
         """Packets of whole messages; the first lot has some."""
         lot = self._queue[0]
-        each = min(COUNT_MAX, self._body_max // (lot.length + DESCRIPTOR_SIZE))
+        each = max(1, min(COUNT_MAX, self._body_max // (lot.length + DESCRIPTOR_SIZE)))
         count = min(limit, lot.left // each)
         if not count:
             return self._mixed()
@@ -153,7 +166,7 @@ class Outbox:
     def _mixed(self) -> Load:
         """One packet, filled from several lots."""
         queue, room = self._queue, self._body_max
-        safe = queue[0].service == _SAFE_SERVICE
+        safe, apart = queue[0].service == _SAFE_SERVICE, queue[0].sender == self._apart
         senders: list[int] = []
         lengths: list[int] = []
         services: list[int] = []
@@ -162,6 +175,8 @@ class Outbox:
             lot = queue[0]
             count = min(lot.left, room // (lot.length + DESCRIPTOR_SIZE), COUNT_MAX - len(payloads))
             if not count or (lot.service == _SAFE_SERVICE) is not safe or lot.sender in self._large:
+                break
+            if (lot.sender == self._apart) is not apart:
                 break
             room -= count * (lot.length + DESCRIPTOR_SIZE)
             senders += (lot.sender,) * count

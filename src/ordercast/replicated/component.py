@@ -11,7 +11,7 @@ whoever does not answer is excluded in the same way: a new round begins without 
 Eras: in which order components come, though views do not always rise. What is decided rests on this: who has said in a
 view what it has, and lives on, is only in later components after it. So of two components of which one had a majority
 of the other's voters it is known which was later. The ids of views rise, as long as daemons remember theirs. One that
-lost its memory numbers its rings anew, and replicas that outlive it meet in views that come before those that they
+lost its memory numbers its views anew, and replicas that outlive it meet in views that come before those that they
 know: unnoticed, a state of long ago would be the latest.
 
 So components are ordered by era first, then by view. Everybody says its era, and whether it has been in a view of that

@@ -188,3 +188,9 @@ class EverySide:
 
     def weight(self, name: str) -> int:
         return 1
+
+
+def voices_of(rule: Rule) -> tuple[tuple[tuple[str, int], ...], tuple[str, ...]]:
+    """The configured weights, and who must be there at a beginning."""
+    weights = tuple(sorted(rule.weights.items())) if isinstance(rule, Majority) else ()
+    return weights, rule.needed()

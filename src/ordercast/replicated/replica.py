@@ -18,7 +18,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Generic, TypeVar, assert_never, cast
 
 from ordercast.api.member import Member
@@ -67,30 +66,26 @@ _OUTCOMES = {
 }  # of a call that took too long, by whether it is a command, and whether that was sent
 
 
-class NotPrimary(Error):
-    """The command was refused: the members that can be reached are no primary component. `is_uncertain`: it had been
-    sent before the component changed, so it may have been applied, or may be later."""
-
-    def __init__(self, sentence: str, is_uncertain: bool) -> None:
-        super().__init__(sentence)
-        self.is_uncertain = is_uncertain
-
-
-class ReplicaEnded(Error):
-    """The replica was closed, or its member has failed. `is_uncertain`: the command had been sent, and may have been
-    applied, or may be yet."""
+class _Doubtful(Error):
+    """An error after which a command may have been applied, or may be yet, if `is_uncertain`."""
 
     def __init__(self, sentence: str, is_uncertain: bool = False) -> None:
         super().__init__(sentence)
         self.is_uncertain = is_uncertain
 
 
-class TimedOut(Error, TimeoutError):
-    """It took longer than the caller wanted to wait. `is_uncertain`: the command was sent, and may yet take effect."""
+class NotPrimary(_Doubtful):
+    """The command was refused: the members that can be reached are no primary component. `is_uncertain`: it had been
+    sent before the component changed, so it may have been applied, or may be later."""
 
-    def __init__(self, sentence: str, is_uncertain: bool) -> None:
-        super().__init__(sentence)
-        self.is_uncertain = is_uncertain
+
+class ReplicaEnded(_Doubtful):
+    """The replica was closed, or its member has failed. `is_uncertain`: the command had been sent, and may have been
+    applied, or may be yet."""
+
+
+class TimedOut(_Doubtful, TimeoutError):
+    """It took longer than the caller wanted to wait. `is_uncertain`: the command was sent, and may yet take effect."""
 
 
 class Replica(Generic[FrontT]):
@@ -162,9 +157,7 @@ class Replica(Generic[FrontT]):
         self._sending = asyncio.get_running_loop().create_task(self._send_all())
         await self._member.meet(self._meeting)
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *how: object) -> None:
         if self._leaving is not None:
             await self._leaving
         elif self._ended is None:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
 
+from ordercast.daemon.sockets.tcp import TcpServer
 from ordercast.model.errors import UsageError, WireError
 from ordercast.replicated.arrival import Patience
 from ordercast.replicated.effects import Dial
@@ -41,40 +40,28 @@ FETCHERS_MAX = 32  # of one donor at a time
 # The donor
 
 
-class Donor:
+class Donor(TcpServer):
     """Serves pictures at one port. `offer` and `withdraw` may be called at any time."""
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0, patience: Patience | None = None) -> None:
-        self.place = Place(host, port)
+        super().__init__(host, port, NAME_SIZE_MAX)
         self.sent = 0  # bytes of pieces, in all
         self._patience = patience or Patience()
         self._pictures: dict[tuple[bytes, bytes], Picture] = {}
         self._offered = asyncio.Condition()
-        self._server: asyncio.Server | None = None
-        self._serving: set[asyncio.Task[None]] = set()
         self._notices: set[asyncio.Task[None]] = set()
 
-    async def __aenter__(self) -> Self:
-        try:
-            self._server = await asyncio.start_server(self._on_fetcher, *self.place, limit=NAME_SIZE_MAX)
-        except OSError as error:
-            raise UsageError(
-                f"state cannot be served at {self.place}: {_told(error)}: choose another address or port"
-            ) from error
-        host, port = self._server.sockets[0].getsockname()[:2]
-        self.place = Place(host, port)
-        return self
+    @property
+    def place(self) -> Place:
+        return Place(self.address, self.port)
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._server is not None
-        self._server.close()
+    def refused(self, error: OSError) -> UsageError:
+        return UsageError(f"state cannot be served at {self.place}: {_told(error)}: choose another address or port")
+
+    async def __aexit__(self, *how: object) -> None:
         self._pictures.clear()
-        tasks = [*self._serving, *self._notices]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._notices, return_exceptions=True)
+        await super().__aexit__(*how)
 
     def offer(self, name: bytes, key: bytes, picture: Picture) -> None:
         """Serve it until it is withdrawn."""
@@ -91,13 +78,11 @@ class Donor:
         async with self._offered:
             self._offered.notify_all()
 
-    async def _on_fetcher(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._serving.add(task)
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One fetcher. One that is refused is told why; one that is gone asks somebody else."""
         writer.transport.set_write_buffer_limits(high=WINDOW_SIZE)
         try:
-            if len(self._serving) > FETCHERS_MAX:
+            if len(self.connections) > FETCHERS_MAX:
                 raise _RefusedError(f"{FETCHERS_MAX} others are being served: ask another holder, or later")
             async with asyncio.timeout(self._patience.stall_s):
                 name, key, first = await _read_request(reader)
@@ -105,13 +90,6 @@ class Donor:
         except (_RefusedError, WireError) as error:
             frame = refusal(str(error))
             writer.write(frame_head(frame) + frame.body)
-        except (OSError, TimeoutError, asyncio.IncompleteReadError):
-            pass  # the fetcher is gone, or as good as gone: it asks somebody else
-        except asyncio.CancelledError:
-            writer.transport.abort()  # the donor ends: nothing is half said
-        finally:
-            self._serving.discard(task)
-            writer.close()
 
     async def _serve(self, writer: asyncio.StreamWriter, name: bytes, key: bytes, first: int) -> None:
         picture = await self._picture(name, key)
@@ -128,7 +106,7 @@ class Donor:
                 waited += clock() - at
             work = clock() - began - waited
             if work > TURN_S:
-                await asyncio.sleep(work * (len(self._serving) / SHARE - 1))
+                await asyncio.sleep(work * (len(self.connections) / SHARE - 1))
                 began, waited = clock(), 0.0
             if self._pictures.get((name, key)) is not picture:
                 raise _RefusedError("the picture was withdrawn: the group has moved on")

@@ -300,9 +300,6 @@ class _Reader(ByteReader):
     """Takes what replicas say apart. A count is never trusted: every item takes at least a byte, so that the loop ends
     where the bytes do."""
 
-    def byte(self) -> int:
-        return self.take(1)[0]
-
     def u32(self) -> int:
         return int(self.unpack(U32)[0])
 

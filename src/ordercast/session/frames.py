@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from enum import IntEnum
-from struct import Struct, pack, unpack_from
+from struct import Struct, pack
 from typing import Any, NamedTuple
 
 from ordercast.model.errors import WireError
-from ordercast.session.pieces import NUMBER, FrameKind, expect_end, frame, read_names, reading, write_names
+from ordercast.session.pieces import NUMBER, FrameKind, frame, read_names, reading, write_names
+from ordercast.wire.reader import ByteReader
 
 VERSION = 3
 MAGIC = b"OCST"
@@ -125,10 +126,10 @@ def encode_names(kind: FrameKind, names: Sequence[str]) -> bytes:
 
 
 def decode_names(body: bytes) -> tuple[str, ...]:
-    with reading("names"):
-        names, at = read_names(body, 0)
-        expect_end(body, at)
-        return names
+    reader = ByteReader(body, what="a list of names")
+    names = read_names(reader)
+    reader.end()
+    return names
 
 
 def encode_document(kind: FrameKind, document: dict[str, Any]) -> bytes:
@@ -164,11 +165,11 @@ def encode_listing(page: Listing) -> bytes:
 
 
 def decode_listing(body: bytes) -> Listing:
-    with reading("a list of groups"):
-        is_last, names, at = _page(body)
-        counts = unpack_from(f">{len(names)}I", body, at)
-        expect_end(body, at + 4 * len(counts))
-        return Listing(dict(zip(names, counts, strict=True)), is_last)
+    reader = ByteReader(body, what="a list of groups")
+    is_last, names = _page(reader)
+    counts = reader.numbers(len(names), "I")
+    reader.end()
+    return Listing(dict(zip(names, counts, strict=True)), is_last)
 
 
 def encode_members(page: Members) -> bytes:
@@ -176,18 +177,18 @@ def encode_members(page: Members) -> bytes:
 
 
 def decode_members(body: bytes) -> Members:
-    with reading("a list of members"):
-        is_last, names, at = _page(body)
-        expect_end(body, at)
-        return Members(names, is_last)
+    reader = ByteReader(body, what="a list of members")
+    is_last, names = _page(reader)
+    reader.end()
+    return Members(names, is_last)
 
 
-def _page(body: bytes) -> tuple[bool, tuple[str, ...], int]:
-    (is_last,) = _FLAG.unpack_from(body)
-    names, at = read_names(body, _FLAG.size)
+def _page(reader: ByteReader) -> tuple[bool, tuple[str, ...]]:
+    (is_last,) = reader.unpack(_FLAG)
+    names = read_names(reader)
     if not names and not is_last:
         raise WireError("an empty page that is not the last one")
-    return is_last, names, at
+    return is_last, names
 
 
 def encode_refused(refused: Refused) -> bytes:
@@ -195,7 +196,6 @@ def encode_refused(refused: Refused) -> bytes:
 
 
 def decode_refused(body: bytes) -> Refused:
-    with reading("a refusal"):
-        (joins,) = _FLAG.unpack_from(body)
-        groups, at = read_names(body, _FLAG.size)
-        return Refused(groups, joins, str(body[at:], "utf-8", "replace"))
+    reader = ByteReader(body, what="a refusal")
+    (joins,) = reader.unpack(_FLAG)
+    return Refused(read_names(reader), joins, str(reader.rest(), "utf-8", "replace"))

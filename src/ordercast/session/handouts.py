@@ -48,7 +48,7 @@ class Session(Protocol):
     def received_size(self) -> int:
         """Bytes of what it has not said to the end."""
 
-    def on_parcel(self, parcel: Handout) -> None: ...
+    def on_handout(self, handout: Handout) -> None: ...
     def on_confirmed(self, run: MessageRun) -> None: ...
     def on_ended(self, why: str) -> None:
         """The daemon has ended."""
@@ -75,7 +75,7 @@ class Handouts:
         handout = Handout(output, frame)
         for number in output.sessions:
             if (session := self.sessions.get(number)) is not None:
-                session.on_parcel(handout)
+                session.on_handout(handout)
                 self.touched[session] = None
 
     def flush(self) -> None:

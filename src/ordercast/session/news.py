@@ -9,7 +9,8 @@ from typing import NamedTuple
 from ordercast.model.errors import WireError
 from ordercast.model.events import Left, Reason, Transition, View, ViewId
 from ordercast.model.ids import ConfigurationId, Position, ProcessId
-from ordercast.session.pieces import FrameKind, expect_end, frame, read_names, reading, write_names
+from ordercast.session.pieces import FrameKind, frame, read_names, reading, write_names
+from ordercast.wire.reader import ByteReader
 
 
 class Change(NamedTuple):
@@ -73,27 +74,27 @@ def _encode_view(view: View) -> bytes:
 
 def decode_view(body: bytes) -> View:
     with reading("a view"):
-        view_id, reason = _read_view_id(body)
-        (group,), at = read_names(body, _VIEW.size)
-        members, at = read_names(body, at)
-        transitional, at = read_names(body, at)
-        who, at = read_names(body, at)
-        return View(group, members, transitional, reason, who, view_id, str(body[at:], "utf-8"))
+        reader = ByteReader(body, what="a view")
+        view_id, reason = _read_view_id(reader)
+        (group,), members, transitional, who = (read_names(reader) for _ in range(4))
+        return View(group, members, transitional, reason, who, view_id, str(reader.rest(), "utf-8"))
 
 
 def decode_change(body: bytes) -> Change:
     with reading("a change"):
-        view_id, reason = _read_view_id(body)
-        (group, who), at = read_names(body, _VIEW.size)
-        expect_end(body, at)
+        reader = ByteReader(body, what="a change")
+        view_id, reason = _read_view_id(reader)
+        group, who = read_names(reader)
+        reader.end()
         return Change(group, view_id, reason, who)
 
 
 def decode_transition(body: bytes) -> Transition:
     with reading("a transition"):
-        view_id, _ = _read_view_id(body)
-        (group, *remaining), at = read_names(body, _VIEW.size)
-        expect_end(body, at)
+        reader = ByteReader(body, what="a transition")
+        view_id, _ = _read_view_id(reader)
+        group, *remaining = read_names(reader)
+        reader.end()
         return Transition(group, tuple(remaining), view_id)
 
 
@@ -107,8 +108,8 @@ def _view_id(view: ViewId, reason: Reason = Reason.NETWORK) -> bytes:
     return _VIEW.pack(*view.configuration, *origin, number, slot, _REASON_NUMBERS[reason])
 
 
-def _read_view_id(body: bytes) -> tuple[ViewId, Reason]:
-    seq, representative, origin_seq, origin_representative, number, slot, reason = _VIEW.unpack_from(body)
+def _read_view_id(reader: ByteReader) -> tuple[ViewId, Reason]:
+    seq, representative, origin_seq, origin_representative, number, slot, reason = reader.unpack(_VIEW)
     if reason >= len(_REASONS):
         raise WireError(f"there is no reason {reason}")
     position = Position(ConfigurationId(origin_seq, ProcessId(origin_representative)), number, slot)

@@ -8,6 +8,7 @@ from struct import Struct
 from struct import error as StructError
 
 from ordercast.model.errors import WireError
+from ordercast.wire.reader import ByteReader
 
 HEADER = Struct(">IB")
 NUMBER = Struct(">I")
@@ -75,19 +76,8 @@ def write_names(names: Sequence[str]) -> bytes:
     return b"".join(pieces)
 
 
-def read_names(body: bytes, at: int) -> tuple[tuple[str, ...], int]:
-    (count,) = NUMBER.unpack_from(body, at)
-    at += NUMBER.size
-    if count > len(body) - at:
-        raise WireError(f"{count} names in {len(body) - at} bytes")
-    names = []
-    for _ in range(count):
-        end = at + 1 + body[at]
-        if end > len(body):
-            raise WireError("a name is cut off")
-        names.append(str(body[at + 1 : end], "ascii"))
-        at = end
-    return tuple(names), at
+def read_names(reader: ByteReader) -> tuple[str, ...]:
+    return tuple(reader.names(reader.unpack(NUMBER)[0]))
 
 
 def expect_end(body: bytes, at: int) -> None:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND, node_of
+from ordercast.model.service import Service
 from ordercast.session.frames import SlowPolicy, encode_names
 from ordercast.session.pieces import FrameKind, frame
-from ordercast.sim.client import Client, Pace
+from ordercast.sim.client import Client, Outgoing, Pace
 from ordercast.sim.group_tally import GroupOccurrence
 from ordercast.sim.options import SimOptions
 from ordercast.sim.station import Station
@@ -63,7 +64,12 @@ class Crowd:
         elif not self._world.is_healed and rng.random() < self._options.rudeness:
             client.be_rude(self._rude(client))
         else:
-            self._do(station, client, rng.choices(_DEEDS, _WEIGHTS)[0])
+            self._do(client, rng.choices(_DEEDS, _WEIGHTS)[0])
+
+    @staticmethod
+    def say(client: Client, group: str, service: Service, data: bytes) -> None:
+        """Let a client send one message, as a plot asks for."""
+        client.send(Outgoing((group,), service, (data,)))
 
     def _connect(self, station: Station, name: str) -> None:
         rng = self._rng
@@ -74,27 +80,27 @@ class Crowd:
             return
         client.reconnects = rng.random() < 0.5
         if rng.random() < 0.8:
-            station.join(client, self._everywhere if rng.random() < 0.5 else self._some(self._everywhere))
+            client.join(self._everywhere if rng.random() < 0.5 else self._some(self._everywhere))
 
-    def _do(self, station: Station, client: Client, deed: str) -> None:
+    def _do(self, client: Client, deed: str) -> None:
         match deed:
             case "join" | "leave":
-                self._move(station, client, joins=deed == "join")
+                self._move(client, joins=deed == "join")
             case "send":
-                self._send(station, client, is_large=self._rng.random() < _LARGE_PROBABILITY)
+                self._send(client, is_large=self._rng.random() < _LARGE_PROBABILITY)
             case "disconnect":
-                station.disconnect(client)
+                client.disconnect()
             case _:
-                station.crash(client)
+                client.crash()
 
-    def _move(self, station: Station, client: Client, *, joins: bool) -> None:
+    def _move(self, client: Client, *, joins: bool) -> None:
         """Join groups that it is not in, or leave some that it is in, whatever of this can be done."""
         inside = sorted(client.joined)
         outside = [group for group in self._everywhere if group not in client.joined]
         if outside and (joins or not inside):
-            station.join(client, self._some(outside))
+            client.join(self._some(outside))
         else:
-            station.leave(client, self._some(inside))
+            client.leave(self._some(inside))
 
     def _change_pace(self, station: Station, client: Client) -> None:
         pace = self._rng.choice([pace for pace in Pace if pace is not client.pace])
@@ -108,18 +114,13 @@ class Crowd:
             wrong.append(encode_names(FrameKind.JOIN, sorted(client.joined)))
         return self._rng.choice(wrong)
 
-    def _send(self, station: Station, client: Client, *, is_large: bool = False) -> None:
+    def _send(self, client: Client, *, is_large: bool = False) -> None:
         rng, options = self._rng, self._options
         service = options.services[rng.randrange(len(options.services))]
         sizes = [rng.randrange(options.size_min, options.size_max + 1) for _ in range(rng.choice(_BURSTS))]
-        station.send(
-            client,
-            self._destinations(),
-            service,
-            *(rng.randbytes(size - STAMP_SIZE) for size in ([_LARGE_SIZE] if is_large else sizes)),
-            self_discard=rng.random() < 0.2,
-            confirm=rng.random() < 0.2,
-        )
+        destinations = self._destinations()
+        fillers = tuple(rng.randbytes(size - STAMP_SIZE) for size in ([_LARGE_SIZE] if is_large else sizes))
+        client.send(Outgoing(destinations, service, fillers, rng.random() < 0.2, rng.random() < 0.2))
 
     @property
     def _everywhere(self) -> tuple[str, ...]:
@@ -164,7 +165,7 @@ class Crowd:
             return
         station.tally.count(GroupOccurrence.RECONNECTED)
         again.reconnects = True
-        station.join(again, tuple(sorted(client.joined)))
+        again.join(tuple(sorted(client.joined)))
 
     def speak_last(self, stations: list[Station]) -> None:
         """All is calm: everybody once more, to the groups and to each other."""
@@ -172,6 +173,6 @@ class Crowd:
         names = [client.name for station in stations for client in station.clients.values()]
         for station in stations:
             for client in station.clients.values():
-                self._send(station, client)
+                self._send(client)
                 service = options.services[rng.randrange(len(options.services))]
-                station.send(client, (rng.choice(names),), service, b"")
+                client.send(Outgoing((rng.choice(names),), service, (b"",)))

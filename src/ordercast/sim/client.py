@@ -69,8 +69,8 @@ class Outgoing(NamedTuple):
     groups: tuple[str, ...]
     service: Service
     fillers: tuple[bytes, ...]
-    self_discard: bool
-    confirm: bool
+    self_discard: bool = False
+    confirm: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -92,7 +92,7 @@ class SlowReaderPlot(Plot):
             return
         self._number += 1
         reader = station.connect(f"slow{self._number}", SlowPolicy.HOLD)
-        station.join(reader, tuple(f"g{number}" for number in range(self.world.options.groups)))
+        reader.join(tuple(f"g{number}" for number in range(self.world.options.groups)))
         reader.read(Pace.SLOWLY)
         for node in self.everybody:
             for _ in range(self.MESSAGES):

@@ -31,7 +31,6 @@ from ordercast.model.quantities import chance_from, duration_from, duration_text
 from ordercast.sim.faults import OF_NETWORKS, Fault, FaultKind
 
 KINDS = {kind.value.replace(" ", "-"): kind for kind in FaultKind}
-_TIMED = (FaultKind.PAUSE, FaultKind.FLOOD)
 _EXAMPLES = {
     FaultKind.PARTITION: "0.5s partition n0 n1 | n2 n3 n4",
     FaultKind.CUT: "0.6s cut n0>n1 (one way) or 0.6s cut n0<>n1 (both ways)",

@@ -102,7 +102,7 @@ class GroupTally:
     failures: int = 0  # gatherings in a row that were given up
     kept: int = 0
     kept_control: int = 0
-    ring: ConfigurationId | None = None  # the regular configuration
+    configuration: ConfigurationId | None = None  # the regular one
     size: int = 0  # how many daemons it has
     transition: Configuration | None = None
     signalled: set[str] = field(default_factory=set)
@@ -119,7 +119,7 @@ class GroupTally:
                 self.is_interrupted = True
                 self.count(GroupOccurrence.INTERRUPTED)
             return
-        self.ring, self.size, self.transition = view.id, len(view.members), None
+        self.configuration, self.size, self.transition = view.id, len(view.members), None
         if not groups.is_steady:
             self._gives_up()
         self.is_interrupted, self.kept, self.kept_control = False, 0, 0
@@ -143,14 +143,14 @@ class GroupTally:
 
     # Messages
 
-    def delivers(self, groups: Groups, deliver: Deliver) -> None:
+    def delivers(self, deliver: Deliver) -> None:
         for _, _, originator, _, _, payload in deliver.messages():
             try:
                 head = decode_head(head_bytes_of(payload))
             except WireError:
                 continue
             if head.kind is Kind.GROUPS:
-                if decode_snapshot(payload[len(head_bytes_of(payload)) :], head.sender)[0] != self.ring:
+                if decode_snapshot(payload[len(head_bytes_of(payload)) :], head.sender)[0] != self.configuration:
                     self.count(GroupOccurrence.STALE_SNAPSHOT)
             elif self.is_gathering:
                 self._keeps(head)

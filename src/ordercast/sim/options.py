@@ -11,6 +11,7 @@ from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig
 from ordercast.order.catalogue import EngineEntry, entry_of
 from ordercast.order.ring.config import RingConfig
+from ordercast.order.sizes import Sizes
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.plot import Aim
 from ordercast.sim.topology import (
@@ -70,6 +71,22 @@ class Delays(Enum):
     EXPONENTIAL = (
         "exponential"  # above the smallest, with the mean of the uniform one, cut off at ten times the largest
     )
+
+
+WITHIN = {
+    "messages": (0, 10_000_000),
+    "senders": (1, 1000),
+    "groups": (1, 100),
+    "replicas": (0, 10),
+    "silent_members": (0, 100),
+    **dict.fromkeys(
+        ("clients", "rush", "replica_kills", "round_ambushes", "replica_hangs", "random_faults", "ambushes"), (0, 1000)
+    ),
+}
+CHANCES = (
+    *("loss", "duplication", "straggler", "ghost", "poison", "clock_drift"),
+    *("pace_changes", "rudeness", "double_send", "transfer_trouble"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +173,11 @@ class SimOptions:
     all_at_once: bool = True  # hosts start together; otherwise one after the other
 
     @property
+    def sizes(self) -> Sizes:
+        """What every engine has in its configuration; for all of them it is in this table."""
+        return self.ring
+
+    @property
     def has_clients(self) -> bool:
         return bool(self.clients or self.replicas)
 
@@ -179,24 +201,18 @@ class SimOptions:
         rules = [
             (1 <= self.nodes <= entry.nodes_max, f"nodes must be within 1..{entry.nodes_max}"),
             *self._engine_rules(entry),
-            (0 <= self.messages <= 10_000_000, "messages must be within 0..10000000"),
-            (1 <= self.senders <= 1000, "senders must be within 1..1000"),
-            (0 <= self.clients <= 1000, "clients must be within 0..1000"),
-            (1 <= self.groups <= 100, "groups must be within 1..100"),
-            (0 <= self.rush <= 1000, "rush must be within 0..1000"),
+            *(
+                (low <= getattr(self, name) <= high, f"{name} must be within {low}..{high}")
+                for name, (low, high) in WITHIN.items()
+            ),
             (not (self.has_clients and self.saturation), "clients do not saturate: leave out one of the two"),
             (
                 min(self.send_credit, self.receive_credit, self.client_queue, self.memberships_max) >= 0,
                 "what clients may have must be at least 0",
             ),
             (self.hold_ns > 0, "hold_ns must be positive"),
-            (0 <= self.replicas <= 10, "replicas must be within 0..10"),
             (not (self.clients and self.replicas), "clients and replicas do not mix: leave out one of the two"),
             (self.structure in STRUCTURES, f"there is no {self.structure!r}, there are: {', '.join(STRUCTURES)}"),
-            (0 <= self.replica_kills <= 1000, "replica_kills must be within 0..1000"),
-            (0 <= self.round_ambushes <= 1000, "round_ambushes must be within 0..1000"),
-            (0 <= self.replica_hangs <= 1000, "replica_hangs must be within 0..1000"),
-            (0 <= self.silent_members <= 100, "silent_members must be within 0..100"),
             (self.replica_patience_ns > 0, "replica_patience_ns must be positive"),
             (1 <= self.founders <= self.nodes, "founders must be within 1 and the number of hosts"),
             (
@@ -207,9 +223,9 @@ class SimOptions:
                 STAMP_SIZE <= self.size_min <= self.size_max,
                 f"sizes must rise from at least {STAMP_SIZE} bytes, which identify the message",
             ),
-            (self.size_max <= self.ring.message_size_max, "the largest size exceeds message_size_max"),
+            (self.size_max <= self.sizes.message_size_max, "the largest size exceeds message_size_max"),
             (
-                not self.saturation_size or STAMP_SIZE <= self.saturation_size <= self.ring.message_size_max,
+                not self.saturation_size or STAMP_SIZE <= self.saturation_size <= self.sizes.message_size_max,
                 f"saturation_size must be 0, or {STAMP_SIZE} bytes up to message_size_max",
             ),
             (bool(self.services), "at least one service is needed"),
@@ -228,25 +244,9 @@ class SimOptions:
                 "reload is for hosts with node lists: give rosters",
             ),
             (all(factor > 0 for _, factor in self.slow_hosts), "a slow host's factor must be positive"),
-            *(
-                (0 <= value < 1, f"{name} is a chance: at least 0 and below 1")
-                for name, value in (
-                    ("pace_changes", self.pace_changes),
-                    ("rudeness", self.rudeness),
-                    ("straggler", self.straggler),
-                    ("ghost", self.ghost),
-                    ("loss", self.loss),
-                    ("double_send", self.double_send),
-                    ("transfer_trouble", self.transfer_trouble),
-                    ("poison", self.poison),
-                    ("duplication", self.duplication),
-                    ("clock_drift", self.clock_drift),
-                )
-            ),
+            *((0 <= getattr(self, name) < 1, f"{name} is a chance: at least 0 and below 1") for name in CHANCES),
             (self.bandwidth >= 0, "bandwidth must be at least 0"),
             (self.receive_buffer >= 1, "receive_buffer must be at least 1"),
-            (0 <= self.random_faults <= 1000, "faults must be within 0..1000"),
-            (0 <= self.ambushes <= 1000, "ambushes must be within 0..1000"),
             (self.aim is None or self.nodes > 2, "a plot needs at least 3 hosts"),
             (self.fault_time_ns > 0 and self.settle_ns > 0, "times must be positive"),
         ]
@@ -255,7 +255,7 @@ class SimOptions:
         problems += self.networks.problems(self.ring, self.nodes)
         if problems:
             raise UsageError("; ".join(problems))
-        self.ring.validate()
+        self.sizes.validate()
 
     def _engine_rules(self, entry: EngineEntry) -> list[tuple[bool, str]]:
         """What the engine can do, and which faults make sense for it."""
@@ -280,7 +280,7 @@ class SimOptions:
         if problems:
             return problems
         delays = self.delay_min_ns, self.delay_max_ns
-        packet_size = self.ring.packet_size_max
+        packet_size = self.sizes.packet_size_max
         problems += link_problems(self.links, delays, self.attachments, self.nodes, packet_size)
         problems += rate_problems(self.rates, self.nodes)
         networks = self.networks.count

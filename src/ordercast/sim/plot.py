@@ -92,7 +92,7 @@ class Plot:
         clients = [] if station is None else list(station.clients.values())
         if station is not None and clients:
             group = f"g{self.rng.randrange(self.world.options.groups)}"
-            station.send(self.rng.choice(clients), (group,), service, self.rng.randbytes(size))
+            self.world.crowd.say(self.rng.choice(clients), group, service, self.rng.randbytes(size))
 
     @property
     def rotation_ns(self) -> int:

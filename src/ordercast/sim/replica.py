@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from ordercast.model.events import GroupNews, Left, Transition, View
 from ordercast.model.ids import MICROSECOND, MILLISECOND
 from ordercast.model.service import Service
+from ordercast.replicated.chained import Chained, stamped
 from ordercast.replicated.desk import Desk
 from ordercast.replicated.effects import (
     Abandoned,
@@ -32,12 +33,10 @@ from ordercast.replicated.effects import (
     Spoilt,
 )
 from ordercast.replicated.frames import Frame, key_of
-from ordercast.sim.client import Client
-from ordercast.sim.machine import Chained, stamped
+from ordercast.sim.client import Client, Outgoing
 from ordercast.sim.replica_tally import Moment, rows_of_death
 from ordercast.sim.replica_tally import ReplicaOccurrence as Row
 from ordercast.sim.replica_witness import GROUP, Asked, Witness
-from ordercast.sim.station import Station
 from ordercast.sim.transfers import Line
 from ordercast.sim.users import User
 from ordercast.trace.client_records import End
@@ -63,7 +62,6 @@ class Replica:
     desk: Desk = field(init=False)
     line: Line = field(init=False)
     witness: Witness = field(init=False)
-    station: Station | None = None
     client: Client | None = None  # its connection
     pictures: dict[bytes, Freeze] = field(default_factory=dict)  # that it serves, by key
     is_dead: bool = False
@@ -119,11 +117,11 @@ class Replica:
         """What a connection that is gone was given is lost."""
         self.is_sending = False
         payloads, self.desk.outgoing = self.desk.outgoing, []
-        if self.client is None or self.station is None:
+        if self.client is None:
             return
         for payload in payloads:
             self.witness.sends(payload)
-            self.station.send(self.client, (GROUP,), Service.SAFE, payload)
+            self.client.send(Outgoing((GROUP,), Service.SAFE, (payload,)))
         self.replicas.submit_at(self.node)
 
     def _carry_out(self, effects: list[DeskEffect]) -> None:
@@ -176,21 +174,21 @@ class Replica:
 
     # Its connection to the daemon
 
-    def connect(self, station: Station, client: Client) -> None:
-        self.station, self.client = station, client
+    def connect(self, client: Client) -> None:
+        self.client = client
         client.listener = self
         if self.witness.cut:
             self.witness.is_back()
             self._do(self.desk.cut_off, self.name)
         else:
             self._carry_out(self.desk.begin())
-        station.join(client, (GROUP,))
+        client.join((GROUP,))
 
     def leave(self) -> None:
         """Leave, and join again."""
-        if self.client is not None and self.station is not None:
-            self.station.leave(self.client, (GROUP,))
-            self.station.join(self.client, (GROUP,))
+        if self.client is not None:
+            self.client.leave((GROUP,))
+            self.client.join((GROUP,))
 
     def _hear(self, what: Callable[[], None]) -> None:
         """What has come on a connection, and was not taken when that is gone, is of no use."""
@@ -229,7 +227,7 @@ class Replica:
 
     def ended(self, how: End) -> None:
         """The connection is gone; the replica with it, when the host is unlucky. Who hangs wakes up."""
-        self.station = self.client = None
+        self.client = None
         if how in (End.DAEMON_CRASHED, End.DAEMON_LEFT) and self.replicas.dies_with_daemon():
             self.die()
         elif not self.is_dead:
@@ -249,8 +247,8 @@ class Replica:
         self.line.hang_up()
         self.replicas.forget(self)
         self.witness.tell(ReplicaEnded(self.replicas.now(), self.life))
-        if self.client is not None and self.station is not None:
-            self.station.crash(self.client)
+        if self.client is not None:
+            self.client.crash()
 
     # Its connection to a donor
 

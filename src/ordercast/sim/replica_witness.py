@@ -1,7 +1,7 @@
 """What the judges are told of one simulated replica, and what a swarm counts of it. It changes nothing.
 
-Calls have numbers of their own, and commands carry them (`machine.py`): the witness knows who was answered what without
-asking the desk.
+Calls have numbers of their own, and commands carry them (`replicated/chained.py`): the witness knows who was answered
+what without asking the desk.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from ordercast.model.events import ViewId
 from ordercast.model.ids import Instant
 from ordercast.model.lineage import Lineage
 from ordercast.replicated.batching import count_of
+from ordercast.replicated.chained import NOBODY, Command
 from ordercast.replicated.effects import (
     Answered,
     Changed,
@@ -32,7 +33,6 @@ from ordercast.replicated.structures.base import BACK, GONE, Owned, Owner
 from ordercast.replicated.structures.claims import Exclusive, Held
 from ordercast.replicated.voice import DECISIONS, ComponentVoice
 from ordercast.replicated.wire import Exclude, decode, decode_command, decode_preface, is_command
-from ordercast.sim.machine import NOBODY, Command
 from ordercast.sim.replica_tally import Moment, row_of_decision
 from ordercast.sim.replica_tally import ReplicaOccurrence as Row
 from ordercast.trace import replica_records as records

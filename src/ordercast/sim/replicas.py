@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND, SECOND, Instant
 from ordercast.replicated.arrival import Patience
+from ordercast.replicated.chained import chained
 from ordercast.replicated.core import Core
 from ordercast.replicated.desk import Desk
 from ordercast.replicated.effects import Donor
-from ordercast.replicated.quorum import LastMajority, Majority
+from ordercast.replicated.quorum import LastMajority, Majority, voices_of
 from ordercast.replicated.spill import Spill
-from ordercast.replicated.structures.base import Owner
+from ordercast.replicated.structures.base import Applied, Owner, Reloaded
 from ordercast.replicated.told import Told
 from ordercast.sim.faults import Fault, FaultKind, halves, muted
-from ordercast.sim.machine import Ear, chained
 from ordercast.sim.options import SimOptions
 from ordercast.sim.replica import Replica
 from ordercast.sim.replica_tally import Moment, ReplicaOccurrence
 from ordercast.sim.replica_witness import GROUP, GROUP_NAME
 from ordercast.sim.station import Station
-from ordercast.sim.users import user_of
+from ordercast.sim.users import kind_of, user_of
 from ordercast.trace.client_records import Calm
 from ordercast.trace.records import Ended, Healed
 from ordercast.trace.replica_records import ReplicaEvent, ReplicaStarted
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _DEEDS = ("submit", "read", "look", "leave", "break", "crash")
 _WEIGHTS = (280, 30, 20, 1, 1, 1)
 _BATCHES = (1, 1, 1, 2, 5)  # commands of one turn
+PIECE_SIZE = 60  # of pictures: transfers take their time
 _DIES_WITH_DAEMON = 0.6
 _GIVES_UP = 0.2
 _SUBMITTED_MAX = 6  # by one replica, and not answered
@@ -220,12 +221,13 @@ class Replicas:
             replica = self._start(node, name, client.name)
         else:
             self.count(ReplicaOccurrence.RECONNECTED)
-        replica.connect(station, client)
+        replica.connect(client)
         self._world.hosts[node].submit_for_clients()
 
     def _start(self, node: int, name: str, full: str) -> Replica:
         self._lives += 1
-        structure = chained(self._world.options.structure)
+        kind, arguments = kind_of(self._world.options.structure)
+        structure = chained(kind, *arguments, piece_size=PIECE_SIZE)
         replica = Replica(self, node, full, self._lives, structure, user_of(structure, Owner(full, self._lives)))
         machine = Told(structure, Ear(replica.witness.was_loaded))
         is_first = (node, name) not in self._known
@@ -244,7 +246,7 @@ class Replicas:
             slice_size=_SLICE_SIZE,
         )
         replica.desk = Desk(GROUP_NAME, core, machine, self._patience, submitted_max=_SUBMITTED_MAX)
-        voices = _voices(self._rule)
+        voices = voices_of(self._rule)
         self.tell(ReplicaStarted(self.now(), replica.life, full, *voices, self._world.options.structure))
         return replica
 
@@ -277,7 +279,7 @@ class Replicas:
             case "leave":
                 replica.leave()
             case "break":
-                station.crash(replica.client)
+                replica.client.crash()
                 self._again(node, name)
             case _:
                 replica.die()
@@ -286,7 +288,7 @@ class Replicas:
     def _place_silent(self, station: Station) -> None:
         self._silent -= 1
         self.count(ReplicaOccurrence.STRANGER)
-        station.join(station.connect(f"s{self._silent}"), (GROUP,))
+        station.connect(f"s{self._silent}").join((GROUP,))
 
     # The end
 
@@ -332,8 +334,14 @@ def rule_of(options: SimOptions) -> Majority | LastMajority:
     return LastMajority(frozenset(f"r0@n{node}" for node in range(options.founders)))
 
 
-def _voices(rule: Majority | LastMajority) -> tuple[tuple[tuple[str, int], ...], tuple[str, ...]]:
-    """The configured weights, and who must be there at a beginning."""
-    if isinstance(rule, Majority):
-        return tuple(sorted(rule.weights.items())), tuple(sorted(name for name in rule.weights if rule.weight(name)))
-    return (), tuple(sorted(rule.founders))
+class Ear:
+    """The machine's audience: of what is applied the structure tells itself."""
+
+    def __init__(self, on_loaded: Callable[[], None]) -> None:
+        self._on_loaded = on_loaded
+
+    def want(self, kind: type, /) -> bool:
+        return False
+
+    def tell(self, event: Applied | Reloaded, /) -> None:
+        self._on_loaded()

@@ -9,19 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from ordercast.checker.verdict import Outcome, Verdict, Witness
+from ordercast.checker.verdict import Verdict
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.ids import ConfigurationId, NodeId, ProcessId, node_of
 from ordercast.model.promises import RosterPromise
 from ordercast.model.roster import Entry, Place, Roster
 from ordercast.sim.faults import Fault, FaultKind
+from ordercast.sim.findings import Findings
 from ordercast.sim.options import SimOptions
 from ordercast.trace.records import Event, Installed, Started
 
 FIRST = 1  # the version that hosts begin with
 PORTS = 4701, 4700
 OTHER_NAME = "other"  # of one node in a list that contradicts another of its version
-WITNESSES_MAX = 5
 
 
 def sim_roster(version: int, nodes: Sequence[int], variant: str = "") -> Roster:
@@ -74,7 +74,7 @@ class RosterWitness:
         default_factory=dict
     )  # from which configuration
     _had: dict[ConfigurationId, dict[ProcessId, list[Roster]]] = field(default_factory=dict)
-    _problems: list[Witness] = field(default_factory=list)
+    _findings: Findings = field(default_factory=Findings)
 
     def enlisted(self, process: ProcessId, roster: Roster) -> None:
         self._lists.setdefault(process, []).append(roster)
@@ -112,10 +112,7 @@ class RosterWitness:
                 self._found(member, view, f"was taken in although it is not on the list of n{node_of(nameless)}")
 
     def _found(self, member: ProcessId, view: Configuration, what: str) -> None:
-        self._problems.append(Witness(what, member, view=view.id))
+        self._findings.add(RosterPromise.ADMISSION, what, member, view.id)
 
     def verdicts(self) -> list[Verdict]:
-        found = self._problems
-        if found:
-            return [Verdict(RosterPromise.ADMISSION, Outcome.INVALID, str(found[0]), tuple(found[:WITNESSES_MAX]))]
-        return [Verdict(RosterPromise.ADMISSION, Outcome.VALID, "")]
+        return [self._findings.verdict(RosterPromise.ADMISSION)]

@@ -26,11 +26,11 @@ from ordercast.order.membership.states.moves import GATHER
 from ordercast.sim.digest import Digest
 from ordercast.sim.faults import Fault
 from ordercast.sim.network_swarm import release_row, turn_row
-from ordercast.sim.network_witness import NetworkWitness
 from ordercast.sim.options import SimOptions
 from ordercast.sim.plots import lay
-from ordercast.sim.poison import Poisoner
-from ordercast.sim.rest_witness import RestWitness
+from ordercast.sim.ring.network_witness import NetworkWitness
+from ordercast.sim.ring.poison import Poisoner
+from ordercast.sim.ring.rest_witness import RestWitness
 from ordercast.sim.rosters import RosterWitness
 from ordercast.sim.world import World
 from ordercast.trace.client_records import ClientEvent
@@ -98,6 +98,7 @@ def simulate(
     verbose: bool = True,
     observer: Callable[[Event], None] | None = None,
     client_observer: Callable[[ClientEvent], None] | None = None,
+    replica_observer: Callable[[ReplicaEvent], None] | None = None,
     on_fault: Callable[[int, Fault], None] | None = None,
     make_engine: Callable[[NodeId], Engine] | None = None,
     script: Callable[[World], None] | None = None,
@@ -114,7 +115,9 @@ def simulate(
     world = World(options, Random(seed), observers, on_fault)
     group_checkers, client_events = GroupCheckers(entry.groups), list[ClientEvent]()
     if options.has_clients:
-        observers.append(lambda event: group_checkers.observe(event) if isinstance(event, Started) else None)
+        observers.append(
+            lambda event: group_checkers.observe(event) if isinstance(event, Started | Installed) else None
+        )
         world.client_observers += [group_checkers.observe, digest.observe]
         if keep_events:
             world.client_observers.append(client_events.append)
@@ -125,6 +128,8 @@ def simulate(
         world.replica_observers += [replica_checkers.observe, digest.observe]
         if keep_events:
             world.replica_observers.append(replica_events.append)
+        if replica_observer is not None:
+            world.replica_observers.append(replica_observer)
     if options.networks.count > 1 and options.segments == 1:  # it knows the networks of one attachment
         world.witness = NetworkWitness(options)
         observers.append(world.witness.observe)
@@ -134,7 +139,7 @@ def simulate(
         world.roster_witness = RosterWitness()
         observers.append(world.roster_witness.observe)
     if options.poison:
-        world.poisoner = Poisoner(options.ring.cluster, options.poison, Random(f"poison {seed}"), tally.counts)
+        world.poisoner = Poisoner(options.sizes.cluster, options.poison, Random(f"poison {seed}"), tally.counts)
     if options.aim is not None:
         lay(world, options.aim, Random(f"aim {seed}"))
     if script is not None:

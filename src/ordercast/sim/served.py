@@ -107,10 +107,10 @@ class Served:
     def received_size(self) -> int:
         return self._reader.begun_size
 
-    def on_parcel(self, parcel: Handout) -> None:
-        self._station.witness.hands_out(self._id, parcel)
+    def on_handout(self, handout: Handout) -> None:
+        self._station.witness.hands_out(self._id, handout)
         dropped = self.desk.half.outbound.dropped.messages
-        is_gone = self._leave_with(self.desk.give(parcel))
+        is_gone = self._leave_with(self.desk.give(handout))
         if is_gone:
             self._station.tally.count(Row.TOO_SLOW)
         elif self.desk.half.outbound.dropped.messages > dropped:

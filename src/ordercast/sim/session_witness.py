@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 
-from ordercast.checker.verdict import Outcome, Verdict, Witness
+from ordercast.checker.verdict import Verdict
 from ordercast.groups.desk import OWN
 from ordercast.groups.layer import MessageRun
 from ordercast.groups.turns import Turn
@@ -21,10 +21,9 @@ from ordercast.session.client_half import RECEIVE_CREDIT
 from ordercast.session.daemon_half import SEND_CREDIT
 from ordercast.session.frames import SlowPolicy
 from ordercast.session.handouts import Handout
+from ordercast.sim.findings import Findings
 from ordercast.sim.options import SimOptions
 from ordercast.trace.client_records import ClientId
-
-WITNESSES_MAX = 5
 
 
 @dataclass(slots=True)
@@ -41,7 +40,7 @@ class SessionWitness:
         self._window = options.send_credit or SEND_CREDIT
         self._room = options.receive_credit or RECEIVE_CREDIT
         self._tracks: dict[ClientId, _Track] = defaultdict(_Track)
-        self._problems: dict[SessionPromise, list[Witness]] = {promise: [] for promise in SessionPromise}
+        self._findings = Findings()
 
     # The daemon's end
 
@@ -101,7 +100,7 @@ class SessionWitness:
         """None: any message, which was dropped."""
         expected = handed.popleft() if handed else None
         is_right = isinstance(expected, Position) if read is None else expected == read
-        if not is_right and not self._problems[SessionPromise.STREAM]:
+        if not is_right and not self._findings.is_broken(SessionPromise.STREAM):
             what = f"{expected} was next, and {'a dropped message' if read is None else read} came"
             self._found(SessionPromise.STREAM, client, what)
 
@@ -115,12 +114,8 @@ class SessionWitness:
                 self._found(SessionPromise.STREAM, client, what)
 
     def _found(self, promise: SessionPromise, client: ClientId, what: str) -> None:
-        self._problems[promise].append(Witness(f"{client}: {what}", client.process))
+        self._findings.add(promise, f"{client}: {what}", client.process)
 
     def verdicts(self) -> list[Verdict]:
         """Return a verdict on what was broken."""
-        return [
-            Verdict(promise, Outcome.INVALID, str(found[0]), tuple(found[:WITNESSES_MAX]))
-            for promise, found in self._problems.items()
-            if found
-        ]
+        return self._findings.broken()

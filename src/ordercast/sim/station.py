@@ -28,7 +28,7 @@ from ordercast.session.desk import ClientRules
 from ordercast.session.frames import SlowPolicy
 from ordercast.session.handouts import Handouts, Session
 from ordercast.session.quota import ALL_MEMBERSHIPS_MAX, Quota
-from ordercast.sim.client import Client, Outgoing, Pace
+from ordercast.sim.client import Client, Pace
 from ordercast.sim.group_tally import GroupOccurrence, GroupTally
 from ordercast.sim.pipe import Pipe
 from ordercast.sim.served import Served
@@ -52,11 +52,11 @@ class Station:
             process,
             station_name(process),
             overhead=OVERHEAD + STAMP_SIZE,
-            portion_size_max=options.ring.queue_size_max,
+            portion_size_max=options.sizes.queue_size_max,
         )
         self.tally = GroupTally(host.world.group_counts, host.world.names)
         self.rules = ClientRules(
-            options.ring.message_size_max,
+            options.sizes.message_size_max,
             SESSIONS_MAX,
             options.client_queue or None,
             options.hold_ns,
@@ -124,7 +124,7 @@ class Station:
             for number, originator, senders, services, payloads, each, base in deliver.parcels
         ]
         bare = replace(deliver, parcels=parcels)
-        self.tally.delivers(self.desk.groups, bare)
+        self.tally.delivers(bare)
         self._carry_out(self.desk.deliver(bare))
         self.tally.delivered(self.desk.groups)
 
@@ -228,30 +228,6 @@ class Station:
         self.tally.connects(self.process, name)
         self.tell(Connected(self.clock(), client.id, client.name))
         return client
-
-    def join(self, client: Client, groups: tuple[str, ...]) -> None:
-        client.join(groups)
-
-    def leave(self, client: Client, groups: tuple[str, ...]) -> None:
-        client.leave(groups)
-
-    def send(
-        self,
-        client: Client,
-        groups: tuple[str, ...],
-        service: Service,
-        *fillers: bytes,
-        self_discard: bool = False,
-        confirm: bool = False,
-    ) -> None:
-        """Several travel together."""
-        client.send(Outgoing(groups, service, fillers, self_discard, confirm))
-
-    def disconnect(self, client: Client) -> None:
-        client.disconnect()
-
-    def crash(self, client: Client) -> None:
-        client.crash()
 
     def end(self, client: Client, how: End) -> None:
         """The client has ended, and is told nothing more."""

@@ -12,6 +12,7 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from enum import Enum
 from functools import partial
 from random import Random
 
@@ -35,8 +36,8 @@ from ordercast.sim.group_tally import SELDOM, GroupOccurrence
 from ordercast.sim.network_swarm import expected_network_rows, with_networks
 from ordercast.sim.options import SIM_RING, Delays, SimOptions
 from ordercast.sim.plot import Aim
-from ordercast.sim.poison import Poison
 from ordercast.sim.replica_tally import NEVER, ReplicaOccurrence
+from ordercast.sim.ring.poison import Poison
 from ordercast.sim.rosters import with_rosters
 from ordercast.sim.run import simulate
 from ordercast.sim.topology import Link
@@ -50,6 +51,15 @@ LISTED_FIRST = 1
 POISONED = 0.2  # one run in five has forged numbers
 FAILING_DISKS = 0.3  # chance that some do
 DOUBLED_EVERY = 3  # one run in three has replicas that send commands twice
+
+
+class SwarmKind(Enum):
+    """What the runs of a swarm have beside plain messages."""
+
+    PLAIN = "plain"
+    GROUPS = "groups"  # clients, whose deeds take the place of messages
+    REPLICATED = "replicated"  # replicas of a state, likewise
+    NETWORKS = "networks"  # several networks
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +83,7 @@ def hostile_options(seed: int) -> SimOptions:
 
 def _poisoned(options: SimOptions, seed: int) -> SimOptions:
     """Drawn apart, so that all other runs stay what they were before there was any poison. Some have no faults beside
-    it: a new ring after the last of them would hide what a forged number does to an old one."""
+    it: a new configuration after the last of them would hide what a forged number does to an old one."""
     rng = Random(f"poison swarm {seed}")
     if rng.random() >= POISONED:
         return options
@@ -249,36 +259,32 @@ def _bad_links(nodes: int, rng: Random) -> tuple[Link, ...]:
     return tuple(links)
 
 
-def options_of(
-    seed: int, *, groups: bool = False, replicated: bool = False, networks: bool = False, engine: str = DEFAULT
-) -> SimOptions:
-    """Return the options of a hostile run, without clients, with them, with replicas, or with several networks."""
+def options_of(seed: int, kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAULT) -> SimOptions:
+    """Return the options of a hostile run."""
     if engine != DEFAULT:
-        return _options_on(engine, seed, groups=groups, replicated=replicated, networks=networks)
-    if networks:
+        return _options_on(engine, seed, kind)
+    if kind is SwarmKind.NETWORKS:
         is_aimed = seed >= AIMED_FIRST and seed % NETWORKS_EVERY == 0
         return (aimed_network_options if is_aimed else with_networks)(_hostile(seed), seed)
-    if replicated:
+    if kind is SwarmKind.REPLICATED:
         return hostile_replica_options(seed)
-    options = hostile_group_options(seed) if groups else hostile_options(seed)
+    options = hostile_group_options(seed) if kind is SwarmKind.GROUPS else hostile_options(seed)
     return with_rosters(options, seed) if seed % LISTED_EVERY == LISTED_FIRST else options
 
 
-def _options_on(engine: str, seed: int, *, groups: bool, replicated: bool, networks: bool) -> SimOptions:
+def _options_on(engine: str, seed: int, kind: SwarmKind) -> SimOptions:
     """The same on another engine than the ring: as hostile as it can bear. UsageError for what it cannot carry."""
     if entry_of(engine).is_static:
-        if groups or replicated or networks:
+        if kind is not SwarmKind.PLAIN:
             raise UsageError(f"the engine {engine!r} has no groups, no replicas and one network: leave out the option")
         return calm_options(engine, seed)
-    options = options_of(seed, groups=groups, replicated=replicated, networks=networks)
-    return replace(options, engine=engine, poison=0.0)  # forgers know the packets of a ring
+    # Forgers know the packets of a ring.
+    return replace(options_of(seed, kind), engine=engine, poison=0.0)
 
 
-def outline(
-    seed: int, *, groups: bool = False, replicated: bool = False, networks: bool = False, engine: str = DEFAULT
-) -> Outline:
+def outline(seed: int, kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAULT) -> Outline:
     """Run one seed; an exception is a failed run, not the end of the swarm."""
-    options = options_of(seed, groups=groups, replicated=replicated, networks=networks, engine=engine)
+    options = options_of(seed, kind, engine)
     try:
         result = simulate(options, seed)
     except Exception:
@@ -290,16 +296,10 @@ def outline(
 
 
 def swarm(
-    seeds: range,
-    processes: int | None = None,
-    *,
-    groups: bool = False,
-    replicated: bool = False,
-    networks: bool = False,
-    engine: str = DEFAULT,
+    seeds: range, processes: int | None = None, kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAULT
 ) -> Iterator[Outline]:
     """Outlines in the order of the seeds."""
-    run = partial(outline, groups=groups, replicated=replicated, networks=networks, engine=engine)
+    run = partial(outline, kind=kind, engine=engine)
     workers = processes or os.cpu_count() or 1
     if workers == 1 or len(seeds) <= 1:
         yield from map(run, seeds)
@@ -312,11 +312,9 @@ def _leave_interrupts_to_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def expected_rows(
-    *, groups: bool = False, replicated: bool = False, networks: bool = False, engine: str = DEFAULT
-) -> list[str]:
+def expected_rows(kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAULT) -> list[str]:
     """Everything that a swarm must have met at least once."""
-    if networks:
+    if kind is SwarmKind.NETWORKS:
         return expected_network_rows()
     entry = entry_of(engine)
     if entry.is_static:  # nobody leaves, nothing fails
@@ -326,6 +324,8 @@ def expected_rows(
     occurrences = [occurrence.value for occurrence in entry.occurrences]
     forged = [poison.value for poison in Poison] if engine == DEFAULT else []
     rows = [*moves, *reasons, *occurrences, *forged]
-    if replicated:  # what groups and engines must meet is the business of the other swarms
+    if kind is SwarmKind.REPLICATED:  # what groups and engines must meet is the business of the other swarms
         return [occurrence.value for occurrence in ReplicaOccurrence if occurrence not in NEVER]
-    return [*rows, *(each.value for each in GroupOccurrence if each not in SELDOM)] if groups else rows
+    if kind is SwarmKind.GROUPS:
+        rows += [each.value for each in GroupOccurrence if each not in SELDOM]
+    return rows

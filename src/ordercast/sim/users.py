@@ -10,14 +10,14 @@ from random import Random
 from typing import Any
 
 from ordercast.replicated.structures.barrier import ARRIVE, WITHDRAW, Barrier
-from ordercast.replicated.structures.base import Owner, Structure
+from ordercast.replicated.structures.base import Claim, Owner, Structure
 from ordercast.replicated.structures.claims import ACQUIRE, RELEASE, Exclusive
 from ordercast.replicated.structures.counter import ADD, Counter
 from ordercast.replicated.structures.dictionary import COMPARE, DELETE, SET, Dictionary
 from ordercast.replicated.structures.fields import I64, U32, U64, Value, optional_bytes, value_bytes
 from ordercast.replicated.structures.leader import Leader
 from ordercast.replicated.structures.lock import Lock
-from ordercast.replicated.structures.queue import ACKNOWLEDGE, GIVE_BACK, PUT, TAKE, Queue, Take
+from ordercast.replicated.structures.queue import ACKNOWLEDGE, GIVE_BACK, PUT, TAKE, Queue
 
 STRUCTURES = ("dictionary", "counter", "queue", "lock", "leader", "barrier 3")
 _KEYS = 12
@@ -115,7 +115,7 @@ class QueueUser(_Claimant):
         chance = rng.random()
         if chance < 0.4:
             return bytes([PUT]) + value_bytes(b"%d" % rng.randrange(1_000_000))
-        done = [ticket for ticket in self._open if Take(self._owner, ticket) in self._structure.taken]
+        done = [ticket for ticket in self._open if Claim(self._owner, ticket) in self._structure.taken]
         if done and chance < 0.65:
             self._open.remove(done[0])
             return bytes([ACKNOWLEDGE]) + U64.pack(done[0])

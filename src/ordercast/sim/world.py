@@ -18,16 +18,15 @@ from ordercast.model.inputs import Lane
 from ordercast.model.notes import Occurred, Occurrence
 from ordercast.model.service import Service
 from ordercast.order.engine import Engine
-from ordercast.order.membership.ring import Ring
 from ordercast.session.reader import ROOM
 from ordercast.sim.churn import Crowd
 from ordercast.sim.faults import Fault, FaultKind, ambush, random_faults
 from ordercast.sim.host import Host
 from ordercast.sim.network import Network
-from ordercast.sim.network_witness import NetworkWitness
 from ordercast.sim.options import SimOptions
-from ordercast.sim.poison import Poisoner
 from ordercast.sim.replicas import Replicas
+from ordercast.sim.ring.network_witness import NetworkWitness
+from ordercast.sim.ring.poison import Poisoner
 from ordercast.sim.rosters import FIRST, RosterWitness, last_roster, sim_roster
 from ordercast.sim.segment import Segment, segments_from
 from ordercast.sim.session_witness import SessionWitness
@@ -129,11 +128,10 @@ class World:
     ) -> list[bytes]:
         arriving: list[bytes] = []
         life = self.hosts[target].life
-        ring = getattr(life.engine, "ring", None) if life is not None else None
-        if not isinstance(ring, Ring):  # only rings are poisoned, also those that an engine encloses and shows
+        if life is None:
             return packets
         for packet in packets:
-            forged, is_for_all = poisoner.forged(packet, ring) or (b"", False)
+            forged, is_for_all = poisoner.forged(packet, life.engine) or (b"", False)
             for node, attachment in segment.attachments.items() if is_for_all else ():
                 self.hosts[node].arrive(lane, [forged], attachment=attachment)
             arriving += [forged, packet] if forged and not is_for_all else [packet]
@@ -208,7 +206,8 @@ class World:
             if options.rosters:
                 host.roster = sim_roster(FIRST, options.rosters[node])
             self.hosts.append(host)
-            self.schedule(0 if options.all_at_once else rng.randrange(0, options.fault_time_ns // 4), self._boot, host)
+            at = 0 if options.all_at_once else rng.randrange(0, options.fault_time_ns // 4)
+            self.schedule(at, self._restart, host)
         drawn = random_faults(options.random_faults, options.nodes, options.fault_time_ns, rng, options.attachments)
         faults = (*options.faults, *drawn)
         for fault in faults:
@@ -344,11 +343,11 @@ class World:
         self._top_up(alive, senders, self.options.saturation * len(alive))
 
     def _top_up(self, hosts: list[Host], senders: tuple[ProcessId, ...], left: int) -> None:
-        ring = self.options.ring
-        size = self.options.saturation_size or ring.whole_size_max
+        sizes = self.options.sizes
+        size = self.options.saturation_size or sizes.whole_size_max
         # Nobody's queue takes what is meant for the others: then they would have nothing to send.
-        kept = min(4 * ring.visit_max * ring.packet_size_max, self.options.saturation * size)
-        enough = ring.queue_size_max - kept
+        kept = min(4 * sizes.turn_size_max, self.options.saturation * size)
+        enough = sizes.queue_size_max - kept
         for host in hosts:
             while left > 0 and host.life is not None and host.life.engine.room() > enough:
                 left -= 1
@@ -364,7 +363,7 @@ class World:
         return bool(self.options.clients) and self.now < self.options.fault_time_ns // 6
 
     def _lie_in_wait(self, event: Event) -> None:
-        """Strike in the middle of a recovery: after a promise, or when the first has installed a ring."""
+        """Strike in the middle of a recovery: after a promise, or when the first has installed a configuration."""
         promised = (
             isinstance(event, Noted) and isinstance(event.note, Occurred) and event.note.what is Occurrence.PROMISE_MADE
         )
@@ -377,10 +376,6 @@ class World:
             self.schedule(at, self._strike, fault)
 
     # Faults
-
-    def _boot(self, host: Host) -> None:
-        if host.life is None:
-            host.start()
 
     def strike_at(self, at: int, fault: Fault) -> None:
         self.schedule(at, self._strike, fault)

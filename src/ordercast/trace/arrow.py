@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ordercast.model.errors import UsageError
-from ordercast.trace.columns import COLUMNS, MESSAGE_COLUMNS, MESSAGE_KINDS, Cells, MessageRow, Rows
+from ordercast.trace.columns import COLUMNS, MESSAGE_COLUMNS, MESSAGE_KINDS, Cells, Column, MessageRow, Rows
+from ordercast.trace.event_rows import EventT, EventTable
 
 FORMAT_VERSION = 2
 FORMAT_KEY = b"ordercast.format"
@@ -19,10 +20,10 @@ class TraceError(UsageError):
     """A trace cannot be written or read. Names the file, the reason, and what to do."""
 
 
-def schema_with(metadata: Mapping[bytes, bytes]) -> pa.Schema:
+def schema_with(metadata: Mapping[bytes, bytes], columns: Mapping[str, Column] = COLUMNS) -> pa.Schema:
     lists = {"processes": pa.list_(pa.int64()), "names": pa.list_(pa.string())}
     types = {**lists, "bool": pa.bool_(), "string": pa.string()}
-    fields = [(name, types.get(column.type) or getattr(pa, column.type)()) for name, column in COLUMNS.items()]
+    fields = [(name, types.get(column.type) or getattr(pa, column.type)()) for name, column in columns.items()]
     return pa.schema(fields).with_metadata({FORMAT_KEY: str(FORMAT_VERSION).encode(), **metadata})
 
 
@@ -54,11 +55,36 @@ def _table(columns: Mapping[str, Sequence[Any]], count: int, schema: pa.Schema, 
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def rows_of(table: pa.Table) -> Rows:
-    """ValueError when it is not such a table."""
-    missing = [name for name in COLUMNS if name not in table.column_names]
+def evidence_table(
+    events: Sequence[EventT], table: EventTable[EventT], schema: pa.Schema, run: int, first: int = 0
+) -> pa.Table:
+    """Events of clients or replicas, those of a kind together; the first of them is number `first`."""
+    parts = [_table(columns, count, schema, run) for count, columns in table.columns_of(events, first)]
+    return pa.concat_tables(parts) if parts else _table({}, 0, schema, run)
+
+
+def evidence_events(rows: pa.Table, table: EventTable[EventT]) -> dict[int, EventT]:
+    """Events of clients or replicas, by number. ValueError, KeyError or TypeError when these are no such rows."""
+    check_columns(rows, table.columns)
+    found: dict[int, EventT] = {}
+    for kind in pc.unique(rows["kind"]).to_pylist():
+        chosen = rows.filter(pc.equal(rows["kind"], kind)).select(table.columns_for(kind))
+        found.update((cells["n"], table.event(kind, cells)) for cells in chosen.to_pylist())
+    if len(found) != len(rows):
+        raise ValueError("events are numbered twice")
+    return found
+
+
+def check_columns(table: pa.Table, columns: Mapping[str, Column]) -> None:
+    """ValueError when one is missing."""
+    missing = [name for name in columns if name not in table.column_names]
     if missing:
         raise ValueError(f"column {missing[0]} is missing")
+
+
+def rows_of(table: pa.Table) -> Rows:
+    """ValueError when it is not such a table."""
+    check_columns(table, COLUMNS)
     is_message = pc.is_in(table["kind"], value_set=pa.array(MESSAGE_KINDS, type=table["kind"].type))
     messages = (
         table.filter(is_message).select(list(MESSAGE_COLUMNS)).sort_by([("n", "ascending"), ("idx", "ascending")])

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ordercast.model.events import Transition, View
 from ordercast.model.ids import Instant, Position, ProcessId, process_text
-from ordercast.trace.records import Ended, Healed, Installed, MessageId, Started
+from ordercast.trace.records import Ended, Healed, Installed, MessageId, Started, Unrecorded
 
 
 class ClientId(NamedTuple):
@@ -177,4 +177,5 @@ ClientEvent = (
     | Calm
     | KnownGroups
     | Ended
+    | Unrecorded
 )

@@ -5,6 +5,8 @@ A test harness, or an operator, appends lines to `cluster.jsonl` in the folder o
     {"event": "crashed", "at": 1760000000000000000, "process": "n2"}
     {"event": "healed", "at": …, "alive": ["n1", "n3"]}
     {"event": "saturated", "at": …, "senders": ["n1", "n3"], "begins": true}
+    {"event": "calm", "at": …}
+    {"event": "settled", "at": …}
     {"event": "ended", "at": …}
 
 `at` is wall-clock time in nanoseconds. A process is named by its node's name, which means the life that ran at that
@@ -32,6 +34,8 @@ class ClusterEventKind(Enum):
     CRASHED = "crashed"
     HEALED = "healed"
     SATURATED = "saturated"
+    CALM = "calm"
+    SETTLED = "settled"
     ENDED = "ended"
 
 

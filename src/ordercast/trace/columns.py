@@ -38,10 +38,41 @@ class RowKind(IntEnum):
     TOKEN_RELEASED = 18
     STORAGE_TURNED = 19
     WANTED = 20
+    CALM = 21
+
+    # Of clients, in their own table: client_rows.py
+    CONNECTED = 31
+    ASKED_JOIN = 32
+    ASKED_LEAVE = 33
+    SENT = 34
+    GOT_MESSAGE = 35
+    GOT_CONFIRMATION = 36
+    GOT_VIEW = 37
+    GOT_TRANSITION = 38
+    GOT_LEFT = 39
+    GOT_DROPPED = 40
+    GOT_REFUSAL = 41
+    DISCONNECTED = 42
+    KNOWN_GROUPS = 43
+
+    # Of replicas, in their own table: replica_rows.py
+    REPLICA_STARTED = 51
+    CALLED = 52
+    RETURNED = 53
+    REFUSED = 54
+    APPLIED = 55
+    GOT_PICTURE = 56
+    LOOKED = 57
+    COMPONENT_CHANGED = 58
+    STREAM_CUT = 59
+    STREAM_BACK = 60
+    BELIEVED = 61
+    REPLICA_ENDED = 62
+    REPLICA_KNOWN = 63
 
 
 class Column(NamedTuple):
-    type: str  # int8, int16, int32, int64, bool, string, processes: a list of int64, or names: a list of strings
+    type: str  # int8 to int64, bool, string, binary, processes: a list of int64, or names: a list of strings
     meaning: str
     repeats: bool = False  # few different values, in no order: kept as a dictionary rather than as differences
 

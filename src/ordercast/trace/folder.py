@@ -14,18 +14,23 @@ after that time was running then, completely recorded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ordercast.model.ids import Instant, NodeId, ProcessId, incarnation_of, node_of, process_text
 from ordercast.trace.arrow import TraceError
+from ordercast.trace.client_records import ClientEvent
+from ordercast.trace.client_rows import CLIENTS
 from ordercast.trace.cluster import CLUSTER_FILE, ClusterEvent, ClusterEventKind, read_cluster_events
+from ordercast.trace.evidence_folder import history_in
 from ordercast.trace.live_file import FileName, file_name_from
 from ordercast.trace.live_life import LiveLife, events_of, survey_of
 from ordercast.trace.merge import Stream, merged
 from ordercast.trace.parquet import RunInfo, read_info, run_path, runs_in, write_run
 from ordercast.trace.records import Crashed, Ended, Event, Gap, Healed, Saturated, Unrecorded
+from ordercast.trace.replica_records import ReplicaEvent
+from ordercast.trace.replica_rows import REPLICAS
 
 _FOREVER = (1 << 63) - 1
 
@@ -55,18 +60,20 @@ def _live_paths(folder: Path) -> list[tuple[FileName, Path]]:
 class LiveRun:
     """One history of a whole cluster. `events` may be asked for again, and reads the files again."""
 
+    folder: Path
     info: RunInfo
     lives: list[LiveLife]
     ends: dict[ProcessId, list[Event]]  # what comes after the events of each life
     strangers: list[Event]  # members of views that have no trace
     cluster: list[Event]
 
-    def events(self) -> Iterator[Event]:
+    def events(self, read: Callable[[LiveLife], Iterable[Event]] = events_of) -> Iterator[Event]:
+        """`read` gives what is to be put together of each process."""
         submitted: dict[Stream, int] = {}
         for life in self.lives:
             submitted.update(life.submitted)
         nodes = sorted({node_of(life.process) for life in self.lives})
-        sequences = [self.strangers, self.cluster, *(self._node(node) for node in nodes)]
+        sequences = [self.strangers, self.cluster, *(self._node(node, read) for node in nodes)]
         at, is_complete = Instant(0), True
         for event in merged(sequences, submitted):
             at = event.at
@@ -76,18 +83,28 @@ class LiveRun:
             yield event
         yield Ended(at, is_complete)
 
+    @property
+    def clients(self) -> list[ClientEvent]:
+        """What clients were told; nothing when nobody recorded it."""
+        return history_in(self.folder, CLIENTS)
+
+    @property
+    def replicas(self) -> list[ReplicaEvent]:
+        """What replicas did, likewise."""
+        return history_in(self.folder, REPLICAS)
+
     def gaps(self) -> list[str]:
-        """Sentences on what is missing."""
+        """Sentences on what is missing of the daemons."""
         events = [*self.strangers, *(event for life in self.lives for event in self._beginning(life))]
         events += [event for end in self.ends.values() for event in end]
         return [event.why for event in events if isinstance(event, Unrecorded)]
 
-    def _node(self, node: NodeId) -> Iterator[Event]:
+    def _node(self, node: NodeId, read: Callable[[LiveLife], Iterable[Event]]) -> Iterator[Event]:
         """One life after the other, whatever the clock said."""
         for life in self.lives:
             if node_of(life.process) == node:
                 yield from self._beginning(life)
-                yield from events_of(life)
+                yield from read(life)
                 yield from self.ends[life.process]
 
     def _beginning(self, life: LiveLife) -> list[Event]:
@@ -104,22 +121,15 @@ class LiveRun:
 
 def read_live(folder: Path) -> LiveRun:
     """Surveys the folder; TraceError names the file that cannot be read, and why."""
+    return assembled(folder, [life for paths in processes_in(folder) if (life := survey_of(paths)) is not None])
+
+
+def processes_in(folder: Path) -> list[dict[int, Path]]:
+    """The files of each process, by number."""
     if not folder.is_dir() or not _live_paths(folder):
         raise TraceError(
             f"there are no live traces (live-*.arrows) in {folder}: give the folder that the nodes write to"
         )
-    surveyed = [life for paths in _processes_in(folder) if (life := survey_of(paths)) is not None]
-    lives = sorted((life for life in surveyed if life.started_at or life.missing), key=lambda life: life.process)
-    if not lives:
-        raise TraceError(f"the folder {folder} holds live traces, but nothing was recorded in them yet")
-    said = _Said(folder, read_cluster_events(folder), lives)
-    ends = {life.process: _end_of(life, said) for life in lives}
-    info = RunInfo(0, None, {"live": [process_text(life.process) for life in lives]})
-    return LiveRun(info, lives, ends, _strangers(lives, folder), said.events())
-
-
-def _processes_in(folder: Path) -> list[dict[int, Path]]:
-    """The files of each process, by number."""
     result: dict[tuple[str, int], dict[int, Path]] = {}
     for name, path in _live_paths(folder):
         paths = result.setdefault((name.name, name.incarnation), {})
@@ -129,6 +139,17 @@ def _processes_in(folder: Path) -> list[dict[int, Path]]:
             )
         paths[name.number] = path
     return list(result.values())
+
+
+def assembled(folder: Path, surveyed: Iterable[LiveLife]) -> LiveRun:
+    """The run of these processes, with what `cluster.jsonl` says."""
+    lives = sorted((life for life in surveyed if life.started_at or life.missing), key=lambda life: life.process)
+    if not lives:
+        raise TraceError(f"the folder {folder} holds live traces, but nothing was recorded in them yet")
+    said = _Said(folder, read_cluster_events(folder), lives)
+    ends = {life.process: _end_of(life, said) for life in lives}
+    info = RunInfo(0, None, {"live": [process_text(life.process) for life in lives]})
+    return LiveRun(folder, info, lives, ends, _strangers(lives, folder), said.events())
 
 
 def _strangers(lives: list[LiveLife], folder: Path) -> list[Event]:
@@ -239,4 +260,4 @@ def compact(run: LiveRun, out: Path) -> Path:
     number = 1
     while run_path(out, number).exists() and read_info(run_path(out, number)).options != run.info.options:
         number += 1
-    return write_run(out, RunInfo(number, None, run.info.options), run.events())
+    return write_run(out, RunInfo(number, None, run.info.options), run.events(), run.clients, run.replicas)

@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.ids import ConfigurationId, Instant, Position, ProcessId
-from ordercast.model.promises import Promise, Promises
+from ordercast.model.promises import GroupPromise, Promise, Promises, ReplicaPromise
 from ordercast.model.service import Service
 from ordercast.trace.columns import Cells, MessageRow, RowKind, Rows, unsigned
 from ordercast.trace.note_rows import note_from
@@ -132,7 +132,10 @@ def _promises_from(cells: Cells) -> Promises:
     promises = frozenset(Promise(name) for name in known["promises"])
     services = frozenset(Service(number) for number in known["services"])
     early = frozenset(Service(number) for number in known["early"])
-    return Promises(cells["name"], promises, services, known["message_size_max"], early, known["prunes"])
+    groups = frozenset(GroupPromise(name) for name in known.get("groups", GroupPromise))
+    replicas = frozenset(ReplicaPromise(name) for name in known.get("replicas", ReplicaPromise))
+    size = known["message_size_max"]
+    return Promises(cells["name"], promises, services, size, early, known["prunes"], groups, replicas)
 
 
 def _view_from(cells: Cells, kind: ConfigurationKind) -> Configuration:

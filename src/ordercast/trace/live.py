@@ -9,39 +9,25 @@ why, and the trace says that it has no end.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
-from typing import BinaryIO
-
-import pyarrow as pa
 
 from ordercast.model.effects import Deliver
-from ordercast.model.ids import Instant, ProcessId, incarnation_of
+from ordercast.model.ids import Instant, ProcessId
 from ordercast.model.notes import Visited
-from ordercast.trace.arrow import TraceError, reason_of, table_of
-from ordercast.trace.journal import Journal, Row
+from ordercast.trace.journal import Row
 from ordercast.trace.live_columns import Gathered, Item
-from ordercast.trace.live_file import CONTROL, FULL, FileName, LiveInfo, file_name_from, journal_path
-from ordercast.trace.private_files import make_private_folder, open_private
-from ordercast.trace.records import DeliveredBatch, Ended, Event, Noted, Started, Submitted, digest_of
+from ordercast.trace.live_file import CONTROL, FULL, LiveInfo
+from ordercast.trace.live_writer import EVENT_SIZE, Files, LiveStream
+from ordercast.trace.records import DeliveredBatch, Event, Noted, Started, Submitted, digest_of
 
-MIB = 1 << 20
-FLUSH_SIZE = 8 * MIB  # gathered so much, it is handed over without being asked
-BEHIND_SIZE_MAX = 64 * MIB  # what may wait for the writer
-EVENT_SIZE = 200  # bytes that an event is taken to hold
-MESSAGE_SIZE = 100  # and a message beside its payload
-CLOSE_PATIENCE_S = 10.0
-OFFSET_LOOKS = 5
+MESSAGE_SIZE = 100  # bytes that a message is taken to hold beside its payload
 
 # One message that the engine is given: (sender, counter, service, stamped payload).
 Submission = tuple[int, int, int, bytes]
 
 
-class LiveTrace:
+class LiveTrace(LiveStream[Item]):
     """Records one process. All methods but `close` return at once."""
 
     def __init__(
@@ -50,17 +36,7 @@ class LiveTrace:
         """Makes the folder and the first file. TraceError says what is in the way."""
         info = LiveInfo(name, process, FULL if full else CONTROL, 0, 0)
         self.is_full = full
-        self._writer = _Writer(_Files(folder, info, file_size_max, files_max))
-        self._items: list[Item] = []
-        self._gathered_size = 0
-        self._given_size = 0
-        self._is_recording = True
-        self._error: str | None = None
-
-    @property
-    def error(self) -> str | None:
-        """Why the recording has ended before its time, in one sentence; None while all is well."""
-        return self._error or self._writer.error
+        super().__init__(Files(folder, info, file_size_max, files_max), Gathered(process).table_of)
 
     def record(self, event: Event) -> None:
         """Anything that happened. What the level does not ask for is left out."""
@@ -95,194 +71,12 @@ class LiveTrace:
                 size += sum(map(len, parcel[4])) + MESSAGE_SIZE * len(parcel[4])
             self._add((at, deliver), size)
 
-    def flush(self) -> None:
-        """Hand over what was gathered. Call it a few times a second: what is not handed over dies with the process."""
-        if self._items:
-            self._given_size += self._gathered_size
-            self._writer.give(self._items, self._gathered_size)
-            self._items, self._gathered_size = [], 0
-
-    def close(self) -> None:
-        """The process ends here. Waits for the disk, so not for the event loop."""
-        if self._is_recording:
-            self._add(Ended(Instant(time.monotonic_ns())), EVENT_SIZE)
-            self._is_recording = False
-        self.flush()
-        self._writer.close()
-
-    def _add(self, item: Item, size: int) -> None:
-        if not self._is_recording or self._writer.error is not None:
-            return
-        self._items.append(item)
-        self._gathered_size += size
-        if self._gathered_size > FLUSH_SIZE:
-            self.flush()
-        if self._given_size - self._writer.taken_size > BEHIND_SIZE_MAX:
-            self._give_up()
-
     def _remember(self, at: Instant, rows: list[Row], destinations: tuple[str, ...]) -> None:
         if self._is_recording and self._writer.journal is not None:
             self._writer.journal.put(at, rows, has_destinations=bool(destinations))
-
-    def _give_up(self) -> None:
-        self._is_recording = False
-        self._error = (
-            f"the disk of {self._writer.folder} is too slow for the trace, over {BEHIND_SIZE_MAX // MIB} MiB wait; "
-            "the recording has ended: use a faster disk or level control"
-        )
-        self._items.append(Ended(Instant(time.monotonic_ns()), complete=False))
-        self.flush()
 
 
 def _is_detail(event: Event) -> bool:
     return isinstance(event, Submitted | DeliveredBatch) or (
         isinstance(event, Noted) and isinstance(event.note, Visited)
     )
-
-
-class _Writer:
-    """The thread. What it is given is written in that order."""
-
-    def __init__(self, files: _Files) -> None:
-        self.folder = files.folder
-        self.error: str | None = None
-        self.taken_size = 0
-        self.journal = files.journal
-        self._files = files
-        self._gathered = Gathered(files.info.process)
-        self._queue: SimpleQueue[tuple[list[Item], int] | None] = SimpleQueue()
-        self._thread = Thread(target=self._run, name="ordercast trace", daemon=True)
-        self._thread.start()
-
-    def give(self, items: list[Item], size: int) -> None:
-        self._queue.put((items, size))
-
-    def close(self) -> None:
-        self._queue.put(None)
-        self._thread.join(CLOSE_PATIENCE_S)
-        if self._thread.is_alive():
-            self.error = f"the disk of {self.folder} does not answer: the end of the trace may be missing"
-
-    def _run(self) -> None:
-        while (given := self._queue.get()) is not None:
-            items, size = given
-            self._protected(items)
-            self.taken_size += size
-        self._protected(None)
-
-    def _protected(self, items: list[Item] | None) -> None:
-        """A trace that fails must not take the node with it."""
-        if self.error is not None:
-            return
-        try:
-            if items is None:
-                self._files.finish()
-            else:
-                self._write(items)
-        except OSError as error:
-            where = f"{self.folder} cannot be written to: {reason_of(error)}"
-            self.error = f"the trace in {where}; the recording has ended: make room or choose another folder"
-            self._files.abandon()
-        except Exception as error:
-            self.error = f"the recording has ended, this is a fault of Ordercast: {type(error).__name__}: {error}"
-            self._files.abandon()
-
-    def _write(self, items: list[Item]) -> None:
-        gathered = self._gathered
-        gathered.add(items)
-        schema = self._files.schema()
-        table = table_of(gathered.columns, gathered.count, gathered.control, schema, 0)
-        gathered.clear()
-        self._files.write(table.combine_chunks().to_batches()[0])
-
-
-class _Files:
-    """The files of one process, one after the other."""
-
-    def __init__(self, folder: Path, info: LiveInfo, file_size_max: int, files_max: int) -> None:
-        self.folder, self.info = folder, info
-        self._file_size_max, self._files_max = file_size_max, files_max
-        self._file: BinaryIO | None = None
-        self._stream: pa.ipc.RecordBatchStreamWriter | None = None
-        self.journal: Journal | None = None
-        if "/" in info.name or not info.name or file_size_max < 1 or files_max < 0:
-            raise TraceError(
-                f"a trace of node '{info.name}' with files of {file_size_max} bytes, {files_max} of them, cannot be "
-                "kept: the name must fit a file name, file_size_max be at least 1, files_max at least 0"
-            )
-        pa.array([0])  # with its first array pyarrow imports pandas, if it is there: not while the node is running
-        try:
-            make_private_folder(folder)
-            self._open()
-            if info.level == FULL:
-                self.journal = Journal(journal_path(folder, info.name, info.process))
-        except FileExistsError as error:
-            what = "is not a folder" if not folder.is_dir() else f"has a trace of node '{info.name}' of this very start"
-            raise TraceError(f"{folder} {what}: choose another folder") from error
-        except OSError as error:
-            self.abandon()
-            raise TraceError(
-                f"the trace cannot be written to {folder}: {reason_of(error)}; check its permissions or choose another"
-            ) from error
-
-    def schema(self) -> pa.Schema:
-        if self._stream is None:
-            self._open()
-        return self.info.schema()
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """In one go: the file is flushed when the whole batch is in its buffer, or when that is full."""
-        assert self._file is not None and self._stream is not None
-        self._stream.write_batch(batch)
-        self._file.flush()
-        if self._file.tell() >= self._file_size_max:
-            self.close()
-
-    def finish(self) -> None:
-        """Everything is written."""
-        self.close()
-        if self.journal is not None:
-            self.journal.remove()
-
-    def close(self) -> None:
-        if self._file is not None and self._stream is not None:
-            self._stream.close()
-            self._file.close()
-        self._file = self._stream = None
-
-    def abandon(self) -> None:
-        """Close it without an end, so that the trace does not look finished."""
-        if self._file is not None:
-            with suppress(OSError):
-                self._file.close()
-        self._file = self._stream = None
-
-    def _open(self) -> None:
-        info = self.info
-        self.info = LiveInfo(info.name, info.process, info.level, info.number + 1, wall_offset_ns())
-        name = FileName(info.name, incarnation_of(info.process), self.info.number)
-        self._file = open(self.folder / str(name), "xb", buffering=MIB, opener=open_private)  # noqa: SIM115 (closed with the part)
-        options = pa.ipc.IpcWriteOptions(compression="zstd")
-        self._stream = pa.ipc.new_stream(self._file, self.info.schema(), options=options)
-        self._file.flush()
-        self._remove_oldest()
-
-    def _remove_oldest(self) -> None:
-        """Remove the oldest files of this node, earlier lives too."""
-        if self._files_max:
-            named = [(name, path) for path in self.folder.iterdir() if (name := file_name_from(path)) is not None]
-            mine = sorted(pair for pair in named if pair[0].name == self.info.name)
-            for name, path in mine[: -self._files_max]:
-                path.unlink(missing_ok=True)
-                if name.incarnation != incarnation_of(self.info.process):
-                    path.with_name(name.journal).unlink(missing_ok=True)
-
-
-def wall_offset_ns() -> int:
-    """Wall clock less monotonic clock. Whoever does not run between two looks at the clocks would be wrong by that
-    time, and so would the order of everything in its trace: the quickest of a few looks counts."""
-    looks = []
-    for _ in range(OFFSET_LOOKS):
-        before, wall, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
-        looks.append((after - before, wall - (before + after) // 2))
-    return min(looks)[1]

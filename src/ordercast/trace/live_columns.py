@@ -10,8 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any
 
+import pyarrow as pa
+
 from ordercast.model.effects import Deliver, Parcel
 from ordercast.model.ids import Instant, ProcessId
+from ordercast.trace.arrow import table_of
 from ordercast.trace.columns import MESSAGE_COLUMNS, Cells, MessageRow, RowKind, signed
 from ordercast.trace.journal import Row
 from ordercast.trace.records import (
@@ -40,6 +43,13 @@ class Gathered:
         self._counts: dict[ProcessId, int] = {process: 0}  # rows so far
         self._n = 0  # events so far
         self.clear()
+
+    def table_of(self, items: Iterable[Item], schema: pa.Schema) -> pa.Table:
+        """The rows of these."""
+        self.add(items)
+        table = table_of(self.columns, self.count, self.control, schema, 0)
+        self.clear()
+        return table
 
     def clear(self) -> None:
         """Begin the next table."""

@@ -18,25 +18,32 @@ import pyarrow as pa
 
 from ordercast.model.ids import ProcessId, incarnation_of
 from ordercast.trace.arrow import FORMAT_KEY, TraceError, reason_of, schema_with, version_problem
+from ordercast.trace.client_rows import CLIENTS
+from ordercast.trace.columns import COLUMNS
+from ordercast.trace.replica_rows import REPLICAS
 
 _LIVE_KEY = b"ordercast.live"
-_NAME = re.compile(r"live-(?P<name>.+)-(?P<incarnation>\d+)-(?P<number>\d+)\.arrows")
+_NAME = re.compile(r"(?P<table>live|clients|replicas)-(?P<name>.+)-(?P<incarnation>\d+)-(?P<number>\d+)\.arrows")
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 FULL, CONTROL = "full", "control"
+LIVE = "live"  # the table of the daemons
+_COLUMNS = {LIVE: COLUMNS, CLIENTS.name: CLIENTS.columns, REPLICAS.name: REPLICAS.columns}
 
 
 @dataclass(frozen=True, slots=True)
 class LiveInfo:
     """What a file says of itself."""
 
-    name: str  # of the node
-    process: ProcessId
+    name: str  # of the node, or of the program that records its clients or replicas
+    process: ProcessId  # of such a program the incarnation alone
     level: str  # FULL or CONTROL
     number: int  # of the file among those of its process, from 1
     wall_offset_ns: int  # wall clock less monotonic clock when the file was begun
+    table: str = LIVE  # whose evidence it is
+    clock: str = ""  # names the monotonic clock: programs on one host have the same
 
     def schema(self) -> pa.Schema:
-        return schema_with({_LIVE_KEY: json.dumps(asdict(self), sort_keys=True).encode()})
+        return schema_with({_LIVE_KEY: json.dumps(asdict(self), sort_keys=True).encode()}, _COLUMNS[self.table])
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -46,9 +53,10 @@ class FileName:
     name: str
     incarnation: int
     number: int
+    table: str = LIVE
 
     def __str__(self) -> str:
-        return f"live-{self.name}-{self.incarnation}-{self.number}.arrows"
+        return f"{self.table}-{self.name}-{self.incarnation}-{self.number}.arrows"
 
     @property
     def journal(self) -> str:
@@ -59,7 +67,14 @@ class FileName:
 def file_name_from(path: Path) -> FileName | None:
     """None when it is not the name of a live trace."""
     match = _NAME.fullmatch(path.name)
-    return None if match is None else FileName(match["name"], int(match["incarnation"]), int(match["number"]))
+    if match is None:
+        return None
+    return FileName(match["name"], int(match["incarnation"]), int(match["number"]), match["table"])
+
+
+def stem_of(info: LiveInfo) -> str:
+    """How the names of all files of one recording begin."""
+    return f"{info.table}-{info.name}-{incarnation_of(info.process)}"
 
 
 def journal_path(folder: Path, name: str, process: ProcessId) -> Path:

@@ -1,7 +1,8 @@
 """One process of a live trace: its files in order, what they hold, and what they lack.
 
 The files are read twice: `survey_of` looks at whole columns to learn how the life ended and what is missing,
-`events_of` gives the events, with wall-clock times. Neither holds more than one batch.
+`events_of` gives the events, with wall-clock times. Neither holds more than one batch. Whoever wants columns alone
+reads them once, with the survey (`surveyed`).
 """
 
 from __future__ import annotations
@@ -52,6 +53,24 @@ class LiveLife:
 
 def survey_of(paths: dict[int, Path]) -> LiveLife | None:
     """Survey the files of one process, by number. None when not one of them came so far as to say whose it is."""
+    life = life_of(paths)
+    for _ in () if life is None else surveyed(life):
+        pass
+    return life
+
+
+def surveyed(life: LiveLife) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """Every batch with the offset of its clock; the life is surveyed when all have been read."""
+    n = 0
+    for path, offset in life.files:
+        for batch in read_batches(path):
+            n = _survey_batch(life, batch, offset, n)
+            yield batch, offset
+    _rescue(life)
+
+
+def life_of(paths: dict[int, Path]) -> LiveLife | None:
+    """The life before its survey."""
     numbers = sorted(paths)
     infos = {number: info for number in numbers if (info := read_info(paths[number])) is not None}
     if not infos:
@@ -63,11 +82,6 @@ def survey_of(paths: dict[int, Path]) -> LiveLife | None:
     files = [(paths[number], known.wall_offset_ns) for number, known in infos.items()]
     life = LiveLife(info.name, info.process, info.level == FULL, files)
     life.missing = _missing_file(paths, numbers)
-    n = 0
-    for path, offset in files:
-        for batch in read_batches(path):
-            n = _survey_batch(life, batch, offset, n)
-    _rescue(life)
     return life
 
 

@@ -10,32 +10,51 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
+from typing import Generic, Protocol, TypeVar
 
-from ordercast.model.ids import ProcessId
-from ordercast.trace.records import DeliveredBatch, Ended, Event, Healed, Saturated, Started, Submitted
+from ordercast.trace.client_records import GotConfirmation, GotMessage, Sent
+from ordercast.trace.records import DeliveredBatch, Ended, Healed, MessageId, Saturated, Started, Submitted
+from ordercast.trace.replica_records import Applied, Called
 
 # A sender of a process, and how many of its messages were submitted: counters rise one by one. `START` stands in for a
-# sender that submits once, when the process starts.
-Stream = tuple[ProcessId, int]
-START = -1
+# sender that submits once, when the process starts; `CALLS` for the calls of a replica's life.
+Stream = tuple[int, int]
+START, CALLS = -1, -2
+
+EventT = TypeVar("EventT", bound="Timed")
 
 
-def merged(sequences: Sequence[Iterable[Event]], submitted: Mapping[Stream, int]) -> Iterator[Event]:
+class Timed(Protocol):
+    @property
+    def at(self) -> int: ...
+
+
+def merged(sequences: Sequence[Iterable[EventT]], submitted: Mapping[Stream, int]) -> Iterator[EventT]:
     """`submitted` says how far each stream comes in all the sequences together."""
     merge = _Merge([iter(sequence) for sequence in sequences], submitted)
     return merge.events()
 
 
-class _Merge:
-    def __init__(self, sequences: list[Iterator[Event]], submitted: Mapping[Stream, int]) -> None:
+def streams_in(sequences: Iterable[Iterable[object]]) -> dict[Stream, int]:
+    """How far each stream comes in sequences of clients or replicas."""
+    found: dict[Stream, int] = {}
+    for sequence in sequences:
+        for event in sequence:
+            for stream, counter in _gives(event):
+                found[stream] = max(counter, found.get(stream, 0))
+    return found
+
+
+class _Merge(Generic[EventT]):
+    def __init__(self, sequences: list[Iterator[EventT]], submitted: Mapping[Stream, int]) -> None:
         self._sequences = sequences
         self._submitted = submitted
         self._seen: dict[Stream, int] = {}
-        self._heads: dict[int, Event] = {}
+        self._heads: dict[int, EventT] = {}
         self._ready: list[tuple[int, int]] = []  # time and sequence
         self._waiting: dict[Stream, list[int]] = {}
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Iterator[EventT]:
         for index in range(len(self._sequences)):
             self._advance(index)
         while self._heads:
@@ -79,34 +98,48 @@ class _Merge:
                 waiting.remove(index)
         return index
 
-    def _unseen(self, event: Event) -> Stream | None:
+    def _unseen(self, event: EventT) -> Stream | None:
         """The first stream that must come further before this event may happen."""
         for stream, counter in _needs(event):
             if self._seen.get(stream, 0) < counter <= self._submitted.get(stream, 0):
                 return stream
         return None
 
-    def _see(self, event: Event) -> list[Stream]:
-        if isinstance(event, Started):
-            self._seen[event.process, START] = 1
-            return [(event.process, START)]
-        if not isinstance(event, Submitted):
-            return []
-        for submission in event.messages:
-            process, sender, counter = submission.message
-            self._seen[process, sender] = max(counter, self._seen.get((process, sender), 0))
-        return list({submission.message[:2]: None for submission in event.messages})
+    def _see(self, event: EventT) -> list[Stream]:
+        given = dict(_gives(event))
+        for stream, counter in given.items():
+            self._seen[stream] = max(counter, self._seen.get(stream, 0))
+        return list(given)
 
 
-def _needs(event: Event) -> Iterator[tuple[Stream, int]]:
-    if isinstance(event, DeliveredBatch):
-        for delivered in event.messages:
-            if delivered.message is not None:
-                process, sender, counter = delivered.message
-                yield (process, sender), counter
-    elif isinstance(event, Healed):
-        for process in event.alive:
-            yield (process, START), 1
-    elif isinstance(event, Saturated):
-        for process in event.senders:
-            yield (process, START), 1
+def _gives(event: object) -> Iterator[tuple[Stream, int]]:
+    """Yield each stream that comes further with this event, and how far."""
+    match event:
+        case Started():
+            yield (event.process, START), 1
+        case Submitted():
+            yield from (_place(submission.message) for submission in event.messages)
+        case Sent():
+            yield _place(event.message)
+        case Called():
+            yield (event.life, CALLS), event.request
+
+
+def _needs(event: object) -> Iterator[tuple[Stream, int]]:
+    """Yield each stream that must have come so far before this event."""
+    match event:
+        case DeliveredBatch():
+            yield from (_place(delivered.message) for delivered in event.messages if delivered.message is not None)
+        case Healed():
+            yield from (((process, START), 1) for process in event.alive)
+        case Saturated():
+            yield from (((process, START), 1) for process in event.senders)
+        case GotMessage() | GotConfirmation() if event.message is not None:
+            yield _place(event.message)
+        case Applied():
+            yield (event.caller, CALLS), event.request
+
+
+def _place(message: MessageId) -> tuple[Stream, int]:
+    process, sender, counter = message
+    return (process, sender), counter

@@ -1,7 +1,8 @@
-"""Runs on disk: one Parquet file per run, written whole or not at all.
+"""Runs on disk: one Parquet file per run and sort of evidence, written whole or not at all.
 
-`write_run` puts a history into a folder as `run-<number>.parquet`; `read_run` gives exactly the same events back. The
-file's metadata holds the format version and what is known of the run (`RunInfo`): its seed, its options and the command
+`write_run` puts a history into a folder as `run-<number>.parquet`, what clients and replicas saw beside it
+(`clients-<number>.parquet`, `replicas-<number>.parquet`); `read_run` gives exactly the same events back. The file's
+metadata holds the format version and what is known of the run (`RunInfo`): its seed, its options and the command
 that replays it. Rows are sorted by (run, process, idx), so that Spark reads a process as a range and a run as a file.
 Numbers that rise are kept as differences (DELTA_BINARY_PACKED), the rest as dictionaries, everything under zstd.
 """
@@ -10,24 +11,41 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ordercast.trace.arrow import FORMAT_KEY, TraceError, reason_of, rows_of, schema_with, table_from, version_problem
-from ordercast.trace.columns import COLUMNS
+from ordercast.trace.arrow import (
+    FORMAT_KEY,
+    TraceError,
+    evidence_events,
+    evidence_table,
+    reason_of,
+    rows_of,
+    schema_with,
+    table_from,
+    version_problem,
+)
+from ordercast.trace.client_records import ClientEvent
+from ordercast.trace.client_rows import CLIENTS
+from ordercast.trace.columns import COLUMNS, Column
+from ordercast.trace.event_rows import EventT, EventTable
 from ordercast.trace.from_rows import events_from
 from ordercast.trace.private_files import make_private_folder, open_private
-from ordercast.trace.records import Event
+from ordercast.trace.records import Event, Installed, Started
+from ordercast.trace.replica_records import ReplicaEvent
+from ordercast.trace.replica_rows import REPLICAS
 from ordercast.trace.to_rows import rows_from
 
 RUN_MAX = (1 << 63) - 1
 _RUN_KEY = b"ordercast.run"
 ROW_GROUP_SIZE = 1 << 20
+_ENCODINGS = {"bool": "PLAIN", "binary": "DELTA_LENGTH_BYTE_ARRAY"}  # the rest are numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +57,28 @@ class RunInfo:
     options: Mapping[str, Any] = field(default_factory=dict)  # as JSON can carry them
     command: str = ""  # replays the run
     digest: str = ""  # of the whole history, as the recorder computed it
+    evidence: list[str] = field(default_factory=list)  # tables beside that of the daemons: clients, replicas
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     info: RunInfo
     events: list[Event]
+    clients: list[ClientEvent] = field(default_factory=list)
+    replicas: list[ReplicaEvent] = field(default_factory=list)
+
+    def group_events(self) -> list[ClientEvent]:
+        """What the judges of groups read: of the daemons they want to know what they promise and who was in reach."""
+        return [*(event for event in self.events if isinstance(event, Started | Installed)), *self.clients]
 
 
 def run_path(folder: Path, run: int) -> Path:
     return folder / f"run-{run}.parquet"
+
+
+def evidence_path(run: Path, table: EventTable[Any]) -> Path:
+    """Where the clients or replicas of a run are."""
+    return run.with_name(f"{table.name}-{run.name.removeprefix('run-')}")
 
 
 def runs_in(folder: Path) -> list[Path]:
@@ -87,56 +117,79 @@ def prepare_folder(folder: Path, info: RunInfo) -> None:
             raise TraceError(f"{path} holds another run of this number: remove it, or choose another folder")
 
 
-def write_run(folder: Path, info: RunInfo, events: Iterable[Event]) -> Path:
-    """Replaces an earlier recording of the same run; refuses to replace another run."""
+def write_run(
+    folder: Path,
+    info: RunInfo,
+    events: Iterable[Event],
+    clients: Sequence[ClientEvent] = (),
+    replicas: Sequence[ReplicaEvent] = (),
+) -> Path:
+    """Replaces an earlier recording of the same run; refuses to replace another run. The file of the daemons comes
+    last: where it is, the others are."""
     prepare_folder(folder, info)
     path = run_path(folder, info.run)
-    unfinished = folder / f".{path.name}.{os.getpid()}.unfinished"
+    told = [event for event in clients if not isinstance(event, Started | Installed)]  # the daemons' own words
+    tables: list[tuple[EventTable[Any], Sequence[Any]]] = [(CLIENTS, told), (REPLICAS, replicas)]
+    beside = {table: found for table, found in tables if found}
+    info = replace(info, evidence=[table.name for table in beside])
+    for table, found in beside.items():
+        made = partial(_evidence_table, table, found, info)
+        _write_whole(evidence_path(path, table), made, table.order, parquet_options(table.columns))
+    made = partial(_run_table, events, info)
+    _write_whole(path, made, ("process", "idx"), parquet_options())
+    return path
+
+
+def _run_table(events: Iterable[Event], info: RunInfo) -> pa.Table:
+    return table_from(rows_from(events), run_schema(info), info.run)
+
+
+def _evidence_table(table: EventTable[EventT], events: Sequence[EventT], info: RunInfo) -> pa.Table:
+    return evidence_table(events, table, run_schema(info, table.columns), info.run)
+
+
+def _write_whole(
+    path: Path, table_of: Callable[[], pa.Table], order: Sequence[str], options: Mapping[str, Any]
+) -> None:
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     try:
-        table = table_from(rows_from(events), run_schema(info), info.run)
-        table = table.sort_by([("process", "ascending"), ("idx", "ascending")])
-        _write_table(table, unfinished)
+        _write_table(table_of().sort_by([(name, "ascending") for name in order]), unfinished, options)
         unfinished.replace(path)
     except (OSError, pa.ArrowException, OverflowError) as error:
         raise TraceError(f"{path} cannot be written: {reason_of(error)}; make room or choose another folder") from error
     finally:
         unfinished.unlink(missing_ok=True)
-    return path
 
 
-def run_schema(info: RunInfo) -> pa.Schema:
+def run_schema(info: RunInfo, columns: Mapping[str, Column] = COLUMNS) -> pa.Schema:
     """The columns, and in the metadata what is known of the run."""
-    return schema_with({_RUN_KEY: json.dumps(asdict(info), sort_keys=True).encode()})
+    return schema_with({_RUN_KEY: json.dumps(asdict(info), sort_keys=True).encode()}, columns)
 
 
-def parquet_options() -> dict[str, Any]:
-    """How the columns are kept."""
+def parquet_options(columns: Mapping[str, Column] = COLUMNS) -> dict[str, Any]:
+    """How the columns of a table are kept."""
     return {
         "compression": "zstd",
-        "use_dictionary": [_path(name) for name, column in COLUMNS.items() if column.repeats],
-        "column_encoding": _encodings(),
+        "use_dictionary": [_path(name, column) for name, column in columns.items() if column.repeats],
+        "column_encoding": {
+            _path(name, column): _ENCODINGS.get(column.type, "DELTA_BINARY_PACKED")
+            for name, column in columns.items()
+            if not column.repeats
+        },
         "write_page_checksum": True,
     }
 
 
-def _write_table(table: pa.Table, path: Path) -> None:
+def _write_table(table: pa.Table, path: Path, options: Mapping[str, Any]) -> None:
     with open(path, "wb", opener=open_private) as file:
-        pq.write_table(table, file, row_group_size=ROW_GROUP_SIZE, **parquet_options())
+        pq.write_table(table, file, row_group_size=ROW_GROUP_SIZE, **options)
         file.flush()
         os.fsync(file.fileno())
 
 
-def _encodings() -> dict[str, str]:
-    encodings = {"flag": "PLAIN"}  # single bits
-    for name, column in COLUMNS.items():
-        if not column.repeats and name not in encodings:
-            encodings[_path(name)] = "DELTA_BINARY_PACKED"
-    return encodings
-
-
-def _path(name: str) -> str:
+def _path(name: str, column: Column) -> str:
     """Return what Parquet calls the values of a column."""
-    return f"{name}.list.element" if COLUMNS[name].type in ("processes", "names") else name
+    return f"{name}.list.element" if column.type in ("processes", "names") else name
 
 
 def _plain(options: Mapping[str, Any]) -> Any:
@@ -157,14 +210,46 @@ def read_info(path: Path) -> RunInfo:
 
 def read_run(path: Path) -> Run:
     info = read_info(path)
+    return Run(info, read_events(path), read_evidence(path, info, CLIENTS), read_evidence(path, info, REPLICAS))
+
+
+def read_events(path: Path) -> list[Event]:
+    """What the daemons of a run did, in order."""
+    return _read(path, lambda table: events_from(rows_of(table)))
+
+
+def evidence_file(run: Path, info: RunInfo, table: EventTable[Any]) -> Path:
+    """The file beside that of a run; TraceError when it is of another one."""
+    path = evidence_path(run, table)
+    if (replace(read_info(path), digest="")) != replace(info, digest=""):
+        raise TraceError(f"{path} is not of the same run as {run.name}: record the run again")
+    return path
+
+
+def read_evidence(run: Path, info: RunInfo, table: EventTable[EventT]) -> list[EventT]:
+    """What the clients or the replicas of a run saw, in order; nothing when it was not recorded."""
+    return read_evidence_file(evidence_file(run, info, table), table) if table.name in info.evidence else []
+
+
+def read_evidence_file(path: Path, table: EventTable[EventT]) -> list[EventT]:
+    """The events of one file of clients or replicas, in order."""
+
+    def events(rows: pa.Table) -> list[EventT]:
+        found = evidence_events(rows, table)
+        if found and max(found) >= len(found):
+            raise ValueError("events are missing")
+        return [found[n] for n in sorted(found)]
+
+    return _read(path, events)
+
+
+def _read(path: Path, events: Callable[[pa.Table], list[EventT]]) -> list[EventT]:
     try:
-        table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
-        events = events_from(rows_of(table))
+        return events(pq.read_table(path, partitioning=None, page_checksum_verification=True))
     except (OSError, pa.ArrowException) as error:
         raise TraceError(_unreadable(path, error)) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise TraceError(f"{path} is not a sound history ({reason_of(error)}): record the run again") from error
-    return Run(info, events)
 
 
 def _info_from(path: Path, metadata: Mapping[bytes, bytes]) -> RunInfo:

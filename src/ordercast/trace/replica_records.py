@@ -15,7 +15,7 @@ from ordercast.model.events import ViewId
 from ordercast.model.ids import Instant
 from ordercast.model.lineage import Lineage, Term
 from ordercast.trace.client_records import Calm
-from ordercast.trace.records import Ended, Healed
+from ordercast.trace.records import Ended, Healed, Unrecorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class ReplicaStarted:
     weights: tuple[tuple[str, int], ...]  # the configured voices; none when those count who held the state last
     founders: tuple[str, ...]  # who must be there at a beginning
     structure: str = "dictionary"  # what is replicated: its name, and what it was made with
+    group: str | None = None  # whose replicas are judged together; None: there is one replicated state
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,4 +200,5 @@ ReplicaEvent = (
     | Healed
     | Calm
     | Ended
+    | Unrecorded
 )

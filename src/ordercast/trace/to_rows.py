@@ -135,6 +135,8 @@ def _promises_text(promises: Promises) -> str:
             "message_size_max": promises.message_size_max,
             "early": sorted(int(service) for service in promises.early),
             "prunes": promises.prunes,
+            "groups": sorted(promise.value for promise in promises.groups),
+            "replicas": sorted(promise.value for promise in promises.replicas),
         }
     )
 

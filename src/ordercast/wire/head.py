@@ -53,9 +53,11 @@ class OtherVersion(WireError):
         self.transmitter = transmitter  # None: the packet is too short to say
 
 
-def cluster_id_from(name: str, engine: str = FIRST_ENGINE) -> bytes:
-    """Eight bytes that keep strangers on one multicast group apart, and nodes of a cluster that run another engine."""
+def cluster_id_from(name: str, engine: str = FIRST_ENGINE, domain: str | None = None) -> bytes:
+    """Eight bytes that keep strangers on one multicast group apart, and nodes of a cluster that run another engine, or
+    are in another broadcast domain of a network of rings."""
     text = name if engine == FIRST_ENGINE else f"{name}\0{engine}"
+    text = text if domain is None else f"{text}\0{domain}"
     return hashlib.blake2b(text.encode(), digest_size=CLUSTER_SIZE).digest()
 
 

@@ -1,4 +1,4 @@
-"""The one byte reader of control formats: engines, node lists, replicas. The data path does not use it."""
+"""The one byte reader of control formats: engines, node lists, groups, clients, replicas. The data path has none."""
 
 from __future__ import annotations
 
@@ -35,6 +35,30 @@ class ByteReader:
             raise self._short()
         self.at += size
         return self.data[self.at - size : self.at]
+
+    def byte(self) -> int:
+        return self.take(1)[0]
+
+    def name(self) -> str:
+        return self.names(1)[0]
+
+    def names(self, count: int) -> list[str]:
+        """So many names, each a length (1) and as many letters of ASCII."""
+        data, at = self.data, self.at
+        names: list[str] = []
+        try:
+            for _ in range(count):
+                start = at + 1
+                at = start + data[at]
+                names.append(str(data[start:at], "ascii"))
+        except IndexError:
+            raise self._short() from None
+        except UnicodeDecodeError:
+            raise WireError(f"{self._what} has a name that is not ASCII") from None
+        if at > len(data):
+            raise self._short()
+        self.at = at
+        return names
 
     def numbers(self, count: int, letter: str) -> tuple[int, ...]:
         """So many integers of the size that a letter of `struct` names."""

@@ -62,14 +62,14 @@ def _read_entry(reader: ByteReader) -> Entry:
     name = str(reader.take(size), "ascii")
     if size > NAME_SIZE_MAX or not _PLAIN.fullmatch(name) or node > NODE_MAX:
         raise ValueError("a node whose name or id cannot be")
-    (count,) = reader.take(1)
+    count = reader.byte()
     if not 1 <= count <= PLACES_MAX:
         raise ValueError(f"a node with {count} addresses")
     return Entry(NodeId(node), name, tuple(_read_place(reader) for _ in range(count)))
 
 
 def _read_place(reader: ByteReader) -> Place:
-    (size,) = reader.take(1)
+    size = reader.byte()
     if size not in (4, 16):
         raise ValueError("an address that is neither IPv4 nor IPv6")
     address = str(ip_address(reader.take(size)))

@@ -21,6 +21,7 @@ from ordercast.wire.header import (
     BELOW_PART,
     DESCRIPTOR_SIZE,
     DESCRIPTORS,
+    EXTENDED,
     FIXED,
     FIXED_SIZE,
     FLAGS_AT,
@@ -31,6 +32,7 @@ from ordercast.wire.header import (
     RECOVERED,
     SAFE,
     SERVICES,
+    SHORT_BLOCK,
     TIMESTAMP,
     Heading,
     PacketEntry,
@@ -41,6 +43,10 @@ from ordercast.wire.header import (
 # What is to be put into packets of one shape: the shape, the payloads of all packets in a row, and which part of its
 # message each is (nothing, if they are whole messages). The last part of a message may be shorter than the shape says.
 Load = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], Sequence[bytes], Sequence[Part]]
+
+
+# A packet whose content is known as bytes: flags, how many messages, and all behind the header.
+RawPacket = tuple[int, int, bytes]
 
 
 class PacketRun:
@@ -86,6 +92,25 @@ class PacketRun:
         """Return the Lamport timestamp of one packet."""
         return int(TIMESTAMP.unpack_from(self.data, self.at + (seq - self.seq) * self.size)[0])
 
+    @property
+    def flags(self) -> int:
+        """The flags of the first packet; all others have the same, apart from the part."""
+        return self.data[self.at + FLAGS_AT]
+
+    def block(self, seq: int) -> bytes:
+        """Return what an enclosing engine has put before the descriptors of one packet, its size first."""
+        at = self.at + (seq - self.seq) * self.size + HEADER_SIZE
+        return self.data[at : at + self.data[at]] if self.flags & EXTENDED else b""
+
+    def piece(self, first: int, last: int) -> PacketRun:
+        """Return some of the packets."""
+        if first == self.seq and last == self.seq + self.count - 1:
+            return self
+        at, skipped, number = self.at + (first - self.seq) * self.size, first - self.seq, last + 1 - first
+        parts = self.parts[skipped : skipped + number]
+        parcel = self.parcel and self.parcel_of(first, last)
+        return PacketRun(self.data, at, self.size, Seq(first), self.originator, number, self.is_safe, parts, parcel)
+
     def burst(self) -> Burst:
         """All packets, as they travel."""
         end = self.at + self.count * self.size
@@ -119,7 +144,8 @@ def parse_run(data: bytes, start: int, size: int, heading: Heading, expected: Se
     if length == size and run.parcel is not None:
         alike = (len(data) - start) // size
         if alike > 1:
-            _extend_parts(run, alike) if run.parts else _extend(run, alike)
+            head = data[start + HEADER_SIZE] if flags & EXTENDED else 0
+            _extend_parts(run, alike, head) if run.parts else _extend(run, alike, head)
     return run
 
 
@@ -135,14 +161,17 @@ def parse_data(
     """The data packet from `at` to `end`, whose header fields were read with ARRIVAL, as a run of one. Raises WireError
     and nothing else."""
     end = len(data) if end is None else end
-    if flags & RECOVERED:
-        if end - at < HEADER_SIZE + ORIGIN_SIZE:
-            raise WireError("a recovered packet without its origin")
-        return PacketRun(data, at, end - at, seq, originator, is_safe=flags & SAFE)
-    start = at + HEADER_SIZE + DESCRIPTOR_SIZE * count
+    begin = at + HEADER_SIZE
+    if flags & (RECOVERED | EXTENDED):
+        if flags & RECOVERED:
+            if end - at < HEADER_SIZE + ORIGIN_SIZE:
+                raise WireError("a recovered packet without its origin")
+            return PacketRun(data, at, end - at, seq, originator, is_safe=flags & SAFE)
+        begin += _block_size(data, begin, end)
+    start = begin + DESCRIPTOR_SIZE * count
     if not count or end < start:
         raise WireError(f"{count} descriptors do not fit in {end - at} bytes")
-    columns = DESCRIPTORS[count].unpack_from(data, at + HEADER_SIZE)
+    columns = DESCRIPTORS[count].unpack_from(data, begin)
     services = data[start - count : start]
     if services.translate(None, SERVICES):
         raise WireError("a service that does not exist")
@@ -155,6 +184,12 @@ def parse_data(
     return PacketRun(data, at, end - at, seq, originator, 1, flags & SAFE, (part,) if part else (), parcel)
 
 
+def _block_size(data: bytes, at: int, end: int) -> int:
+    if at >= end or not data[at]:
+        raise WireError("a packet without the block that it should have")
+    return data[at]
+
+
 def parse_packet(packet: bytes, heading: Heading) -> PacketRun:
     """One data packet of this ring as a run of one. Raises WireError and nothing else."""
     if len(packet) < HEADER_SIZE:
@@ -164,13 +199,24 @@ def parse_packet(packet: bytes, heading: Heading) -> PacketRun:
 
 
 @lru_cache(maxsize=512)
-def _shape(each: int, length: int, count: int) -> struct.Struct:
-    """So many packets with so many messages of one length. Of each packet: what is the same in packets that are alike,
-    the seq, the descriptors, and the payloads."""
-    return struct.Struct(">" + (f"{FIXED_SIZE}sQ16x{DESCRIPTOR_SIZE * each}s" + f"{length}s" * each) * count)
+def _shape(each: int, length: int, count: int, head: int) -> struct.Struct:
+    """So many packets with so many messages of one length. Each has what is the same in packets that are alike, the
+    seq, the block if there is one, the descriptors, and the payloads."""
+    packet = f"{FIXED_SIZE}sQ16x{_block_shape(head)}{DESCRIPTOR_SIZE * each}s" + f"{length}s" * each
+    return struct.Struct(">" + packet * count)
 
 
-def _extend(run: PacketRun, alike: int) -> None:
+def _block_shape(head: int) -> str:
+    """What is the same in the blocks of packets that are alike, and what is not."""
+    same = _same_in_block(head)
+    return f"{same}s{head - same}x" if head else ""
+
+
+def _same_in_block(head: int) -> int:
+    return head if head <= SHORT_BLOCK else head - 8
+
+
+def _extend(run: PacketRun, alike: int, head: int) -> None:
     """Take the packets behind the run's only one into it, as long as they differ in nothing but numbers and bytes."""
     assert run.parcel is not None
     seq, originator, senders, services, payloads, each, _ = run.parcel
@@ -178,22 +224,30 @@ def _extend(run: PacketRun, alike: int) -> None:
     lengths = set(map(len, payloads))
     if len(lengths) > 1:
         return
-    fields = _shape(each, lengths.pop(), more).unpack_from(data, at + run.size)
-    first, descriptors = data[at : at + FIXED_SIZE], data[at + HEADER_SIZE : at + HEADER_SIZE + DESCRIPTOR_SIZE * each]
-    stride = 3 + each
+    fields = _shape(each, lengths.pop(), more, head).unpack_from(data, at + run.size)
+    begin = at + HEADER_SIZE + head
+    first, descriptors = data[at : at + FIXED_SIZE], data[begin : begin + DESCRIPTOR_SIZE * each]
+    lead = 4 if head else 3  # fields of a packet before its payloads
+    stride = lead + each
     count = 1 + min(
         _matching(fields[1::stride], tuple(range(seq + 1, seq + alike))),
         _matching(fields[::stride], (first,) * more),
-        _matching(fields[2::stride], (descriptors,) * more),
+        _matching(fields[lead - 1 :: stride], (descriptors,) * more),
+        _matching(fields[2::stride], (_same_block(run, head),) * more) if head else more,
     )
-    gathered = [*payloads, *fields[3 : (count - 1) * stride : stride]] if each == 1 else [*payloads]
+    gathered = [*payloads, *fields[lead : (count - 1) * stride : stride]] if each == 1 else [*payloads]
     if each > 1:
         found = list(fields[: (count - 1) * stride])
-        for width in (stride, stride - 1, stride - 2):  # of each packet the first three go
+        for width in range(stride, each, -1):  # of each packet only the payloads stay
             del found[::width]
         gathered += found
     run.count = count
     run.parcel = seq, originator, tuple(senders) * count, bytes(services) * count, gathered, each, 0
+
+
+def _same_block(run: PacketRun, head: int) -> bytes:
+    at = run.at + HEADER_SIZE
+    return run.data[at : at + _same_in_block(head)]
 
 
 def _matching(found: tuple[object, ...], expected: tuple[object, ...]) -> int:
@@ -204,32 +258,34 @@ def _matching(found: tuple[object, ...], expected: tuple[object, ...]) -> int:
 
 
 @lru_cache(maxsize=512)
-def _part_shape(length: int, count: int) -> struct.Struct:
+def _part_shape(length: int, count: int, head: int) -> struct.Struct:
     """So many packets with a part of so many bytes each: all that must be equal, apart from flags, seq, length and
     payload."""
-    return struct.Struct(">" + f"{FLAGS_AT}sB{FIXED_SIZE - FLAGS_AT - 1}sQ16xIHB{length}s" * count)
+    return struct.Struct(">" + f"{FLAGS_AT}sB{FIXED_SIZE - FLAGS_AT - 1}sQ16x{_block_shape(head)}IHB{length}s" * count)
 
 
-def _extend_parts(run: PacketRun, alike: int) -> None:
+def _extend_parts(run: PacketRun, alike: int, head: int) -> None:
     """The same for parts of messages of one sender: they differ in which part they are, too, and the last of each
     message may be padded."""
     assert run.parcel is not None
     seq, originator, (sender,), (service,), payloads, *_ = run.parcel
-    size, room = run.size, run.size - HEADER_SIZE - DESCRIPTOR_SIZE
-    before, flags, behind, *_ = _part_shape(room, 1).unpack_from(run.data, run.at)
+    size, room = run.size, run.size - HEADER_SIZE - head - DESCRIPTOR_SIZE
+    before, flags, behind, *_ = _part_shape(room, 1, head).unpack_from(run.data, run.at)
     more = alike - 1
-    fields = _part_shape(room, more).unpack_from(run.data, run.at + size)
-    kinds, lengths = fields[1::8], fields[5::8]
+    fields = _part_shape(room, more, head).unpack_from(run.data, run.at + size)
+    stride = 9 if head else 8  # the last four of them are sender, length, service and payload
+    kinds, lengths = fields[1::stride], fields[stride - 3 :: stride]
     sound = {pair: _is_sound_part(*pair, flags & BELOW_PART, room) for pair in set(zip(kinds, lengths, strict=True))}
     count = 1 + min(
-        _matching(fields[3::8], tuple(range(seq + 1, seq + alike))),
-        _matching(fields[::8], (before,) * more),
-        _matching(fields[2::8], (behind,) * more),
-        _matching(fields[4::8], (sender,) * more),
-        _matching(fields[6::8], (service,) * more),
+        _matching(fields[3::stride], tuple(range(seq + 1, seq + alike))),
+        _matching(fields[::stride], (before,) * more),
+        _matching(fields[2::stride], (behind,) * more),
+        _matching(fields[4::stride], (_same_block(run, head),) * more) if head else more,
+        _matching(fields[stride - 4 :: stride], (sender,) * more),
+        _matching(fields[stride - 2 :: stride], (service,) * more),
         _matching(tuple(map(sound.__getitem__, zip(kinds, lengths, strict=True))), (True,) * more),
     )
-    gathered = [*payloads, *fields[7 : (count - 1) * 8 : 8]]
+    gathered = [*payloads, *fields[stride - 1 : (count - 1) * stride : stride]]
     for index, length in enumerate(lengths[: count - 1], 1):
         if length < room:
             gathered[index] = gathered[index][:length]
@@ -250,15 +306,21 @@ def _is_sound_part(flags: int, length: int, kept: int, room: int) -> bool:
 
 
 def build_runs(
-    heading: Heading, loads: Sequence[Load], me: ProcessId, seq: Seq, token_round: int, timestamp: int
+    heading: Heading,
+    loads: Sequence[Load],
+    me: ProcessId,
+    seq: Seq,
+    token_round: int,
+    timestamp: int,
+    block: bytes = b"",
 ) -> list[PacketRun]:
     """New data packets of this process, as others would read them, numbered from `seq` on and stamped from `timestamp`
-    on."""
+    on; with a block before the descriptors, if an enclosing engine wants one, and then all with one stamp."""
     runs: list[PacketRun] = []
     for load in _joined(loads):
-        run = _build(heading, load, me, seq, token_round, timestamp)
+        run = _build(heading, load, me, seq, token_round, timestamp, block)
         runs.append(run)
-        seq, timestamp = Seq(seq + run.count), timestamp + run.count
+        seq, timestamp = Seq(seq + run.count), timestamp if block else timestamp + run.count
     return runs
 
 
@@ -272,6 +334,24 @@ def _joined(loads: Sequence[Load]) -> Sequence[Load]:
         payloads = [payload for load in alike for payload in load[4]]
         joined.append((*shape, payloads, [part for load in alike for part in load[5]]))
     return joined
+
+
+def build_raw(
+    heading: Heading, packets: Sequence[RawPacket], me: ProcessId, seq: Seq, token_round: int, timestamp: int
+) -> list[PacketRun]:
+    """New data packets of this process whose content is known as bytes, all with one stamp. Nobody needs their messages
+    here."""
+    runs: list[PacketRun] = []
+    for (flags, each, length), group in groupby(packets, lambda packet: (packet[0], packet[1], len(packet[2]))):
+        contents = [content for _, _, content in group]
+        count, size = len(contents), HEADER_SIZE + length
+        fixed = FIXED.pack(OPENING, size, heading.cluster, me, heading.ring, flags, each, heading.places[me])
+        pieces = [fixed, b"", b""] * count
+        pieces[1::3] = map(NUMBERS.pack, range(seq, seq + count), repeat(token_round), repeat(timestamp))
+        pieces[2::3] = contents
+        runs.append(PacketRun(b"".join(pieces), 0, size, seq, me, count, flags & SAFE))
+        seq = Seq(seq + count)
+    return runs
 
 
 def build_data(
@@ -290,19 +370,21 @@ def build_data(
     return _build(heading, load, me, seq, token_round, timestamp)
 
 
-def _build(heading: Heading, load: Load, me: ProcessId, seq: Seq, token_round: int, timestamp: int) -> PacketRun:
+def _build(
+    heading: Heading, load: Load, me: ProcessId, seq: Seq, token_round: int, timestamp: int, block: bytes = b""
+) -> PacketRun:
     flags, senders, lengths, services, payloads, parts = load
     each = len(senders)
     count = len(payloads) // each
-    size = HEADER_SIZE + DESCRIPTOR_SIZE * each + sum(lengths)
+    size = HEADER_SIZE + len(block) + DESCRIPTOR_SIZE * each + sum(lengths)
     served = bytes(services)
-    descriptors = DESCRIPTORS[each].pack(*senders, *lengths) + served
+    descriptors = block + DESCRIPTORS[each].pack(*senders, *lengths) + served
     fixed = OPENING, size, heading.cluster, me, heading.ring
     place = heading.places[me]
     stride = 3 + each  # pieces of a packet: all are laid by C code
     pieces = [FIXED.pack(*fixed, flags, each, place), b"", descriptors, *payloads[:each]] * count
-    numbers = map(NUMBERS.pack, range(seq, seq + count), repeat(token_round), range(timestamp, timestamp + count))
-    pieces[1::stride] = numbers
+    stamps = repeat(timestamp) if block else range(timestamp, timestamp + count)
+    pieces[1::stride] = map(NUMBERS.pack, range(seq, seq + count), repeat(token_round), stamps)
     if count > 1:
         for index in range(each):
             pieces[3 + index :: stride] = payloads[index::each]
@@ -311,7 +393,7 @@ def _build(heading: Heading, load: Load, me: ProcessId, seq: Seq, token_round: i
         pieces[::stride] = [told[part] for part in parts]
         for index, payload in enumerate(payloads):
             if len(payload) < lengths[0]:  # the last part: padded, so that all are alike
-                pieces[index * stride + 2] = DESCRIPTORS[1].pack(senders[0], len(payload)) + served
+                pieces[index * stride + 2] = block + DESCRIPTORS[1].pack(senders[0], len(payload)) + served
                 pieces[index * stride + 3] = payload.ljust(lengths[0], b"\0")
     parcel = seq, me, senders * count, served * count, payloads, each, 0
     return PacketRun(b"".join(pieces), 0, size, seq, me, count, flags & SAFE, parts, parcel)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from ordercast.api.group_inbox import GroupInbox, GroupQueue
 from ordercast.api.group_reader import GroupReader
-from ordercast.api.pieces import events_of, rest_of
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Dropped, Event, Left, Message, Piece, Reason, Reconnected, View, ViewId
 from ordercast.model.ids import ConfigurationId, Places, Position, ProcessId
@@ -33,7 +32,7 @@ class Member:
     inbox: GroupInbox = field(init=False)
 
     def __post_init__(self) -> None:
-        self.inbox = GroupInbox(events_of, rest_of, SIZE_MAX, self.behind.append, self.taken.append)
+        self.inbox = GroupInbox(SIZE_MAX, self.behind.append, self.taken.append)
 
     async def join(self, *groups: str) -> None:
         self.joined.update(groups)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ordercast.api.group_inbox import GroupInbox
-from ordercast.api.pieces import events_of, rest_of, size_of
+from ordercast.api.pieces import size_of
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Batch, Left, Message
 from ordercast.model.ids import ConfigurationId, Places, ProcessId
@@ -18,7 +18,7 @@ RING = ConfigurationId(4, ProcessId(1))
 
 
 def _inbox(size_max: int = 1 << 20, **options: Any) -> GroupInbox:
-    return GroupInbox(events_of, rest_of, size_max, **options)
+    return GroupInbox(size_max, **options)
 
 
 def _batch(*data: bytes, seq: int = 1) -> Batch:

@@ -1,14 +1,21 @@
 """Every history that a test shows to the checkers is also shown to the judges of `ordercast verify`, who read whole
-columns: they must say the same."""
+columns: they must say the same. And what it shows of clients and replicas comes back from a table as it was."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from ordercast.checker import Checkers
+from ordercast.checker.groups import GroupCheckers
+from ordercast.checker.plain import PlainPanel
+from ordercast.trace.arrow import evidence_events, evidence_table, schema_with
+from ordercast.trace.client_rows import CLIENTS
+from ordercast.trace.event_rows import EventTable
 from ordercast.trace.records import Event
+from ordercast.trace.replica_rows import REPLICAS
 
 IN_PARTS = 2  # histories of a test that are also judged in parts, which takes a hundred times as long
 
@@ -30,3 +37,35 @@ def agreement(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
     for number, history in enumerate(histories.values()):
         assert_agreement(history, in_parts=number < IN_PARTS)
+
+
+@pytest.fixture(autouse=True)
+def evidence(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    histories: dict[PlainPanel[Any], list[Any]] = {}
+    observe = PlainPanel.observe
+
+    def observed(self: PlainPanel[Any], event: Any) -> None:
+        histories.setdefault(self, []).append(event)
+        observe(self, event)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PlainPanel, "observe", observed)
+        yield
+    for history in histories.values():
+        assert_comes_back(history)
+    pytest.importorskip("numpy")
+    from tests.unit.pipeline.agreement import assert_clients_agree
+
+    groups = [history for panel, history in histories.items() if isinstance(panel, GroupCheckers)]
+    for number, history in enumerate(groups):
+        assert_clients_agree(history, in_parts=not number)
+
+
+def assert_comes_back(history: list[Any]) -> None:
+    """What is said of daemons is in their own table, and what nobody records in none."""
+    tables: tuple[EventTable[Any], ...] = (CLIENTS, REPLICAS)
+    for table in tables:
+        known = {shape.event for shape in table.shapes.values()}
+        events = [event for event in history if type(event) in known]
+        rows = evidence_table(events, table, schema_with({}, table.columns), 0)
+        assert evidence_events(rows, table) == dict(enumerate(events))

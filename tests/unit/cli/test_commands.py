@@ -19,7 +19,7 @@ from ordercast.model.ids import Instant
 from ordercast.order.catalogue import ENGINES
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
-from ordercast.sim.swarm import Outline, expected_rows, options_of, outline
+from ordercast.sim.swarm import Outline, SwarmKind, expected_rows, options_of, outline
 from ordercast.trace.parquet import read_run, write_run
 from ordercast.trace.records import DeliveredBatch, Ended
 
@@ -69,7 +69,7 @@ def test_version_and_help(call: Call) -> None:
         (["sim", "--nodes", "many"], "--nodes"),
         (["sim", "--nodes", "0"], "nodes must be within 1..64"),
         (["sim", "--messages", "-1"], "messages must be within"),
-        (["sim", "--engine", "star"], "engine 'star' does not exist; there are: ring, sequencer"),
+        (["sim", "--engine", "star"], "there is no engine 'star'; there are: ring, sequencer"),
         (["sim", "--engine", "sequencer", "--loss", "1%"], "never change and nothing is repaired: leave out loss"),
         (["swarm", "--seeds", "1", "--engine", "sequencer", "--groups"], "leave out the option"),
         (["up", "--engine", "sequencer"], "runs in the simulator alone; daemons can run: ring"),
@@ -242,7 +242,7 @@ def test_swarm_json_has_the_documented_keys(call: Call) -> None:
 
 
 def test_a_swarm_that_is_interrupted_tells_what_was_run(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(seeds: range, processes: int | None = None, **rest: Any) -> Iterator[Outline]:
+    def interrupted(seeds: range, processes: int | None = None, *rest: Any) -> Iterator[Outline]:
         for seed in seeds[:2]:
             yield Outline(seed, True, "", "", 10, 1, Counter())
         raise KeyboardInterrupt
@@ -257,7 +257,7 @@ def test_a_swarm_that_is_interrupted_tells_what_was_run(call: Call, monkeypatch:
 def test_swarm_lists_failing_seeds_with_their_replay_and_trace(
     call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, groups: bool
 ) -> None:
-    def failing(seeds: range, processes: int | None = None, **rest: Any) -> Iterator[Outline]:
+    def failing(seeds: range, processes: int | None = None, *rest: Any) -> Iterator[Outline]:
         for seed in seeds:
             yield Outline(seed, seed != 3, "" if seed != 3 else "total order: planted", "", 10, 1, Counter())
 
@@ -268,9 +268,9 @@ def test_swarm_lists_failing_seeds_with_their_replay_and_trace(
     assert "seed 3 failed: total order: planted" in out
     assert shlex.join(["ordercast", "sim", "--hostile", *flag, "--seed", "3"]) in out
     assert "never happened, so they were not tested" in out
-    assert [path.name for path in tmp_path.iterdir()] == ["run-3.parquet"]
+    assert {path.name for path in tmp_path.iterdir()} == {"run-3.parquet", *["clients-3.parquet"][:groups]}
     options = read_run(tmp_path / "run-3.parquet").info.options
-    assert options["nodes"] == options_of(3, groups=groups).nodes
+    assert options["nodes"] == options_of(3, SwarmKind.GROUPS if groups else SwarmKind.PLAIN).nodes
     assert bool(options["clients"]) == groups
 
 

@@ -86,16 +86,16 @@ def test_a_group_of_nobody_is_not_told() -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"", "too short"),
-        (FIXED, "too short"),
-        (FIXED + b"\x01\x00", "a name that is empty or cut off, at 17"),
-        (FIXED + b"\x01\x02g", "a name that is empty or cut off, at 17"),
-        (FIXED + b"\x01\x01g\x00\x00\x00", "a count is cut off"),
+        (b"", "cut short"),
+        (FIXED, "cut short"),
+        (FIXED + b"\x01\x00", "at least one character"),
+        (FIXED + b"\x01\x02g", "cut short"),
+        (FIXED + b"\x01\x01g\x00\x00\x00", "cut short"),
         (FIXED + b"\x01\x01g\x00\x00\x00\x00", "a group of nobody"),
-        (FIXED + b"\x01" + b"\x01g\x00\x00\x00\x02\x04a@n1", "a name that is empty or cut off, at 28"),
-        (FIXED + b"\x01\x01g\xff\xff\xff\xff", "a name that is empty or cut off, at 23"),
-        (FIXED + b"\x01\x01\xe9\x00\x00\x00\x01\x01a", "ascii"),
-        (FIXED + b"\x01" + ALICE + b"\x05", "a name that is empty or cut off, at 28"),
+        (FIXED + b"\x01" + b"\x01g\x00\x00\x00\x02\x04a@n1", "cut short"),
+        (FIXED + b"\x01\x01g\xff\xff\xff\xff", "cut short"),
+        (FIXED + b"\x01\x01\xe9\x00\x00\x00\x01\x01a", "not ASCII"),
+        (FIXED + b"\x01" + ALICE + b"\x05", "cut short"),
         (FIXED + b"\x01\x01\x1b\x00\x00\x00\x01\x04a@n1", "the group name '.x1b' has '.x1b' in it"),
         (FIXED + b"\x01\x01g\x00\x00\x00\x01\x04\x07@n1", "the client name '.x07' has '.x07' in it"),
         (FIXED + b"\x01\x01g\x00\x00\x00\x01\x01a", "'a' is no full name of a client"),
@@ -104,5 +104,5 @@ def test_a_group_of_nobody_is_not_told() -> None:
     ],
 )
 def test_a_snapshot_that_cannot_be_read_is_refused_with_the_reason(data: bytes, why: str) -> None:
-    with pytest.raises(WireError, match=f"^a snapshot that cannot be read: .*{why}"):
+    with pytest.raises(WireError, match=f"^a snapshot .*{why}"):
         decode_snapshot(data, "n1")

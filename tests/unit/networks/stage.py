@@ -141,6 +141,9 @@ class FakeEngine:
         self.asked.append((ring, seq))
         return self.aru >= seq
 
+    def deniable(self, configuration: ConfigurationId) -> tuple[Seq, Seq] | None:
+        return None
+
     def check_invariants(self, *, thorough: bool = True) -> None: ...
 
 

@@ -84,9 +84,9 @@ def test_the_default_runs_live() -> None:
 
 
 def test_what_is_not_there_is_refused_with_what_is() -> None:
-    with pytest.raises(UsageError, match="engine 'star' does not exist; there are: ring, sequencer"):
+    with pytest.raises(UsageError, match="there is no engine 'star'; there are: ring, sequencer"):
         entry_of("star")
-    with pytest.raises(UsageError, match="engine 'sequencer' runs in the simulator alone; daemons can run: ring"):
+    with pytest.raises(UsageError, match="'sequencer' runs in the simulator alone; daemons can run: ring"):
         live_entry_of("sequencer")
     with pytest.raises(UsageError, match="daemons can run"):
         _Nobody(NodeConfig(engine="sequencer"))

@@ -13,10 +13,15 @@ from ordercast.model.ids import MAIN, SECOND, Attachment, Incarnation, Instant, 
 from ordercast.model.inputs import Lane, Packet, Submission
 from ordercast.networks.config import NetworksConfig
 from ordercast.networks.layer import Networks
+from ordercast.order.attached import Attached, RingChange, RingPackets
+from ordercast.order.clock import CLOCK_KEY, StoredClock
 from ordercast.order.engine import CONFIGURATION_SEQ_KEY
+from ordercast.order.gateways.items import HelloItem
+from ordercast.order.gateways.packets import control_freight
 from ordercast.order.layered import InnerRing
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
+from ordercast.wire.head import CLUSTER
 from tests.engines.relaying import Relaying
 
 START, LIFE = Instant(0), Incarnation(1)
@@ -99,6 +104,25 @@ def test_the_ring_whose_clock_is_raised_may_have_networks_below_it() -> None:
     assert [effect.stamps for effect in effects if isinstance(effect, Deliver)] == [[[1001]]]
     sent = [effect for effect in effects if isinstance(effect, Broadcast)]
     assert {(effect.attachment, effect.networks) for effect in sent} == {(WEST, (0, 1))}
+
+
+def test_a_ring_in_a_network_of_rings_may_have_networks_below_it_and_speaks_of_its_domain_on_all() -> None:
+    clock = StoredClock()
+    clock.start({})
+    ring, config = RingNode(NodeId(1), attached=Attached(2, "lab", clock)), NetworksConfig(count=2)
+    inner = InnerRing(Networks(ring, NodeId(1), config, RingConfig(), cluster=ring.cluster), WEST, "lab", ring)
+    writes = _persists(inner.start({}, LIFE, START))
+    assert [write.key for write in writes] == [f"lab.{CONFIGURATION_SEQ_KEY}", CLOCK_KEY]
+    assert inner.persisted(f"lab.{CONFIGURATION_SEQ_KEY}", START) == []  # the clock's bound is waited for
+    clock.persisted()
+    effects = inner.clock_stored(START)
+    assert [effect.birth for effect in effects if isinstance(effect, RingChange)] == [1]
+    effects = inner.carry([control_freight(HelloItem(ring.ring.id), 900)], START) + inner.wake(START)
+    sent = [effect for effect in effects if isinstance(effect, Broadcast)]
+    assert {(effect.attachment, effect.networks) for effect in sent} == {(WEST, (0, 1))}
+    assert {packet[CLUSTER] for effect in sent for packet in effect.packets} == {ring.cluster}
+    handed = [run for effect in effects if isinstance(effect, RingPackets) for run in effect.runs]
+    assert [run.timestamp(run.seq) for run in handed] == [2] and inner.freight_size == 0
 
 
 class Table:

@@ -13,12 +13,16 @@ import pyarrow.parquet as pq
 from ordercast.checker import Outcome, Verdict, combined
 from ordercast.checker.history import History
 from ordercast.checker.panel import CHECKERS
+from ordercast.pipeline.verify.clients.judging import Daemons, judge_clients, reference_verdicts
+from ordercast.pipeline.verify.clients.large import judge_large_clients
 from ordercast.pipeline.verify.judging import judge_table
 from ordercast.pipeline.verify.large import judge_large
 from ordercast.pipeline.verify.part import Suspicious
 from ordercast.pipeline.verify.rows import TraceFile, Unsound
-from ordercast.trace.arrow import schema_with, table_from
-from ordercast.trace.records import DeliveredBatch, Event, Started
+from ordercast.trace.arrow import evidence_table, schema_with, table_from
+from ordercast.trace.client_records import ClientEvent
+from ordercast.trace.client_rows import CLIENTS
+from ordercast.trace.records import DeliveredBatch, Event, Installed, Started
 from ordercast.trace.to_rows import rows_from
 
 
@@ -59,19 +63,15 @@ def judged_in_parts(table: pa.Table, folder: Path, room: int) -> list[Verdict] |
 
 def assert_agreement(events: list[Event], *, in_parts: bool = True) -> None:
     """Both judges of the pipeline. The fast one may decline; the one of large runs may be in doubt about what it has no
-    room to look at, and about nothing else. Engines that prune, or deliver early, it does not know."""
+    room to look at, and about nothing else."""
     table = table_of(events)
     if table is None:
         return
     expected = reference(events)
     assert_columns_agree(table, events, expected)
-    if in_parts and not any(event.promises.prunes or event.promises.early for event in _starts(events)):
+    if in_parts:
         with TemporaryDirectory() as folder:
             assert_parts_agree(table, expected, Path(folder))
-
-
-def _starts(events: list[Event]) -> list[Started]:
-    return [event for event in events if isinstance(event, Started)]
 
 
 def assert_columns_agree(table: pa.Table, events: list[Event], expected: list[Verdict]) -> None:
@@ -99,3 +99,49 @@ def assert_parts_agree(table: pa.Table, expected: list[Verdict], folder: Path) -
             assert combined(verdicts).outcome is not Outcome.VALID
         else:
             assert all(verdict.outcome is Outcome.UNKNOWN for verdict in differing), list(map(str, differing))
+
+
+# Clients
+
+
+def clients_table(events: list[ClientEvent]) -> pa.Table | None:
+    """As `write_run` sorts it; None when no trace can hold such events."""
+    told = [event for event in events if not isinstance(event, Started | Installed)]
+    try:
+        table = evidence_table(told, CLIENTS, schema_with({}, CLIENTS.columns), 1)
+    except (AttributeError, TypeError, OverflowError, ValueError):
+        return None
+    return table.sort_by([(name, "ascending") for name in CLIENTS.order])
+
+
+def assert_clients_agree(events: list[ClientEvent], *, in_parts: bool = True) -> bool:
+    """Whether the judge by columns cleared them; then it must say what the checkers say. So must the judge of large
+    runs, who may be in doubt about what it has no room to look at."""
+    table = clients_table(events)
+    if table is None:
+        return False
+    daemons = [event for event in events if isinstance(event, Started | Installed)]
+    expected = reference_verdicts([event for event in events if event not in daemons], daemons)
+    if in_parts and len(table):
+        with TemporaryDirectory() as folder:
+            _assert_client_parts_agree(table, daemons, expected, Path(folder))
+    try:
+        assert judge_clients(table, daemons) == expected
+        return True
+    except (Suspicious, Unsound):
+        return False
+
+
+def _assert_client_parts_agree(table: pa.Table, daemons: Daemons, expected: list[Verdict], folder: Path) -> None:
+    path = str(folder / "clients-1.parquet")
+    pq.write_table(table, path, row_group_size=max(1, len(table) // 4))
+    theirs = {verdict.promise: verdict.outcome for verdict in expected}
+    for room in (len(table), 0):
+        try:
+            verdicts = judge_large_clients(path, daemons, in_turn, max(1, len(table) // 10), room)[1]
+        except Unsound:
+            assert combined(expected).outcome is not Outcome.VALID
+            return
+        differing = [verdict for verdict in verdicts if verdict.outcome is not theirs[verdict.promise]]
+        is_doubt = [verdict.outcome is Outcome.UNKNOWN and not room for verdict in differing]
+        assert all(is_doubt), list(map(str, differing))

@@ -8,7 +8,7 @@ from itertools import count
 
 from ordercast.api.group_inbox import GroupInbox
 from ordercast.api.member import Member
-from ordercast.api.pieces import events_of, rest_of, size_of
+from ordercast.api.pieces import size_of
 from ordercast.model.events import Batch, Left, Piece, Reason, Reconnected, Transition, View, ViewId
 from ordercast.model.ids import ConfigurationId, Places, Position, ProcessId
 from ordercast.model.service import Service
@@ -67,7 +67,7 @@ class HubMember(Member):
     def __init__(self, hub: Hub, name: str) -> None:
         super().__init__()
         self.hub = hub
-        self.inbox = GroupInbox(events_of, rest_of, 1 << 20)
+        self.inbox = GroupInbox(1 << 20)
         self._name = name
 
     @property

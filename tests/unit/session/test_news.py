@@ -126,7 +126,7 @@ def test_a_difference_is_of_one_member_in_one_group() -> None:
     for names in (("chat",), ("chat", A, B)):
         with pytest.raises(WireError, match="a change that cannot be read"):
             decode_change(FIXED + write_names(names))
-    with pytest.raises(WireError, match="ends after"):
+    with pytest.raises(WireError, match="too many behind a change"):
         decode_change(FIXED + write_names(("chat", A)) + b"\0")
 
 

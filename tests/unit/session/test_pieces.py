@@ -6,6 +6,7 @@ import pytest
 
 from ordercast.model.errors import WireError
 from ordercast.session.pieces import FrameKind, expect_end, frame, read_names, reading, write_names
+from ordercast.wire.reader import ByteReader
 
 
 def test_a_frame_says_how_much_follows_its_length() -> None:
@@ -21,24 +22,25 @@ def test_names_are_read_from_anywhere_and_say_where_they_end() -> None:
     names = ("chat", "x" * 255, "")
     encoded = write_names(names)
     assert encoded[:9] == b"\0\0\0\x03\x04chat"
-    assert read_names(b"??" + encoded + b"??", 2) == (names, 2 + len(encoded))
-    assert read_names(write_names(()), 0) == ((), 4)
+    reader = ByteReader(b"??" + encoded + b"??", 2)
+    assert (read_names(reader), reader.rest()) == (names, b"??")
+    assert read_names(ByteReader(write_names(()))) == ()
 
 
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (b"\xff\xff\xff\xff" + bytes(9), "4294967295 names in 9 bytes"),
-        (b"\0\0\0\x03\0\0", "3 names in 2 bytes"),
-        (b"\0\0\0\x01\x05chat", "a name is cut off"),
-        (b"\0\0\0\x02\x04chat", "cannot be read"),
-        (b"\0\0\0\x01\x01\xe9", "cannot be read"),
-        (b"\0\0\0", "cannot be read"),
+        (b"\xff\xff\xff\xff" + bytes(9), "cut short"),
+        (b"\0\0\0\x03\0\0", "cut short"),
+        (b"\0\0\0\x01\x05chat", "cut short"),
+        (b"\0\0\0\x02\x04chat", "cut short"),
+        (b"\0\0\0\x01\x01\xe9", "not ASCII"),
+        (b"\0\0\0", "cut short"),
     ],
 )
 def test_names_that_are_not_there_are_refused(body: bytes, why: str) -> None:
-    with pytest.raises(WireError, match=why), reading("names"):
-        read_names(body, 0)
+    with pytest.raises(WireError, match=why):
+        read_names(ByteReader(body))
 
 
 def test_what_the_other_side_did_wrong_is_named() -> None:

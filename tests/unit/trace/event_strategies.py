@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from hypothesis import strategies as st
 
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
+from ordercast.model.events import Reason, Transition, View, ViewId
 from ordercast.model.ids import ConfigurationId, Instant, Position, ProcessId, Seq
+from ordercast.model.lineage import Lineage, Term
 from ordercast.model.notes import (
     Evidence,
     Ignored,
@@ -20,8 +24,11 @@ from ordercast.model.notes import (
     TokenReleased,
     Visited,
 )
-from ordercast.model.promises import Promise, Promises
+from ordercast.model.promises import GroupPromise, Promise, Promises, ReplicaPromise
 from ordercast.model.service import Service
+from ordercast.trace.client_records import ClientId, End, KnownGroups, Sent
+from ordercast.trace.client_rows import CLIENTS
+from ordercast.trace.event_rows import EventT, EventTable
 from ordercast.trace.records import (
     Crashed,
     DeliveredBatch,
@@ -42,6 +49,16 @@ from ordercast.trace.records import (
     Unrecorded,
     Wanted,
 )
+from ordercast.trace.replica_records import (
+    Applied,
+    ComponentChanged,
+    GotPicture,
+    Looked,
+    ReplicaStarted,
+    Returned,
+    Stage,
+)
+from ordercast.trace.replica_rows import REPLICAS
 
 WORD = st.integers(0, (1 << 64) - 1)
 SMALL = st.integers(0, 0xFFFF)
@@ -76,7 +93,17 @@ VIEWS = st.builds(
     st.builds(Position, RING, WORD.map(Seq), SMALL),
 )
 SERVICES = st.frozensets(st.sampled_from(Service))
-PROMISES = st.builds(Promises, TEXT, st.frozensets(st.sampled_from(Promise)), SERVICES, SMALL, SERVICES, st.booleans())
+PROMISES = st.builds(
+    Promises,
+    TEXT,
+    st.frozensets(st.sampled_from(Promise)),
+    SERVICES,
+    SMALL,
+    SERVICES,
+    st.booleans(),
+    st.frozensets(st.sampled_from(GroupPromise)),
+    st.frozensets(st.sampled_from(ReplicaPromise)),
+)
 NAMES = st.lists(TEXT, max_size=3).map(tuple)
 SUBMITTED = st.lists(st.builds(SubmittedMessage, MESSAGE, DIGEST, SERVICE, SMALL), max_size=3).map(tuple)
 DELIVERED = st.lists(
@@ -99,3 +126,65 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.builds(Wanted, AT, PROCESS, NAMES, st.booleans()),
 )
 HISTORIES = st.lists(EVENTS, max_size=12)
+
+# What clients were told and replicas did: a strategy for each field, so that no kind of event can be forgotten.
+POSITION = st.builds(Position, RING, st.integers(0, (1 << 63) - 1), SMALL)
+VIEW_ID = st.builds(ViewId, RING, POSITION)
+TERM = st.builds(Term, SMALL, VIEW_ID)
+LINEAGE = st.none() | st.builds(Lineage, TERM, SMALL)
+BYTES = st.binary(max_size=6)
+FIELDS: dict[str, st.SearchStrategy[object]] = {
+    "at": AT,
+    "client": st.builds(ClientId, PROCESS, SMALL),
+    "process": PROCESS,
+    "name": TEXT,
+    "groups": NAMES,
+    "message": st.none() | MESSAGE,
+    "service": SERVICE,
+    "digest": DIGEST,
+    "sender": TEXT,
+    "position": POSITION,
+    "view": st.builds(View, TEXT, NAMES, NAMES, st.sampled_from(Reason), NAMES, VIEW_ID, TEXT),
+    "transition": st.builds(Transition, TEXT, NAMES, VIEW_ID),
+    "group": TEXT,
+    "messages": SMALL,
+    "how": st.sampled_from(End),
+    "alive": PROCESSES,
+    "weights": st.lists(st.tuples(TEXT, SMALL), max_size=3).map(tuple),
+    "structure": TEXT,
+    "lineage": LINEAGE,
+    "term": st.none() | TERM,
+    "stage": st.sampled_from(Stage),
+    "why": TEXT,
+    "gap": st.sampled_from(Gap),
+    **dict.fromkeys(("self_discard", "confirm", "complete", "is_certain", "is_primary"), st.booleans()),
+    **dict.fromkeys(("decided", "elects", "is_holder", "is_current", "holds"), st.booleans()),
+    **dict.fromkeys(("operation", "result", "question", "answer"), BYTES),
+    **dict.fromkeys(("founders", "holders", "members", "excluded"), NAMES),
+    **dict.fromkeys(("life", "caller", "chain"), WORD),
+    **dict.fromkeys(("request", "count", "era", "round", "waiting", "pictures", "ghosts"), SMALL),
+}
+SPECIAL: dict[type, dict[str, st.SearchStrategy[object]]] = {
+    Sent: {"message": MESSAGE},
+    KnownGroups: {"groups": st.lists(st.tuples(TEXT, NAMES), max_size=2).map(tuple)},
+    ComponentChanged: {"view": st.none() | VIEW_ID},
+    ReplicaStarted: {"group": st.none() | TEXT},
+    **{kind: {"position": SMALL} for kind in (Applied, GotPicture, Looked, Returned)},
+}
+
+
+def _events(table: EventTable[EventT]) -> st.SearchStrategy[list[EventT]]:
+    kinds = [shape.event for shape in table.shapes.values()]
+    return st.lists(
+        st.one_of(
+            [
+                st.builds(kind, **{each.name: (FIELDS | SPECIAL.get(kind, {}))[each.name] for each in fields(kind)})
+                for kind in kinds
+            ]
+        ),
+        max_size=12,
+    )
+
+
+CLIENT_HISTORIES = _events(CLIENTS)
+REPLICA_HISTORIES = _events(REPLICAS)

@@ -13,7 +13,7 @@ from ordercast.checker import Outcome, Verdict
 from ordercast.checker.panel import Checkers
 from ordercast.model.ids import ProcessId, incarnation_of, node_of
 from ordercast.model.promises import AnyPromise
-from ordercast.trace import live
+from ordercast.trace import live_writer
 from ordercast.trace.cluster import append_cluster_event
 from ordercast.trace.live import LiveTrace
 from ordercast.trace.records import Crashed, Ended, Event, Healed, Saturated, Unrecorded
@@ -26,7 +26,7 @@ LATE = 1 << 40  # monotonic time when writers close: after everything
 def set_clocks(patch: pytest.MonkeyPatch, wall_offset_ns: int = BEGIN) -> None:
     """The monotonic clock stands still, late; the wall clock is this much ahead of it."""
     clock = SimpleNamespace(time_ns=lambda: LATE + wall_offset_ns, monotonic_ns=lambda: LATE)
-    patch.setattr(live, "time", clock)
+    patch.setattr(live_writer, "time", clock)
 
 
 def new_trace(

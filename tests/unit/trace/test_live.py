@@ -18,7 +18,7 @@ from ordercast.model.ids import ConfigurationId, Incarnation, Instant, NodeId, p
 from ordercast.model.notes import Occurred, Occurrence, Visited
 from ordercast.model.promises import Promise, Promises
 from ordercast.model.service import Service
-from ordercast.trace import arrow, live
+from ordercast.trace import arrow, live_columns, live_writer
 from ordercast.trace.arrow import TraceError
 from ordercast.trace.folder import read_live
 from ordercast.trace.live import LiveTrace
@@ -362,7 +362,7 @@ def test_a_fault_in_the_writer_ends_the_recording_and_not_the_node(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trace = new_trace(tmp_path, ME)
-    monkeypatch.setattr(live, "table_of", lambda *_: 1 / 0)
+    monkeypatch.setattr(live_columns, "table_of", lambda *_: 1 / 0)
     trace.record(STARTED)
     trace.close()
     assert trace.error is not None and "ZeroDivisionError" in trace.error
@@ -441,5 +441,5 @@ def test_a_process_that_does_not_run_between_two_looks_at_the_clocks_is_not_wron
     def wall() -> int:
         return monotonic() + offset
 
-    monkeypatch.setattr(live, "time", SimpleNamespace(monotonic_ns=monotonic, time_ns=wall))
-    assert live.wall_offset_ns() == offset
+    monkeypatch.setattr(live_writer, "time", SimpleNamespace(monotonic_ns=monotonic, time_ns=wall))
+    assert live_writer.wall_offset_ns() == offset

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,15 @@ from ordercast.model.ids import Instant
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import hostile_options
 from ordercast.trace.arrow import TraceError
-from ordercast.trace.columns import COLUMNS
-from ordercast.trace.parquet import RunInfo, read_info, read_run, run_path, runs_in, write_run
+from ordercast.trace.client_records import Calm, ClientEvent
+from ordercast.trace.client_rows import CLIENTS
+from ordercast.trace.columns import COLUMNS, RowKind
+from ordercast.trace.parquet import RunInfo, evidence_path, read_info, read_run, run_path, runs_in, write_run
 from ordercast.trace.records import Ended, Event
+from ordercast.trace.replica_records import ReplicaEvent
+from ordercast.trace.replica_rows import REPLICAS
 
-from .event_strategies import HISTORIES
+from .event_strategies import CLIENT_HISTORIES, HISTORIES, REPLICA_HISTORIES
 
 INFO = RunInfo(7, 7, {"nodes": 3, "services": ["agreed"]}, "ordercast sim --seed 7", "abc")
 
@@ -40,6 +45,29 @@ def test_any_history_comes_back_as_it_was(events: list[Event]) -> None:
         run = read_run(path)
     assert run.events == events
     assert run.info == INFO
+
+
+@settings(max_examples=60, deadline=None)
+@given(CLIENT_HISTORIES, REPLICA_HISTORIES)
+def test_what_clients_and_replicas_saw_comes_back_as_it_was(
+    clients: list[ClientEvent], replicas: list[ReplicaEvent]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        run = read_run(write_run(Path(folder), INFO, [], clients, replicas))
+    assert (run.clients, run.replicas) == (clients, replicas)
+    assert run.info.evidence == [*["clients"][: len(clients)], *["replicas"][: len(replicas)]]
+
+
+def test_evidence_that_is_missing_or_of_another_run_is_refused(tmp_path: Path) -> None:
+    clients: list[ClientEvent] = [Calm(Instant(1)), Ended(Instant(2))]
+    path = write_run(tmp_path, INFO, [], clients)
+    other = write_run(tmp_path, replace(INFO, run=8), [], clients)
+    evidence_path(other, CLIENTS).replace(evidence_path(path, CLIENTS))
+    with pytest.raises(TraceError, match="not of the same run"):
+        read_run(path)
+    evidence_path(path, CLIENTS).unlink()
+    with pytest.raises(TraceError, match=r"clients-7.parquet cannot be read"):
+        read_run(path)
 
 
 def test_a_simulated_history_comes_back_as_it_was(history: list[Event], tmp_path: Path) -> None:
@@ -190,7 +218,9 @@ def test_runs_are_listed_by_number_and_unfinished_ones_are_not(tmp_path: Path) -
 
 def test_every_column_and_kind_is_in_the_reference() -> None:
     text = (Path(__file__).parents[3] / "docs/reference/trace-records.md").read_text()
-    for name, column in COLUMNS.items():
-        lists = {"processes": "list of int64", "names": "list of string"}
+    lists = {"processes": "list of int64", "names": "list of string"}
+    for name, column in (*COLUMNS.items(), *CLIENTS.columns.items(), *REPLICAS.columns.items()):
         shown = lists.get(column.type, column.type)
         assert f"| `{name}` | {shown} | {column.meaning} |" in text
+    for kind in RowKind:
+        assert f"| {int(kind)} | {kind.name.lower().replace('_', ' ')} |" in text

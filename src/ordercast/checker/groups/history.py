@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from ordercast.checker.groups.matters import GroupMatter
 from ordercast.model.configuration import Configuration
 from ordercast.model.events import View, ViewId
 from ordercast.model.ids import ConfigurationId, Position
@@ -33,7 +34,7 @@ from ordercast.trace.client_records import (
     KnownGroups,
     Sent,
 )
-from ordercast.trace.records import Ended, Healed, Installed, MessageId, Started
+from ordercast.trace.records import Ended, Healed, Installed, MessageId, Started, Unrecorded
 
 
 @dataclass(slots=True, eq=False)
@@ -133,6 +134,7 @@ class GroupHistory:
         self.faults: list[str] = []
         self.early: frozenset[int] = frozenset()  # services whose messages may come before their place in the order
         self.events: list[tuple[Client, int, bool]] = []  # messages sent (True) and got, in the order of the history
+        self.matters: set[GroupMatter] = set()  # what others counted in messages that are not here (`matters.py`)
 
     @property
     def is_complete(self) -> bool:
@@ -187,6 +189,8 @@ class GroupHistory:
 
     def _started(self, event: Started) -> None:
         self.early = frozenset(event.promises.early)
+        if self.promised is None:
+            self.promised = frozenset(event.promises.groups)
 
     def _connected(self, event: Connected) -> None:
         self.clients[event.client] = Client(event.client, event.name, first=len(self.sendings))
@@ -295,6 +299,9 @@ class GroupHistory:
     def _ended(self, event: Ended) -> None:
         self.ended = event
 
+    def _unrecorded(self, event: Unrecorded) -> None:
+        self.faults.append(event.why)
+
 
 _HANDLERS: dict[type, Callable[[GroupHistory, Any], None]] = {
     Started: GroupHistory._started,
@@ -315,4 +322,5 @@ _HANDLERS: dict[type, Callable[[GroupHistory, Any], None]] = {
     Calm: GroupHistory._calm,
     Healed: GroupHistory._healed,
     Ended: GroupHistory._ended,
+    Unrecorded: GroupHistory._unrecorded,
 }

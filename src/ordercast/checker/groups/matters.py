@@ -34,7 +34,8 @@ class GroupMatter(Enum):
 
 
 def has_group_matter(history: GroupHistory, matter: GroupMatter) -> bool:
-    return _LOOKS[matter](history)
+    """Whether the history contains it, or somebody who counted says so."""
+    return matter in history.matters or _LOOKS[matter](history)
 
 
 def _is_got(service: Service, history: GroupHistory) -> bool:

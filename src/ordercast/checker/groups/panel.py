@@ -8,6 +8,7 @@ from ordercast.checker.groups.agreed_delivery import AgreedDelivery
 from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.history import GroupHistory
 from ordercast.checker.groups.liveness import Precision, SelfDelivery, Termination
+from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.messages import Confirmations, Integrity, NoDuplicates
 from ordercast.checker.groups.order import Causal, Fifo, TotalOrder
 from ordercast.checker.groups.reach import Reach
@@ -49,9 +50,11 @@ GROUP_CHECKERS: Mapping[GroupPromise, type[GroupChecker]] = {
 
 
 class GroupCheckers(PlainPanel[ClientEvent]):
-    def __init__(self, promised: Iterable[GroupPromise] | None = None) -> None:
-        """`promised`: what the groups of the engine promise; None: everything."""
+    def __init__(self, promised: Iterable[GroupPromise] | None = None, matters: Iterable[GroupMatter] = ()) -> None:
+        """`promised`: what the groups of the engine promise; None: what it says when it starts, else everything.
+        `matters`: what others counted in messages that are not among the events."""
         history = GroupHistory()
+        history.matters.update(matters)
         history.promised = None if promised is None else frozenset(promised)
         super().__init__(history, [checker(history) for checker in GROUP_CHECKERS.values()])
 

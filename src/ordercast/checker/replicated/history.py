@@ -13,7 +13,7 @@ from ordercast.checker.replicated.electorates import Electorates, Round
 from ordercast.model.lineage import Lineage, Term
 from ordercast.model.promises import GroupPromise, ReplicaPromise
 from ordercast.trace.client_records import Calm
-from ordercast.trace.records import Ended, Healed
+from ordercast.trace.records import Ended, Healed, Unrecorded
 from ordercast.trace.replica_records import (
     Applied,
     Believed,
@@ -114,6 +114,8 @@ class ReplicaHistory:
                 self.healed = event
             case Ended():
                 self.ended = event
+            case Unrecorded():
+                self.faults.append(event.why)
             case Calm():
                 pass
 

@@ -229,8 +229,8 @@ class Connection(asyncio.BufferedProtocol):
     def name(self) -> str:
         return self.half.name
 
-    def on_parcel(self, parcel: Handout) -> None:
-        ending = self.desk.give(parcel)
+    def on_handout(self, handout: Handout) -> None:
+        ending = self.desk.give(handout)
         if ending is not None:
             self.leave_with(ending)
         elif self._holding is None and self.desk.is_holding:

@@ -15,7 +15,6 @@ import socket
 import stat
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from ordercast.daemon.clients.connection import FAREWELL_S, Connection
@@ -66,7 +65,7 @@ class ClientServer:
         self._turn: asyncio.Handle | None = None
         self.quota = Quota(config.groups_max, config.memberships_max)
         self.rules = ClientRules(
-            host.config.ring.message_size_max, config.sessions_max, config.queue_size_max, config.hold_ns
+            host.config.sizes.message_size_max, config.sessions_max, config.queue_size_max, config.hold_ns
         )
         self.room = bytearray(ROOM)  # where every connection reads, one after the other
         self.addresses: list[UnixAddress | TcpAddress] = []
@@ -84,9 +83,7 @@ class ClientServer:
         self._look_after()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *how: object) -> None:
         await self.close()
 
     async def close(self) -> None:

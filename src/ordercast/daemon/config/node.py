@@ -19,6 +19,7 @@ from ordercast.model.roster import Entry, Place, Roster
 from ordercast.networks.config import NetworksConfig
 from ordercast.order.catalogue import DEFAULT
 from ordercast.order.ring.config import RingConfig
+from ordercast.order.sizes import Sizes
 from ordercast.session.outbound import HOLD_MAX_NS
 from ordercast.session.quota import ALL_MEMBERSHIPS_MAX
 
@@ -128,6 +129,11 @@ class NodeConfig:
     nodes_version: int = 1  # of the list of peers
     source: Path | None = None  # the file that says all this; read again by a reload
     engine: str = DEFAULT  # which engine orders messages: the same at all nodes
+
+    @property
+    def sizes(self) -> Sizes:
+        """What every engine has in its configuration; for all of them it is in this table."""
+        return self.ring
 
     @property
     def is_local(self) -> bool:

@@ -140,9 +140,9 @@ def _remarks(config: NodeConfig, address: str) -> list[str]:
         remarks.append(f"{address} is not an address of this host: the node can only start where it is")
     if len(config.peers) == 1:
         remarks.append("there is no other node: this one is alone")
-    if len(config.peers) > config.ring.members_max:
+    if len(config.peers) > config.sizes.members_max:
         remarks.append(
-            f"{len(config.peers)} nodes, but members_max is {config.ring.members_max}: not all will be together"
+            f"{len(config.peers)} nodes, but members_max is {config.sizes.members_max}: not all will be together"
         )
     if config.state_folder is None and config.peers:
         remarks.append("no state folder: every start is a new process, which is sound, but nothing is kept")

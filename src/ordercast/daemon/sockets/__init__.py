@@ -1,1 +1,1 @@
-"""The sockets of a daemon, by network and lane."""
+"""The sockets of a daemon, by network and kind of traffic."""

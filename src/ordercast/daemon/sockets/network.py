@@ -195,7 +195,7 @@ class Sockets:
 
     def _loop_back(self, sender: socket.socket, me: Peer) -> None:
         """Multicast comes back to this machine if other nodes run here, and to them alone."""
-        self._is_looping = self._has_neighbours(me)
+        self._is_looping = self._has_neighbours()
         route_multicast(sender, me.address, self.config.network.ttl, loop=self._is_looping)
         if self._is_looping:
             self.data.drops_echoes = drop_echoes(self.data.socket, sender)
@@ -205,7 +205,7 @@ class Sockets:
             return [None]
         return [address_of(peer.address, peer.data_port) for peer in self.config.others()]
 
-    def _has_neighbours(self, me: Peer) -> bool:
+    def _has_neighbours(self) -> bool:
         """Other nodes run on this machine, and hear our multicast only if it is looped back."""
         return self.config.is_local or any(is_here(peer.address) for peer in self.config.others())
 

@@ -15,7 +15,7 @@ VIEWS_KEPT = 32
 
 @dataclass(slots=True)
 class SocketCounters:
-    """One lane. The kernel's own drops are read from the socket when somebody asks."""
+    """One socket. The kernel's own drops are read from the socket when somebody asks."""
 
     packets_received: int = 0
     bytes_received: int = 0

@@ -21,10 +21,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from ipaddress import ip_address
-from types import TracebackType
 from typing import NamedTuple, Self
 
 from ordercast.daemon.config.plan import host_and_port
+from ordercast.daemon.sockets.tcp import TcpServer
 from ordercast.daemon.status import metrics
 from ordercast.daemon.status.advice import advised
 from ordercast.daemon.status.parts import Status
@@ -49,48 +49,34 @@ class HttpAnswer(NamedTuple):
     headers: tuple[str, ...] = ()
 
 
-class StatusServer:
+class StatusServer(TcpServer):
     """Serves one node's status while it is entered."""
 
     def __init__(self, node: ObservedNode, address: str, port: int, hosts: Sequence[str] = ()) -> None:
+        super().__init__(address, port, REQUEST_SIZE_MAX)
         self._node = node
-        self._address, self._port = address, port
         self._meter = Meter()
-        self._server: asyncio.Server | None = None
         self._sampler: asyncio.Task[None] | None = None
         self._hosts = frozenset((LOCALHOST, *hosts))
-        self._connections: set[asyncio.Task[None]] = set()
         self._silent: dict[asyncio.Task[None], None] = {}  # who have not asked yet, in the order of their coming
 
     async def __aenter__(self) -> Self:
-        try:
-            self._server = await asyncio.start_server(
-                self._serve, self._address, self._port, limit=REQUEST_SIZE_MAX, reuse_address=True
-            )
-        except OSError as error:
-            raise _bind_error(error, self._address, self._port) from error
-        self._port = self._server.sockets[0].getsockname()[1]
+        await super().__aenter__()
         self._sampler = asyncio.create_task(self._sample())
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._server is not None and self._sampler is not None
-        self._server.close()
-        tasks = (self._sampler, *self._connections)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    async def __aexit__(self, *how: object) -> None:
+        assert self._sampler is not None
+        self._sampler.cancel()
+        await asyncio.gather(self._sampler, return_exceptions=True)
+        await super().__aexit__(*how)
+
+    def refused(self, error: OSError) -> UsageError:
+        return _bind_error(error, self.address, self.port)
 
     @property
     def url(self) -> str:
-        return f"http://{host_and_port(self._address, self._port)}"
-
-    @property
-    def port(self) -> int:
-        """The one that it has, also when 0 was asked for."""
-        return self._port
+        return f"http://{host_and_port(self.address, self.port)}"
 
     def status(self) -> Status:
         return advised(status_of(self._node, self._meter))
@@ -103,10 +89,10 @@ class StatusServer:
 
     # One connection
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One request. Who dawdles gets no answer."""
         task = asyncio.current_task()
         assert task is not None
-        self._connections.add(task)
         self._make_room()
         self._silent[task] = None
         try:
@@ -116,14 +102,8 @@ class StatusServer:
             async with asyncio.timeout(REQUEST_TIME_MAX_S):
                 writer.write(_encoded(answer, is_head))
                 await writer.drain()
-        except (TimeoutError, ConnectionError):
-            writer.transport.abort()  # a client that dawdles or is gone gets no answer
-        except asyncio.CancelledError:  # it had to make room, or all ends; asyncio would log it as an error
-            writer.transport.abort()
         finally:
             self._silent.pop(task, None)
-            self._connections.discard(task)
-            writer.close()
 
     def _make_room(self) -> None:
         """Whoever asks for its health is answered, though others hold as many connections as there may be."""

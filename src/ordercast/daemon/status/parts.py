@@ -176,7 +176,7 @@ class NetworkStatus:
 
     name: str
     state: str  # good, on trial, faulty
-    packets_received: int  # on both lanes, copies too
+    packets_received: int  # data and control, copies too
     marked: int  # how often it was found faulty
 
 

@@ -149,14 +149,14 @@ def status_of(node: ObservedNode, meter: Meter | None = None) -> Status:
     return Status(
         at=today,
         uptime_ns=now - node.started_at,
-        me=Identity(config.name, node_of(node.process), node.process, config.ring.cluster),
+        me=Identity(config.name, node_of(node.process), node.process, config.sizes.cluster),
         engine=config.engine,
         configuration=_configuration(node),
         totals=totals,
         rates=meter.observe(now, totals) if meter is not None else Rates(),
         section=SECTIONS[config.engine](engine, config, now),
         flow=Flow(
-            config.ring.queue_size_max - room,
+            config.sizes.queue_size_max - room,
             room,
             node.reading.size,
             node.is_behind,

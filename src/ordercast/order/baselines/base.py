@@ -78,7 +78,10 @@ class Static(ABC):
         self.config, self.me = setup.ring, process_id_from(setup.node, FIRST)
         self.members = tuple(process_id_from(NodeId(node), FIRST) for node in range(setup.nodes))
         self.configuration = Membership(ConfigurationId(1, self.members[0]), self.members)
-        self.promises = Promises(self.name, self.promised, self.services, self.config.message_size_max)
+        size = self.config.message_size_max
+        self.promises = Promises(
+            self.name, self.promised, self.services, size, groups=frozenset(), replicas=frozenset()
+        )
         self.stats = EngineStats()
         self._cluster = cluster_id_from(self.config.cluster, self.name)
         self.state_name = STARTING
@@ -163,6 +166,9 @@ class Static(ABC):
 
     def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
         return True
+
+    def deniable(self, configuration: ConfigurationId) -> tuple[Seq, Seq] | None:
+        return None
 
     def check_invariants(self, *, thorough: bool = True) -> None:
         assert self.in_flight >= 0, "nothing is delivered that was not sent"

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ordercast.model.ids import ProcessId
+from ordercast.order.attached import next_ring_seq
 from ordercast.wire.messages import Join
 
 
@@ -72,6 +73,6 @@ def least_forwarder(members: tuple[ProcessId, ...], forwards: Mapping[ProcessId,
     return min(members, key=lambda process: (forwards.get(process, 0), members.index(process)))
 
 
-def new_ring_seq(mine: int, joins: Iterable[Join]) -> int:
+def new_ring_seq(mine: int, joins: Iterable[Join], domain: int | None = None) -> int:
     """Above everything that any proposed member has committed to; two less names the transitional configuration."""
-    return max([mine, *(join.ring_seq for join in joins)]) + 4
+    return next_ring_seq(max([mine, *(join.ring_seq for join in joins)]), domain)

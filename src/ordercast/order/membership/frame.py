@@ -19,6 +19,7 @@ from ordercast.model.ids import (
     Instant,
     NodeId,
     ProcessId,
+    Seq,
     TokenSeq,
     node_of,
     process_id_from,
@@ -28,6 +29,8 @@ from ordercast.model.notes import Occurrence
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.model.service import Service
+from ordercast.order.attached import ALONE_STEP, next_ring_seq
+from ordercast.order.clock import Clock
 from ordercast.order.engine import CONFIGURATION_SEQ_KEY, Membership, stored_configuration_seq
 from ordercast.order.membership.admission import Admission
 from ordercast.order.membership.bounds import Horizon, stored_ring_seq
@@ -43,7 +46,7 @@ from ordercast.order.membership.states.starting import Starting
 from ordercast.order.membership.stats import RingStats
 from ordercast.order.membership.step import Facts, Step, StoredSeq
 from ordercast.order.membership.timers import BLAMING, Timer, Timers
-from ordercast.order.outbox import Lot, Outbox, cost, lots_from
+from ordercast.order.outbox import Lot, cost, lots_from
 from ordercast.order.ring.config import RingConfig
 from ordercast.wire.head import cluster_id_from
 
@@ -65,7 +68,7 @@ class Frame(PacketReader):
         beneath: str,  # what carries the packets, in words, which are compared with other members'
         other_engines: Sequence[str] = (),  # that a cluster of the same name might run
     ) -> None:
-        super().__init__(config, other_engines)
+        super().__init__(config, other_engines, parts.attached)
         self._node = node
         self._verbose = verbose
         self._beneath = beneath
@@ -82,6 +85,14 @@ class Frame(PacketReader):
     @property
     def promises(self) -> Promises:
         return self._promises
+
+    @property
+    def cluster(self) -> bytes:
+        """The id that keeps strangers apart: of other clusters, engines, and domains of a network of rings."""
+        attached = self._parts.attached
+        if attached is None:
+            return cluster_id_from(self._config.cluster, self._promises.engine)
+        return cluster_id_from(self._config.cluster, attached.engine, attached.name)
 
     @property
     def state_name(self) -> str:
@@ -107,6 +118,10 @@ class Frame(PacketReader):
     def ring(self) -> Ring:
         """The ring that is installed; for status displays."""
         return self._running.installed
+
+    def deniable(self, configuration: ConfigurationId) -> tuple[Seq, Seq] | None:
+        ring = self._running.installed
+        return (ring.memory.forwarded_seq, ring.store.high) if configuration == ring.id else None
 
     @property
     def roster(self) -> Roster | None:
@@ -152,8 +167,9 @@ class Frame(PacketReader):
         me = process_id_from(self._node, incarnation)
         kept = stored_ring_seq(stored_configuration_seq(stored))
         stored_seq = kept or 0
-        ring_seq = stored_seq + 4 - stored_seq % 4
-        cluster = cluster_id_from(self._config.cluster, self._promises.engine)
+        attached = self._parts.attached
+        ring_seq = next_ring_seq(stored_seq - stored_seq % ALONE_STEP, self._parts.domain)
+        cluster = self.cluster
         ring = Ring(ConfigurationId(ring_seq, me), (me,), me, cluster, TokenMemory(TokenSeq(0)))
         admission = Admission(me)
         self._facts = Facts(
@@ -166,12 +182,13 @@ class Frame(PacketReader):
             admission=admission,
             rosters=Rosters(admission),
             horizon=Horizon(lifetime_of(self._config)),
-            outbox=Outbox(self._config.body_size_max),
+            outbox=self._parts.outbox_of(self._config),
             ring_seq=ring_seq,
             installed=ring,
             past=self._parts.past_of(ring, NO_SEQ),
             parts=self._parts,
             timers=Timers(),
+            clock=attached.clock if attached else Clock(),
             verbose=self._verbose,
             digests=self._config.digests(self._beneath),
         )
@@ -229,6 +246,8 @@ class Frame(PacketReader):
                 self._dispatch(token, step)
             elif timer is Timer.STALL:
                 self._watch_sending(step)
+            elif timer is Timer.CLOCK:
+                self._go_on_without_clock(step)
             else:
                 self._state = self._state.on_timer(timer, step)
         return self._end(step)
@@ -268,6 +287,7 @@ class Frame(PacketReader):
             Timer.TOKEN_LOSS: config.token_loss_ns,
             Timer.CONSENSUS: config.consensus_ns,
             Timer.STORAGE: config.storage_patience_ns,
+            Timer.CLOCK: config.storage_patience_ns,
         }
         for timer in BLAMING:
             deadline = timers.deadline(timer)
@@ -286,7 +306,18 @@ class Frame(PacketReader):
             step.effects.append(Room(room))
         if self._stall.is_told:
             self._watch_sending(step)
+        if self._parts.attached is not None:
+            facts = step.facts
+            waits = facts.outbox.is_waiting and not facts.outbox.is_ready
+            if waits and not facts.timers.is_armed(Timer.CLOCK):
+                step.arm(Timer.CLOCK, self._config.storage_patience_ns)
         return step.effects
+
+    def _go_on_without_clock(self, step: Step) -> None:
+        facts = step.facts
+        if facts.outbox.is_waiting and not facts.outbox.is_ready:
+            step.go_without_clock()
+            self._state = self._state.on_submission(step)
 
     def _watch_sending(self, step: Step) -> None:
         self._stall.watch(step, is_installed=self._state.name == moves.OPERATIONAL)

@@ -15,6 +15,7 @@ from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import MAIN, Attachment, ProcessId, Seq
 from ordercast.model.inputs import Lane, Packet
 from ordercast.model.notes import PacketDropped
+from ordercast.order.attached import Attached
 from ordercast.order.membership.ring import Ring
 from ordercast.order.membership.states import moves
 from ordercast.order.membership.states.base import State
@@ -36,10 +37,15 @@ ROSTER_KIND = bytes((MessageKind.ROSTER,))
 class PacketReader:
     """The current state, and what it hears."""
 
-    def __init__(self, config: RingConfig, other_engines: Sequence[str]) -> None:
+    def __init__(self, config: RingConfig, other_engines: Sequence[str], attached: Attached | None = None) -> None:
         self._config = config
         self._state: State = Starting()
-        self._suspicion = Suspicion({cluster_id_from(config.cluster, name): name for name in other_engines})
+        name = config.cluster
+        engines = {cluster_id_from(name, engine): engine for engine in other_engines}
+        domains = (
+            {cluster_id_from(name, attached.engine, other): other for other in attached.others} if attached else {}
+        )
+        self._suspicion = Suspicion(engines, domains)
         self._reach = 2 * config.backlog_max  # packets above the last token's seq that may come before the next
         self._lane = Lane.DATA
 

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Protocol
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Effect
 from ordercast.model.ids import Instant, ProcessId, Seq
+from ordercast.order.attached import Attached
 from ordercast.order.membership.recovery_plan import RecoveryPlan
 from ordercast.order.membership.ring import Ring
+from ordercast.order.outbox import Outbox
+from ordercast.order.ring.config import RingConfig
 from ordercast.wire.messages import Token
 from ordercast.wire.run import PacketRun
 
@@ -32,6 +35,10 @@ class Past(Protocol):
     @property
     def delivered(self) -> Seq:
         """Everything up to here was delivered, or was not for the layer above."""
+
+    @property
+    def tick(self) -> int:
+        """The timestamp of the highest packet held; none is higher."""
 
     def held_after(self, seq: Seq) -> Iterable[tuple[Seq, PacketRun]]:
         """Packets above `seq` that companions may lack, ascending."""
@@ -76,3 +83,9 @@ class Parts:
     why_stalled: Callable[[Facts, Instant], str]  # says in words why nothing may be sent although something waits
     settles: bool = False  # for an enclosing engine: the token rests only when everything is known to be safe
     is_stamped: bool = False  # likewise: deliveries carry stamps, and clocks are raised from outside
+    outbox_of: Callable[[RingConfig], Outbox] = lambda config: Outbox(config.body_size_max)
+    attached: Attached | None = None  # the ring's place in a network of rings, if it is in one
+
+    @property
+    def domain(self) -> int | None:
+        return None if self.attached is None else self.attached.domain

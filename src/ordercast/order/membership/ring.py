@@ -40,6 +40,7 @@ class Ring:
     cluster: bytes
     memory: TokenMemory
     store: Store = field(default_factory=Store)
+    birth: int = 0  # the tick at which it begins, in a network of rings
     heading: Heading = field(init=False)  # of this ring's data packets
 
     def __post_init__(self) -> None:

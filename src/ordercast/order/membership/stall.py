@@ -38,7 +38,7 @@ class Stall:
             end = "packets are sent again" if is_installed else "a new ring is formed"
             text = f"{end} after {lasted / SECOND:.1f} s in which nothing could be sent"
             step.alarm(Alarm(AlarmKind.STALL_ENDED, text, facts.me, Duration(lasted)))
-        if facts.outbox and not (self.is_told or facts.timers.is_armed(Timer.STALL)):
+        if facts.outbox.is_waiting and not (self.is_told or facts.timers.is_armed(Timer.STALL)):
             facts.timers.arm(Timer.STALL, (self.since or now) + STALL_NS)
 
     def sentence(self, facts: Facts, now: Instant) -> str:
@@ -48,7 +48,7 @@ class Stall:
     def goes_on(self, facts: Facts, now: Instant, *, is_installed: bool) -> bool:
         """Something waits and nothing was sent since I last looked."""
         sent = facts.stats.packets_sent
-        is_waiting = is_installed and bool(facts.outbox)
+        is_waiting = is_installed and facts.outbox.is_waiting
         if is_waiting and sent == self._sent and self.since is not None:
             return True
         self._sent = sent

@@ -8,6 +8,7 @@ from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, Persist, Record, SendTo
 from ordercast.model.ids import NO_SEQ, NOBODY, Instant, ProcessId, Seq
 from ordercast.model.notes import Ignored, Moved, Note, Occurred, Occurrence
+from ordercast.order.clock import Clock
 from ordercast.order.engine import CONFIGURATION_SEQ_KEY
 from ordercast.order.membership.admission import Admission
 from ordercast.order.membership.bounds import Horizon
@@ -77,7 +78,9 @@ class Facts:
     parts: Parts  # what the engine adds
     timers: Timers = field(default_factory=Timers)
     attempt: Attempt = field(default_factory=Attempt)
-    clock: int = 0  # Lamport
+    clock: Clock = field(
+        default_factory=Clock
+    )  # Lamport; shared with other rings of this process, in a network of rings
     join_number: int = 0
     own_seq: Seq = NO_SEQ  # the last packet that I numbered on the installed ring
     stats: RingStats = field(default_factory=RingStats)
@@ -85,6 +88,11 @@ class Facts:
     leaving: bool = False
     is_behind: bool = False  # the layer above cannot take more deliveries
     verbose: bool = False  # note every token visit
+
+    @property
+    def wants_token(self) -> bool:
+        """Something may be sent, or this process leaves and waits for nothing else."""
+        return self.outbox.is_ready or (self.leaving and not self.outbox)
 
     @property
     def is_frozen(self) -> bool:
@@ -163,6 +171,22 @@ class Step:
             self.occurred(Occurrence.STORAGE_AGAIN)
             text = f"ring seq {storage.confirmed} is stored: stable storage is in use again"
             self.alarm(Alarm(AlarmKind.STORAGE_REPAIRED, text, self.facts.me))
+
+    def go_without_clock(self) -> None:
+        """Ticks are about to be used above the bound that is stored. Said once, until storage is in use again."""
+        facts = self.facts
+        if not facts.clock.go_without():
+            return
+        self.occurred(Occurrence.WITHOUT_STORAGE)
+        text = f"the clock's bound above {facts.clock.tick} was not stored in time: this node goes on without stable"
+        text += " storage until the disk of its state folder works again; see to it"
+        self.alarm(Alarm(AlarmKind.WITHOUT_STORAGE, text, facts.me))
+
+    def clock_stored(self) -> None:
+        """The clock's bound is stored after this process had gone on without it."""
+        self.occurred(Occurrence.STORAGE_AGAIN)
+        text = f"the clock's bound {self.facts.clock.bound} is stored: stable storage is in use again"
+        self.alarm(Alarm(AlarmKind.STORAGE_REPAIRED, text, self.facts.me))
 
     def go_without_storage(self) -> None:
         """A ring seq is about to be used that is not stored. Said once, until storage is in use again."""

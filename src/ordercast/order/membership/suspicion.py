@@ -22,11 +22,15 @@ from ordercast.wire.messages import Join, Leave, WireMessage
 
 WARN_AGAIN_NS = 60 * SECOND
 ENGINE = "engine"  # the key on which all nodes of a cluster must agree
+DOMAIN = "domain"  # and what tells rings of a network apart
 
 
 @dataclass(slots=True)
 class Suspicion:
     _neighbours: Mapping[bytes, str] = field(default_factory=dict)  # engines, by the id of this cluster on them
+    _domains: Mapping[bytes, str] = field(
+        default_factory=dict
+    )  # of a network of rings, by the id of this cluster there
     _told: dict[AlarmKind, Instant] = field(default_factory=dict)  # when an alarm of each kind was last raised
     _mismatches: dict[NodeId, tuple[str, ...]] = field(default_factory=dict)  # which keys differ, as was told of each
     _doubted: dict[bytes, Instant] = field(default_factory=dict)  # rings that cannot be, and when each was last told of
@@ -77,7 +81,10 @@ class Suspicion:
             step.alarm(Alarm(kind, text, process or step.facts.me))
 
     def heard_engine(self, data: bytes, step: Step) -> None:
-        """Name a node of this cluster whose engine is another: it can never be a member."""
+        """Name a node of this cluster whose engine or domain is another: it can never be a member."""
+        if len(data) > HEAD_SIZE and data[CLUSTER] in self._domains:
+            self._heard_domain(self._domains[data[CLUSTER]], transmitter_of(data), step)
+            return
         engine = self._neighbours.get(data[CLUSTER])
         if engine is None or len(data) <= HEAD_SIZE:
             return
@@ -85,6 +92,15 @@ class Suspicion:
         if self._is_news(node_of(process), (ENGINE,), step):
             text = f"{process_text(process)} runs the engine {engine!r}, this process another: they never come together"
             step.alarm(Alarm(AlarmKind.CONFIGURATION_MISMATCH, f"{text} until the engine key is the same", process))
+
+    def _heard_domain(self, domain: str, process: ProcessId, step: Step) -> None:
+        attached = step.facts.parts.attached
+        if attached is not None and self._is_news(node_of(process), (DOMAIN,), step):
+            text = (
+                f"domains are crossed: {process_text(process)} is heard on the ring {attached.name!r} with packets of"
+            )
+            text += f" {domain!r}: give each ring a network or a multicast group of its own"
+            step.alarm(Alarm(AlarmKind.CONFIGURATION_MISMATCH, text, process))
 
     def _is_news(self, node: NodeId, keys: tuple[str, ...], step: Step) -> bool:
         """Whether something was not told of this node yet; from now on it was."""

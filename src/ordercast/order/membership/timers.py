@@ -21,10 +21,14 @@ class Timer(IntEnum):
     WAKE = 8
     STALL = 9  # the node's own, in every state: does something wait in vain?
     STORAGE = 10
+    CLOCK = 11  # the node's own, in a network of rings: something waits for the bound of the clock to be stored
 
 
 # Expiry of these blames somebody else, or the disk; after a pause of our own they start anew instead.
-BLAMING = (Timer.TOKEN_LOSS, Timer.CONSENSUS, Timer.STORAGE)
+BLAMING = (Timer.TOKEN_LOSS, Timer.CONSENSUS, Timer.STORAGE, Timer.CLOCK)
+
+
+OF_NODE = (Timer.STALL, Timer.CLOCK)  # states know nothing of them
 
 
 class Timers:
@@ -54,7 +58,7 @@ class Timers:
 
     def only(self, *timers: Timer) -> None:
         """Cancel all but these, of those that states have."""
-        self.cancel(*(timer for timer in Timer if timer not in timers and timer is not Timer.STALL))
+        self.cancel(*(timer for timer in Timer if timer not in timers and timer not in OF_NODE))
 
     def is_armed(self, timer: Timer) -> bool:
         return timer in self._deadlines

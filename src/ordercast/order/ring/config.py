@@ -85,6 +85,11 @@ class RingConfig:
         """The largest message that is not cut into parts."""
         return self.body_size_max - DESCRIPTOR_SIZE
 
+    @property
+    def turn_size_max(self) -> int:
+        """Bytes that one member may send in a visit."""
+        return self.visit_max * self.packet_size_max
+
     def digests(self, beneath: str = ONE_NETWORK) -> tuple[int, ...]:
         values = (beneath if key == BENEATH else repr(getattr(self, key)) for key in COMPARED)
         return tuple(zlib.crc32(value.encode()) for value in values)

@@ -7,17 +7,18 @@ deviations, E11)
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import Deliver, Effect, Install, Parcel, Record
 from ordercast.model.ids import NO_SEQ, ConfigurationId, ProcessId, Seq
 from ordercast.model.notes import Occurred, Occurrence
+from ordercast.order.large import LargeMessages
 from ordercast.order.membership.configurations import regular_configuration, transitional_configuration
 from ordercast.order.membership.recovery_plan import RecoveryPlan
 from ordercast.order.membership.ring import Ring
-from ordercast.wire.header import Part, unwrapped
+from ordercast.wire.header import unwrapped
 from ordercast.wire.run import PacketRun, parse_packet
 
 
@@ -28,14 +29,19 @@ class Delivery:
     ring: Ring
     view: ConfigurationId  # the configuration we deliver in
     delivered: Seq = NO_SEQ  # the cursor: everything up to here was delivered, or was not for us (`my_high_delivered`)
-    partial: dict[tuple[ProcessId, int], list[bytes]] = field(default_factory=dict)  # (originator, sender): its parts
-    partial_size: int = 0  # bytes of all of them
+    large: LargeMessages = field(default_factory=LargeMessages)
     reach: int = field(kw_only=True)  # packets above the aru that may be kept
     is_stamped: bool = False  # an enclosing engine wants the Lamport timestamps of packets
 
     @property
     def aru(self) -> Seq:
         return self.ring.store.aru
+
+    @property
+    def tick(self) -> int:
+        high = self.ring.store.high
+        run = self.ring.store.get(high)
+        return run.timestamp(high) if run is not None else 0
 
     def held_after(self, seq: Seq) -> Iterable[tuple[Seq, PacketRun]]:
         return self.ring.store.held_after(seq)
@@ -70,7 +76,7 @@ class Delivery:
             if run.parcel is not None:
                 if run.parts:
                     parts = run.parts[at + 1 - run.seq : end + 1 - run.seq]
-                    self._assemble(run.parcel_of(at + 1, end), parts, parcels)
+                    self.large.take(run.parcel_of(at + 1, end), parts, parcels)
                 else:
                     parcels.append(run.parcel_of(at + 1, end))
                 if end == last:
@@ -122,7 +128,8 @@ class Delivery:
                 gone += len(parcel[4])
                 continue
             before = len(parcels)
-            self._assemble(parcel, run.parts[seq - run.seq : seq - run.seq + 1], parcels)
+            parts = run.parts[seq - run.seq : seq - run.seq + 1]
+            self.large.take(parcel, parts, parcels) if parts else parcels.append(parcel)
             delivered = sum(len(parcel[4]) for parcel in parcels[before:])
             beyond += delivered if gap else 0
             safe += delivered if run.is_safe else 0
@@ -132,26 +139,7 @@ class Delivery:
             (Occurrence.SAFE_IN_TRANSITIONAL, safe),
             (Occurrence.GAP_DROPPED, gone),
             (Occurrence.BEYOND_GAP_DELIVERED, beyond),
-            (Occurrence.LARGE_CUT, len(self.partial)),
+            (Occurrence.LARGE_CUT, len(self.large)),
         )
         effects.extend(Record(Occurred(what, count)) for what, count in counts if count)
         return beyond
-
-    def _assemble(self, parcel: Parcel, parts: Sequence[int], parcels: list[Parcel]) -> None:
-        """Whole messages pass; parts are kept until the last one comes."""
-        if not parts:
-            parcels.append(parcel)
-            return
-        seq, originator, senders, services, payloads, *_ = parcel
-        key = originator, senders[0]
-        for offset, (payload, part) in enumerate(zip(payloads, parts, strict=True)):
-            if part == Part.FIRST:
-                self.partial_size += len(payload) - sum(map(len, self.partial.get(key, ())))
-                self.partial[key] = [payload]
-            elif key in self.partial:  # or else its beginning lay beyond a gap that everybody skipped alike
-                self.partial_size += len(payload)
-                self.partial[key].append(payload)
-                if part == Part.LAST:
-                    whole = b"".join(self.partial.pop(key))
-                    self.partial_size -= len(whole)
-                    parcels.append((seq + offset, originator, senders[:1], services[:1], (whole,), 1, 0))

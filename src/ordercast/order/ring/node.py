@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ordercast.model.effects import Effect
+from ordercast.model.errors import UsageError
 from ordercast.model.ids import ConfigurationId, Instant, NodeId, Seq
 from ordercast.model.inputs import Interest, Packet
 from ordercast.model.promises import Promises
+from ordercast.order.attached import Attached
 from ordercast.order.engine import granted
-from ordercast.order.membership.bounds import believed_clock
+from ordercast.order.lowest import LowestPlace
 from ordercast.order.membership.frame import Frame
 from ordercast.order.membership.past import Parts
 from ordercast.order.membership.ring import Ring
 from ordercast.order.membership.states import moves
 from ordercast.order.ring.config import ONE_NETWORK, RingConfig
 from ordercast.order.ring.delivery import Delivery
+from ordercast.order.ring.handing import HandingUp
 from ordercast.order.ring.ordering import QUIET_VISITS
 from ordercast.order.ring.promised import PROMISED, SERVICES
 from ordercast.order.ring.stall import why_stalled
 from ordercast.order.ring.states.operational import Operational
 from ordercast.order.ring.states.token_visit import TokenExchange
 from ordercast.order.ring.traffic import RING_TRAFFIC
+from ordercast.order.ring.two_queues import NATIVE_BLOCK, Freight, TwoQueues
 from ordercast.order.traffic import Traffic
 from ordercast.wire.run import PacketRun
 
@@ -39,11 +44,14 @@ class RingNode(Frame):
         other_engines: Sequence[str] = (),  # that a cluster of the same name might run
         settles: bool = False,  # the token rests only when everything is known to be safe
         stamps: bool = False,  # deliveries carry the stamps of their packets, for an enclosing engine
+        attached: Attached | None = None,  # its place in a network of rings: packets are handed up, not messages
     ) -> None:
         config = config or RingConfig()
+        if attached is not None:
+            config = with_share(config, attached.share)
         config.validate()
         promises = Promises("ring", PROMISED, SERVICES, config.message_size_max)
-        parts = parts_of(config, settles=settles, is_stamped=stamps)
+        parts = parts_of(config, settles=settles, is_stamped=stamps, attached=attached)
         super().__init__(node, config, promises, parts, verbose=verbose, beneath=beneath, other_engines=other_engines)
 
     # What a driver asks
@@ -85,9 +93,64 @@ class RingNode(Frame):
     def hear(self, stamp: int, now: Instant) -> list[Effect]:
         """An enclosing engine has met this stamp: whatever the ring numbers here from now on has a higher one."""
         step = self._begin(now)
-        facts = step.facts
-        facts.clock = max(facts.clock, believed_clock(facts.clock, stamp, is_new=True))
+        step.facts.clock.hear(stamp)
         return self._end(step)
+
+    # Inputs of a network of rings
+
+    def carry(self, freight: Sequence[Freight], now: Instant, *, is_first: bool = False) -> list[Effect]:
+        """Put packets of other rings and control on this one, before everything that users send."""
+        step = self._begin(now)
+        self._queues.carry(freight, is_first=is_first)
+        self._state = self._state.on_submission(step)
+        return self._end(step)
+
+    def hold(self, is_held: bool, now: Instant) -> list[Effect]:
+        """Users of this process stop sending, or go on."""
+        step = self._begin(now)
+        self._queues.is_held = is_held
+        self._state = self._state.on_submission(step)
+        return self._end(step)
+
+    def clock_stored(self, now: Instant, *, is_again: bool = False) -> list[Effect]:
+        """A higher bound of the clock is on stable storage; `is_again`: after the process had gone on without it."""
+        step = self._begin(now)
+        if is_again:
+            step.clock_stored()
+        self._state = self._state.on_persisted(step)
+        self._state = self._state.on_submission(step)
+        return self._end(step)
+
+    def clock_writes(self) -> list[Effect]:
+        """Return what has to be written of the clock, under a key that all rings of this process share."""
+        return self._running.clock.writes()
+
+    def behind(self, is_behind: bool, now: Instant) -> list[Effect]:
+        if self._parts.attached is not None:
+            raise UsageError("a ring in a network of rings never stops: what it carries is not its own")
+        return super().behind(is_behind, now)
+
+    @property
+    def lowest(self) -> LowestPlace:
+        """How far all members are in the order of the network; whoever orders it raises this process's own place."""
+        assert self._parts.attached is not None, "a ring that stands alone has no other order"
+        return self._parts.attached.lowest
+
+    @property
+    def freight_body_max(self) -> int:
+        """Descriptors and payloads of control that fit in a packet: nobody carries it as it is."""
+        return self._config.body_size_max - len(NATIVE_BLOCK)
+
+    @property
+    def freight_size(self) -> int:
+        """Bytes of other rings and of control that wait to be sent."""
+        return self._queues.freight_size
+
+    @property
+    def _queues(self) -> TwoQueues:
+        queues = self._running.outbox
+        assert isinstance(queues, TwoQueues), "only a ring in a network of rings carries for others"
+        return queues
 
     def check_invariants(self, *, thorough: bool = True) -> None:
         facts = self._running
@@ -99,11 +162,29 @@ class RingNode(Frame):
             self._check_membership(facts)
 
 
-def parts_of(config: RingConfig, *, settles: bool = False, is_stamped: bool = False) -> Parts:
+def parts_of(
+    config: RingConfig, *, settles: bool = False, is_stamped: bool = False, attached: Attached | None = None
+) -> Parts:
     """What the ring adds to its membership."""
+    reach = 2 * config.backlog_max
 
     def past_of(ring: Ring, through: Seq) -> Delivery:
-        return Delivery(ring, ring.id, through, reach=2 * config.backlog_max, is_stamped=is_stamped)
+        return Delivery(ring, ring.id, through, reach=reach, is_stamped=is_stamped)
 
     exchange = TokenExchange()
-    return Parts(past_of, Operational.begin, Operational.enter, exchange, why_stalled, settles, is_stamped)
+    parts = Parts(past_of, Operational.begin, Operational.enter, exchange, why_stalled, settles, is_stamped)
+    if attached is None:
+        return parts
+    clock = attached.clock
+    return replace(
+        parts,
+        past_of=lambda ring, through: HandingUp(ring, ring.id, through, reach=reach, clock=clock),
+        outbox_of=lambda config: TwoQueues(config.body_size_max, clock),
+        is_stamped=True,
+        attached=attached,
+    )
+
+
+def with_share(config: RingConfig, share: float) -> RingConfig:
+    """The configuration of a member that sends so many times as much in a visit as others."""
+    return replace(config, visit_max=min(int(config.visit_max * share), config.window))

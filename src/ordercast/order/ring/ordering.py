@@ -34,10 +34,18 @@ class Visit:
 
 
 def visit(
-    ring: Ring, token: Token, wanted: int, source: Source, config: RingConfig, *, is_behind: bool = False
+    ring: Ring,
+    token: Token,
+    wanted: int,
+    source: Source,
+    config: RingConfig,
+    *,
+    is_behind: bool = False,
+    is_attached: bool = False,
 ) -> Visit:
     """Do a member's work with the token, and remember what the next visit needs. `source` has some `wanted` packets;
-    `is_behind` tells that the application cannot take more deliveries."""
+    `is_behind` tells that the application cannot take more deliveries. In a network of rings (`is_attached`) all
+    packets of a visit have one timestamp, and nobody stops for an application: others wait for what is carried."""
     memory, store = ring.memory, ring.store
     answers, unanswered = _answer(ring, token.requests, config.visit_max) if token.requests else ([], [])
     wanted = min(wanted, config.visit_max)
@@ -51,7 +59,7 @@ def visit(
         budget = rotation_budget(config.window, config.backlog_max, token.seq, token.aru, retransmitted)
     else:
         counted = renewed(token.counted, NOTHING, mine)
-    if behind:
+    if behind and not is_attached:
         budget = 0
     share = fair_share(budget, wanted, waiting)
     allowed = allowance(config.window, config.visit_max, share, token.seq, memory.received_seq, retransmitted)
@@ -79,7 +87,7 @@ def visit(
         waiting=waiting,
         behind=behind,
         exchanging=token.exchanging,
-        timestamp=token.timestamp + sent,
+        timestamp=token.timestamp + (min(sent, 1) if is_attached else sent),
         extension=token.extension,
         counted=counted,
     )
@@ -106,17 +114,27 @@ def visit(
     return Visit(before, forwarded, after, sent, len(answers), len(requests))
 
 
-def add_to_visit(ring: Ring, token: Token, wanted: int, source: Source, config: RingConfig, clock: int) -> list[Burst]:
+def add_to_visit(
+    ring: Ring,
+    token: Token,
+    wanted: int,
+    source: Source,
+    config: RingConfig,
+    clock: int,
+    *,
+    is_attached: bool = False,
+) -> list[Burst]:
     """More packets in a visit that is done, before its token goes on; the token is changed in place. What was found out
-    about the others stays as it is, so nothing becomes safe by it."""
-    memory = ring.memory
+    about the others stays as it is, so nothing becomes safe by it. In a network of rings they have a timestamp of
+    their own: since the visit this process may have met others."""
+    memory, before = ring.memory, token.seq
     limit = min(config.visit_max, token.budget) - (token.seq - memory.received_seq)
     token.timestamp = max(token.timestamp, clock)
     fresh = source(Seq(token.seq + 1), token.round, token.timestamp, limit) if limit > 0 else []
     for run in fresh:
         _keep(ring, run)
         token.seq = run.last
-        token.timestamp += run.count
+    token.timestamp += min(token.seq - before, 1) if is_attached else token.seq - before
     token.aru, token.aru_id = updated_aru(token, ring.store.aru, token.seq, ring.me)
     wanted = min(wanted, config.visit_max)
     _renew(token, (0, memory.wanted, 0), (0, wanted, 0))

@@ -10,6 +10,8 @@ from ordercast.order.membership.step import Facts
 def why_stalled(facts: Facts, now: Instant) -> str:
     ring, memory = facts.installed, facts.installed.memory
     silence = now - facts.stats.last_visit_at
+    if not facts.clock.covers(facts.clock.tick + 1):
+        return f"stable storage has not confirmed that the clock may rise above {facts.clock.bound}"
     if facts.is_behind:
         return "the application of this process does not take its deliveries"
     if memory.behind:

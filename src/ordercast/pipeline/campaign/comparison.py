@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from ordercast.model.errors import UsageError
@@ -25,23 +25,6 @@ MEASURES = {
     "bytes_per_s": "bytes per second",
 }
 OF_SENDERS = ("latency_us", "interval_us", "interval_deviation_us")  # behind the host's name, where hosts have rates
-_KEYS = (
-    "title",
-    "text",
-    "grid",
-    "x",
-    "x_label",
-    "y_label",
-    "measure",
-    "scale",
-    "series",
-    "where",
-    "prediction",
-    "paper",
-    "claims",
-    "marks",
-    "log",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +69,9 @@ class Comparison:
                 raise UsageError(f"comparison {self.title!r}: grid {self.grid!r} has no axis {axis!r}")
         names = {str(cell.axes[self.series]) for cell in mine} if self.series else set[str]()
         check_claims(self.claims, names, self.title)
+
+
+_KEYS = tuple(field.name for field in fields(Comparison))
 
 
 def comparison_from(table: Mapping[str, Any]) -> Comparison:

@@ -1,7 +1,7 @@
 """What a campaign measures of one run, from its events as they come. Pure.
 
 Within a window of virtual time, or while everybody always has something to send. The first tenth of a saturated stretch
-is left out: queues fill, the ring wakes. Times are virtual, so every machine measures the same.
+is left out: queues fill, the engine wakes. Times are virtual, so every machine measures the same.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Gauge:
     by_sender: bool = False  # latency and intervals of each host's messages too, where hosts have rates of their own
     _start: int | None = None
     _end: int | None = None
-    _visits: dict[ProcessId, list[tuple[int, int]]] = field(default_factory=dict)  # time and ring
+    _visits: dict[ProcessId, list[tuple[int, int]]] = field(default_factory=dict)  # time and configuration
     _submitted: dict[MessageId, int] = field(default_factory=dict)
     _delivered: dict[MessageId, list[int]] = field(default_factory=dict)
     _heard: dict[tuple[ProcessId, int], list[int]] = field(default_factory=dict)  # by receiver and sending host
@@ -83,8 +83,8 @@ class Gauge:
         gaps = [
             later - earlier
             for visits in self._visits.values()
-            for (earlier, ring), (later, same) in pairwise(visits)
-            if ring == same and start <= earlier and later <= end
+            for (earlier, one), (later, same) in pairwise(visits)
+            if one == same and start <= earlier and later <= end
         ]
         if len(gaps) < 2:
             return {}

@@ -15,7 +15,7 @@ from ordercast.pipeline.campaign.replay import replay_of
 from ordercast.pipeline.campaign.trial import VALID
 from ordercast.pipeline.page.html import Block, Code, Fact, Page, Section, Table, Text
 from ordercast.pipeline.page.scales import number_text, time_text
-from ordercast.sim.swarm import expected_rows
+from ordercast.sim.swarm import SwarmKind, expected_rows
 
 Row = dict[str, Any]
 FAILURES_SHOWN = 200
@@ -127,8 +127,9 @@ def counts_of(rows: Sequence[Row]) -> Counter[str]:
 
 
 def _coverage_section(campaign: Campaign, rows: Sequence[Row]) -> Section:
-    kinds = {cell.hostile for cell in campaign.cells}
-    expected = expected_rows(groups="groups" in kinds, replicated="replicated" in kinds)
+    kinds = {SwarmKind(cell.hostile) for cell in campaign.cells if cell.hostile}
+    richest = next(kind for kind in (SwarmKind.REPLICATED, SwarmKind.GROUPS, SwarmKind.PLAIN) if kind in kinds)
+    expected = expected_rows(richest)
     counts = counts_of(rows)
     never = [name for name in expected if not counts[name]]
     lead = "How often everything happened that such a campaign must have met: what never happened was not tested."

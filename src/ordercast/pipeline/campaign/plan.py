@@ -30,7 +30,7 @@ from ordercast.sim.calm_swarm import usual_options
 from ordercast.sim.fault_text import fault_from
 from ordercast.sim.faults import Fault
 from ordercast.sim.options import SimOptions
-from ordercast.sim.swarm import options_of
+from ordercast.sim.swarm import SwarmKind, options_of
 
 HOSTILE = ("plain", "groups", "replicated")
 _TOP = (
@@ -66,8 +66,7 @@ class Cell:
         engine = str(self.settings.get("engine", DEFAULT))
         base = usual_options(engine)
         if self.hostile:
-            groups, replicated = self.hostile == "groups", self.hostile == "replicated"
-            base = options_of(seed, groups=groups, replicated=replicated, engine=engine)
+            base = options_of(seed, SwarmKind(self.hostile), engine)
         options = options_from(self.settings, base)
         if not self.faults:
             return options

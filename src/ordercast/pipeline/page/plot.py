@@ -13,7 +13,6 @@ from html import escape
 
 from ordercast.pipeline.page.scales import Axis, Scale, number_text, scale_over, tick_text
 
-COLOURS = 8  # that the style knows
 _LEFT, _RIGHT, _TOP, _BOTTOM = 68, 18, 14, 52
 _LEGEND_HEIGHT = 24
 _LETTER = 6.6  # width of one, roughly

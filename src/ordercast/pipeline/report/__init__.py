@@ -1,8 +1,8 @@
 """Traces to numbers and pictures: `report(path, out)` makes Parquet tables with Spark and one page of them.
 
 `source.py` makes one frame of whatever traces there are, `messages.py`, `token.py` and `views.py` ask it questions,
-`tables.py` runs them and keeps the answers as small Arrow tables, and from there on no Spark is needed: `page.py` and
-its sections draw.
+`tables.py` runs them and keeps the answers as small Arrow tables, `promises.py` those of `ordercast verify`; and from
+there on no Spark is needed: `page.py` and its sections draw.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from pathlib import Path
 from ordercast.model.errors import UsageError
 from ordercast.pipeline.page.html import html_of
 from ordercast.pipeline.report.page import page_of
+from ordercast.pipeline.report.promises import promises_table
 from ordercast.pipeline.report.source import Sources, events_of, sources_in
 from ordercast.pipeline.report.tables import NAMES, Tables, tables_of
 from ordercast.pipeline.spark_session import open_session
+from ordercast.pipeline.verify.job import found_in, verify
 
 __all__ = ["PAGE", "STEPS", "TABLES", "Report", "Sources", "Tables", "report", "sources_in"]
 
@@ -59,7 +61,9 @@ def report(
         ) as scratch,  # where executors can write, too
     ):
         events = events_of(spark, sources, Path(scratch))
-        tables = tables_of(events, lambda done, name: told(done + 1, name))
+        told(1, "promises")
+        promises = promises_table(judged.verdicts for judged in verify(spark, found_in([path])))
+        tables = tables_of(events, promises, lambda done, name: told(done + 2, name))
     tables.write(out / TABLES)
     return Report(draw(tables, sources, out), out / TABLES, tables)
 

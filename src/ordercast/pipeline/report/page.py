@@ -11,6 +11,7 @@ from ordercast.pipeline.report.course import throughput_section
 from ordercast.pipeline.report.engines import parts_of
 from ordercast.pipeline.report.latency_section import latency_rows, latency_section, service_name
 from ordercast.pipeline.report.messages import EACH
+from ordercast.pipeline.report.promises import promise_section
 from ordercast.pipeline.report.source import Sources
 from ordercast.pipeline.report.tables import Tables
 from ordercast.pipeline.report.view_section import change_section, membership_section
@@ -26,6 +27,7 @@ def page_of(tables: Tables, sources: Sources) -> Page:
         throughput_section(tables),
         *(section for part in parts_of(tables) for section in part.sections(tables, sources)),
         change_section(tables),
+        promise_section(tables),
         _run_section(tables, sources),
     ]
     return Page(f"Report on {sources.path}", _subtitle(tables, sources), facts_of(tables), sections, _FOOT)

@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import process_text
 from ordercast.trace.arrow import schema_with, table_from
 from ordercast.trace.columns import RowKind
 from ordercast.trace.folder import LiveRun, read_live, traces_in
@@ -133,8 +132,3 @@ def _on_wall_clock(rows: pa.RecordBatch, offset: int) -> pa.RecordBatch:
     # Spark's list elements have their own field name.
     schema = pa.schema([(name, rows.schema.field(name).type) for name in COLUMNS])
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def lives_text(sources: Sources) -> str:
-    """Which processes a live run is of."""
-    return "" if sources.live is None else ", ".join(process_text(life.process) for life in sources.live.lives)

@@ -32,6 +32,7 @@ class Tables:
     """What the page is drawn from. Columns are in docs/reference/report.md."""
 
     runs: pa.Table
+    promises: pa.Table  # how many runs kept each
     lives: pa.Table  # of each process
     latency: pa.Table
     latency_histogram: pa.Table
@@ -63,12 +64,14 @@ class Tables:
 NAMES = tuple(field.name for field in fields(Tables) if field.name != "bucket_ns")
 
 
-def tables_of(events: DataFrame, told: Callable[[int, str], None] = lambda done, name: None) -> Tables:
+def tables_of(
+    events: DataFrame, promises: pa.Table, told: Callable[[int, str], None] = lambda done, name: None
+) -> Tables:
     """`told` hears how many of the tables are done, and which is next."""
     asked = _Asked(told)
     runs = asked("runs", _runs(events)).sort_by("run")
     with _partitions_for(events.sparkSession, sum(runs["rows"].to_pylist())):
-        return _tables_of(events, runs, asked)
+        return _tables_of(events, runs, promises, asked)
 
 
 @contextmanager
@@ -83,7 +86,7 @@ def _partitions_for(session: SparkSession, rows: int) -> Iterator[None]:
         session.conf.set("spark.sql.shuffle.partitions", str(before))
 
 
-def _tables_of(events: DataFrame, runs: pa.Table, asked: _Asked) -> Tables:
+def _tables_of(events: DataFrame, runs: pa.Table, promises: pa.Table, asked: _Asked) -> Tables:
     bucket_ns = _bucket_ns(runs)
     placed = _placed(events, runs, bucket_ns)
     joined = messages.latencies(placed).persist()
@@ -109,7 +112,7 @@ def _tables_of(events: DataFrame, runs: pa.Table, asked: _Asked) -> Tables:
         for frame in (joined, visited, changed):
             frame.unpersist()
     timeline = timeline.sort_by([("process", "ascending"), ("idx", "ascending")])
-    return Tables(runs, **answers, timeline=timeline, bucket_ns=bucket_ns)
+    return Tables(runs, promises, **answers, timeline=timeline, bucket_ns=bucket_ns)
 
 
 class _Asked:

@@ -13,10 +13,9 @@ from ordercast.model.configuration import Configuration
 from ordercast.model.ids import ConfigurationId
 from ordercast.model.service import Service
 from ordercast.pipeline.verify.facts import NOWHERE, Facts, Life
-from ordercast.pipeline.verify.part import Deliveries, Part, deliveries_from, demand, matched, spans, submissions_from
+from ordercast.pipeline.verify.part import Deliveries, Part, Segment, by_view, demand, indexed, segments_of, spans
 from ordercast.pipeline.verify.rows import Ints, Rows
-
-Segment = tuple[int, int, int, int]  # life, stay, and the deliveries of it from where to where
+from ordercast.pipeline.verify.sets import clear_sets
 
 
 def clear(facts: Facts, rows: Rows, earlier: Rows | None = None) -> Part:
@@ -24,19 +23,21 @@ def clear(facts: Facts, rows: Rows, earlier: Rows | None = None) -> Part:
     index, or raises `Suspicious`."""
     demand(not rows["odd"].any(), "a message without identity or place")
     _alive(facts, rows)
-    deliveries = deliveries_from(facts, rows)
-    segments = _segments(deliveries)
-    _rising(facts, deliveries, segments)
-    part = matched(facts, deliveries, submissions_from(facts, rows, earlier, deliveries))
-    part.is_whole = earlier is None
+    part = indexed(facts, rows, earlier)
+    ordered = part.deliveries.ordered()
+    segments = segments_of(ordered)
+    _rising(facts, ordered, segments)
     _one_to_one(part)
     _causal(part)
     _without_gaps(part)
-    for view, members in _by_view(facts, segments).items():
-        _prefixes(part, members)
+    for view, members in by_view(facts, segments).items():
+        if part.owed is None:
+            _prefixes(part, members)
         _safe(part, view, members)
     _without_holes(part)
     _own(part)
+    if not facts.is_plain:
+        clear_sets(part, segments)
     return part
 
 
@@ -50,15 +51,6 @@ def _alive(facts: Facts, rows: Rows) -> None:
         life = facts.lives[index or 0]
         demand(life.started_n is not None and life.started_n < n[begin:end].min(), "a message before the start")
         demand(n[begin:end].max() < life.gone_n, "a message after the end of its process")
-
-
-def _segments(deliveries: Deliveries) -> list[Segment]:
-    """The stays, each with its deliveries."""
-    result = []
-    for life, begin, end in spans(deliveries.life):
-        for stay, first, last in spans(deliveries.stay[begin:end]):
-            result.append((life, stay, begin + first, begin + last))
-    return result
 
 
 def _rising(facts: Facts, deliveries: Deliveries, segments: list[Segment]) -> None:
@@ -77,7 +69,7 @@ def _rising(facts: Facts, deliveries: Deliveries, segments: list[Segment]) -> No
 
 def _one_to_one(part: Part) -> None:
     """No two messages have one place, and those of a sender lie in its order (total order, fifo, causal)."""
-    is_placed = part.key != NOWHERE
+    is_placed = part.placed
     key, stream = part.key[is_placed], part.submissions.stream[is_placed]
     is_other = np.diff(stream) != 0
     demand((is_other | (np.diff(key) > 0)).all(), "messages of a sender out of its order")
@@ -89,7 +81,7 @@ def _one_to_one(part: Part) -> None:
 
 def _causal(part: Part) -> None:
     """A message lies above everything that its submitter had delivered, and in no earlier configuration."""
-    is_placed = part.key != NOWHERE
+    is_placed = part.placed
     sent = part.submissions
     demand((sent.seen[is_placed] < part.key[is_placed]).all(), "a message below what it depends on")
     demand((sent.home[is_placed] <= part.home[is_placed]).all(), "a message in a configuration before its submission")
@@ -97,11 +89,13 @@ def _causal(part: Part) -> None:
 
 def _without_gaps(part: Part) -> None:
     """Who delivers a message has delivered the one that its sender submitted before (fifo), or they were apart."""
-    stream = part.submissions.stream
-    is_same = np.diff(stream) == 0
-    gaps = part.delivered[:, 1:] & ~part.delivered[:, :-1] & is_same
-    for life, before in zip(*np.nonzero(gaps), strict=True):
-        demand(_may_lack(part, int(life), int(before) + 1), "a gap in the messages of a sender")
+    stream, everything = part.submissions.stream, np.arange(len(part.submissions))
+    for life, delivered in enumerate(part.delivered):
+        asked = part.asked(life, everything)
+        had = delivered[asked]
+        is_gap = had[1:] & ~had[:-1] & (np.diff(stream[asked]) == 0)
+        for number in asked[1:][is_gap].tolist():
+            demand(_may_lack(part, life, number), "a gap in the messages of a sender")
 
 
 def _may_lack(part: Part, life: int, number: int) -> bool:
@@ -111,7 +105,7 @@ def _may_lack(part: Part, life: int, number: int) -> bool:
     first = int(np.searchsorted(part.submissions.stream, stream))
     if services[number] < Service.FIFO:
         return True
-    strong = np.flatnonzero(services[first:number] >= Service.FIFO) + first
+    strong = part.asked(life, np.flatnonzero(services[first:number] >= Service.FIFO) + first)
     if not len(strong):
         return part.is_whole
     had = strong[part.delivered[life, strong]]
@@ -134,14 +128,6 @@ def _together(part: Part, life: int, numbers: tuple[int, int]) -> bool:
     return all(sender in stay.view.transitional for stay in between if stay.home == stay.view.id)
 
 
-def _by_view(facts: Facts, segments: list[Segment]) -> dict[ConfigurationId, list[Segment]]:
-    result: dict[ConfigurationId, list[Segment]] = {}
-    for segment in segments:
-        view = facts.lives[segment[0]].stays[segment[1] - 1].view.id
-        result.setdefault(view, []).append(segment)
-    return result
-
-
 def _longest(members: list[Segment]) -> Segment:
     return max(members, key=lambda segment: segment[3] - segment[2])
 
@@ -150,14 +136,16 @@ def _prefixes(part: Part, members: list[Segment]) -> None:
     """In a configuration all deliver prefixes of one sequence (agreed delivery)."""
     first = _longest(members)[2]
     for _, _, begin, end in members:
-        reference = part.number[first : first + end - begin]
-        demand(np.array_equal(part.number[begin:end], reference), "two sequences in one configuration")
+        reference = part.sequence[first : first + end - begin]
+        demand(np.array_equal(part.sequence[begin:end], reference), "two sequences in one configuration")
 
 
 def _safe(part: Part, view: ConfigurationId, members: list[Segment]) -> None:
     """What one delivered as safe, all members did, or failed before they went past the configuration."""
     life, stay, begin, end = _longest(members)
-    numbers = part.number[begin:end]
+    numbers = part.sequence[begin:end]
+    if part.owed is not None:  # nobody need have all
+        numbers = np.unique(np.concatenate([part.sequence[begin:end] for *_, begin, end in members]))
     safe = numbers[part.submissions.rows["service"][numbers] >= Service.SAFE]
     if not len(safe):
         return
@@ -166,7 +154,7 @@ def _safe(part: Part, view: ConfigurationId, members: list[Segment]) -> None:
     for member in configuration.members:
         index = facts.index(member)
         demand(index is not None, f"a member of {view} that never started")
-        missing = safe[~part.delivered[index, safe]]
+        missing = part.lacked(index or 0, safe)
         if len(missing):
             _excused(facts, facts.lives[index or 0], _home_of(part, missing), "lacks a safe message")
 
@@ -184,13 +172,14 @@ def _excused(facts: Facts, life: Life, home: ConfigurationId, what: str) -> None
 def _without_holes(part: Part) -> None:
     """Who delivers in a configuration beyond a hole delivers nothing there that may depend on what is missing
     (causal)."""
-    placed = np.flatnonzero(part.key != NOWHERE)
+    placed = np.flatnonzero(part.placed)
     placed = placed[np.argsort(part.key[placed], kind="stable")]
     if (np.diff(part.home[placed]) < 0).any():
         placed = placed[np.argsort(part.home[placed], kind="stable")]
     for _, begin, end in spans(part.home[placed]):
-        numbers = placed[begin:end]
-        for had in part.delivered[:, numbers]:
+        for life, delivered in enumerate(part.delivered):
+            numbers = part.asked(life, placed[begin:end])
+            had = delivered[numbers]
             count = int(had.sum())
             if count and not had[:count].all():
                 hole = int(np.argmin(had))
@@ -202,7 +191,10 @@ def _without_holes(part: Part) -> None:
 def _own(part: Part) -> None:
     """What others delivered of a sender it delivered itself, or failed before it went past the configuration."""
     sent = part.submissions
-    others = (part.key != NOWHERE) & ~part.delivered[sent.life, np.arange(len(sent))]
+    own = sent.life, np.arange(len(sent))
+    others = (part.key != NOWHERE) & ~part.delivered[own]
+    if part.owed is not None:
+        others &= part.owed[own]
     for index in np.unique(sent.life[others]):
         life = part.facts.lives[int(index)]
         demand(not life.departed, "a process left without its own message")

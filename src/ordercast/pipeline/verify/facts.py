@@ -15,9 +15,10 @@ from ordercast.checker import Checkers, Verdict
 from ordercast.checker.matters import Matter
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Position, ProcessId
+from ordercast.model.service import Service
 from ordercast.pipeline.verify.rows import Control, Ints, Unsound
 from ordercast.trace.columns import signed
-from ordercast.trace.records import Crashed, Departed, Ended, Healed, Installed, Saturated, Started
+from ordercast.trace.records import Crashed, Departed, Ended, Healed, Installed, Saturated, Started, Wanted
 
 FOREVER = (1 << 62) - 1
 NOWHERE = -1  # before every place, and before every configuration
@@ -45,6 +46,7 @@ class Life:
     views: Ints = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     ranks: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # of the homes
     offset: int = 0  # of its first view among `Facts.positions`
+    wanted: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # destinations: from which event to which
 
     @property
     def is_running(self) -> bool:
@@ -74,6 +76,14 @@ class Facts:
     ended_n: int = FOREVER
     is_complete: bool = False
     is_healed: bool = False
+    is_live: bool = False  # numbers of events are times, of clocks that differ
+    prunes: bool = False  # a message reaches only those who want it
+    early: tuple[int, ...] = ()  # services whose messages come before their place, weaker than causal order
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all deliver all, in one order: then amounts say what sets of messages would."""
+        return not self.prunes and not self.early
 
     def index(self, process: int) -> int | None:
         """Return the index of this process's life."""
@@ -89,10 +99,10 @@ def control_verdicts(controls: list[Control], matters: set[Matter]) -> list[Verd
     return checkers.verdicts()
 
 
-def facts_from(controls: list[Control]) -> Facts:
+def facts_from(controls: list[Control], *, is_live: bool = False) -> Facts:
     """`Unsound` when they say more than the fast judge understands; the reference checkers read everything."""
     lives: dict[int, Life] = {}
-    facts = Facts([], np.zeros(0, np.int64), [], [], [])
+    facts = Facts([], np.zeros(0, np.int64), [], [], [], is_live=is_live)
     for control in controls:
         _add(facts, lives, control)
     facts.lives = [lives[process] for process in sorted(lives)]
@@ -117,18 +127,29 @@ def _add(facts: Facts, lives: dict[int, Life], control: Control) -> None:
             facts.windows[-1].ends = min(control.n, facts.windows[-1].ends)
     elif isinstance(event, Ended):
         facts.ended_n, facts.is_complete = control.n, event.complete
-    elif isinstance(event, Started | Installed | Crashed | Departed):
+    elif isinstance(event, Started | Installed | Crashed | Departed | Wanted):
         life = lives.setdefault(control.process, Life(control.process))
         if isinstance(event, Started):
-            if event.promises.prunes or event.promises.early:
-                raise Unsound("engines that prune or deliver early are beyond the fast judge")
             life.started_n = control.n
+            facts.prunes = event.promises.prunes
+            facts.early = tuple(sorted(service for service in event.promises.early if service < Service.CAUSAL))
+        elif isinstance(event, Wanted):
+            _want(life, event, control.n)
         elif isinstance(event, Installed):
             _install(life, event.configuration, control.idx)
         else:
             life.gone_n = min(life.gone_n, control.n)
             life.departed |= isinstance(event, Departed)
             life.crashed = not life.departed
+
+
+def _want(life: Life, event: Wanted, n: int) -> None:
+    for destination in event.destinations:
+        times = life.wanted.setdefault(destination, [])
+        if event.begins:
+            times.append((n, FOREVER))
+        elif times:
+            times[-1] = times[-1][0], n
 
 
 def _install(life: Life, view: Configuration, idx: int) -> None:

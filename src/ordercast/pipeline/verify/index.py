@@ -24,6 +24,7 @@ from ordercast.pipeline.verify.rows import (
     SUBMITTED,
     Rows,
     TraceFile,
+    TracePath,
     Unsound,
     control_rows,
     rows_from,
@@ -34,7 +35,7 @@ from ordercast.trace.note_rows import NOTE_KINDS
 GRID_ROWS = 1 << 14  # a mark in the order about so often
 NO_PLACE = Position(ConfigurationId(-1, NOBODY), 0, 0)  # below all positions
 
-_INDEX = (*NUMBERING, *POSITION, "sender", "counter")
+_INDEX = (*NUMBERING, *POSITION, "sender", "counter", "service")
 
 
 @dataclass(slots=True)
@@ -47,11 +48,14 @@ class Piece:
     fingerprint: int  # of the numbers of these events
     marks: list[tuple[int, Position]]  # so many rows, and the place reached with them
     sent: dict[int, tuple[int, int]]  # of each sender, the first and the last counter submitted here
+    places: dict[int, tuple[Position, Position]]  # of each service, the lowest place delivered here and the highest
     before: Position = NO_PLACE  # the place reached before this piece
+    reached: Position = NO_PLACE  # and with it, by deliveries at their place in the order
 
-    @property
-    def reached(self) -> Position:
-        return max(self.before, self.marks[-1][1]) if self.marks else self.before
+    def bounds(self, early: tuple[int, ...]) -> tuple[Position, Position]:
+        """Return the lowest place and the highest of what is read here, early deliveries among it."""
+        ends = [self.places[service] for service in early if service in self.places]
+        return min([self.before, *(low for low, _ in ends)]), max([self.reached, *(high for _, high in ends)])
 
 
 @dataclass(slots=True)
@@ -61,7 +65,7 @@ class GroupIndex:
     deliveries: int = 0
 
 
-def index_group(path: str, group: int, grid: int = GRID_ROWS) -> GroupIndex:
+def index_group(path: TracePath, group: int, grid: int = GRID_ROWS) -> GroupIndex:
     file = TraceFile(path)
     table = file.table(_INDEX, range(group, group + 1))
     rows = rows_from(table)
@@ -81,7 +85,8 @@ def _piece(group: int, process: int, rows: Rows, grid: int) -> Piece:
         raise Unsound("rows of a process are missing or not in order")
     numbers = n[event_begins(rows)]
     span = (int(idx[0]), int(idx[-1])), (int(n[0]), int(n[-1]))
-    return Piece(group, process, *span, len(numbers), fingerprint(numbers), _marks(rows, grid), _sent(rows))
+    marks, places = _marks(rows, grid), _places(rows)
+    return Piece(group, process, *span, len(numbers), fingerprint(numbers), marks, _sent(rows), places)
 
 
 def _marks(rows: Rows, grid: int) -> list[tuple[int, Position]]:
@@ -95,10 +100,21 @@ def _marks(rows: Rows, grid: int) -> list[tuple[int, Position]]:
     highest = np.maximum.accumulate(np.where(is_highest, np.arange(len(rows)), 0))  # which row has the highest so far
     chosen = [*range(grid - 1, len(rows) - 1, grid), len(rows) - 1]
     counts = np.diff([0, *(index + 1 for index in chosen)]).tolist()
-    return [(count, _position(rows, int(highest[index]))) for count, index in zip(counts, chosen, strict=True)]
+    return [(count, position_at(rows, int(highest[index]))) for count, index in zip(counts, chosen, strict=True)]
 
 
-def _position(rows: Rows, index: int) -> Position:
+def _places(rows: Rows) -> dict[int, tuple[Position, Position]]:
+    rows = rows.where(rows["kind"] == DELIVERED)
+    keys, _ = keys_of(rows)
+    result = {}
+    for service in np.unique(rows["service"]).tolist():
+        mine = np.flatnonzero(rows["service"] == service)
+        ends = mine[np.argmin(keys[mine])], mine[np.argmax(keys[mine])]
+        result[service] = (position_at(rows, int(ends[0])), position_at(rows, int(ends[1])))
+    return result
+
+
+def position_at(rows: Rows, index: int) -> Position:
     seq, representative, number, slot = (int(rows[name][index]) for name in POSITION)
     return Position(ConfigurationId(unsigned(seq), ProcessId(unsigned(representative))), number, slot)
 
@@ -121,8 +137,9 @@ class Chain:
     events: int
 
 
-def chained(indices: list[GroupIndex]) -> Chain:
-    """`Unsound` when rows or events are missing; the fingerprint of all numbers is still to be compared."""
+def chained(indices: list[GroupIndex], early: tuple[int, ...] = ()) -> Chain:
+    """`Unsound` when rows or events are missing; the fingerprint of all numbers is still to be compared. `early` are
+    services that do not say how far a process has come."""
     pieces = sorted(
         (piece for index in indices for piece in index.pieces), key=lambda piece: (piece.process, piece.idx)
     )
@@ -131,7 +148,12 @@ def chained(indices: list[GroupIndex]) -> Chain:
     events = sum(piece.events for piece in pieces)
     for before, piece in pairwise([None, *pieces]):
         assert piece is not None
-        if before is None or before.process != piece.process:
+        is_first = before is None or before.process != piece.process
+        piece.before = NO_PLACE if is_first or before is None else before.reached
+        piece.reached = max(
+            [piece.before, *(high for service, (_, high) in piece.places.items() if service not in early)]
+        )
+        if before is None or is_first:
             if piece.idx[0] != 0:
                 raise Unsound("the first rows of a process are missing")
             continue
@@ -139,7 +161,6 @@ def chained(indices: list[GroupIndex]) -> Chain:
             raise Unsound("rows of a process are missing or not in order")
         if piece.n[0] == before.n[1]:  # a batch goes on over the border
             events -= 1
-        piece.before = before.reached
     return Chain(pieces, events)
 
 

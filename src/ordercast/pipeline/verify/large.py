@@ -7,16 +7,12 @@
 4. What is suspicious goes to the reference checkers: the history of those messages alone. A history without some of its
    messages is valid if the whole is, and what is wrong in it is wrong in the whole; only fairness counts all, and is
    judged by the sums.
-
-`Spread` runs a function on many items: a plain loop in the tests, Spark in the job.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +29,8 @@ from ordercast.model.promises import Promise
 from ordercast.pipeline.verify.edges import Conclusion, Edges, conclusions, edges_from
 from ordercast.pipeline.verify.facts import Facts, control_verdicts, facts_from
 from ordercast.pipeline.verify.index import Chain, GroupIndex, chained, index_group, total_fingerprint
-from ordercast.pipeline.verify.numbering import expected_sum
+from ordercast.pipeline.verify.live import LiveHistory
+from ordercast.pipeline.verify.numbering import NUMBER_RANGE, expected_in
 from ordercast.pipeline.verify.rows import (
     IDENTITY,
     MESSAGE,
@@ -41,24 +38,24 @@ from ordercast.pipeline.verify.rows import (
     SUBMITTED,
     Rows,
     TraceFile,
+    TracePath,
     Unsound,
     controls_from,
     joined,
     messages_from,
 )
 from ordercast.pipeline.verify.slicing import PART_ROWS, Read, Slice, read_slice, slices_of
+from ordercast.pipeline.verify.spread import Spread
 from ordercast.pipeline.verify.suspects import Stream, Suspect, chosen, needed, suspects_in
 from ordercast.pipeline.verify.totals import Totals, fair_shares, matters_of, no_totals, totals_from
 from ordercast.trace.arrow import rows_of
 from ordercast.trace.columns import COLUMNS, MESSAGE_KINDS
 from ordercast.trace.from_rows import events_from
 from ordercast.trace.note_rows import NOTE_KINDS
+from ordercast.trace.records import Event
 
 EXAMINED_ROWS_MAX = 500_000  # what the reference checkers are given; about 10 µs and 1 KiB each
 _OF_VIEWS = {Promise.TRANSITIONAL_SETS, Promise.VIEW_MONOTONY}  # whatever the messages say
-RANGE = 1 << 24  # numbers whose fingerprint one task computes
-
-Spread = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 
 
 @dataclass(slots=True)
@@ -76,19 +73,27 @@ class LargeVerdicts:
 
 
 def judge_large(
-    path: str, groups: int, spread: Spread, part_rows: int = PART_ROWS, examined_max: int = EXAMINED_ROWS_MAX
+    path: TracePath,
+    groups: int,
+    spread: Spread,
+    part_rows: int = PART_ROWS,
+    examined_max: int = EXAMINED_ROWS_MAX,
+    live: LiveHistory | None = None,
 ) -> LargeVerdicts:
-    """`Unsound` when the trace is not whole."""
+    """`Unsound` when the trace is not whole. `live`: the rows are those of live nodes (`live.py`)."""
     indices: list[GroupIndex] = spread(partial(index_group, path), range(groups))
-    chain = chained(indices)
-    _check_numbers(chain, spread)
-    controls = controls_from([row for index in indices for row in index.control])
-    facts = facts_from(controls)
+    rows_of_control = [row for index in indices for row in index.control]
+    controls = controls_from(rows_of_control) if live is None else live.controls
+    facts = facts_from(controls, is_live=live is not None)
+    chain = chained(indices, facts.early)
+    if live is None:
+        _check_numbers(chain, spread)
     sent = _sent_index(chain)
-    parts: list[PartResult] = spread(partial(judge_part, path, facts, sent), slices_of(chain, part_rows))
+    parts: list[PartResult] = spread(partial(judge_part, path, facts, sent), slices_of(chain, facts.early, part_rows))
     totals = sum((part.totals for part in parts), no_totals(facts))
     between = list(conclusions(facts, [part.edges for part in parts], totals))
-    rows = _Chosen(path, groups, spread, sum(piece.idx[1] - piece.idx[0] + 1 for piece in chain.pieces), examined_max)
+    count = sum(piece.idx[1] - piece.idx[0] + 1 for piece in chain.pieces)
+    rows = _Chosen(path, groups, spread, count, examined_max, live)
     matters = matters_of(facts, totals)
     verdicts = _examined(control_verdicts(controls, matters), rows, parts, between)
     deliveries = sum(index.deliveries for index in indices)
@@ -96,13 +101,9 @@ def judge_large(
 
 
 def _check_numbers(chain: Chain, spread: Spread) -> None:
-    bounds = [(begin, min(begin + RANGE, chain.events)) for begin in range(0, chain.events, RANGE)]
-    if sum(spread(_expected, bounds)) % (1 << 64) != total_fingerprint(chain.pieces):
+    bounds = [(begin, min(begin + NUMBER_RANGE, chain.events)) for begin in range(0, chain.events, NUMBER_RANGE)]
+    if sum(spread(expected_in, bounds)) % (1 << 64) != total_fingerprint(chain.pieces):
         raise Unsound("events are missing or numbered twice")
-
-
-def _expected(bounds: tuple[int, int]) -> int:
-    return expected_sum(*bounds)
 
 
 # Parts
@@ -118,13 +119,13 @@ def _sent_index(chain: Chain) -> SentIndex:
     return result
 
 
-def judge_part(path: str, facts: Facts, sent: SentIndex, part: Slice) -> PartResult:
-    read = read_slice(path, part)
+def judge_part(path: TracePath, facts: Facts, sent: SentIndex, part: Slice) -> PartResult:
+    read = read_slice(path, part, facts.early)
     rows, earlier = read.rows, _earlier(path, read, sent)
-    return PartResult(totals_from(facts, rows), edges_from(facts, rows), suspects_in(facts, rows, earlier))
+    return PartResult(totals_from(facts, rows), edges_from(facts, rows, earlier), suspects_in(facts, rows, earlier))
 
 
-def _earlier(path: str, read: Read, sent: SentIndex) -> Rows:
+def _earlier(path: TracePath, read: Read, sent: SentIndex) -> Rows:
     """The submissions made before the part that are delivered in it."""
     wanted = needed(read.rows)
     groups = {
@@ -133,7 +134,7 @@ def _earlier(path: str, read: Read, sent: SentIndex) -> Rows:
         for group, lowest, highest in sent.get(stream, ())
         if lowest <= last and highest >= first and group not in read.groups
     }
-    names = (*NUMBERING, *IDENTITY)
+    names = (*NUMBERING, *IDENTITY, "destinations")
     found = []
     file = TraceFile(path)
     for group in sorted(groups):
@@ -172,7 +173,7 @@ def _examined(views: list[Verdict], rows: _Chosen, parts: list[PartResult], betw
     if table.num_rows > rows.count_max:
         why = f"{table.num_rows:,} events look suspicious ({suspects[0].why}), too many to be looked at one by one"
         return _in_doubt(views, why)
-    fault, found = _reference(table)
+    fault, found = _reference(table, rows.live)
     if fault:
         return found
     verdicts = [
@@ -196,11 +197,12 @@ def _in_doubt(verdicts: list[Verdict], why: str) -> list[Verdict]:
 class _Chosen:
     """Rows of the run, brought together in one place."""
 
-    path: str
+    path: TracePath
     groups: int
     spread: Spread
     count: int
     count_max: int
+    live: LiveHistory | None
 
     def all(self) -> pa.Table:
         return TraceFile(self.path).table(tuple(COLUMNS))
@@ -209,7 +211,7 @@ class _Chosen:
         return pa.concat_tables(self.spread(partial(select_rows, self.path, suspects), range(self.groups)))
 
 
-def select_rows(path: str, suspects: list[Suspect], group: int) -> pa.Table:
+def select_rows(path: TracePath, suspects: list[Suspect], group: int) -> pa.Table:
     """Return all events of one row group that are no messages and no notes, and the messages that are suspicious."""
     file = TraceFile(path)
     table = file.table((*NUMBERING, "sender_process", "sender", "counter"), range(group, group + 1))
@@ -227,17 +229,21 @@ def select_rows(path: str, suspects: list[Suspect], group: int) -> pa.Table:
     return file.table(tuple(COLUMNS), range(group, group + 1)).filter(pa.array(keep))
 
 
-def _reference(table: pa.Table) -> tuple[bool, list[Verdict]]:
+def _reference(table: pa.Table, live: LiveHistory | None) -> tuple[bool, list[Verdict]]:
     """The checkers on the history of these rows, and whether it cannot be judged at all."""
-    ranks = np.unique(table["n"].to_numpy(), return_inverse=True)[1]
-    table = table.set_column(table.column_names.index("n"), "n", pa.array(ranks.astype(np.int64)))
     history = History()
     try:
-        for event in events_from(rows_of(table)):
+        for event in _events(table) if live is None else live.events(table):
             history.observe(event)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Unsound(f"an event cannot be read: {error}") from error
     return history.fault() is not None, [checker(history).verdict() for checker in CHECKERS.values()]
+
+
+def _events(table: pa.Table) -> list[Event]:
+    ranks = np.unique(table["n"].to_numpy(), return_inverse=True)[1]
+    table = table.set_column(table.column_names.index("n"), "n", pa.array(ranks.astype(np.int64)))
+    return events_from(rows_of(table))
 
 
 def _with_fairness(verdicts: list[Verdict], facts: Facts, totals: Totals) -> list[Verdict]:

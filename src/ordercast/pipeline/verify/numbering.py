@@ -13,6 +13,7 @@ from ordercast.pipeline.verify.rows import Flags, Ints, Rows, Unsound
 
 _UINT = np.uint64
 _CHUNK = 1 << 22
+NUMBER_RANGE = 1 << 24  # numbers whose fingerprint one task computes
 
 
 def check_whole(rows: Rows) -> int:
@@ -73,3 +74,8 @@ def expected_sum(begin: int, end: int) -> int:
     for first in range(begin, end, _CHUNK):
         total += fingerprint(np.arange(first, min(first + _CHUNK, end), dtype=np.int64))
     return total % (1 << 64)
+
+
+def expected_in(bounds: tuple[int, int]) -> int:
+    """The same, of a pair."""
+    return expected_sum(*bounds)

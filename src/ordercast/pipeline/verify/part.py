@@ -11,11 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ordercast.model.ids import ConfigurationId
 from ordercast.pipeline.verify.facts import NOWHERE, Facts
+from ordercast.pipeline.verify.owed import owed_in
 from ordercast.pipeline.verify.positions import keys_of
 from ordercast.pipeline.verify.rows import DELIVERED, SUBMITTED, Flags, Ints, Rows, joined
 
 _TABLE_MAX = 1 << 22  # entries of a table that is indexed rather than searched
+
+
+Segment = tuple[int, int, int, int]  # life, stay, and the deliveries of it from where to where
 
 
 class Suspicious(Exception):
@@ -37,9 +42,18 @@ class Deliveries:
     key: Ints  # of the position in the global order
     views: Ints  # keys of all views, as in `Facts.positions`
     rows: Rows
+    early: Flags  # before its place in the order
 
     def __len__(self) -> int:
         return len(self.life)
+
+    def ordered(self) -> Deliveries:
+        """Return those that are made at their place in the order; the same when all are."""
+        if not self.early.any():
+            return self
+        keep = ~self.early
+        life, stay, home, key = (column[keep] for column in (self.life, self.stay, self.home, self.key))
+        return Deliveries(life, stay, home, key, self.views, self.rows.where(keep), self.early[keep])
 
 
 @dataclass(slots=True)
@@ -63,10 +77,47 @@ class Part:
     deliveries: Deliveries
     submissions: Submissions
     number: Ints  # of each delivery
+    sequence: Ints  # the same of those that were made at their place in the order
     key: Ints  # of each submission, its place; NOWHERE when nobody delivered it in this part
     home: Ints  # of each submission, the rank of the configuration in which it was delivered; likewise
     delivered: Flags  # by life and number
+    owed: Flags | None  # the same; None: everything is owed to everybody
     is_whole: bool = True
+
+    @property
+    def placed(self) -> Flags:
+        """Return which messages were delivered here, at their place in the order."""
+        placed: Flags = (self.key != NOWHERE) & ~is_early(self.facts, self.submissions.rows)
+        return placed
+
+    def lacked(self, life: int, numbers: Ints) -> Ints:
+        """Return those of the messages that this life is owed and has not delivered."""
+        missing: Ints = numbers[~self.delivered[life, numbers]]
+        if self.owed is not None:
+            missing = missing[self.owed[life, missing]]
+        return missing
+
+    def asked(self, life: int, numbers: Ints) -> Ints:
+        """Return those of the messages that this life is owed, or has delivered."""
+        if self.owed is None:
+            return numbers
+        asked: Ints = numbers[self.owed[life, numbers] | self.delivered[life, numbers]]
+        return asked
+
+
+def is_early(facts: Facts, rows: Rows) -> Flags:
+    """Return which rows are of messages that are delivered before their place in the order."""
+    if not facts.early:
+        return np.zeros(len(rows), np.bool_)
+    return np.isin(rows["service"], facts.early)
+
+
+def indexed(facts: Facts, rows: Rows, earlier: Rows | None) -> Part:
+    """Return the part of these rows, by process and in the order of each; without `earlier` it is the whole run."""
+    deliveries = deliveries_from(facts, rows)
+    part = matched(facts, deliveries, submissions_from(facts, rows, earlier, deliveries.ordered()))
+    part.is_whole = earlier is None
+    return part
 
 
 def lives_of(facts: Facts, processes: Ints) -> Ints:
@@ -93,7 +144,7 @@ def deliveries_from(facts: Facts, rows: Rows) -> Deliveries:
         demand((view[:, 0] == rows["configuration_seq"][begin:end]).all(), "a delivery names another view")
         demand((view[:, 1] == rows["configuration_rep"][begin:end]).all(), "a delivery names another view")
     demand((home >= 0).all(), "a delivery outside of all configurations")
-    return Deliveries(life, stay, home, *keys_of(rows, facts.positions), rows)
+    return Deliveries(life, stay, home, *keys_of(rows, facts.positions), rows, is_early(facts, rows))
 
 
 def spans(values: Ints) -> list[tuple[int, int, int]]:
@@ -105,8 +156,26 @@ def spans(values: Ints) -> list[tuple[int, int, int]]:
     return [(int(values[begin]), begin, end) for begin, end in zip(begins, [*begins[1:], len(values)], strict=True)]
 
 
+def segments_of(deliveries: Deliveries) -> list[Segment]:
+    """The stays, each with its deliveries."""
+    result = []
+    for life, begin, end in spans(deliveries.life):
+        for stay, first, last in spans(deliveries.stay[begin:end]):
+            result.append((life, stay, begin + first, begin + last))
+    return result
+
+
+def by_view(facts: Facts, segments: list[Segment]) -> dict[ConfigurationId, list[Segment]]:
+    result: dict[ConfigurationId, list[Segment]] = {}
+    for segment in segments:
+        view = facts.lives[segment[0]].stays[segment[1] - 1].view.id
+        result.setdefault(view, []).append(segment)
+    return result
+
+
 def submissions_from(facts: Facts, rows: Rows, earlier: Rows | None, deliveries: Deliveries) -> Submissions:
-    """`rows` are those of the part, `earlier` the submissions before it that are delivered in it."""
+    """`rows` are those of the part, `earlier` the submissions before it that are delivered in it; `deliveries` those in
+    order."""
     mine = rows.where(rows["kind"] == SUBMITTED)
     life = lives_of(facts, mine["process"])
     seen = _seen(mine, life, deliveries)
@@ -154,7 +223,10 @@ def matched(facts: Facts, deliveries: Deliveries, submissions: Submissions) -> P
     number = _numbers(facts, deliveries, submissions)
     for name in ("sender_process", "counter", "digest", "service", "size"):
         demand((sent[name][number] == rows[name]).all(), f"a delivery with another {name}")
-    demand((sent["n"][number] < rows["n"]).all(), "a delivery before the submission")
+    is_later = sent["n"][number] < rows["n"]
+    if facts.is_live:  # else the history is put together so
+        is_later |= rows["process"] != rows["sender_process"]
+    demand(is_later.all(), "a delivery before the submission")
     key = np.full(len(submissions), NOWHERE, np.int64)
     key[number] = deliveries.key
     demand((key[number] == deliveries.key).all(), "a message in two places")
@@ -164,7 +236,9 @@ def matched(facts: Facts, deliveries: Deliveries, submissions: Submissions) -> P
     delivered = np.zeros((len(facts.lives), len(submissions)), np.bool_)
     delivered[deliveries.life, number] = True
     demand(int(delivered.sum()) == len(deliveries), "a message delivered twice")
-    return Part(facts, deliveries, submissions, number, key, home, delivered)
+    owed = owed_in(facts, sent, rows["n"], number)
+    sequence = number[~deliveries.early] if deliveries.early.any() else number
+    return Part(facts, deliveries, submissions, number, sequence, key, home, delivered, owed)
 
 
 def _numbers(facts: Facts, deliveries: Deliveries, submissions: Submissions) -> Ints:

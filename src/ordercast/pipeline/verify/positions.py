@@ -10,11 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ordercast.model.ids import SLOT_MAX, Position
+from ordercast.model.ids import NO_CONFIGURATION, SLOT_MAX, Position
 from ordercast.pipeline.verify.rows import Ints, Rows, Unsound
 from ordercast.trace.columns import signed
 
 POSITION = ("origin_seq", "origin_rep", "number", "slot")
+LOWEST = Position(NO_CONFIGURATION, 0, 0)
 SLOT_BITS, KEY_BITS = 16, 63
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ordercast.pipeline.verify.clearing import clear
 from ordercast.pipeline.verify.facts import NOWHERE, Facts
-from ordercast.pipeline.verify.part import Suspicious, spans
+from ordercast.pipeline.verify.part import Suspicious, is_early, spans
 from ordercast.pipeline.verify.positions import keys_of
 from ordercast.pipeline.verify.rows import DELIVERED, SUBMITTED, Flags, Ints, Rows, Unsound, joined
 
@@ -41,7 +41,7 @@ def suspects_in(facts: Facts, rows: Rows, earlier: Rows) -> list[Suspect]:
         return []
     except (Suspicious, Unsound) as error:
         why = str(error)
-    halves = [] if len(rows) <= SMALL_ROWS else _halves(rows)
+    halves = [] if len(rows) <= SMALL_ROWS else _halves(rows, facts)
     found: list[Suspect] = []
     sent = _submissions(joined([earlier, rows.only(*earlier.columns)]))
     for half in halves:
@@ -52,18 +52,32 @@ def suspects_in(facts: Facts, rows: Rows, earlier: Rows) -> list[Suspect]:
 def suspect_of(rows: Rows, why: str) -> Suspect:
     suspect = Suspect(why)
     for process, begin, end in spans(rows["process"]):
-        suspect.rows.append((process, int(rows["idx"][begin]), int(rows["idx"][end - 1])))
+        idx = rows["idx"][begin:end]
+        for first, last in _stretches(idx):
+            suspect.rows.append((process, int(idx[first]), int(idx[last])))
     for stream, counters in by_stream(rows.sound):
         suspect.messages[stream] = (int(counters.min()) - NEIGHBOURS, int(counters.max()) + NEIGHBOURS)
     return suspect
 
 
+def _stretches(idx: Ints) -> list[tuple[int, int]]:
+    """The first and the last of each run of neighbours: early deliveries lie apart from the rest of a part."""
+    edges = (np.flatnonzero(np.diff(idx) != 1) + 1).tolist()
+    return [(begin, end - 1) for begin, end in zip([0, *edges], [*edges, len(idx)], strict=True)]
+
+
 def by_stream(rows: Rows) -> Iterator[tuple[Stream, Ints]]:
     """The counters of each sender among these rows."""
+    for stream, indices in rows_by_stream(rows):
+        yield stream, rows["counter"][indices]
+
+
+def rows_by_stream(rows: Rows) -> Iterator[tuple[Stream, Ints]]:
+    """Which of these rows are of each sender."""
     order = np.lexsort((rows["sender"], rows["sender_process"]))
-    process, sender, counter = (rows[name][order] for name in ("sender_process", "sender", "counter"))
+    process, sender = (rows[name][order] for name in ("sender_process", "sender"))
     for _, begin, end in spans(np.cumsum(np.diff(process, prepend=-1) | np.diff(sender, prepend=-1) != 0)):
-        yield (int(process[begin]), int(sender[begin])), counter[begin:end]
+        yield (int(process[begin]), int(sender[begin])), order[begin:end]
 
 
 def needed(rows: Rows) -> dict[Stream, Interval]:
@@ -96,18 +110,19 @@ def _before(rows: Rows, sent: Rows) -> Rows:
     return sent.where(chosen(sent, needed(rows)))
 
 
-def _halves(rows: Rows) -> list[Rows]:
+def _halves(rows: Rows, facts: Facts) -> list[Rows]:
     """Below and above the middle of the places that are reached; nothing when there is no middle."""
-    keys = _keys(rows)
+    keys = _keys(rows, facts)
     middle = np.sort(keys)[len(keys) // 2]
     below = keys < middle
     return [rows.where(below), rows.where(~below)] if below.any() and not below.all() else []
 
 
-def _keys(rows: Rows) -> Ints:
-    """Return for each row the highest place that its process had reached."""
+def _keys(rows: Rows, facts: Facts) -> Ints:
+    """Return for each row the highest place that its process had reached; of an early delivery, its own."""
     is_delivery = rows["kind"] == DELIVERED
-    keys = np.where(is_delivery, keys_of(rows)[0], NOWHERE)
+    early, places = is_early(facts, rows) & is_delivery, keys_of(rows)[0]
+    keys = np.where(is_delivery & ~early, places, NOWHERE)
     for _, begin, end in spans(rows["process"]):
         keys[begin:end] = np.maximum.accumulate(keys[begin:end])
-    return keys
+    return np.where(early, places, keys)

@@ -121,7 +121,9 @@ def settle(facts: Facts, totals: Totals) -> None:
 
 
 def unequal(facts: Facts, totals: Totals) -> list[Unequal]:
-    """Virtual synchrony; and, at the end of a complete record, liveness."""
+    """Virtual synchrony; and, at the end of a complete record, liveness. Where amounts do not tell, `sets.py` does."""
+    if not facts.is_plain:
+        return []
     offsets = stay_offsets(facts)
     known: dict[tuple[ConfigurationId, ConfigurationId | None], tuple[int, int]] = {}
     result = []
@@ -137,7 +139,10 @@ def unequal(facts: Facts, totals: Totals) -> list[Unequal]:
 
 
 def lives_that_owe(facts: Facts, totals: Totals) -> list[int]:
-    """Self delivery: those who did not crash and have not delivered all their own."""
+    """Self delivery: those who did not crash and have not delivered all their own. Where an engine prunes, they need
+    not."""
+    if facts.prunes:
+        return []
     return [
         index
         for index, life in enumerate(facts.lives)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from functools import partial
-from itertools import count
 from typing import Self
 
 from ordercast.model.errors import UsageError, WireError
@@ -13,13 +11,14 @@ from ordercast.replicated.structures.base import (
     NO,
     YES,
     Caller,
+    Claim,
+    ClaimingFront,
     Cut,
-    Front,
     Owned,
     Owner,
-    owner_bytes,
-    owner_of,
-    read_owner,
+    claim_bytes,
+    claim_in,
+    read_claim,
 )
 from ordercast.replicated.structures.fields import U32, U64, Reader
 
@@ -34,16 +33,15 @@ class Barrier(Owned["BarrierFront"]):
             raise UsageError(f"a barrier is for 1 to {PARTIES_MAX:,} parties, not {parties}")
         self.parties = parties
         self.opened = 0  # how often
-        self.arrived: dict[tuple[Owner, int], None] = {}  # with their tickets, in order
+        self.arrived: dict[Claim, None] = {}  # in order
         self._is_filled = False
 
     def front(self, caller: Caller) -> BarrierFront:
         return BarrierFront(self, caller)
 
     def act(self, kind: int, fields: Reader, origin: Origin) -> bytes:
-        ticket, parties = fields.number(U64), fields.number(U32)
+        arrival, parties = claim_in(fields, origin), fields.number(U32)
         fields.end()
-        arrival = (owner_of(origin), ticket)
         if parties != self.parties:
             raise WireError(f"this barrier is for {self.parties} parties, not {parties}")
         if kind == WITHDRAW:
@@ -58,14 +56,14 @@ class Barrier(Owned["BarrierFront"]):
         return YES + U64.pack(time)
 
     def owners(self) -> Collection[Owner]:
-        return {life for life, _ in self.arrived}
+        return {claim.owner for claim in self.arrived}
 
     def drop(self, is_gone: Callable[[Owner], bool], position: int) -> None:
-        self.arrived = {arrival: None for arrival in self.arrived if not is_gone(arrival[0])}
+        self.arrived = {arrival: None for arrival in self.arrived if not is_gone(arrival.owner)}
 
     def freeze(self) -> Frozen:
         head, arrived = U32.pack(self.parties) + U64.pack(self.opened), list(self.arrived)
-        return Cut(lambda: [head, *(owner_bytes(life) + U64.pack(ticket) for life, ticket in arrived)])
+        return Cut(lambda: [head, *map(claim_bytes, arrived)])
 
     def blank(self) -> Self:
         return type(self)(self.parties)
@@ -77,18 +75,13 @@ class Barrier(Owned["BarrierFront"]):
             self.opened = fields.number(U64)
         self._is_filled = True
         while not fields.is_at_end:
-            life = read_owner(fields)
-            self.arrived[life, fields.number(U64)] = None
+            self.arrived[read_claim(fields)] = None
 
     def adopt(self, other: Self) -> None:
         self.opened, self.arrived = other.opened, other.arrived
 
 
-class BarrierFront(Front[Barrier]):
-    def __init__(self, machine: Barrier, caller: Caller) -> None:
-        super().__init__(machine, caller)
-        self._tickets = count(1)
-
+class BarrierFront(ClaimingFront[Barrier]):
     @property
     def waiting(self) -> int:
         """How many have arrived, as the copy that is here has it."""
@@ -102,18 +95,13 @@ class BarrierFront(Front[Barrier]):
     async def _wait(self) -> int:
         """An arrival that was dropped, because one was out of the group, is made again."""
         while True:
-            arrival = (self._caller.me, next(self._tickets))
-            fields = U64.pack(arrival[1]) + U32.pack(self.machine.parties)
-            try:
-                time = Reader((await self._ask(ARRIVE, fields)).result, 1).number(U64)
-                opened = await self._caller.until(partial(self._opened, arrival, time))
-            except BaseException:
-                self._caller.post(bytes([WITHDRAW]) + fields)
-                raise
-            if opened:
-                return time + 1
+            parties = U32.pack(self.machine.parties)
+            if opened := await self._given(self._new_claim(), (ARRIVE, WITHDRAW), self._opened, parties):
+                return opened
 
-    def _opened(self, arrival: tuple[Owner, int], time: int) -> bool | None:
+    def _opened(self, arrival: Claim, result: bytes) -> int | None:
+        """How often it has opened then; 0 when the arrival was dropped; None while others are awaited."""
+        time = Reader(result, 1).number(U64)
         if self.machine.opened > time:
-            return True
-        return None if arrival in self.machine.arrived else False
+            return time + 1
+        return None if arrival in self.machine.arrived else 0

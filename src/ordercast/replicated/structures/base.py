@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import count, islice
 from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from ordercast.model.errors import Error, UsageError, WireError
@@ -34,6 +34,13 @@ class Owner(NamedTuple):
 
     name: str
     life: int
+
+
+class Claim(NamedTuple):
+    """A wish of one task of a member. The ticket is a number that the member does not use again."""
+
+    owner: Owner
+    ticket: int
 
 
 class Applied(NamedTuple):
@@ -215,8 +222,17 @@ def read_owner(fields: Reader) -> Owner:
     return Owner(fields.text(), fields.number(U64))
 
 
-def owner_of(origin: Origin) -> Owner:
-    return Owner(origin.name, origin.life)
+def claim_bytes(claim: Claim) -> bytes:
+    return owner_bytes(claim.owner) + U64.pack(claim.ticket)
+
+
+def read_claim(fields: Reader) -> Claim:
+    return Claim(read_owner(fields), fields.number(U64))
+
+
+def claim_in(fields: Reader, origin: Origin) -> Claim:
+    """Read the claim of who sent a command, which has the ticket."""
+    return Claim(Owner(origin.name, origin.life), fields.number(U64))
 
 
 class Front(Generic[MachineT]):
@@ -254,6 +270,30 @@ class Front(Generic[MachineT]):
         if timeout is None:
             return accepted(await waiting)
         return accepted(await self._caller.within(waiting, timeout, is_command=True))
+
+
+class ClaimingFront(Front[MachineT]):
+    """A front whose calls wait for something that the machine gives to claims, in its own time."""
+
+    def __init__(self, machine: MachineT, caller: Caller) -> None:
+        super().__init__(machine, caller)
+        self._tickets = count(1)
+
+    async def _given(
+        self, claim: Claim, kinds: tuple[int, int], found: Callable[[Claim, bytes], T | None], more: bytes = b""
+    ) -> T:
+        """Claim something with a command of the first kind, and return what `found` makes of its result. Whoever does
+        not wait any more withdraws the claim with a command of the second kind."""
+        fields = U64.pack(claim.ticket) + more
+        try:
+            result = (await self._ask(kinds[0], fields)).result
+            return await self._caller.until(lambda: found(claim, result))
+        except BaseException:
+            self._caller.post(bytes([kinds[1]]) + fields)
+            raise
+
+    def _new_claim(self) -> Claim:
+        return Claim(self._caller.me, next(self._tickets))
 
 
 def accepted(answer: AnswerT) -> AnswerT:

@@ -1,15 +1,13 @@
 """Exclusive: one holder at a time, waiters in the order in which they asked. A lock and an election are made of it.
 
 The fencing token of a grant is the position of the command by which it was granted: a later grant has a greater one.
-Each request has a ticket, a number that its member does not use again, so that several tasks of one member may want it.
+Several tasks of one member may want it, each with a claim of its own.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection
-from functools import partial
-from itertools import count
 from typing import Any, NamedTuple, Protocol, Self
 
 from ordercast.model.errors import WireError
@@ -18,25 +16,19 @@ from ordercast.replicated.structures.base import (
     NO,
     YES,
     Caller,
+    Claim,
+    ClaimingFront,
     Cut,
-    Front,
     FrontT,
     Owned,
     Owner,
-    owner_bytes,
-    owner_of,
-    read_owner,
+    claim_bytes,
+    claim_in,
+    read_claim,
 )
 from ordercast.replicated.structures.fields import U64, Reader
 
 ACQUIRE, RELEASE = 1, 2
-
-
-class Claim(NamedTuple):
-    """A request for it."""
-
-    owner: Owner
-    ticket: int
 
 
 class Grant(NamedTuple):
@@ -51,7 +43,7 @@ class Exclusive(Owned[FrontT]):
         self._is_filled = False
 
     def act(self, kind: int, fields: Reader, origin: Origin) -> bytes:
-        claim = Claim(owner_of(origin), fields.number(U64))
+        claim = claim_in(fields, origin)
         fields.end()
         if kind == ACQUIRE:
             if self.has(claim):
@@ -94,29 +86,21 @@ class Exclusive(Owned[FrontT]):
 
     def freeze(self) -> Frozen:
         grant, waiters = self.grant, list(self.waiters)
-        head = U64.pack(0) if grant is None else U64.pack(grant.token) + _claim_bytes(grant.claim)
-        return Cut(lambda: [head, *map(_claim_bytes, waiters)])
+        head = U64.pack(0) if grant is None else U64.pack(grant.token) + claim_bytes(grant.claim)
+        return Cut(lambda: [head, *map(claim_bytes, waiters)])
 
     def blank(self) -> Self:
         return type(self)()
 
     def fill(self, fields: Reader) -> None:
         if not self._is_filled and (token := fields.number(U64)):
-            self.grant = Grant(_read_claim(fields), token)
+            self.grant = Grant(read_claim(fields), token)
         self._is_filled = True
         while not fields.is_at_end:
-            self.waiters.append(_read_claim(fields))
+            self.waiters.append(read_claim(fields))
 
     def adopt(self, other: Self) -> None:
         self.grant, self.waiters = other.grant, other.waiters
-
-
-def _claim_bytes(claim: Claim) -> bytes:
-    return owner_bytes(claim.owner) + U64.pack(claim.ticket)
-
-
-def _read_claim(fields: Reader) -> Claim:
-    return Claim(read_owner(fields), fields.number(U64))
 
 
 class InTouch(Protocol):
@@ -144,10 +128,9 @@ class Held:
         return self._member.stint == self._stint and self._machine.token_of(self.claim) == self.token
 
 
-class ExclusiveFront(Front[Exclusive[object]]):
+class ExclusiveFront(ClaimingFront[Exclusive[object]]):
     def __init__(self, machine: Exclusive[object], caller: Caller) -> None:
         super().__init__(machine, caller)
-        self._tickets = count(1)
         self._drawn = (0, 1)  # a stint, and the first ticket that was drawn in it
 
     @property
@@ -169,31 +152,23 @@ class ExclusiveFront(Front[Exclusive[object]]):
         """A claim that was dropped, because one was out of the group, is made again."""
         while True:
             stint = self._caller.stint
-            claim = self._new_claim(stint)
-            try:
-                await self._ask(ACQUIRE, U64.pack(claim.ticket))
-                token = await self._caller.until(partial(self._turn_of, claim))
-            except BaseException:
-                self._withdraw(claim)
-                raise
+            claim = self._new_claim()
+            if stint != self._drawn[0]:
+                self._drawn = stint, claim.ticket
+            token = await self._given(claim, (ACQUIRE, RELEASE), self._turn_of)
             if token and stint == self._caller.stint:
                 return Held(self.machine, claim, token, self._caller)
 
-    def _turn_of(self, claim: Claim) -> int | None:
+    def _turn_of(self, claim: Claim, result: bytes) -> int | None:
         """Its token; 0 when it is not even waiting; None while it waits."""
         return self.machine.token_of(claim) or (None if self.machine.has(claim) else 0)
-
-    def _new_claim(self, stint: int) -> Claim:
-        ticket = next(self._tickets)
-        if stint != self._drawn[0]:
-            self._drawn = stint, ticket
-        return Claim(self._caller.me, ticket)
 
     async def _release(self, held: Held, timeout: float | None) -> bool:
         """Whether it was still held."""
         return (await self._ask(RELEASE, U64.pack(held.claim.ticket), timeout)).result == YES
 
-    async def _lost(self, held: Held, timeout: float | None) -> None:
+    async def lost(self, held: Held, *, timeout: float | None = None) -> None:
+        """Returns when it is held no longer: as soon as the connection to the daemon is lost, too."""
         if held.is_held:
             await self._caller.within(self._caller.until(lambda: None if held.is_held else True), timeout)
 

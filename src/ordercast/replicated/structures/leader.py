@@ -27,10 +27,6 @@ class LeaderFront(ExclusiveFront):
         """Whether one still led."""
         return await self._release(held, timeout)
 
-    async def lost(self, held: Held, *, timeout: float | None = None) -> None:
-        """Returns when one leads no longer: as soon as the connection to the daemon is lost, too."""
-        await self._lost(held, timeout)
-
     @property
     def leader(self) -> Leadership | None:
         """As the copy that is here has it. None while this replica is not in the group: nobody knows then."""

@@ -30,10 +30,6 @@ class LockFront(ExclusiveFront):
         """Whether it was still held."""
         return await self._release(held, timeout)
 
-    async def lost(self, held: Held, *, timeout: float | None = None) -> None:
-        """Returns when it is held no longer: as soon as the connection to the daemon is lost, too."""
-        await self._lost(held, timeout)
-
     @asynccontextmanager
     async def hold(self, *, timeout: float | None = None) -> AsyncIterator[Held]:
         """Lost at the end when somebody else had it before the block was over. `timeout`: for its turn."""

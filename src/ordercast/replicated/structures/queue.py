@@ -1,16 +1,12 @@
 """Queue: each job is taken by one consumer, who acknowledges it when it is done. What a consumer had taken and not
 acknowledged when it went goes back to its old place, and the next one gets it: every job is done at least once.
 
-Consumers that find nothing wait in the order in which they came: who puts something gives it to the first of them. Each
-take has a ticket, a number that its member does not use again.
-"""
+Consumers that find nothing wait in the order in which they came: who puts something gives it to the first of them."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection
-from functools import partial
-from itertools import count
 from typing import NamedTuple, Self
 
 from ordercast.model.errors import WireError
@@ -19,13 +15,14 @@ from ordercast.replicated.structures.base import (
     NO,
     YES,
     Caller,
+    Claim,
+    ClaimingFront,
     Cut,
-    Front,
     Owned,
     Owner,
-    owner_bytes,
-    owner_of,
-    read_owner,
+    claim_bytes,
+    claim_in,
+    read_claim,
 )
 from ordercast.replicated.structures.fields import U8, U64, Reader, Value, value_bytes
 
@@ -33,18 +30,11 @@ PUT, TAKE, ACKNOWLEDGE, GIVE_BACK = 1, 2, 3, 4
 _TAKER, _WAITING, _TAKEN = 1, 2, 3  # kinds of items in a picture
 
 
-class Take(NamedTuple):
-    """A consumer's wish for one job."""
-
-    owner: Owner
-    ticket: int
-
-
 class Queue(Owned["QueueFront"]):
     def __init__(self) -> None:
         self.waiting: deque[tuple[int, Value]] = deque()  # by number: the position of its put
-        self.taken: dict[Take, tuple[int, Value]] = {}
-        self.takers: deque[Take] = deque()  # nothing there for them yet
+        self.taken: dict[Claim, tuple[int, Value]] = {}
+        self.takers: deque[Claim] = deque()  # nothing there for them yet
 
     def front(self, caller: Caller) -> QueueFront:
         return QueueFront(self, caller)
@@ -56,7 +46,7 @@ class Queue(Owned["QueueFront"]):
             self.waiting.append((origin.position, value))
             self._hand_out()
             return YES
-        take = Take(owner_of(origin), fields.number(U64))
+        take = claim_in(fields, origin)
         fields.end()
         if kind == TAKE:
             if take in self.taken or take in self.takers:
@@ -76,7 +66,7 @@ class Queue(Owned["QueueFront"]):
         while self.waiting and self.takers:
             self.taken[self.takers.popleft()] = self.waiting.popleft()
 
-    def _remove(self, is_gone: Callable[[Take], bool]) -> None:
+    def _remove(self, is_gone: Callable[[Claim], bool]) -> None:
         self.takers = deque(take for take in self.takers if not is_gone(take))
         back = [self.taken.pop(take) for take in [take for take in self.taken if is_gone(take)]]
         if back:
@@ -94,8 +84,8 @@ class Queue(Owned["QueueFront"]):
 
         def items() -> list[bytes]:
             return [
-                *(U8.pack(_TAKER) + _take_bytes(take) for take in takers),
-                *(U8.pack(_TAKEN) + _take_bytes(take) + _job_bytes(job) for take, job in taken),
+                *(U8.pack(_TAKER) + claim_bytes(take) for take in takers),
+                *(U8.pack(_TAKEN) + claim_bytes(take) + _job_bytes(job) for take, job in taken),
                 *(U8.pack(_WAITING) + _job_bytes(job) for job in waiting),
             ]
 
@@ -108,9 +98,9 @@ class Queue(Owned["QueueFront"]):
         while not fields.is_at_end:
             kind = fields.number(U8)
             if kind == _TAKER:
-                self.takers.append(_read_take(fields))
+                self.takers.append(read_claim(fields))
             elif kind == _TAKEN:
-                take = _read_take(fields)
+                take = read_claim(fields)
                 self.taken[take] = _read_job(fields)
             elif kind == _WAITING:
                 self.waiting.append(_read_job(fields))
@@ -119,14 +109,6 @@ class Queue(Owned["QueueFront"]):
 
     def adopt(self, other: Self) -> None:
         self.waiting, self.taken, self.takers = other.waiting, other.taken, other.takers
-
-
-def _take_bytes(take: Take) -> bytes:
-    return owner_bytes(take.owner) + U64.pack(take.ticket)
-
-
-def _read_take(fields: Reader) -> Take:
-    return Take(read_owner(fields), fields.number(U64))
 
 
 def _job_bytes(job: tuple[int, Value]) -> bytes:
@@ -142,14 +124,10 @@ class Job(NamedTuple):
 
     number: int  # the same for whoever takes it: later jobs have greater ones
     value: Value
-    take: Take
+    take: Claim
 
 
-class QueueFront(Front[Queue]):
-    def __init__(self, machine: Queue, caller: Caller) -> None:
-        super().__init__(machine, caller)
-        self._tickets = count(1)
-
+class QueueFront(ClaimingFront[Queue]):
     def __len__(self) -> int:
         """How many wait for a consumer, as the copy that is here has it."""
         return len(self.machine.waiting)
@@ -169,17 +147,12 @@ class QueueFront(Front[Queue]):
 
     async def _take(self) -> Job:
         while True:
-            take = Take(self._caller.me, next(self._tickets))
-            try:
-                await self._ask(TAKE, U64.pack(take.ticket))
-                found = await self._caller.until(partial(self._found, take))
-            except BaseException:
-                self._caller.post(bytes([GIVE_BACK]) + U64.pack(take.ticket))
-                raise
+            take = self._new_claim()
+            found = await self._given(take, (TAKE, GIVE_BACK), self._found)
             if found is not _DROPPED:
                 return Job(*found, take)
 
-    def _found(self, take: Take) -> tuple[int, Value] | None:
+    def _found(self, take: Claim, result: bytes) -> tuple[int, Value] | None:
         job = self.machine.taken.get(take)
         return job if job is not None or take in self.machine.takers else _DROPPED
 

@@ -184,7 +184,7 @@ class Story:
         for name in names:
             copy = self.copies[name]
             copy.count += 1
-            copy.chain = hash((copy.chain, copy.count, call.life, call.request))
+            copy.chain = hash((copy.chain, copy.count, call.life, call.request)) & ((1 << 64) - 1)
             if copy.count not in self.results:
                 self.results[copy.count] = self._model.result(call.operation, Caller(call.name, call.life), copy.count)
             self.places[call.life, call.request] = copy.count

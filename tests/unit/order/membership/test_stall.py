@@ -9,13 +9,21 @@ from ordercast.model.ids import SECOND, Instant
 from ordercast.order.membership.stall import Stall
 from ordercast.order.membership.stats import RingStats
 from ordercast.order.membership.step import Facts
+from ordercast.order.outbox import Outbox, cost, lots_from
+
+
+def _outbox(*texts: str) -> Outbox:
+    outbox = Outbox(100)
+    lots = lots_from([text.encode() for text in texts], 0, 0)
+    outbox.add(lots, cost(lots))
+    return outbox
 
 
 @dataclass
 class Sender:
     """What is looked at."""
 
-    outbox: list[str] = field(default_factory=lambda: ["waits"])
+    outbox: Outbox = field(default_factory=lambda: _outbox("waits"))
     stats: RingStats = field(default_factory=RingStats)
 
 
@@ -43,7 +51,7 @@ def test_the_time_in_which_this_process_did_not_run_does_not_count() -> None:
     _goes_on(stall, sender, 1)
     stall.forgive(Instant(9 * SECOND))
     assert _goes_on(stall, sender, 9 * SECOND) and stall.lasts(Instant(9 * SECOND)) == 0
-    sender.outbox.clear()
+    sender.outbox = _outbox()
     _goes_on(stall, sender, 9 * SECOND)
     stall.forgive(Instant(10 * SECOND))
     assert stall.since is None

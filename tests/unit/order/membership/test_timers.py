@@ -50,10 +50,10 @@ def test_only_keeps_what_it_names_and_the_nodes_own() -> None:
     for timer in Timer:
         timers.arm(timer, 10 + timer)
     timers.only(Timer.REST)
-    assert [timer for timer in Timer if timers.is_armed(timer)] == [Timer.REST, Timer.STALL]
+    assert [timer for timer in Timer if timers.is_armed(timer)] == [Timer.REST, Timer.STALL, Timer.CLOCK]
     timers.only()
     assert timers.earliest == 10 + Timer.STALL
 
 
 def test_the_timers_that_blame_others_are_those_of_token_consensus_and_storage() -> None:
-    assert set(BLAMING) == {Timer.TOKEN_LOSS, Timer.CONSENSUS, Timer.STORAGE}
+    assert set(BLAMING) == {Timer.TOKEN_LOSS, Timer.CONSENSUS, Timer.STORAGE, Timer.CLOCK}

@@ -6,10 +6,12 @@ import pytest
 
 from ordercast.groups.envelope import Head, Kind, encode_head
 from ordercast.model.ids import ConfigurationId, Seq
+from ordercast.order.clock import Clock
 from ordercast.order.outbox import Outbox, cost, lots_from
 from ordercast.order.ring.config import RingConfig
+from ordercast.order.ring.two_queues import BLOCK_SIZE_MAX, TwoQueues
 from ordercast.wire.head import HEAD_SIZE, SEAL_ROOM
-from ordercast.wire.header import Heading, Part, recovered
+from ordercast.wire.header import ORIGIN_SIZE, SHORT_BLOCK, Heading, Part, recovered
 from ordercast.wire.run import build_runs
 
 from ..rings import CLUSTER, ONE, TWO
@@ -28,6 +30,22 @@ def packets_of(message: bytes) -> list[bytes]:
     outbox.add(lots, cost(lots))
     runs = build_runs(HEADING, outbox.take(99), ONE, Seq(1), 1, 1)
     return [run.packet(Seq(seq)) for run in runs for seq in range(run.seq, run.last + 1)]
+
+
+def natives_of(message: bytes, count: int = 1) -> list[bytes]:
+    """The packets of messages on a ring in a network of rings."""
+    queues, lots = TwoQueues(RingConfig().body_size_max, Clock()), lots_from([message] * count, 4, 0)
+    queues.add(lots, cost(lots))
+    runs = queues.runs(HEADING, ONE, Seq(1), 1, 1, 99)
+    return [run.packet(Seq(seq)) for run in runs for seq in range(run.seq, run.last + 1)]
+
+
+def test_in_a_network_of_rings_small_messages_leave_room_to_be_carried_and_a_large_one_is_whole() -> None:
+    full = ROOM - SEAL_ROOM - ORIGIN_SIZE
+    assert max(map(len, natives_of(bytes(100), 500))) + BLOCK_SIZE_MAX - 1 <= full
+    (packet,) = natives_of(bytes(1350))
+    assert len(packet) + SHORT_BLOCK - 1 <= full  # a mask finds room
+    assert len(natives_of(bytes(1368))) == 1 and len(natives_of(bytes(1369))) == 2
 
 
 def sealed_size(packet: bytes) -> int:

@@ -234,7 +234,7 @@ def test_another_engine_than_the_files_may_be_chosen(tmp_path: Path) -> None:
     (cell,) = campaign.cells
     assert cell.options(1).engine == "sequencer" and cell.key != campaign_from(path).cells[0].key
     assert "--engine sequencer" in replay_of(campaign, cell, 1)
-    with pytest.raises(UsageError, match="engine 'star' does not exist"):
+    with pytest.raises(UsageError, match="there is no engine 'star'"):
         campaign_from(path, "star")
     path.write_text(ENGINES_TEXT.replace('engine = ["ring", "sequencer"]', "loss = [0.1]"))
     with pytest.raises(UsageError, match="never change and nothing is repaired: leave out loss"):

@@ -17,11 +17,13 @@ from ordercast.cli.main import run
 from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.ids import MILLISECOND, ProcessId
 from ordercast.model.notes import Moved, Visited
+from ordercast.model.promises import Promise
 from ordercast.model.service import Service
 from ordercast.pipeline.page.html import html_of
 from ordercast.pipeline.report.latency_section import latency_rows
 from ordercast.pipeline.report.messages import EACH, LAST, OWN
 from ordercast.pipeline.report.page import page_of
+from ordercast.pipeline.report.promises import promises_table
 from ordercast.pipeline.report.source import Sources, events_of, sources_in
 from ordercast.pipeline.report.tables import NAMES, Tables, tables_of
 from ordercast.pipeline.report.token import ROTATION
@@ -168,7 +170,7 @@ def test_live_traces_give_the_same_numbers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     write_history(tmp_path, history, monkeypatch)
-    live = tables_of(events_of(spark, sources_in(tmp_path), tmp_path / "scratch"))
+    live = tables_of(events_of(spark, sources_in(tmp_path), tmp_path / "scratch"), promises_table(()))
     mine, theirs = simulated.runs.to_pylist()[0], live.runs.to_pylist()[0]
     assert theirs["run"] == 0
     assert {name: theirs[name] for name in ("processes", "submitted")} == {
@@ -241,6 +243,8 @@ def test_the_command_writes_a_page_and_tables_that_can_be_read_again(simulated: 
     text = (folder / "out" / "report.html").read_text()
     _well_drawn(text)
     assert "One simulated run" in text and "ordercast sim --seed 3" in text
+    assert set(simulated.promises["promise"].to_pylist()) == {promise.value for promise in Promise}
+    assert "groups" not in text and "virtual synchrony" in text
     assert sorted(path.stem for path in (folder / "out" / "tables").iterdir()) == sorted(NAMES)
     assert html_of(page_of(simulated, sources_in(folder))) == text
 

@@ -5,6 +5,10 @@ The hop number on the token tells the rotation, so a duplicate of the first can 
 is written as soon as the token has come once, by all members at the same time, and is on stable storage before the
 second forwarding. A disk that refuses or hangs is waited for no longer than `storage_patience_ns`: see
 `step.StoredSeq`.
+
+In a network of rings the token's timestamp of the first rotation is what the new ring's birth goes by: above every
+packet of the old rings that any member holds when it writes its entry. So nobody takes old packets from then on but
+from companions, and the second rotation changes the timestamp no more. (Paper, section 5.2)
 """
 
 from __future__ import annotations
@@ -43,13 +47,14 @@ class Commit(Changing):
         mine = _my_entry(facts)
         entries = tuple(mine if member.process == facts.me else member for member in token.members)
         facts.ring_seq = token.ring.seq
+        facts.clock.hear(facts.past.tick if facts.parts.attached else 0)
         take_clock(facts, token)
         forwarded = replace(
             token,
             sender=facts.me,
             token_seq=TokenSeq(token.token_seq + 1),
             members=entries,
-            timestamp=facts.clock,
+            timestamp=facts.clock.tick,
         )
         ring = Ring(token.ring, members, facts.me, facts.cluster, TokenMemory(forwarded.token_seq))
         facts.attempt.forwards = 0
@@ -58,6 +63,9 @@ class Commit(Changing):
         if not facts.storage.is_without:
             step.arm(Timer.STORAGE, facts.config.storage_patience_ns)
         return cls(ring, mine, is_patient=not facts.storage.is_without)
+
+    def accepting(self, facts: Facts) -> Ring | None:
+        return None if facts.parts.attached else Changing.accepting(self, facts)
 
     def on_commit(self, token: CommitToken, step: Step) -> State:
         ring = self.ring
@@ -72,6 +80,9 @@ class Commit(Changing):
             step.ignored(token, "it contradicts what I wrote on it")
             return self
         self.complete = token
+        if step.facts.parts.attached:
+            ring.birth = believed_clock(0, token.timestamp, is_new=True) + 1
+            step.facts.clock.hear(ring.birth)
         # From here on only my own disk is waited for, and that is nobody's fault.
         step.facts.timers.cancel(Timer.TOKEN_RETRANSMIT, Timer.TOKEN_LOSS)
         return self.on_persisted(step)
@@ -87,12 +98,15 @@ class Commit(Changing):
         return promise is None or set(plan.transitional) <= set(promise.transitional)
 
     def on_persisted(self, step: Step) -> State:
-        is_stored = step.facts.storage.has(self.ring.id.seq)
+        facts, ring = step.facts, self.ring
+        is_stored = facts.storage.has(ring.id.seq) and facts.clock.covers(ring.birth)
         if self.complete is None or (self.is_patient and not is_stored):
             return self
-        if not is_stored:
+        if not facts.storage.has(ring.id.seq):
             step.go_without_storage()
-        return recovery.Recovery.enter(self, self.ring, self.complete, step)
+        if not facts.clock.covers(ring.birth):
+            step.go_without_clock()
+        return recovery.Recovery.enter(self, ring, self.complete, step)
 
     def on_join(self, join: Join, step: Step) -> State:
         return start_over(self, self.ring, join, step)
@@ -114,8 +128,8 @@ class Commit(Changing):
 
 def take_clock(facts: Facts, token: CommitToken) -> None:
     """Mine is not below those of the members."""
-    is_new = len(facts.installed.members) == 1
-    facts.clock = max(facts.clock, believed_clock(facts.clock, token.timestamp, is_new=is_new))
+    is_new = len(facts.installed.members) == 1 or facts.parts.is_stamped
+    facts.clock.hear(believed_clock(facts.clock.tick, token.timestamp, is_new=is_new))
 
 
 def _my_entry(facts: Facts) -> CommitEntry:

@@ -101,11 +101,10 @@ class Gather(Changing):
     def _new_commit_token(self, step: Step) -> CommitToken:
         facts = step.facts
         members = facts.proposal.members
-        ring_id = ConfigurationId(
-            new_ring_seq(facts.ring_seq, (self.joins[m] for m in members if m != facts.me)), facts.me
-        )
+        joins = (self.joins[m] for m in members if m != facts.me)
+        ring_id = ConfigurationId(new_ring_seq(facts.ring_seq, joins, facts.parts.domain), facts.me)
         entries = tuple(CommitEntry(process) for process in members)
-        return CommitToken(ring_id, facts.me, TokenSeq(0), facts.attempt.reason, entries, facts.clock)
+        return CommitToken(ring_id, facts.me, TokenSeq(0), facts.attempt.reason, entries, facts.clock.tick)
 
     def _give_one_up(self, step: Step) -> State:
         """The same sets a second time: rather than repeat a ring that failed to form, count one more as failed."""

@@ -23,7 +23,7 @@ from ordercast.order.membership.states.base import State
 from ordercast.order.membership.states.changing import Changing
 from ordercast.order.membership.step import Attempt, Facts, Step
 from ordercast.order.membership.timers import Timer
-from ordercast.wire.header import origin_of, recovered
+from ordercast.wire.header import RECOVERED, origin_of, recovered
 from ordercast.wire.messages import CommitToken, Join, Leave, Token
 from ordercast.wire.run import PacketRun, parse_packet
 
@@ -62,7 +62,8 @@ class Recovery(Changing):
             plan = kept
         commit.take_clock(facts, token)
         ring.memory.token_seq = TokenSeq(token.token_seq + 1)
-        forwarded = replace(token, sender=facts.me, token_seq=ring.memory.token_seq, timestamp=facts.clock)
+        timestamp = token.timestamp if facts.parts.attached else facts.clock.tick
+        forwarded = replace(token, sender=facts.me, token_seq=ring.memory.token_seq, timestamp=timestamp)
         step.forward(ring, forwarded)
         limit = facts.config.fail_to_receive_rotations
         return cls(ring, plan, token.reason, queue=queue, idle_max=limit)
@@ -142,7 +143,7 @@ class Recovery(Changing):
             facts.timers.cancel(Timer.TOKEN_RETRANSMIT)
         step.arm(Timer.TOKEN_LOSS, facts.config.token_loss_ns)
         for run in fresh:
-            if run.parcel is None:  # a recovered packet
+            if run.flags & RECOVERED:
                 packet = run.packet(run.seq)
                 digest, old_seq = origin_of(packet)
                 if digest == facts.installed.heading.digest:

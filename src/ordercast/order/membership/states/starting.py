@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ordercast.model.effects import Install
+from ordercast.order.attached import RingChange
 from ordercast.order.membership.configurations import first_configuration
 from ordercast.order.membership.ring import Ring
 from ordercast.order.membership.states import moves
@@ -30,12 +31,20 @@ class Starting(State):
         return cls()
 
     def on_persisted(self, step: Step) -> State:
-        return self._begin(step) if step.facts.storage.has(step.facts.ring_seq) else self
+        facts = step.facts
+        is_stored = facts.storage.has(facts.ring_seq) and facts.clock.covers(facts.clock.tick + 1)
+        return self._begin(step) if is_stored else self
 
     def _begin(self, step: Step) -> State:
         facts = step.facts
         facts.timers.cancel(Timer.STORAGE)
-        step.effects.append(Install(first_configuration(facts.installed)))
+        first = first_configuration(facts.installed)
+        if facts.parts.attached:
+            facts.installed.birth = facts.clock.tick + 1
+            facts.clock.hear(facts.installed.birth)
+            step.effects.append(RingChange(first, [], facts.installed.birth))
+        else:
+            step.effects.append(Install(first))
         return facts.parts.begin(self, step)
 
     def accepting(self, facts: Facts) -> Ring | None:
@@ -68,7 +77,11 @@ class Starting(State):
         return self
 
     def on_timer(self, timer: Timer, step: Step) -> State:
-        step.go_without_storage()  # no other timer is armed
+        facts = step.facts  # no other timer is armed
+        if not facts.storage.has(facts.ring_seq):
+            step.go_without_storage()
+        if not facts.clock.covers(facts.clock.tick + 1):
+            step.go_without_clock()
         return self._begin(step)
 
     def on_submission(self, step: Step) -> State:

@@ -7,6 +7,7 @@ An idle ring rests: after a rotation that brought nothing new, whoever sent last
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import Seq, TokenSeq
@@ -18,7 +19,16 @@ from ordercast.order.membership.states.working import Working
 from ordercast.order.membership.step import Facts, Step
 from ordercast.order.membership.timers import Timer
 from ordercast.order.ring.ordering import sums_of, with_news
-from ordercast.order.ring.states.token_visit import accepted, deaf_member, has_intruder, is_flooded, more, work
+from ordercast.order.ring.states.token_visit import (
+    accepted,
+    deaf_member,
+    has_intruder,
+    is_flooded,
+    more,
+    unchanged,
+    work,
+)
+from ordercast.order.ring.two_queues import TwoQueues
 from ordercast.wire.messages import Token, Wake
 from ordercast.wire.run import PacketRun, build_runs
 
@@ -46,7 +56,7 @@ class Operational(Working):
         state = cls.enter(origin, step, "the first view of this life")
         if isinstance(state, cls):
             token = step.facts.installed.first_token(step.facts.me, TokenSeq(0))
-            return state._work(token, step) if step.facts.outbox else state._rest(token, step)
+            return state._work(token, step) if step.facts.outbox.is_ready else state._rest(token, step)
         return state
 
     def on_data(self, fresh: list[PacketRun], step: Step) -> State:
@@ -110,8 +120,12 @@ class Operational(Working):
             ring.me == ring.last_sender
             and facts.past.delivered == token.seq
             and (memory.safe_seq >= token.seq or not facts.parts.settles)
-            and not (token.requests or self.woken or facts.leaving or _has_news(facts))
-            and (behind > 0 or (not facts.outbox and waiting <= memory.wanted))
+            and not (token.requests or self.woken or _has_news(facts))
+            and not (facts.leaving and facts.wants_token)
+            and (
+                (behind > 0 and facts.parts.attached is None)
+                or (not facts.outbox.is_ready and waiting <= memory.wanted)
+            )
         )
 
     def _rest(self, token: Token, step: Step) -> State:
@@ -130,11 +144,20 @@ class Operational(Working):
 
     def _visit(self, token: Token, step: Step, *, passes_on: bool = False) -> Token:
         facts = step.facts
-        if facts.clock > token.timestamp:
-            token = replace(token, timestamp=facts.clock)
+        if facts.clock.tick > token.timestamp:
+            token = replace(token, timestamp=facts.clock.tick)
         source, wanted = outbox_source(facts), facts.outbox.packets()
+        amend = unchanged if facts.parts.attached is None else partial(_extended, facts)
         visited = work(
-            facts.installed, token, wanted, source, step, facts.config, is_behind=facts.is_behind, passes_on=passes_on
+            facts.installed,
+            token,
+            wanted,
+            source,
+            step,
+            facts.config,
+            amend,
+            is_behind=facts.is_behind,
+            passes_on=passes_on,
         )
         facts.past.advance(step.effects)
         facts.installed.store.discard(facts.installed.memory.safe_seq)
@@ -147,7 +170,7 @@ class Operational(Working):
         ring, config = facts.installed, facts.config
         more(ring, token, facts.outbox.packets(), outbox_source(facts), step)
         facts.past.advance(step.effects)
-        is_patient = facts.past.delivered == ring.store.high and not (facts.outbox or facts.leaving)
+        is_patient = facts.past.delivered == ring.store.high and not facts.wants_token
         deadline = facts.timers.deadline(Timer.REST)
         if not is_patient or _has_news(facts) or deadline is None:
             return self._pass_on(step)
@@ -189,7 +212,7 @@ class Operational(Working):
 
     def on_submission(self, step: Step) -> State:
         facts = step.facts
-        if self.resting is not None and (facts.outbox or facts.leaving or _has_news(facts)):
+        if self.resting is not None and (facts.wants_token or _has_news(facts)):
             return self._add(self.resting, step)
         state = self.leave_if_done(step)
         if state is self and not facts.timers.is_armed(Timer.WAKE):
@@ -201,7 +224,7 @@ class Operational(Working):
         lost, everybody, until it comes. Where it does not rest, a Wake does nothing but keep it going once."""
         facts = step.facts
         ring, config = facts.installed, facts.config
-        has_reason = facts.outbox or facts.leaving or _has_news(facts)
+        has_reason = facts.wants_token or _has_news(facts)
         if not (has_reason and ring.memory.may_rest) or ring.last_sender == facts.me:
             return
         wake = Wake(ring.id, facts.me)
@@ -220,13 +243,23 @@ def outbox_source(facts: Facts) -> Source:
     """New packets come from the outbox."""
 
     def take(first: Seq, token_round: int, timestamp: int, limit: int) -> list[PacketRun]:
-        loads = facts.outbox.take(limit)
-        runs = build_runs(facts.installed.heading, loads, facts.me, first, token_round, timestamp + 1)
+        outbox, heading = facts.outbox, facts.installed.heading
+        if isinstance(outbox, TwoQueues):
+            runs = outbox.runs(heading, facts.me, first, token_round, timestamp + 1, limit)
+        else:
+            runs = build_runs(heading, outbox.take(limit), facts.me, first, token_round, timestamp + 1)
         if runs:
             facts.own_seq = runs[-1].last
         return runs
 
     return take
+
+
+def _extended(facts: Facts, token: Token) -> Token:
+    """Let the token carry how far all members are in the order of the network."""
+    assert facts.parts.attached is not None
+    token.extension = facts.parts.attached.lowest.visit(token.ring, facts.me, token.extension)
+    return token
 
 
 def _has_news(facts: Facts) -> bool:

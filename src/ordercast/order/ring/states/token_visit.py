@@ -58,7 +58,7 @@ def is_flooded(ring: Ring, step: Step) -> bool:
     until the last part is numbered."""
     past = step.facts.past
     assert isinstance(past, Delivery)
-    size, limit = past.partial_size, step.facts.config.queue_size_max * len(ring.members)
+    size, limit = past.large.size, step.facts.config.queue_size_max * len(ring.members)
     if size <= limit:
         return False
     return _is_noticed(f"{size} bytes of messages without an end came, more than {limit}: a new ring is formed", step)
@@ -82,6 +82,10 @@ def deaf_member(ring: Ring, token: Token, step: Step) -> ProcessId | None:
     return deaf
 
 
+def unchanged(token: Token) -> Token:
+    return token
+
+
 def work(
     ring: Ring,
     token: Token,
@@ -89,17 +93,18 @@ def work(
     source: Source,
     step: Step,
     config: RingConfig,
-    amend: Callable[[Token], Token] = lambda token: token,
+    amend: Callable[[Token], Token],
     *,
     is_behind: bool = False,
     passes_on: bool = True,
 ) -> Token:
     """A whole visit: packets, the token (amended, in recovery; kept, if it is to rest), the packets that may follow."""
     facts = step.facts
-    token.timestamp = believed_clock(facts.clock, token.timestamp, is_new=facts.parts.is_stamped)
-    done = visit(ring, token, wanted, source, config, is_behind=is_behind)
+    token.timestamp = believed_clock(facts.clock.tick, token.timestamp, is_new=facts.parts.is_stamped)
+    is_attached = facts.parts.attached is not None
+    done = visit(ring, token, wanted, source, config, is_behind=is_behind, is_attached=is_attached)
     forwarded = amend(done.token)
-    facts.clock = max(facts.clock, forwarded.timestamp)
+    facts.clock.hear(forwarded.timestamp)
     if done.before:
         step.effects.append(Broadcast(done.before))
     if passes_on:
@@ -118,10 +123,11 @@ def work(
 def more(ring: Ring, token: Token, wanted: int, source: Source, step: Step) -> None:
     """Packets that are added to a visit whose token has not gone on, as far as the visit's own limits allow."""
     facts, before = step.facts, token.seq
-    bursts = add_to_visit(ring, token, wanted, source, facts.config, facts.clock)
+    is_attached = facts.parts.attached is not None
+    bursts = add_to_visit(ring, token, wanted, source, facts.config, facts.clock.tick, is_attached=is_attached)
     if bursts:
         sent = token.seq - before
-        facts.clock = token.timestamp
+        facts.clock.hear(token.timestamp)
         facts.stats.packets_sent += sent
         step.effects.append(Broadcast(bursts))
         if facts.verbose:

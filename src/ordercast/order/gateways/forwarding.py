@@ -1,0 +1,248 @@
+"""Forwarding: what is taken from one attachment goes to all others, in the order taken, once.
+
+First copies count, the rest is dropped. Packets of a ring do not go back onto it, unless they are residual: another
+half of it may lack them. What came over a link that began with a merge bears the merge's place, `since`. Whoever is not
+past the merge keeps the item aside and carries it on; whoever is past it without having had it drops the item. Nothing
+at or below `since` is taken.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from typing import NamedTuple
+
+from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.order.gateways.coverage import Coverage
+from ordercast.order.gateways.forgetting import Stability
+from ordercast.order.gateways.holds import Holds
+from ordercast.order.gateways.interest import Masks
+from ordercast.order.gateways.items import (
+    Carried,
+    EndItem,
+    Flooded,
+    HelloItem,
+    HoldItem,
+    MarkItem,
+    NoticeItem,
+    Processes,
+    Stretch,
+    TopologyItem,
+    tag_of,
+)
+from ordercast.order.gateways.known import Known
+from ordercast.order.gateways.occurrences import NetworkOccurrence
+from ordercast.order.stamped.lanes import NO_STAMP, Stamp
+
+
+class _Aside(NamedTuple):
+    """An item that waits until the merge is done over whose link it came."""
+
+    item: Flooded
+    since: Stamp
+    half: Processes | None
+
+
+def _is_hollow_of(last: Carried, carried: Carried) -> bool:
+    """Whether both tell of the same ring and came the same way, without a body."""
+    one, other = last.item, carried.item
+    return (
+        isinstance(one, Stretch)
+        and isinstance(other, Stretch)
+        and one.is_hollow
+        and not one.is_safe
+        and not other.is_safe
+        and (one.ring, last.since) == (other.ring, carried.since)
+    )
+
+
+class Forwarding:
+    """What waits to be put on each attachment, and what waits for a link to begin."""
+
+    def __init__(self, known: Known, coverage: Coverage, stability: Stability, holds: Holds, masks: Masks) -> None:
+        self._known = known
+        self._coverage = coverage
+        self._stability = stability
+        self._holds = holds
+        self._masks = masks
+        self._is_wanted = masks.is_wanted
+        self.queues: dict[int, deque[Carried]] = {domain: deque() for domain in known.domains}
+        # Links that began with a merge, by domain and gateway.
+        self.links: dict[int, dict[ProcessId, Stamp]] = {domain: {} for domain in known.domains}
+        self._aside: list[_Aside] = []
+        self._aside_taken: dict[Stamp, set[object]] = defaultdict(set)
+        self.strange = 0  # items of rings that nobody has told of
+
+    # Taking
+
+    def accept(self, item: Flooded, since: Stamp, domain: int, half: Processes | None) -> bool:
+        """Take an item that came on an attachment, and carry it on if it is new. Return False if it is too old for the
+        link over which it came."""
+        known = self._known
+        if isinstance(item, HoldItem):
+            since = NO_STAMP  # it has no place in the order
+        stamp = self.stamp(item)
+        if stamp <= since:
+            known.occurred[NetworkOccurrence.BEFORE_LINK] += 1
+            return False
+        if stamp[0] > known.clock:
+            known.clock = stamp[0]
+        if stamp > known.need and not (isinstance(item, NoticeItem) and not item.is_cap):
+            known.need = stamp  # notices alone wake nobody: they would answer one another for ever
+        if since > known.place:
+            self._keep_aside(_Aside(item, since, half), domain)
+        elif since <= known.stable or since in known.merges:
+            new = self.take(item, half)
+            if new is not None:
+                self.forward(new, since, domain, half)
+        else:
+            known.occurred[NetworkOccurrence.UNLINKED] += 1
+        return True
+
+    def stamp(self, item: Flooded) -> Stamp:
+        """Return the age of an item: what lies at or below a link's beginning is not taken over it."""
+        match item:
+            case Stretch():
+                stream = self._known.streams.get(item.ring)
+                return (item.tick, stream.tag if stream is not None else tag_of(item.ring), item.seqs[-1])
+            case HoldItem():
+                return (0, 0, 1)
+            case _:
+                return item.stamp
+
+    def take(self, item: Flooded, half: Processes | None) -> Flooded | None:
+        """Take an item here; return what of it is new."""
+        match item:
+            case Stretch():
+                return self._take_packets(item, half)
+            case EndItem():
+                return item if self._take_end(item) else None
+            case NoticeItem():
+                return item if self._take_notice(item) else None
+            case HoldItem():
+                return item if self._holds.take(item) else None
+
+    def _take_packets(self, stretch: Stretch, half: Processes | None) -> Stretch | None:
+        stream = self._known.streams.get(stretch.ring)
+        if stream is None:
+            self.strange += self.stamp(stretch) > self._known.stable  # else everybody has passed it
+            return None
+        new = stream.take(stretch) if half is None else stream.take_residual(stretch, half)
+        if new is not None and new.interest is not None:
+            self._masks.take(new.interest)
+        return new
+
+    def _take_end(self, end: EndItem) -> bool:
+        known = self._known
+        ring = end.successor
+        if ring.id not in known.rings and ring.birth <= known.stable:
+            return False  # of a past that is forgotten
+        known.learn(ring)
+        if not known.ends.take(end, ring.id in known.born):
+            return False
+        late = ring.birth <= known.place and end.ring in known.parts and ring.id not in known.born
+        assert not late, f"{end.ring} ended in {ring.id} at {ring.birth}, in the past of {known.place}"
+        known.changed()
+        return True
+
+    def _take_notice(self, notice: NoticeItem) -> bool:
+        stream = self._known.streams.get(notice.ring)
+        if stream is None:
+            return False
+        self._stability.hear(notice.ring, notice.stable)
+        is_news = stream.raise_front(notice.front)
+        return self._coverage.state(notice.ring, notice.by, notice.half, notice.entries) or is_news
+
+    # Carrying
+
+    def forward(self, item: Flooded, since: Stamp, domain: int | None, half: Processes | None) -> None:
+        """Queue an item for all attachments but the one it came on. A link that all have passed needs no mention."""
+        if since <= self._known.stable:
+            since = NO_STAMP
+        for other, queue in self.queues.items():
+            if other == domain or not self._goes_onto(other, item, half):
+                continue
+            if isinstance(item, Stretch) and half is None and (item.is_hollow or not self._is_wanted(other, item)):
+                self._put_hollow(queue, Carried(item.hollow(), since))
+            else:
+                queue.append(Carried(item, since, half))
+
+    def _goes_onto(self, domain: int, item: Flooded, half: Processes | None) -> bool:
+        """Whether an item goes onto an attachment: packets not onto their own ring, unless they are residual."""
+        return not isinstance(item, Stretch) or half is not None or self._known.own[domain] != item.ring
+
+    def _put_hollow(self, queue: deque[Carried], carried: Carried) -> None:
+        """Queue how far a ring has come, in the place of what was last said of that, if it still waits."""
+        self._known.occurred[NetworkOccurrence.FILTERED] += 1
+        last = queue[-1] if queue else None
+        if last is not None and _is_hollow_of(last, carried):
+            queue.pop()
+        queue.append(carried)
+
+    def say(self, item: Flooded, domain: int, since: Stamp = NO_STAMP) -> None:
+        """Take what this process says itself of one of its rings, and flood it over the others."""
+        self.take(item, None)
+        self.forward(item, since, domain, None)
+
+    # Links
+
+    def begin_links(self, domain: int, members: Processes, merge: Stamp) -> None:
+        """Let links to other members begin at a merge."""
+        for process in members:
+            self.links[domain][process] = merge
+
+    def start_ring(self, domain: int, ring: ConfigurationId, half: Processes) -> None:
+        """Begin a physical ring: links to those who come along stay, and what was meant for the old ring is thrown
+        away. The first packet of every member says hello."""
+        links = self.links[domain]
+        self.links[domain] = {process: begin for process, begin in links.items() if process in half}
+        queue = self.queues[domain]
+        kept = [carried for carried in queue if not isinstance(carried.item, HelloItem | MarkItem | TopologyItem)]
+        queue.clear()
+        queue.append(Carried(HelloItem(ring)))
+        queue.extend(kept)
+
+    def forget_links(self) -> None:
+        """Forget the beginnings of links that everybody has passed."""
+        stable = self._known.stable
+        for domain, links in self.links.items():
+            self.links[domain] = {process: begin for process, begin in links.items() if begin > stable}
+
+    def since(self, domain: int, sender: ProcessId, since: Stamp) -> Stamp:
+        """Return the merge that brought the youngest link of an item's way, the last one included."""
+        return max(since, self.links[domain].get(sender, NO_STAMP))
+
+    # Items kept for a link to begin
+
+    def _keep_aside(self, aside: _Aside, domain: int) -> None:
+        new = self._new_aside(aside)
+        if new is not None:
+            self._aside.append(aside._replace(item=new))
+            self._known.occurred[NetworkOccurrence.KEPT_FOR_LINK] += 1
+            self.forward(new, aside.since, domain, aside.half)
+
+    def _new_aside(self, aside: _Aside) -> Flooded | None:
+        """Return what of an item is not kept already."""
+        taken, item = self._aside_taken[aside.since], aside.item
+        if isinstance(item, Stretch):
+            keys = [(item.ring, seq, aside.half) for seq in item.seqs]
+            new = [place for place, key in enumerate(keys) if key not in taken]
+            taken.update(keys)
+            return item.between(new[0], new[-1] + 1) if new else None
+        key = (item.ring, item.half, item.successor.id, item.sure) if isinstance(item, EndItem) else item
+        if key in taken:
+            return None
+        taken.add(key)
+        return item
+
+    def release(self) -> None:
+        """Take what was kept for links that have begun."""
+        place, merges = self._known.place, self._known.merges
+        ready = [aside for aside in self._aside if aside.since <= place]
+        if not ready:
+            return
+        self._aside = [aside for aside in self._aside if aside.since > place]
+        for since in {aside.since for aside in ready}:
+            del self._aside_taken[since]
+        for aside in ready:
+            if aside.since in merges or aside.since <= self._known.stable:
+                self.take(aside.item, aside.half)

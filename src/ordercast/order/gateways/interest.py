@@ -1,0 +1,133 @@
+"""Interest: gateways do not carry what nobody on the far side wants.
+
+Groups fall into 64 buckets; a packet's mask has the buckets of its groups, a process's mask those of the groups it
+wants. A process that wants more says so with a safe native packet, and joins only when it has delivered that packet
+itself: by then every ring has stated that it holds the packet, with a front, and whatever a gateway dropped before lies
+below. Whoever has said nothing yet wants everything.
+
+A merge brings processes that gateways on the way do not know of until they have passed it. So a member of a ring that
+is to merge wants everything before it marks, and until everybody is past the merge: nothing above the merge is then
+left out on its way to the ring, and beyond the ring its other side knows what is wanted there.
+
+In the place of packets that nobody wants go hollow ones, without a body, which tell how far the ring has come: one for
+each safe packet, and one for all others that wait.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from zlib import crc32
+
+from ordercast.model.ids import ProcessId
+from ordercast.order.gateways.items import EVERYTHING, InterestItem, Processes, Stretch
+from ordercast.order.gateways.known import Known
+from ordercast.order.gateways.occurrences import NetworkOccurrence
+from ordercast.order.stamped.lanes import NO_STAMP, Stamp
+
+BUCKETS = 64
+
+
+def bucket_mask(group: bytes) -> int:
+    """Return the mask with the one bucket of a group."""
+    return 1 << crc32(group) % BUCKETS
+
+
+def mask_of(groups: Iterable[bytes]) -> int:
+    """Return the mask of several groups."""
+    mask = 0
+    for group in groups:
+        mask |= bucket_mask(group)
+    return mask
+
+
+class Masks:
+    """Who wants what, as heard; and what this process wants itself."""
+
+    __slots__ = ("_known", "_masks", "_said", "_until", "_version", "_wanted", "_wish", "is_filtering")
+
+    def __init__(self, known: Known, is_filtering: bool) -> None:
+        self._known = known
+        self._masks: dict[ProcessId, int] = {}
+        self._wanted: dict[int, int] = {}  # by domain: what is wanted beyond the attachment
+        self._version = -1
+        self._wish = EVERYTHING
+        self._until: Stamp = NO_STAMP
+        self._said = deque((EVERYTHING,))  # the one that was delivered last, and those on their way
+        self.is_filtering = is_filtering
+
+    # Gateways
+
+    def is_wanted(self, domain: int, stretch: Stretch) -> bool:
+        """Whether somebody reachable over an attachment wants one of these packets."""
+        if not self.is_filtering or stretch.mask == EVERYTHING or self._brings_strangers(domain):
+            return True
+        if self._version != self._known.version:
+            self._version = self._known.version
+            self._wanted.clear()
+        wanted = self._wanted.get(domain)
+        if wanted is None:
+            wanted = self._wanted[domain] = self._union(self._known.beyond(domain))
+        return bool(wanted & stretch.mask)
+
+    def _brings_strangers(self, domain: int) -> bool:
+        """Whether a merge on an attachment is under way or not passed yet: nobody here knows whom it brings."""
+        known = self._known
+        return domain in known.merging or known.own[domain] not in known.born
+
+    def _union(self, processes: Processes) -> int:
+        mask = 0
+        for process in processes:
+            mask |= self._masks.get(process, EVERYTHING)
+        return mask
+
+    def take(self, interest: InterestItem) -> None:
+        """Hear what a process wants: from its packet as soon as it comes, or from a topology."""
+        self._masks[interest.process] = interest.mask
+        self._wanted.clear()
+
+    def add(self, process: ProcessId, mask: int) -> None:
+        """Hear from a topology what a process wants; both may be true, so both count."""
+        known = self._masks.get(process)
+        self._masks[process] = mask if known is None else known | mask
+        self._wanted.clear()
+
+    def said(self) -> tuple[tuple[ProcessId, int], ...]:
+        """Return all masks, for a topology."""
+        members = self._known.members
+        return tuple((process, mask) for process, mask in sorted(self._masks.items()) if process in members)
+
+    def forget(self, members: Processes) -> None:
+        self._masks = {process: mask for process, mask in self._masks.items() if process in members}
+
+    # The process itself
+
+    def want(self, mask: int) -> None:
+        """Hear what the users of this process want."""
+        self._wish = mask
+
+    def want_everything_until(self, stamp: Stamp) -> None:
+        """Want everything until all are past a merge: whoever has not had it does not know whom it brings."""
+        self._until = max(self._until, stamp)
+
+    def due(self, is_merging: bool) -> InterestItem | None:
+        """Return what to say now, in a safe packet of its own; None if all is said."""
+        mask = EVERYTHING if is_merging or self._until > self._known.stable else self._wish
+        if not self.is_filtering or mask == self._said[-1]:
+            return None
+        self._known.occurred[NetworkOccurrence.INTEREST_RAISED] += mask & ~self._said[-1] != 0
+        self._said.append(mask)
+        return InterestItem(self._known.me, mask)
+
+    def delivered(self, interest: InterestItem) -> None:
+        """Hear that an interest was passed in the order: this process's own are then in force."""
+        if interest.process == self._known.me:
+            self._said.popleft()
+
+    @property
+    def in_force(self) -> int:
+        """What surely comes here: what was wanted without a break since the interest that was delivered last."""
+        mask = EVERYTHING
+        for said in self._said:
+            mask &= said
+        return mask

@@ -1,0 +1,241 @@
+"""Items as packets of a ring: what stands in the block before the descriptors, and how control takes packets.
+
+A native packet has a block of 1 byte, or of 9 with the mask of the groups that want it. A packet that a gateway
+carries has a block of 41 or 49: its logical ring, tick, originator and seq, as they were at first, and the rest of it
+unchanged. Natives leave room for that, but for those with a single large message. These, and packets that count under
+a condition (`since`, `half`), travel as items of control, whole stretches in one, which take as many packets as needed.
+
+A *body* is a packet without what belongs to the ring that it is on: which part of its message it is, how many messages
+it has, and all behind the block.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from ordercast.model.effects import Parcel
+from ordercast.model.errors import WireError
+from ordercast.model.ids import ConfigurationId, ProcessId, Seq
+from ordercast.model.service import Service
+from ordercast.order.gateways.codec import Item, decode_item, encode_item
+from ordercast.order.gateways.items import EVERYTHING, InterestItem, Local, Processes, Stretch
+from ordercast.order.ring.two_queues import BLOCK_SIZE_MAX, CONTROL_SENDER, NATIVE_BLOCK, Freight
+from ordercast.order.stamped.lanes import NO_STAMP, Stamp
+from ordercast.wire.codec import NUMBER_MAX
+from ordercast.wire.header import (
+    DESCRIPTOR_SIZE,
+    DESCRIPTORS,
+    EXTENDED,
+    FLAGS_AT,
+    HEADER_SIZE,
+    PART_SHIFT,
+    SAFE,
+    SERVICES,
+    SHORT_BLOCK,
+    Part,
+    payloads_from,
+)
+from ordercast.wire.run import PacketRun, RawPacket
+
+_MASK = struct.Struct(">Q")
+_ORIGIN = struct.Struct(">QQQQQ")  # ring seq, representative, tick, originator, seq
+_SIZE = struct.Struct(">B")
+_NUMBER = struct.Struct(">Q")
+MASKED: Final = _SIZE.size + _MASK.size
+CARRIED: Final = _SIZE.size + _ORIGIN.size
+CARRIED_MASKED: Final = CARRIED + _MASK.size
+BODY_HEAD: Final = 2  # part, messages
+assert (len(NATIVE_BLOCK), MASKED, CARRIED, CARRIED_MASKED) == (1, SHORT_BLOCK, 41, BLOCK_SIZE_MAX)
+
+
+class PacketOrigin(NamedTuple):
+    """Where a packet that a gateway carries was numbered first."""
+
+    ring: ConfigurationId
+    tick: int
+    originator: ProcessId
+    seq: Seq
+
+
+class Block(NamedTuple):
+    """What stands before the descriptors."""
+
+    origin: PacketOrigin | None  # None: the packet is a native of the ring that it is on
+    mask: int
+
+
+def block_from(data: bytes) -> Block:
+    """Return what a block says; WireError if there is no such block."""
+    size = len(data)
+    if size == len(NATIVE_BLOCK):
+        return Block(None, EVERYTHING)
+    if size not in (MASKED, CARRIED, CARRIED_MASKED):
+        raise WireError(f"a block of {size} bytes does not exist")
+    mask = _MASK.unpack_from(data, 1)[0] if size in (MASKED, CARRIED_MASKED) else EVERYTHING
+    if size == MASKED:
+        return Block(None, mask)
+    ring_seq, representative, tick, originator, seq = _ORIGIN.unpack_from(data, size - _ORIGIN.size)
+    if max(ring_seq, tick, seq) > NUMBER_MAX:
+        raise WireError("a number beyond all bounds")
+    ring = ConfigurationId(ring_seq, ProcessId(representative))
+    return Block(PacketOrigin(ring, tick, ProcessId(originator), Seq(seq)), mask)
+
+
+def block_of(origin: PacketOrigin | None, mask: int = EVERYTHING) -> bytes:
+    """Return the bytes of a block."""
+    asked = b"" if mask == EVERYTHING else _MASK.pack(mask)
+    first = b"" if origin is None else _ORIGIN.pack(*origin.ring, origin.tick, origin.originator, origin.seq)
+    return _SIZE.pack(_SIZE.size + len(asked) + len(first)) + asked + first
+
+
+# What a ring hands up
+
+
+def body_of(run: PacketRun, seq: int) -> bytes:
+    """Return one packet of a run without what belongs to its ring."""
+    at = run.at + (seq - run.seq) * run.size
+    flags, count = run.data[at + FLAGS_AT], run.data[at + FLAGS_AT + 1]
+    begin = at + HEADER_SIZE + run.data[at + HEADER_SIZE]
+    return bytes((flags >> PART_SHIFT, count)) + run.data[begin : at + run.size]
+
+
+def is_control(run: PacketRun) -> bool:
+    """Whether a run has items of control: they have packets of their own."""
+    at = run.at + HEADER_SIZE
+    begin = at + run.data[at]
+    return run.data[begin : begin + 4] == _CONTROL
+
+
+_CONTROL = CONTROL_SENDER.to_bytes(4, "big")
+
+
+def stretches_of(run: PacketRun, logical: ConfigurationId) -> Iterator[Stretch]:
+    """Return the packets of a run that are natives of this logical ring, in stretches of one tick."""
+    block = block_from(run.block(run.seq))
+    assert block.origin is None, "who carries a packet is not its source"
+    is_safe = asks_for_safe(body_of(run, run.seq))
+    first, end = run.seq, run.last
+    while first <= end:
+        last, tick = end, run.timestamp(first)
+        while run.timestamp(last) != tick:  # two visits of one process in a row: seldom
+            last = Seq(last - 1)
+        seqs = tuple(range(first, last + 1))
+        bodies = tuple(body_of(run, seq) for seq in seqs)
+        yield Stretch(logical, tick, run.originator, seqs, bodies, is_safe, block.mask)
+        first = Seq(last + 1)
+
+
+def interest_stretch(run: PacketRun, seq: int, logical: ConfigurationId, interest: InterestItem) -> Stretch:
+    """Return the native packet that tells what its originator wants; `seq` has been read from it."""
+    body = body_of(run, seq)
+    return Stretch(logical, run.timestamp(seq), run.originator, (seq,), (body,), asks_for_safe(body), interest=interest)
+
+
+def carried_stretches(run: PacketRun) -> list[Stretch]:
+    """Return the packets of a run that a gateway carries. WireError when they are unsound."""
+    whole = _carried_stretch(run)
+    if not is_control(run):
+        return [whole]
+    told = [_told(body) for body in whole.bodies]
+    if None in told:
+        return [whole.hollow()]
+    return [
+        replace(whole, seqs=(seq,), bodies=(body,), interest=interest)
+        for seq, body, interest in zip(whole.seqs, whole.bodies, told, strict=True)
+    ]
+
+
+def _told(body: bytes) -> InterestItem | None:
+    """Return what is said in a packet of control that is carried as it is: an interest, or nothing at all."""
+    if body[:BODY_HEAD] != bytes((Part.WHOLE, 1)):
+        raise WireError("control that should not have been carried as it is")
+    data = body[BODY_HEAD + DESCRIPTOR_SIZE :]
+    item = decode_item(data).item if data else None
+    if item is not None and not isinstance(item, InterestItem):
+        raise WireError("control that should not have been carried as it is")
+    return item
+
+
+def _carried_stretch(run: PacketRun) -> Stretch:
+    """All packets of a run have one origin but for their seqs, which must rise."""
+    origin, mask = block_from(run.block(run.seq))
+    assert origin is not None, "a native has no other origin"
+    numbered = range(run.seq, run.last + 1)
+    first = run.at + HEADER_SIZE + run.data[run.at + HEADER_SIZE] - _NUMBER.size
+    seqs = tuple(_NUMBER.unpack_from(run.data, first + at * run.size)[0] for at in range(run.count))
+    if seqs[-1] > NUMBER_MAX or any(one >= other for one, other in pairwise(seqs)):
+        raise WireError("packets that do not ascend")
+    bodies = tuple(body_of(run, seq) for seq in numbered)
+    return Stretch(origin.ring, origin.tick, origin.originator, seqs, bodies, asks_for_safe(bodies[0]), mask)
+
+
+def asks_for_safe(body: bytes) -> bool:
+    """Whether the messages of a packet ask for safe delivery: all do, or none."""
+    count = body[1]
+    return body[BODY_HEAD + DESCRIPTOR_SIZE * count - 1] == Service.SAFE
+
+
+def parcel_of(stretch: Stretch, index: int) -> tuple[Parcel, Part]:
+    """Return the messages of one packet of a stretch, and which part of its message the packet has. WireError when the
+    body is unsound: the ring looked at it only if it was a packet."""
+    body, seq = stretch.bodies[index], stretch.seqs[index]
+    if len(body) < BODY_HEAD or body[0] > Part.LAST or not body[1] or (body[0] and body[1] != 1):
+        raise WireError("a body that cannot be")
+    part, count = Part(body[0]), body[1]
+    start = BODY_HEAD + DESCRIPTOR_SIZE * count
+    if len(body) < start:
+        raise WireError(f"{count} descriptors do not fit in {len(body)} bytes")
+    columns = DESCRIPTORS[count].unpack_from(body, BODY_HEAD)
+    services = body[start - count : start]
+    if services.translate(None, SERVICES):
+        raise WireError("a service that does not exist")
+    filled = min(len(body), start + columns[1]) if part is Part.LAST else len(body)
+    payloads = payloads_from(body, start, filled, columns[count:])
+    return (seq, stretch.originator, columns[:count], services, payloads, count, 0), part
+
+
+# What is put on a ring
+
+
+def freight_of(stretch: Stretch, since: Stamp, half: Processes | None, body_size_max: int) -> list[Freight]:
+    """Return the packets of a stretch as they are carried, one freight each; as one item, if they count under a
+    condition or one has no room for a block."""
+    room = body_size_max + len(NATIVE_BLOCK) + BODY_HEAD - BLOCK_SIZE_MAX
+    if since != NO_STAMP or half is not None or any(len(body) > room for body in stretch.bodies):
+        return [control_freight(stretch, body_size_max, since, half)]
+    if stretch.is_hollow:
+        return [Freight([_carried(stretch, stretch.seqs[-1], _hollow_body(is_safe=stretch.is_safe))])]
+    return [Freight([_carried(stretch, seq, body)]) for seq, body in zip(stretch.seqs, stretch.bodies, strict=True)]
+
+
+def _hollow_body(*, is_safe: bool) -> bytes:
+    """A packet of control that says nothing: only how far its ring has come."""
+    service = Service.SAFE if is_safe else Service.AGREED
+    return bytes((Part.WHOLE, 1)) + DESCRIPTORS[1].pack(CONTROL_SENDER, 0) + bytes((service,))
+
+
+def _carried(stretch: Stretch, seq: int, body: bytes) -> RawPacket:
+    origin = PacketOrigin(stretch.ring, stretch.tick, stretch.originator, Seq(seq))
+    part, count = body[0], body[1]
+    return SAFE | EXTENDED | part << PART_SHIFT, count, block_of(origin, stretch.mask) + body[BODY_HEAD:]
+
+
+def control_freight(item: Item, body_size_max: int, since: Stamp = NO_STAMP, half: Processes | None = None) -> Freight:
+    """Return an item of control in as many packets as it takes."""
+    data, room = encode_item(item, since, half), body_size_max - DESCRIPTOR_SIZE
+    chunks = [data[at : at + room] for at in range(0, len(data), room)]
+    parts = _parts(len(chunks))
+    return Freight([_message(chunk, part) for chunk, part in zip(chunks, parts, strict=True)], isinstance(item, Local))
+
+
+def _parts(count: int) -> Iterable[Part]:
+    return [Part.WHOLE] if count == 1 else [Part.FIRST, *[Part.MIDDLE] * (count - 2), Part.LAST]
+
+
+def _message(chunk: bytes, part: Part) -> RawPacket:
+    descriptor = DESCRIPTORS[1].pack(CONTROL_SENDER, len(chunk)) + bytes((Service.SAFE,))
+    return SAFE | EXTENDED | part << PART_SHIFT, 1, NATIVE_BLOCK + descriptor + chunk

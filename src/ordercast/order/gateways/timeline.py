@@ -1,0 +1,292 @@
+"""The loop: what is next in the order of the network, and whether it may be done.
+
+Candidates are the packets of the parts, births of their successors, removals of parts that are complete and empty, and
+pending merges. The lowest is done once no part that is still open can bring anything below it. While nothing changes
+there are only regular packets: they pass in runs, as far as the fronts of the other rings allow.
+
+Every decision waits until its ring is complete or its front is high enough, and rests on nothing but the content of
+streams. So all who stay together decide the same, in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import IntEnum
+from typing import NamedTuple
+
+from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.order.gateways.births import bear
+from ordercast.order.gateways.coverage import Coverage
+from ordercast.order.gateways.items import CAP, NOBODY_ELSE, LogicalRing, Processes, Stretch
+from ordercast.order.gateways.known import Known
+from ordercast.order.gateways.occurrences import NetworkOccurrence
+from ordercast.order.gateways.streams import RingStream
+from ordercast.order.gateways.views import NetworkChange, NetworkView, Views
+from ordercast.order.stamped.lanes import NEVER, Stamp, StampedRun, lowest
+
+Passed = StampedRun[Stretch] | NetworkView  # what goes up, in the order of the network
+
+
+class _Kind(IntEnum):
+    """Candidates at one place are taken in this order."""
+
+    BIRTH = 0
+    MERGE = 1  # pending: it waits for what its halves have to say
+    RESIDUAL = 2
+    REMOVAL = 3
+
+
+class _Event(NamedTuple):
+    stamp: Stamp
+    kind: _Kind
+    ring: ConfigurationId
+
+
+class PendingMerge(NamedTuple):
+    """A merge of the logical rings on one of the own physical rings, whose place is known."""
+
+    stamp: Stamp
+    ring: ConfigurationId  # the merged one
+    domain: int
+
+
+class Timeline:
+    """One process's walk through the order."""
+
+    def __init__(
+        self,
+        known: Known,
+        coverage: Coverage,
+        views: Views,
+        pending_merges: Callable[[], Iterable[PendingMerge]],
+        on_turn: Callable[[int], None],
+        on_birth: Callable[[LogicalRing], None],
+    ) -> None:
+        """`on_turn` hears that the pending merge on a domain is next; `on_birth` that a ring was born."""
+        self._known = known
+        self._coverage = coverage
+        self._views = views
+        self._pending_merges = pending_merges
+        self._on_turn = on_turn
+        self._on_birth = on_birth
+        self._version = -1
+        self._is_quiet = False
+        self._lanes: list[RingStream] = []
+        self._complete: list[ConfigurationId] = []  # parts of which nothing more can come, sorted
+        self.passed: list[Passed] = []  # whoever takes it empties it
+
+    def advance(self) -> None:
+        """Do everything that may be done now."""
+        while self._step():
+            pass
+        self._settle()
+
+    def _step(self) -> bool:
+        self._look()
+        if self._is_quiet:
+            return self._pass_runs(NEVER)
+        event = self._next_event()
+        if self._pass_runs(event.stamp if event is not None else NEVER):
+            return True
+        return event is not None and not self._is_blocked(event) and self._do(event)
+
+    def _look(self) -> None:
+        """Work out which parts are complete, after a change."""
+        known = self._known
+        if self._version == known.version:
+            return
+        self._version = known.version
+        self._complete = sorted(ring for ring in known.parts if known.is_complete(ring))
+        self._lanes = [known.streams[ring] for ring in known.parts]
+        for lane in self._lanes:
+            lane.is_open = True
+        for ring in self._complete:
+            known.streams[ring].is_open = False
+        self._is_quiet = not (self._complete or any(self._unborn()) or any(self._pending_merges()))
+
+    def _unborn(self) -> Iterable[LogicalRing]:
+        known = self._known
+        for part in known.parts:
+            for successor in known.successors(part):
+                if successor.id not in known.born:
+                    yield successor
+
+    def _next_event(self) -> _Event | None:
+        events = [_Event(ring.birth, _Kind.BIRTH, ring.id) for ring in self._unborn()]
+        events += [_Event(merge.stamp, _Kind.MERGE, merge.ring) for merge in self._pending_merges()]
+        for ring in self._complete:
+            stream = self._known.streams[ring]
+            packet = stream.residual()
+            if packet is not None:
+                events.append(_Event(stream.stamp(packet.tick, packet.seqs[0]), _Kind.RESIDUAL, ring))
+            elif not stream.runs and all(after.id in self._known.born for after in self._known.successors(ring)):
+                events.append(_Event(self._end_of(stream), _Kind.REMOVAL, ring))
+        return min(events, default=None)
+
+    def _end_of(self, stream: RingStream) -> Stamp:
+        """Return where a part of which nothing more can come is removed: here if it has successors, else at its front;
+        just after the merge, if the front is a merge's cap."""
+        place = self._known.place
+        if any(self._known.successors(stream.ring)):
+            return place
+        tick, tag, seq = stream.front
+        return max(place, (tick, tag, 1) if seq == CAP else stream.front)
+
+    def _is_blocked(self, event: _Event) -> bool:
+        """Whether a part may still bring something below an event, or has something below it that waits."""
+        stamp = event.stamp
+        if any(lane.runs and lane.runs[0].first < stamp for lane in self._lanes):
+            return True
+        fronts = (lane.front for lane in self._lanes if lane.is_open)
+        if event.kind <= _Kind.MERGE:  # not held up by a cap that is its own
+            return any(stamp[:2] > front[:2] for front in fronts)
+        return any(stamp > front for front in fronts)
+
+    def _do(self, event: _Event) -> bool:
+        match event.kind:
+            case _Kind.REMOVAL:
+                self._remove(event)
+                return True
+            case _Kind.RESIDUAL:
+                return self._pass_residual(event.ring)
+            case _Kind.MERGE:
+                self._settle()
+                self._on_turn(next(merge.domain for merge in self._pending_merges() if merge.ring == event.ring))
+                return False
+            case _Kind.BIRTH:
+                return self._bear(next(ring for ring in self._unborn() if ring.id == event.ring))
+
+    # Packets
+
+    def _pass_runs(self, limit: Stamp) -> bool:
+        """Pass regular packets below a limit, as long as there are any that need not wait."""
+        has_moved = False
+        while (found := lowest(self._lanes, limit)) is not None:
+            lane, bound = found
+            runs = lane.runs
+            while runs and runs[0].first <= bound:
+                run = runs[0]
+                if run.content.is_safe and not self._coverage.covers(run):
+                    return self._pass_safe(runs[0].content, lane) or has_moved
+                runs.popleft()
+                self._pass(run)
+                has_moved = True
+            if not lane.is_open and not runs:
+                return True  # it may have to be removed before anything else is passed
+        return has_moved
+
+    def _pass(self, run: StampedRun[Stretch]) -> None:
+        known = self._known
+        assert run.first > known.place, f"{run.first} is in the past of {known.place}"
+        if self._views.is_pending:
+            self._settle()
+        known.place = run.last
+        if run.content.bodies:
+            self.passed.append(run)
+
+    def _pass_safe(self, stretch: Stretch, stream: object) -> bool:
+        """Pass the first packet of a run that not all rings are known to have, if all members have it or those who
+        lack it cannot be heard. In quiet times the statements of all rings are on their way."""
+        if self._is_quiet:
+            return False
+        assert isinstance(stream, RingStream)
+        packet = stretch.between(0, 1)
+        stamp = stream.stamp(packet.tick, packet.seqs[0])
+        if not self._give_up(packet, stamp):
+            return False
+        self._split_first(stream)
+        self._pass(stream.runs.popleft())
+        return True
+
+    @staticmethod
+    def _split_first(stream: RingStream) -> None:
+        """Cut the first packet off the first run."""
+        first, last, stretch = stream.runs.popleft()
+        if len(stretch.seqs) > 1:
+            rest = stretch.between(1, len(stretch.seqs))
+            stream.runs.appendleft(StampedRun(stream.stamp(rest.tick, rest.seqs[0]), last, rest))
+        stream.runs.appendleft(StampedRun(first, first, stretch.between(0, 1)))
+
+    def _pass_residual(self, ring: ConfigurationId) -> bool:
+        """Pass the lowest residual packet of an ended ring. Members that are in no half known leave before it."""
+        stream = self._known.streams[ring]
+        packet = stream.residual()
+        assert packet is not None
+        stamp = stream.stamp(packet.tick, packet.seqs[0])
+        halves = NOBODY_ELSE.union(*(end.half for end in self._known.ends.of(ring)))
+        leaving = self._known.parts[ring] - halves
+        self._drop(leaving, [ring], stamp, NetworkChange.SPLIT)
+        self._known.occurred[NetworkOccurrence.LEFT_BEFORE_RESIDUAL] += bool(leaving)
+        if packet.is_safe and not self._give_up(packet, stamp):
+            return False
+        self._known.occurred[NetworkOccurrence.RESIDUAL] += 1
+        self._known.occurred[NetworkOccurrence.RESIDUAL_IN_HALVES] += stream.is_disputed(packet.seqs[0])
+        stream.pass_residual(packet.seqs[0])
+        self._pass(StampedRun(stamp, stamp, packet))
+        return True
+
+    def _give_up(self, packet: Stretch, stamp: Stamp) -> bool:
+        """Let members leave that are not known to have a safe packet and can no longer be heard. Return whether it may
+        be delivered then; if one of those who lack it can be heard it waits."""
+        lacking = self._coverage.lacking(packet)
+        if not self._known.heard.isdisjoint(lacking):
+            return False
+        self._drop(lacking, list(self._known.parts), stamp, NetworkChange.GIVEN_UP)
+        self._known.occurred[NetworkOccurrence.LEFT_BEFORE_SAFE] += bool(lacking)
+        return True
+
+    # Changes
+
+    def _drop(
+        self, leaving: Iterable[ProcessId], rings: Iterable[ConfigurationId], stamp: Stamp, reason: NetworkChange
+    ) -> None:
+        """Let processes leave some parts, at a place just before a packet."""
+        gone: Processes = frozenset(leaving)
+        if gone:
+            self._settle()
+            for ring in rings:
+                self._known.parts[ring] -= gone
+            self._views.change(stamp, reason)
+            self._settle()
+
+    def _remove(self, event: _Event) -> None:
+        known = self._known
+        successors = {after.id for after in known.successors(event.ring)}
+        known.occurred[NetworkOccurrence.DELETED] += not successors
+        known.occurred[NetworkOccurrence.BOTH_HALVES] += sum(bool(known.parts.get(each)) for each in successors) > 1
+        if not successors:
+            self._settle()  # else it goes with the birth that took its place
+        known.place = max(known.place, event.stamp)
+        del known.parts[event.ring]
+        known.changed()
+        self._views.change(known.place, NetworkChange.SPLIT if successors else NetworkChange.CUT_OFF)
+
+    def _bear(self, ring: LogicalRing) -> bool:
+        if self._is_disputed(ring):
+            return False
+        self._settle()
+        if ring.is_merge:
+            self._views.merge(ring)
+        bear(self._known, ring)
+        if not ring.is_merge:
+            self._views.change(ring.birth, NetworkChange.REFORMED)
+        self._on_birth(ring)
+        return True
+
+    def _is_disputed(self, ring: LogicalRing) -> bool:
+        """Whether a gateway of a merge may still say that it gave the merge up, or this process may."""
+        known = self._known
+        sure = known.ends.sure_of(ring.id)
+        halves = [half for half in ring.halves if half.ring in known.parts]
+        if any(half.ring in known.own.values() for half in halves):
+            return True
+        return any(
+            gateway in known.heard and gateway not in sure and not known.ends.is_past(gateway, half.ring)
+            for half in halves
+            for gateway in half.members & ring.gateways
+        )
+
+    def _settle(self) -> None:
+        view = self._views.settle()
+        if view is not None:
+            self.passed.append(view)

@@ -1,0 +1,154 @@
+"""Views of the network: ids that carry their past, who comes along, and why.
+
+A view is made where the parts with members have changed, and where a ring is cut off, though all of its members may
+have left before: elsewhere more of its packets may be known. A birth and the removal of the ring whose place it takes
+make one view. Its id rises at every process, and is equal where the past is equal: its tag is a digest of the ids of
+the views before (of all sides, if it is a merge), of its place and of its parts. So members of one view have delivered
+the same since the view before, and whoever has the same view never differs in what follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from hashlib import blake2b
+
+from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.order.gateways.items import NOBODY_ELSE, LogicalRing, Processes, TopologyPart
+from ordercast.order.gateways.known import Known
+from ordercast.order.gateways.occurrences import NetworkOccurrence
+from ordercast.order.stamped.lanes import Stamp
+
+COUNT_BITS = 16  # views at one tick
+
+
+class NetworkChange(Enum):
+    """Why a view of the network ended."""
+
+    STARTED = "a process started"
+    REFORMED = "a ring formed anew"
+    SPLIT = "a ring split, and some of its members can no longer be heard"
+    CUT_OFF = "a ring was cut off from the network"
+    MERGED = "rings merged"
+    GIVEN_UP = "a member was given up for a safe message that it is not known to have"
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkView:
+    """Who is in the network from one place of the order on."""
+
+    id: ConfigurationId
+    previous: ConfigurationId
+    stamp: Stamp
+    members: Processes
+    rings: tuple[TopologyPart, ...]  # the parts with members, sorted by ring
+    transitional: Processes  # who comes from the same view: truthful and mutual, at a merge perhaps too small
+    reason: NetworkChange
+
+    @property
+    def shape(self) -> PartShapes:
+        return tuple((part.ring.id, part.members) for part in self.rings)
+
+
+PartShapes = tuple[tuple[ConfigurationId, Processes], ...]
+
+
+@dataclass(slots=True)
+class _Change:
+    """What has changed at one place, and is not a view yet."""
+
+    stamp: Stamp
+    reason: NetworkChange
+    sides: tuple[ConfigurationId, ...] | None = None  # of a merge: the views of all sides
+    strangers: Processes = NOBODY_ELSE  # members who come from elsewhere, though they were in the view
+
+
+class Views:
+    """The views that one process goes through."""
+
+    __slots__ = ("_change", "_known", "current")
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+        self._change: _Change | None = None
+        self.current = self._first()
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether parts have changed since the last view was made."""
+        return self._change is not None
+
+    def change(self, stamp: Stamp, reason: NetworkChange) -> None:
+        """Note that parts have changed at a place. The first reason counts, if several changes make one view."""
+        if self._change is None:
+            self._change = _Change(stamp, reason)
+
+    def merge(self, ring: LogicalRing) -> None:
+        """Note that the parts of several sides are one from here on: called before the parts are joined."""
+        assert self._change is None, "a merge is at a place of its own"
+        mine, known = self.current.id, self._known
+        sides = {topology.view for topology in ring.topologies} | {mine}
+        companions = self._companions(ring)
+        known.occurred[NetworkOccurrence.SELF_MERGE] += len({side.view for side in ring.topologies}) == 1
+        known.occurred[NetworkOccurrence.ALONE_AT_MERGE] += len(companions) == 1 < len(known.members)
+        strangers = known.members - companions
+        self._change = _Change(ring.birth, NetworkChange.MERGED, tuple(sorted(sides)), strangers)
+
+    def _companions(self, ring: LogicalRing) -> Processes:
+        """Return who surely comes to a merge from my view: whom the speakers of the sides in my view can hear, less
+        those whom another side counts as its own. Whoever is not among them comes alone."""
+        me, mine = self._known.me, self.current.id
+        along = NOBODY_ELSE.union(*(side.reachable for side in ring.topologies if side.view == mine))
+        halves = {half.ring: half.members for half in ring.halves}
+        for side in ring.topologies:
+            if side.view != mine:
+                along -= side.reachable | halves[side.ring]
+        return along if me in along else frozenset((me,))
+
+    def settle(self) -> NetworkView | None:
+        """Make the view of what has changed at one place, if it makes a difference."""
+        change, self._change = self._change, None
+        if change is None:
+            return None
+        rings = self._rings()
+        shape = tuple((part.ring.id, part.members) for part in rings)
+        if change.sides is None and change.reason is not NetworkChange.CUT_OFF and shape == self.current.shape:
+            return None
+        old, members = self.current, self._known.members
+        before = change.sides if change.sides is not None else (old.id,)
+        reason = change.reason
+        if reason is NetworkChange.REFORMED and not old.members <= members:
+            reason = NetworkChange.SPLIT
+        self.current = NetworkView(
+            view_id(before, change.stamp, shape),
+            old.id,
+            change.stamp,
+            members,
+            rings,
+            (old.members & members) - change.strangers,
+            reason,
+        )
+        return self.current
+
+    def _rings(self) -> tuple[TopologyPart, ...]:
+        rings = self._known.rings
+        return tuple(
+            TopologyPart(rings[ring], members) for ring, members in sorted(self._known.parts.items()) if members
+        )
+
+    def _first(self) -> NetworkView:
+        rings = self._rings()
+        shape = tuple((part.ring.id, part.members) for part in rings)
+        name = view_id((), self._known.place, shape)
+        members = self._known.members
+        return NetworkView(name, name, self._known.place, members, rings, members, NetworkChange.STARTED)
+
+
+def view_id(before: Iterable[ConfigurationId], stamp: Stamp, shape: PartShapes) -> ConfigurationId:
+    """Return the id of a view: above all that came before, and with their digest."""
+    past = [tuple(view) for view in before]
+    seq = max([stamp[0] << COUNT_BITS, *(view[0] + 1 for view in past)])
+    parts = [(tuple(ring), sorted(members)) for ring, members in shape]
+    digest = blake2b(repr((past, stamp, parts)).encode("ascii"), digest_size=8)
+    return ConfigurationId(seq, ProcessId(int.from_bytes(digest.digest(), "big") >> 1))

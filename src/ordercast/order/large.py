@@ -1,0 +1,37 @@
+"""Large messages, on the receiving side: parts are kept until the last one comes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ordercast.model.effects import Parcel
+from ordercast.model.ids import ProcessId
+from ordercast.wire.header import Part
+
+
+@dataclass(slots=True)
+class LargeMessages:
+    """Messages whose last part has not come: at most one of each sender."""
+
+    parts: dict[tuple[ProcessId, int], list[bytes]] = field(default_factory=dict)  # by originator and sender
+    size: int = 0  # bytes of all of them
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def take(self, parcel: Parcel, parts: Sequence[int], parcels: list[Parcel]) -> None:
+        """Add to `parcels` the messages of packets in a row that are completed by them."""
+        seq, originator, senders, services, payloads, *_ = parcel
+        key = originator, senders[0]
+        for offset, (payload, part) in enumerate(zip(payloads, parts, strict=True)):
+            if part == Part.FIRST:
+                self.size += len(payload) - sum(map(len, self.parts.get(key, ())))
+                self.parts[key] = [payload]
+            elif key in self.parts:  # or else its beginning lay beyond a gap that everybody skipped alike
+                self.size += len(payload)
+                self.parts[key].append(payload)
+                if part == Part.LAST:
+                    whole = b"".join(self.parts.pop(key))
+                    self.size -= len(whole)
+                    parcels.append((seq + offset, originator, senders[:1], services[:1], (whole,), 1, 0))

@@ -1,0 +1,63 @@
+"""What a ring in a network of rings hands up: packets as they travelled, when all members have them.
+
+The messages in them are delivered by the network, in its own order; a large one is put together there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from ordercast.model.configuration import ChangeReason
+from ordercast.model.effects import Effect
+from ordercast.model.ids import ProcessId, Seq
+from ordercast.order.attached import RingChange, RingPackets
+from ordercast.order.clock import Clock
+from ordercast.order.membership.configurations import regular_configuration, transitional_configuration
+from ordercast.order.membership.recovery_plan import RecoveryPlan
+from ordercast.order.membership.ring import Ring
+from ordercast.order.ring.delivery import Delivery
+from ordercast.wire.header import RECOVERED
+from ordercast.wire.run import PacketRun
+
+
+@dataclass(slots=True)
+class HandingUp(Delivery):
+    """The packets of one ring, from its installation to its end; every tick in them is heard."""
+
+    clock: Clock = field(kw_only=True)
+
+    def deliver(self, safe: Seq, effects: list[Effect]) -> None:
+        """Hand up what all members have, whatever its messages ask for."""
+        store = self.ring.store
+        through = min(safe, store.aru)
+        if through <= self.delivered:
+            return
+        runs: list[PacketRun] = []
+        while self.delivered < through:
+            run = store.get(Seq(self.delivered + 1))
+            assert run is not None
+            end = Seq(min(run.last, through))
+            if not run.flags & RECOVERED:
+                runs.append(run.piece(self.delivered + 1, end))
+            self.delivered = end
+        if runs:
+            self.clock.hear(runs[-1].timestamp(runs[-1].last))
+            effects.append(RingPackets(self.view, self.ring.id, [], runs=runs))
+
+    def finish(self, plan: RecoveryPlan, ring: Ring, reason: ChangeReason, effects: list[Effect]) -> None:
+        self.deliver(plan.high_delivered, effects)
+        transitional = transitional_configuration(self.ring.id, self.delivered, plan, ring, reason)
+        regular = regular_configuration(ring, transitional.id, plan.transitional, reason)
+        effects.append(RingChange(regular, self._residual(plan.obligation), ring.birth))
+
+    def _residual(self, obligation: Collection[ProcessId]) -> list[PacketRun]:
+        """Up to the first gap everything; beyond it only what members of the obligation set sent."""
+        residual: list[PacketRun] = []
+        gap, expected = False, self.delivered + 1
+        for seq, run in self.ring.store.held_after(self.delivered):
+            gap = gap or seq != expected
+            expected = seq + 1
+            if not run.flags & RECOVERED and (not gap or run.originator in obligation):
+                residual.append(run.piece(seq, seq))
+        return residual

@@ -1,0 +1,227 @@
+"""What travels in a network of rings survives its bytes; other bytes raise WireError and nothing else."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ordercast.model.errors import WireError
+from ordercast.model.ids import ConfigurationId, ProcessId, Seq
+from ordercast.model.service import Service
+from ordercast.order.gateways.codec import Item, decode_item, encode_item
+from ordercast.order.gateways.items import EndItem, InterestItem, Processes, Stretch
+from ordercast.order.gateways.packets import (
+    Block,
+    PacketOrigin,
+    block_from,
+    block_of,
+    carried_stretches,
+    control_freight,
+    freight_of,
+    interest_stretch,
+    is_control,
+    parcel_of,
+    stretches_of,
+)
+from ordercast.order.large import LargeMessages
+from ordercast.order.ring.two_queues import BLOCK_SIZE_MAX, NATIVE_BLOCK, Freight
+from ordercast.order.stamped.lanes import NO_STAMP, Stamp
+from ordercast.wire.header import EXTENDED, PART_SHIFT, SAFE, Heading, Part
+from ordercast.wire.run import PacketRun, build_raw, build_runs, parse_packet, parse_run
+
+from .gateway_strategies import items, numbers, processes, rings, sets, sinces, u64
+
+ME = ProcessId(1 << 48 | 1)
+HEADING = Heading(bytes(8), ConfigurationId(1024, ME), (ME,))
+blocks = st.builds(Block, st.none() | st.builds(PacketOrigin, rings, numbers, processes, numbers.map(Seq)), u64)
+
+
+@given(items, sinces, st.none() | sets)
+def test_an_item_survives_its_bytes(item: Item, since: Stamp, half: Processes | None) -> None:
+    half = half if isinstance(item, Stretch) else None
+    read = decode_item(encode_item(item, since, half))
+    assert read == (item, since, half)
+    if isinstance(item, EndItem) and isinstance(read.item, EndItem):  # equality of rings leaves them out
+        assert read.item.successor.topologies == item.successor.topologies
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_raise_nothing_else(data: bytes) -> None:
+    for decode in (decode_item, block_from):
+        with suppress(WireError):
+            decode(data)
+
+
+@given(items, st.data())
+def test_an_item_that_was_damaged_raises_nothing_else_and_can_be_said_again(item: Item, draw: st.DataObject) -> None:
+    data = bytearray(encode_item(item))
+    for _ in range(draw.draw(st.integers(1, 3))):
+        data[draw.draw(st.integers(0, len(data) - 1))] = draw.draw(st.integers(0, 255))
+    with suppress(WireError):
+        read = decode_item(bytes(data))
+        assert decode_item(encode_item(*read)) == read
+
+
+@given(items, st.data())
+def test_an_item_that_is_cut_short_or_has_too_much_is_refused(item: Item, draw: st.DataObject) -> None:
+    data = encode_item(item)
+    cut = draw.draw(st.integers(0, len(data) - 1))
+    for wrong in (data[:cut], data + b"\0"):
+        with pytest.raises(WireError):
+            decode_item(wrong)
+
+
+@given(blocks)
+def test_a_block_survives_its_bytes_and_natives_leave_room_for_it(block: Block) -> None:
+    data = block_of(*block)
+    assert block_from(data) == block and data[0] == len(data) <= BLOCK_SIZE_MAX
+
+
+def _through(packets: list[tuple[int, int, bytes]]) -> list[PacketRun]:
+    """Packets as another member of the ring reads them, one by one."""
+    runs = build_raw(HEADING, packets, ME, Seq(5), 1, 77)
+    return [parse_packet(run.packet(Seq(seq)), HEADING) for run in runs for seq in range(run.seq, run.last + 1)]
+
+
+@given(items, sinces, st.integers(40, 200))
+def test_an_item_travels_in_as_many_packets_as_it_takes(item: Item, since: Stamp, room: int) -> None:
+    freight = control_freight(item, room, since)
+    runs = _through(list(freight.packets))
+    assert all(is_control(run) and run.size <= 59 + 1 + room for run in runs)
+    whole: list[bytes] = []
+    large = LargeMessages()
+    for run in runs:
+        assert run.parcel is not None
+        parcels = [run.parcel]
+        if run.parts:
+            parcels.clear()
+            large.take(run.parcel, run.parts, parcels)
+        whole += [bytes(payload) for parcel in parcels for payload in parcel[4]]
+    assert [decode_item(data) for data in whole] == [(item, since, None)]
+
+
+payloads = st.lists(st.binary(max_size=30), min_size=1, max_size=4)
+
+
+@given(payloads, st.sampled_from(Service), rings, st.integers(1, 5))
+def test_natives_are_carried_unchanged(
+    group: list[bytes], service: Service, logical: ConfigurationId, count: int
+) -> None:
+    lengths, asked = tuple(map(len, group)), (int(service),) * len(group)
+    load = SAFE | EXTENDED, (9,) * len(group), lengths, asked, group * count, ()
+    (run,) = build_runs(HEADING, [load], ME, Seq(11), 1, 77, NATIVE_BLOCK)
+    (stretch,) = stretches_of(run, logical)
+    assert (stretch.ring, stretch.tick, stretch.originator, stretch.is_safe) == (
+        logical,
+        77,
+        ME,
+        service is Service.SAFE,
+    )
+    carried = [
+        one
+        for freight in freight_of(stretch, NO_STAMP, None, 900)
+        for read in _through(list(freight.packets))
+        for one in carried_stretches(read)
+    ]
+    assert [(one.seqs, one.bodies) for one in carried] == [((11 + at,), (stretch.bodies[at],)) for at in range(count)]
+    for one in carried:
+        parcel, part = parcel_of(one, 0)
+        assert part is Part.WHOLE
+        assert (parcel[1:3], bytes(parcel[3]), list(parcel[4])) == ((ME, (9,) * len(group)), bytes(asked), group)
+
+
+@given(st.sets(st.integers(1, 900), min_size=1, max_size=6).map(sorted), st.booleans(), u64)
+def test_a_stretch_that_is_carried_is_read_as_one(seqs: list[int], in_parts: bool, mask: int) -> None:
+    body = bytes((Part.MIDDLE if in_parts else Part.WHOLE, 1)) + bytes((0, 0, 0, 9, 0, 4, 0)) + b"body"
+    stretch = Stretch(HEADING_RING, 40, ProcessId(3), tuple(seqs), (body,) * len(seqs), False, mask)
+    packets = [packet for freight in freight_of(stretch, NO_STAMP, None, 900) for packet in freight.packets]
+    (built,) = build_raw(HEADING, packets, ME, Seq(5), 1, 77)
+    read = parse_run(*built.burst()[:1], 0, built.size, HEADING, Seq(5))
+    assert read is not None and read.count == len(seqs)
+    assert carried_stretches(read) == carried_stretches(built) == [stretch]
+    backwards, *_ = build_raw(HEADING, packets[::-1], ME, Seq(5), 1, 77)
+    if len(seqs) > 1:
+        with pytest.raises(WireError, match="do not ascend"):
+            carried_stretches(backwards)
+
+
+@given(st.lists(st.integers(0, 200), min_size=1, max_size=12))
+def test_packets_without_room_for_a_block_are_carried_as_one_item(lengths: list[int]) -> None:
+    bodies = tuple(
+        bytes((Part.WHOLE, 1, 0, 0, 0, 9)) + length.to_bytes(2, "big") + bytes(1 + length) for length in lengths
+    )
+    stretch = Stretch(HEADING_RING, 40, ProcessId(3), tuple(range(1, len(bodies) + 1)), bodies)
+    freight = freight_of(stretch, NO_STAMP, None, 200)
+    packets = [packet for one in freight for packet in one.packets]
+    assert all(len(rest) <= 201 for _, _, rest in packets)
+    if max(lengths) + 7 + BLOCK_SIZE_MAX > 201:
+        assert len(freight) == 1 and len(packets) <= 2 + (sum(map(len, bodies)) + 10 * len(bodies)) // 193
+    else:
+        assert len(packets) == len(bodies)
+
+
+@given(rings, numbers, st.booleans(), u64, st.lists(u64, min_size=1, max_size=3))
+def test_hollow_packets_and_interests_are_carried(
+    logical: ConfigurationId, seq: int, is_safe: bool, mask: int, wishes: list[int]
+) -> None:
+    hollow = Stretch(logical, 40, ProcessId(3), (seq,), (), is_safe, mask)
+    ((freight,),) = [freight_of(hollow, NO_STAMP, None, 900)]
+    assert [carried_stretches(run) for run in _through(list(freight.packets))] == [[hollow]]
+
+    items = [InterestItem(ME, wish) for wish in wishes]
+    packets = [packet for item in items for packet in control_freight(item, 900).packets]
+    (native,) = build_raw(HEADING, packets, ME, Seq(5), 1, 77)
+    assert is_control(native)
+    told = [interest_stretch(native, Seq(5 + at), logical, item) for at, item in enumerate(items)]
+    assert all(one.is_safe and one.mask == (1 << 64) - 1 for one in told)
+    carried = [packet for one in told for freight in freight_of(one, NO_STAMP, None, 900) for packet in freight.packets]
+    (run,) = build_raw(HEADING, carried, ME, Seq(9), 1, 88)
+    assert carried_stretches(run) == told
+
+
+@given(items)
+def test_other_control_is_not_taken_for_something_carried(item: Item) -> None:
+    if isinstance(item, InterestItem):
+        return
+    whole = Stretch(HEADING_RING, 40, ProcessId(3), (7,), (_body(control_freight(item, 60000)),))
+    (freight,) = freight_of(whole, NO_STAMP, None, 60100)
+    (run,) = _through(list(freight.packets))
+    with pytest.raises(WireError, match="should not have been carried"):
+        carried_stretches(run)
+
+
+def _body(freight: Freight) -> bytes:
+    """The body of a freight's only packet."""
+    ((flags, count, rest),) = freight.packets
+    return bytes((flags >> PART_SHIFT, count)) + rest[len(NATIVE_BLOCK) :]
+
+
+@given(st.lists(st.integers(1, 3), min_size=1, max_size=6), st.booleans())
+def test_a_run_of_natives_is_read_as_one_and_cut_by_ticks(visits: list[int], in_parts: bool) -> None:
+    packets, seq = b"", Seq(1)
+    for tick, count in enumerate(visits, 50):
+        parts = [Part.FIRST] * count if in_parts else []
+        load = SAFE | EXTENDED, (9,), (4,), (0,), [b"same"] * count, parts
+        (built,) = build_runs(HEADING, [load], ME, seq, 1, tick, NATIVE_BLOCK)
+        packets, seq = packets + built.burst()[0], Seq(seq + count)
+    size = len(packets) // (seq - 1)
+    run = parse_run(packets, 0, size, HEADING, Seq(1))
+    assert run is not None and run.count == sum(visits)
+    stretches = list(stretches_of(run, HEADING_RING))
+    assert [(one.tick, len(one.seqs)) for one in stretches] == list(enumerate(visits, 50))
+    assert {body[0] for one in stretches for body in one.bodies} == {Part.FIRST if in_parts else Part.WHOLE}
+    piece = run.piece(1, 1)
+    assert piece.packet(Seq(1)) == run.packet(Seq(1)) and piece.flags >> PART_SHIFT == run.flags >> PART_SHIFT
+
+
+HEADING_RING = ConfigurationId(1024, ME)
+
+
+@given(st.binary(max_size=40), st.binary(max_size=8))
+def test_a_body_that_is_unsound_raises_nothing_else(body: bytes, head: bytes) -> None:
+    stretch = Stretch(HEADING_RING, 1, ME, (1,), (head + body,))
+    with suppress(WireError):
+        parcel_of(stretch, 0)

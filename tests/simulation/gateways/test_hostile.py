@@ -1,0 +1,80 @@
+"""The order of a network over ideal rings that split, merge, crash and fail between installations."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from ordercast.order.gateways.occurrences import NetworkOccurrence
+from tests.simulation.gateways.hostile import Filtering, Run
+
+SEEDS = range(30)
+STEPS = 350
+# Too rare for so few runs, or of a network that filters or holds: other tests show them.
+RARE = {
+    NetworkOccurrence.UNLINKED,
+    NetworkOccurrence.RESIDUAL_IN_HALVES,
+    NetworkOccurrence.TWO_MINDS,
+    NetworkOccurrence.CLAIMED_TWICE,
+    NetworkOccurrence.FILTERED,
+    NetworkOccurrence.INTEREST_RAISED,
+}
+_counts: Counter[str] = Counter()
+_filtering: Counter[str] = Counter()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_promise_is_broken(seed: int) -> None:
+    run = Run(seed, steps=STEPS)
+    assert run.judge() == [], run.name
+    _counts.update(run.counts())
+
+
+def test_the_runs_met_what_is_rare() -> None:
+    assert [what.value for what in NetworkOccurrence if what not in RARE and not _counts[what.value]] == []
+
+
+@pytest.mark.parametrize("seed", range(200, 212))
+def test_no_promise_is_broken_in_a_network_that_filters(seed: int) -> None:
+    run = Run(seed, Filtering, steps=STEPS)
+    assert run.judge() == [], run.name
+    _filtering.update(run.counts())
+
+
+def test_the_networks_that_filter_did_so() -> None:
+    for what in (NetworkOccurrence.FILTERED, NetworkOccurrence.INTEREST_RAISED, NetworkOccurrence.MERGE):
+        assert _filtering[what.value] > 0
+
+
+def test_a_quiet_network_sends_nothing_and_has_forgotten_its_past() -> None:
+    """After many changes and a few messages, what a process knows is what there is; and nobody speaks any more."""
+    run = Run(5, steps=200)
+    assert run.judge() == []
+    assert run.say_more(3)
+    before = sum(len(ring.log) for ring in run.world.rings.values())
+    run.idle(20)
+    assert sum(len(ring.log) for ring in run.world.rings.values()) == before
+    for host in run.world.alive:
+        known = host.network.known
+        assert known.rings.keys() == known.streams.keys() == known.born == known.parts.keys()
+        assert (len(known.ends), list(known.ends.words), known.merges) == (0, [], set())
+        assert {process for process, _ in known.bases} == known.members
+
+
+def test_a_run_is_the_same_under_another_hash_seed() -> None:
+    program = "from tests.simulation.gateways.hostile import Run; r = Run(3, steps=120); r.judge(); print(r.digest())"
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(digests) == 1

@@ -1,0 +1,99 @@
+"""Freight and natives that wait for the token of one ring."""
+
+from __future__ import annotations
+
+from ordercast.model.ids import ConfigurationId, ProcessId, Seq
+from ordercast.order.clock import Clock, StoredClock
+from ordercast.order.outbox import cost, lots_from
+from ordercast.order.ring.two_queues import CONTROL_SENDER, NATIVE_BLOCK, Freight, TwoQueues
+from ordercast.wire.header import EXTENDED, SAFE, Heading
+from ordercast.wire.run import PacketRun, parse_packet
+
+ME = ProcessId(1 << 48 | 1)
+HEADING = Heading(bytes(8), ConfigurationId(1024, ME), (ME,))
+
+
+def _queues(natives: int = 0, clock: Clock | None = None) -> TwoQueues:
+    queues = TwoQueues(100, clock or Clock())
+    lots = lots_from([b"native".ljust(60, b".")] * natives, 0, 0)
+    queues.add(lots, cost(lots))
+    return queues
+
+
+def _freight(text: bytes, packets: int = 1, *, is_local: bool = False) -> Freight:
+    descriptor = bytes(4) + len(text).to_bytes(2, "big") + bytes(1)
+    return Freight([(SAFE | EXTENDED, 1, NATIVE_BLOCK + descriptor + text)] * packets, is_local)
+
+
+def _texts(runs: list[PacketRun]) -> list[bytes]:
+    packets = [run.packet(Seq(seq)) for run in runs for seq in range(run.seq, run.last + 1)]
+    parsed = [parse_packet(packet, HEADING).parcel for packet in packets]
+    return [bytes(payload).rstrip(b".") for parcel in parsed if parcel for payload in parcel[4]]
+
+
+def _take(queues: TwoQueues, limit: int, first: int = 1) -> list[PacketRun]:
+    return queues.runs(HEADING, ME, Seq(first), 3, 77, limit)
+
+
+def test_all_packets_of_a_visit_have_one_tick_and_are_safe() -> None:
+    queues = _queues(3)
+    queues.carry([_freight(b"one"), _freight(b"two")])
+    runs = _take(queues, 10)
+    assert _texts(runs) == [b"one", b"two", b"native", b"native", b"native"]
+    assert [(run.seq, run.count) for run in runs] == [(1, 2), (3, 3)]
+    assert {run.timestamp(seq) for run in runs for seq in range(run.seq, run.last + 1)} == {77}
+    assert all(run.is_safe and run.flags & EXTENDED for run in runs)
+    assert not queues and queues.packets() == 0 and queues.freight_size == 0
+
+
+def test_while_freight_waits_natives_have_half_of_a_visit() -> None:
+    queues = _queues(10)
+    queues.carry([_freight(b"f")] * 10)
+    assert _texts(_take(queues, 4)).count(b"f") == 2
+    queues.is_held = True
+    assert _texts(_take(queues, 4)) == [b"f"] * 4
+
+
+def test_a_hold_stops_natives_alone() -> None:
+    queues = _queues(1)
+    queues.is_held = True
+    assert (bool(queues), queues.is_ready, queues.packets(), _take(queues, 5)) == (True, False, 0, [])
+    queues.carry([_freight(b"f")])
+    assert (queues.is_ready, _texts(_take(queues, 5))) == (True, [b"f"])
+    queues.is_held = False
+    assert _texts(_take(queues, 5)) == [b"native"]
+
+
+def test_a_bound_that_is_not_stored_stops_both() -> None:
+    clock = StoredClock()
+    clock.start({})
+    queues = _queues(1, clock)
+    queues.carry([_freight(b"f")])
+    assert (queues.is_waiting, queues.is_ready, _take(queues, 5)) == (True, False, [])
+    clock.writes()
+    clock.persisted()
+    assert (queues.is_ready, len(_texts(_take(queues, 5)))) == (True, 2)
+
+
+def test_what_is_first_goes_before_all_that_waits() -> None:
+    queues = _queues()
+    queues.carry([_freight(b"b")])
+    queues.carry([_freight(b"hello"), _freight(b"a")], is_first=True)
+    assert _texts(_take(queues, 9)) == [b"hello", b"a", b"b"]
+
+
+def test_what_the_network_itself_says_has_packets_of_its_own() -> None:
+    queues = _queues()
+    for sender in (1, CONTROL_SENDER, 1):
+        lots = lots_from([b"text"], 0, sender)
+        queues.add(lots, cost(lots))
+    runs = _take(queues, 9)
+    assert [run.parcel[2] for run in runs if run.parcel] == [(1,), (CONTROL_SENDER,), (1,)]
+
+
+def test_a_ring_that_ends_takes_along_what_is_local_and_what_was_begun_starts_over() -> None:
+    queues = _queues()
+    queues.carry([_freight(b"mark", is_local=True), _freight(b"item", packets=3), _freight(b"mark", is_local=True)])
+    assert _texts(_take(queues, 3)) == [b"mark", b"item", b"item"]
+    assert queues.start_over() == 1
+    assert queues.packets() == 3 and _texts(_take(queues, 9)) == [b"item"] * 3 and queues.freight_size == 0
