@@ -95,8 +95,8 @@ class Plot:
             self.world.crowd.say(self.rng.choice(clients), group, service, self.rng.randbytes(size))
 
     @property
-    def rotation_ns(self) -> int:
-        """Roughly what the token needs to go round."""
+    def turns_ns(self) -> int:
+        """Roughly the time in which every host has its turn to send."""
         options = self.world.options
         return options.nodes * (options.delay_min_ns + options.delay_max_ns) // 2
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ordercast.sim.client_plots import BeginningPlot, GatheringPlot, SlowReaderPlot
 from ordercast.sim.plot import Aim, Plot
-from ordercast.sim.recovery_plots import ExchangePlot, GapPlot, LatePlot, PromisePlot
+from ordercast.sim.ring.recovery_plots import ExchangePlot, GapPlot, LatePlot, PromisePlot
 
 if TYPE_CHECKING:
     from ordercast.sim.world import World

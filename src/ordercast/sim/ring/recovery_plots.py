@@ -57,7 +57,7 @@ class GapPlot(Plot):
         self._lost, self._lost_max = {}, rng.choice((1, 1, 2, 100))
         self._attempts += 1
         for _ in range(rng.randrange(1, 4)):
-            self.soon((0, self.rotation_ns), self._send_first)
+            self.soon((0, self.turns_ns), self._send_first)
         attempt = self._attempts
         self.soon((PATIENCE_NS, PATIENCE_NS + 1), lambda: self._give_up(attempt))
 
@@ -91,8 +91,8 @@ class GapPlot(Plot):
         for node in self._left:
             for _ in range(self.rng.randrange(1, 3)):
                 service = self.rng.choice((Service.SAFE, Service.SAFE, Service.AGREED))
-                self.soon((0, self.rotation_ns), partial(self.submit, node, service))
-        self.soon((2 * self.rotation_ns, 4 * self.rotation_ns), self._cut_off)
+                self.soon((0, self.turns_ns), partial(self.submit, node, service))
+        self.soon((2 * self.turns_ns, 4 * self.turns_ns), self._cut_off)
 
     def _cut_off(self) -> None:
         assert self._source is not None
@@ -184,7 +184,7 @@ class ExchangePlot(GapPlot):
     def lets(self, target: int, packet: bytes) -> bool:
         is_exchange = packet[KIND_AT] == MessageKind.DATA and packet[FLAGS_AT] & RECOVERED
         if is_exchange and self._sides and target in self._missing:
-            self._until = self._until or self.world.now + self.rng.randrange(3, 8) * self.rotation_ns
+            self._until = self._until or self.world.now + self.rng.randrange(3, 8) * self.turns_ns
             return self.world.now > self._until
         return super().lets(target, packet)
 
