@@ -1,1 +1,1 @@
-"""What the simulator knows of rings alone: who forges their packets, who judges their tokens, who aims at recovery."""
+"""What the simulator knows of rings alone: who forges their packets, judges their tokens, aims at their recovery."""
