@@ -104,8 +104,8 @@ class SlowReaderPlot(Plot):
 
 class BeginningPlot(Plot):
     """At the first view of replicas on all hosts, nobody hears what one of them says, which hears all; what is no
-    message passes, so that everybody says it. Then that host is cut off: it alone has attempted a beginning, of which the others, when
-    they meet it again, do not know."""
+    message passes, so that everybody says it. Then that host is cut off: it alone has attempted a beginning, of which
+    the others, when they meet it again, do not know."""
 
     ROUND_NS = (5 * MILLISECOND, 8 * MILLISECOND)  # in which all have spoken
 
