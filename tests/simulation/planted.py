@@ -213,6 +213,16 @@ def _only_my_own_beyond_a_gap(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(recovery, "plan_from", wrong)
 
 
+def _promise_without_the_exchange(patch: pytest.MonkeyPatch) -> None:
+    """Nobody waits until it has what the others have sent on the new ring."""
+    right = Recovery._count
+
+    def wrong(self: Recovery, token: Token, step: Step) -> None:
+        right(self, replace(token, seq=NO_SEQ), step)
+
+    patch.setattr(Recovery, "_count", wrong)
+
+
 def _install_too_early(patch: pytest.MonkeyPatch) -> None:
     """Install at the first visit after the promise, without waiting for everybody's."""
     right = Recovery._count
@@ -406,6 +416,14 @@ PLANTED = (
         20,
         frozenset({Promise.VIRTUAL_SYNCHRONY}),
         aimed=True,
+    ),
+    PlantedFault(
+        "nobody waits for what is exchanged",
+        _promise_without_the_exchange,
+        20,
+        frozenset({Promise.VIRTUAL_SYNCHRONY, Promise.AGREED_DELIVERY, Promise.SAFE_DELIVERY}),
+        aimed=True,
+        skip=8,
     ),
     PlantedFault(
         "a ring is installed before all have promised",
