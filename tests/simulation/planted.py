@@ -423,7 +423,6 @@ PLANTED = (
         20,
         frozenset({Promise.VIRTUAL_SYNCHRONY, Promise.AGREED_DELIVERY, Promise.SAFE_DELIVERY}),
         aimed=True,
-        skip=8,
     ),
     PlantedFault(
         "a ring is installed before all have promised",
