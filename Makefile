@@ -11,6 +11,9 @@ demo: $(READY)  ## a real cluster on this machine: one daemon killed, one cut of
 	@rm -rf build/demo
 	@$(BIN)/ordercast demo --keep build/demo
 
+# Tests start hundreds of processes: what they import is compiled once, whatever the environment says of bytecode.
+test test-long: export PYTHONDONTWRITEBYTECODE =
+
 test: $(READY)  ## all tests, on all cores; those of Spark share one session, in one of the processes
 	@sh packaging/bring-java.sh
 	$(BIN)/pytest -n auto --dist loadgroup

@@ -1,9 +1,11 @@
-"""One Hypothesis profile for all tests: the same examples on every machine, and no clock. And one Spark session for all
-tests that are marked `spark`, which go to one process: starting Java takes longer than any of them."""
+"""One Hypothesis profile for all tests: the same examples on every machine, and no clock. One Spark session for all
+tests that are marked `spark`, which go to one process: starting Java takes longer than any of them. And the order in
+which tests run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -38,10 +40,26 @@ SPARK_OPTIONS = {
 }
 
 
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """One process more than there are cores: tests of live nodes wait more than they work."""
+    return (yield) + 1
+
+
+# What is broken in a function is told at once; small tests come last, so that all processes end together.
+ORDER = ("unit", "pipeline", "live", "runtime", "simulation", "properties", "scenarios", "playbooks", "conformance")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=_turn)
     for item in items:
         if item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+def _turn(item: pytest.Item) -> int:
+    folder = item.path.relative_to(Path(__file__).parent).parts[0]
+    return ORDER.index(folder) if folder in ORDER else len(ORDER)
 
 
 @pytest.fixture(scope="session")

@@ -81,6 +81,14 @@ def test_a_farewell_of_an_outsider_does_not_end_it() -> None:
         assert len(ignored(effects)) == 1 and solo.node.state_name == state
 
 
+def test_a_farewell_while_opinions_are_collected_is_one_opinion_less_to_wait_for() -> None:
+    solo = Solo().to_operational().lose_ring()
+    assert reasons(solo.give(Leave(RING, THREE))) == [ChangeReason.LEFT]
+    assert (solo.join.candidates, solo.join.failed) == (TRIO, (THREE,))
+    effects = solo.give(Leave(RING, THREE), Leave(RING, FOUR))
+    assert len(ignored(effects)) == 2 and solo.join.failed == (THREE,)
+
+
 def leaving(busy: bool) -> Play:
     play = Play(options(nodes=4))
     if busy:

@@ -660,7 +660,7 @@ def test_a_member_that_speaks_of_this_ring_or_a_later_one_has_given_it_up(
 ) -> None:
     """Figures 4.10 and 4.12; E9: >=, for who accepted this ring and lost its token sends exactly its seq."""
     solo = committed() if state == "Commit" else recovering()
-    effects = solo.give(solo.join_of(sender, {*TRIO, FIVE}, {FIVE}, ring_seq=ring_seq))
+    effects = solo.give(solo.join_of(sender, {*TRIO, FIVE, sender}, {FIVE}, ring_seq=ring_seq))
     assert solo.node.state_name == ("Gather" if is_taken else state)
     assert (sets(solo) == ((*TRIO, FIVE), (FIVE,))) is is_taken
     interrupted = Occurrence.COMMIT_INTERRUPTED if state == "Commit" else Occurrence.RECOVERY_INTERRUPTED

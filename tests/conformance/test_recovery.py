@@ -344,6 +344,19 @@ def test_when_all_have_promised_nothing_is_exchanged_again() -> None:
     assert story(effects) == ["(1 2)", "of THREE, beyond a gap", "[1 2]"]
 
 
+def test_a_promise_that_owes_what_the_new_plan_owes_is_no_other() -> None:
+    """All who had promised come along: both owe the messages of the same members."""
+    solo = trio()
+    solo.begin_token()
+    while Occurrence.PROMISE_MADE not in occurred(solo.pass_token()):
+        assert solo.node.state_name == "Recovery"
+    solo.lose_ring()
+    solo.give(solo.join_of(ONE, {*QUARTET, FIVE}, {FOUR, FIVE}))
+    solo.recover(companion(ONE, received=True), companion(THREE, received=True))
+    assert Occurrence.OBLIGATION_KEPT in occurred(solo.log)
+    assert Occurrence.PROMISE_DIFFERS not in occurred(solo.log)
+
+
 def test_a_promise_is_kept_alone() -> None:
     """Section 4.3, Figure 4.16: who is left alone owes the messages of all for whom it promised, also beyond a gap."""
     solo = promised(packet_of(2, "of ONE"))

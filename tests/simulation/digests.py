@@ -5,16 +5,36 @@ Taken anew with `python -m tests.simulation.digests`, in a commit that says why 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
-from ordercast.sim.run import simulate
-from ordercast.sim.swarm import SwarmKind, hostile_options, options_of
+from ordercast.sim.options import SimOptions
+from ordercast.sim.run import Result, simulate
+from ordercast.sim.swarm import SwarmKind, hostile_group_options, hostile_options, hostile_replica_options, options_of
 
 FILE = Path(__file__).parent / "digests.txt"
-PLAIN = range(100, 180)
-NETWORKS = range(1000, 1020)
 
 
+class Swarm(NamedTuple):
+    seeds: range  # whose digests are taken
+    options_of: Callable[[int], SimOptions]
+
+
+SWARMS = {
+    "plain": Swarm(range(100, 180), hostile_options),
+    "networks": Swarm(range(1000, 1020), partial(options_of, kind=SwarmKind.NETWORKS)),
+    "groups": Swarm(range(100, 140), hostile_group_options),
+    "replicated": Swarm(range(20), hostile_replica_options),
+}
+
+
+def run(kind: str, seed: int) -> Result:
+    return simulate(SWARMS[kind].options_of(seed), seed)
+
+
+@cache
 def recorded() -> dict[tuple[str, int], str]:
     """Return the digests by kind of swarm and seed."""
     lines = (line.split() for line in FILE.read_text(encoding="utf-8").splitlines())
@@ -22,8 +42,7 @@ def recorded() -> dict[tuple[str, int], str]:
 
 
 def main() -> None:
-    lines = [f"plain {seed} {simulate(hostile_options(seed), seed).digest}\n" for seed in PLAIN]
-    lines += [f"networks {seed} {simulate(options_of(seed, SwarmKind.NETWORKS), seed).digest}\n" for seed in NETWORKS]
+    lines = [f"{kind} {seed} {run(kind, seed).digest}\n" for kind, swarm in SWARMS.items() for seed in swarm.seeds]
     FILE.write_text("".join(lines), encoding="utf-8")
 
 

@@ -51,7 +51,6 @@ class PlantedFault:
     broken: frozenset[AnyPromise]  # any of these must be found INVALID
     saturated: bool = False  # only seen when everybody has something to send
     aimed: bool = False  # seen seldom but in runs with a plot
-    skip: int = 0  # hostile runs to pass over: a fault that stops progress makes long runs
     scene: type[Scene] | None = None  # the one run that shows it, instead of hostile ones
 
 
@@ -212,6 +211,16 @@ def _only_my_own_beyond_a_gap(patch: pytest.MonkeyPatch) -> None:
         return replace(right(members, me), obligation=frozenset({me}))
 
     patch.setattr(recovery, "plan_from", wrong)
+
+
+def _promise_without_the_exchange(patch: pytest.MonkeyPatch) -> None:
+    """Nobody waits until it has what the others have sent on the new ring."""
+    right = Recovery._count
+
+    def wrong(self: Recovery, token: Token, step: Step) -> None:
+        right(self, replace(token, seq=NO_SEQ), step)
+
+    patch.setattr(Recovery, "_count", wrong)
 
 
 def _install_too_early(patch: pytest.MonkeyPatch) -> None:
@@ -406,6 +415,13 @@ PLANTED = (
         _only_my_own_beyond_a_gap,
         20,
         frozenset({Promise.VIRTUAL_SYNCHRONY}),
+        aimed=True,
+    ),
+    PlantedFault(
+        "nobody waits for what is exchanged",
+        _promise_without_the_exchange,
+        20,
+        frozenset({Promise.VIRTUAL_SYNCHRONY, Promise.AGREED_DELIVERY, Promise.SAFE_DELIVERY}),
         aimed=True,
     ),
     PlantedFault(

@@ -13,6 +13,7 @@ from ordercast.sim.aimed_swarm import AIMED_FIRST, AIMS, GROUP_AIMS
 from ordercast.sim.group_tally import GroupOccurrence
 from ordercast.sim.network_swarm import turn_row
 from ordercast.sim.options import SimOptions
+from ordercast.sim.plot import Aim
 from ordercast.sim.replica_tally import ReplicaOccurrence
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import (
@@ -46,6 +47,7 @@ def test_no_seed_below_the_first_has_a_plot_and_all_others_have_by_turns() -> No
     draws = (hostile_options, hostile_group_options, hostile_replica_options)
     assert all(draw(seed).aim is None for draw in draws for seed in (0, 1, 7, AIMED_FIRST - 1))
     aims = [hostile_options(seed).aim for seed in range(AIMED_FIRST, AIMED_FIRST + 50)]
-    assert all(aims.count(aim) >= 10 for aim in AIMS)
+    assert all(aims.count(aim) >= 10 for aim in AIMS) and aims.count(Aim.EXCHANGE) == 5
+    assert {hostile_replica_options(seed).aim for seed in range(AIMED_FIRST, AIMED_FIRST + 2)} == {None, Aim.BEGINNING}
     of_groups = {options_of(seed, SwarmKind.GROUPS).aim for seed in range(AIMED_FIRST, AIMED_FIRST + 8)}
     assert of_groups == set(GROUP_AIMS)

@@ -9,19 +9,30 @@ import pytest
 from ordercast.model.ids import NodeId
 from ordercast.order.engine import Engine
 from ordercast.sim.options import SimOptions
+from ordercast.sim.rosters import with_rosters
 from ordercast.sim.run import engine_of, simulate
-from ordercast.sim.swarm import SwarmKind, options_of
+from ordercast.sim.swarm import hostile_options
 from tests.engines.enclosing import Enclosing
+
+from .digests import SWARMS, recorded
 
 
 def _enclosed(options: SimOptions, node: NodeId) -> Engine:
     return Enclosing(engine_of(options, True, node))
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("kind", SwarmKind)
-def test_a_ring_that_is_passed_through_is_the_ring(kind: SwarmKind, seed: int) -> None:
-    options = options_of(seed, kind)
+@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("kind", SWARMS)
+def test_a_ring_that_is_passed_through_is_the_ring(kind: str, number: int) -> None:
+    seed = SWARMS[kind].seeds[number]
+    options = SWARMS[kind].options_of(seed)
     enclosed = simulate(options, seed, make_engine=partial(_enclosed, options))
     assert enclosed.is_valid, enclosed.verdict.sentence
-    assert enclosed.digest == simulate(options, seed).digest
+    assert enclosed.digest == recorded()[kind, seed]
+
+
+def test_a_ring_with_a_node_list_too() -> None:
+    options = with_rosters(hostile_options(1), 1)
+    enclosed = simulate(options, 1, make_engine=partial(_enclosed, options))
+    assert enclosed.is_valid, enclosed.verdict.sentence
+    assert enclosed.digest == simulate(options, 1).digest

@@ -2,42 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from ordercast.checker import Outcome
-from ordercast.model.promises import AnyPromise
 from ordercast.sim.aimed_swarm import AIMED_FIRST
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import SATURATED_EVERY, SATURATED_FIRST, hostile_options
 from ordercast.trace.records import Event
 from tests.unit.pipeline.agreement import assert_agreement
 
+from .catches import caught, first_catch
 from .planted import PLANTED, PlantedFault
 
 
-def _runs(fault: PlantedFault) -> Iterator[tuple[Result, list[Event]]]:
+def _seeds(fault: PlantedFault) -> range:
+    step, first = (SATURATED_EVERY, SATURATED_FIRST) if fault.saturated else (1, AIMED_FIRST if fault.aimed else 0)
+    return range(first, first + step * fault.runs, step)
+
+
+def _run(fault: PlantedFault, seed: int) -> tuple[Result, list[Event]]:
     if fault.scene is not None:
         scene = fault.scene()
-        yield scene.run(), scene.events
-        return
-    step, first = (SATURATED_EVERY, SATURATED_FIRST) if fault.saturated else (1, AIMED_FIRST if fault.aimed else 0)
-    for number in range(fault.runs):
-        seed = first + step * (fault.skip + number)
-        result = simulate(hostile_options(seed), seed, keep_events=True)
-        yield result, result.events
-
-
-def _broken(result: Result) -> set[AnyPromise | None]:
-    return {verdict.promise for verdict in result.verdicts if verdict.outcome is Outcome.INVALID}
+        return scene.run(), scene.events
+    result = simulate(hostile_options(seed), seed, keep_events=True)
+    return result, result.events
 
 
 @pytest.mark.parametrize("fault", PLANTED, ids=lambda fault: fault.name)
 def test_the_checkers_catch(fault: PlantedFault, monkeypatch: pytest.MonkeyPatch) -> None:
+    caught: list[Event] = []
+
+    def is_caught(seed: int) -> bool:
+        result, caught[:] = _run(fault, seed)
+        return any(v.promise in fault.broken and v.outcome is Outcome.INVALID for v in result.verdicts)
+
     fault.plant(monkeypatch)
-    caught = next((events for result, events in _runs(fault) if _broken(result) & fault.broken), None)
-    assert caught is not None, f"not caught in {fault.runs} runs"
+    assert first_catch("plain", fault.name, _seeds(fault), is_caught) is not None, f"not caught in {fault.runs} runs"
     assert_agreement(caught)  # and the judges of the pipeline catch it in the same way
 
 
@@ -46,8 +46,7 @@ def test_without_a_planted_fault_the_same_runs_are_valid() -> None:
     for fault in PLANTED:
         if fault.scene is not None:
             assert fault.scene().run().is_valid
-    seeds = (*range(40), *range(AIMED_FIRST, AIMED_FIRST + 20))
-    assert all(simulate(hostile_options(seed), seed).is_valid for seed in seeds)
+    assert all(simulate(hostile_options(seed), seed).is_valid for seed in caught("plain"))
 
 
 def test_at_least_ten_faults_are_planted_and_the_papers_own_are_among_them() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from ordercast.checker import Outcome
@@ -13,6 +15,7 @@ from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import hostile_group_options
 from tests.unit.pipeline.agreement import assert_clients_agree
 
+from .catches import caught, first_catch
 from .planted_groups import PLANTED, PlantedFault
 
 
@@ -25,7 +28,9 @@ def test_the_checkers_catch(fault: PlantedFault, monkeypatch: pytest.MonkeyPatch
     fault.plant(monkeypatch)
     monkeypatch.setattr(Groups, "check_invariants", lambda self: None)
     first = AIMED_FIRST if fault.aimed else 0
-    assert any(_is_caught(fault, first + number) for number in range(fault.runs)), f"not caught in {fault.runs} runs"
+    seeds = range(first, first + fault.runs)
+    seed = first_catch("groups", fault.name, seeds, partial(_is_caught, fault))
+    assert seed is not None, f"not caught in {fault.runs} runs"
 
 
 def _is_caught(fault: PlantedFault, seed: int) -> bool:
@@ -40,8 +45,9 @@ def _is_caught(fault: PlantedFault, seed: int) -> bool:
     return is_caught or (fault.is_stuck and not result.settled)
 
 
+@pytest.mark.long
 def test_without_a_planted_fault_the_same_runs_are_valid() -> None:
-    assert all(simulate(hostile_group_options(seed), seed).is_valid for seed in range(10))
+    assert all(simulate(hostile_group_options(seed), seed).is_valid for seed in caught("groups"))
 
 
 def test_the_daemons_promises_hold_whatever_the_groups_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from ordercast.checker import Outcome
@@ -10,24 +12,23 @@ from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import SwarmKind, options_of
 
+from .catches import first_catch
 from .network_scenes import BEGIN, KINDS, MENDED, NETWORK, NODES, Story, told
 from .planted_networks import PLANTED, PlantedFault
 
 STORIES = tuple(fault for fault in PLANTED if fault.broken is None)
 
 
-def _is_found_in_swarm(fault: PlantedFault) -> bool:
-    for seed in fault.seeds:
-        options = options_of(seed, SwarmKind.NETWORKS)
-        if options.networks.replication is not fault.style:
-            continue
-        try:
-            result = simulate(options, seed)
-        except AssertionError:
-            continue  # an invariant has caught it before the witness
-        if any(v.promise is fault.broken and v.outcome is Outcome.INVALID for v in result.verdicts):
-            return True
-    return False
+def _is_caught(fault: PlantedFault, seed: int) -> bool:
+    """By the witness."""
+    options = options_of(seed, SwarmKind.NETWORKS)
+    if options.networks.replication is not fault.style:
+        return False
+    try:
+        result = simulate(options, seed)
+    except AssertionError:
+        return False  # an invariant has caught it before the witness
+    return any(v.promise is fault.broken and v.outcome is Outcome.INVALID for v in result.verdicts)
 
 
 def _story(fault: PlantedFault) -> Story:
@@ -52,7 +53,8 @@ def _is_as_it_should_be(fault: PlantedFault, story: Story) -> bool:
 def test_every_planted_fault_is_caught(fault: PlantedFault, monkeypatch: pytest.MonkeyPatch) -> None:
     fault.plant(monkeypatch)
     if fault.broken is not None:
-        assert _is_found_in_swarm(fault), f"not caught in runs of {fault.seeds}"
+        seed = first_catch("networks", fault.name, fault.seeds, partial(_is_caught, fault))
+        assert seed is not None, f"not caught in runs of {fault.seeds}"
     else:
         assert not _is_as_it_should_be(fault, _story(fault))
 

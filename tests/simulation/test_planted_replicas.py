@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from ordercast.checker import Outcome
@@ -10,6 +12,7 @@ from ordercast.replicated.core import Core
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import hostile_replica_options
 
+from .catches import first_catch
 from .planted_replicas import PLANTED, PlantedFault
 
 
@@ -22,7 +25,8 @@ def test_the_judges_catch(fault: PlantedFault, monkeypatch: pytest.MonkeyPatch) 
     fault.plant(monkeypatch)
     monkeypatch.setattr(Core, "check_invariants", lambda self: None)
     seeds = range(fault.first, fault.first + fault.runs)
-    assert any(_is_caught(fault, seed) for seed in seeds), f"not caught in {fault.runs} runs"
+    seed = first_catch("replicated", fault.name, seeds, partial(_is_caught, fault))
+    assert seed is not None, f"not caught in {fault.runs} runs"
 
 
 def _is_caught(fault: PlantedFault, seed: int) -> bool:

@@ -15,6 +15,7 @@ from ordercast.sim.run import simulate
 from ordercast.sim.swarm import hostile_options
 
 from . import test_rosters as stories
+from .catches import first_catch
 
 HOSTILE_RUNS = 40
 
@@ -62,8 +63,10 @@ def _ordered_lists_stay_where_they_are(patch: pytest.MonkeyPatch) -> None:
 
 
 def _hostile() -> None:
-    for seed in range(HOSTILE_RUNS):
-        assert simulate(with_rosters(hostile_options(seed), seed), seed).is_valid
+    def is_caught(seed: int) -> bool:
+        return not simulate(with_rosters(hostile_options(seed), seed), seed).is_valid
+
+    assert first_catch("rosters", "lists are not asked", range(HOSTILE_RUNS), is_caught) is None
 
 
 def _removed() -> None:

@@ -39,16 +39,18 @@ OWN = ("order/", "wire/", "networks/", "trace/", "checker/", "pipeline/verify/")
 WHO_SPEAKS_OF_RINGS = {
     "what a layer has for the ring alone, under its name": (
         *("sim/ring/__init__.py", "sim/ring/network_witness.py", "sim/ring/poison.py", "sim/ring/rest_witness.py"),
+        *("sim/ring/recovery_plots.py", "sim/plots.py"),
         *("daemon/status/sections.py", "daemon/status/metrics.py", "cli/status_drawing.py"),
         *("pipeline/report/ring.py", "pipeline/report/token.py", "pipeline/report/engines.py"),
         *("pipeline/report/tables.py", "pipeline/report/page.py", "pipeline/report/__init__.py"),
         *("pipeline/campaign/model.py", "pipeline/campaign/gauge.py", "pipeline/campaign/comparison.py"),
         *("sim/run.py", "sim/swarm.py", "sim/network_swarm.py", "sim/digest.py"),
+        "sim/aimed_swarm.py",
     ),
     "configuration, by the names of tables in users' files": (
         *("daemon/config/file.py", "daemon/config/keys.py", "daemon/config/networks.py", "daemon/config/node.py"),
         *("daemon/config/plan.py", "daemon/participant.py", "pipeline/campaign/settings.py"),
-        *("sim/options.py", "sim/run_options.py", "cli/sim.py"),
+        *("sim/options.py", "sim/run_options.py", "sim/aimed_swarm.py", "cli/sim.py"),
     ),
     "lanes: the sockets of any engine, one of which has its name from tokens": (
         *("model/inputs.py", "model/effects.py", "daemon/sockets/lanes.py", "daemon/sockets/network.py"),
@@ -62,7 +64,7 @@ WHO_SPEAKS_OF_RINGS = {
     ),
     "fencing tokens, which are numbers of grants": (
         *("replicated/machine.py", "replicated/structures/claims.py", "replicated/structures/leader.py"),
-        *("replicated/structures/lock.py", "sim/users.py", "sim/replica_witness.py"),
+        *("replicated/structures/lock.py", "replicated/recorded.py", "sim/users.py", "sim/replica_witness.py"),
     ),
 }
 

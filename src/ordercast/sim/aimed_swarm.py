@@ -17,6 +17,7 @@ from ordercast.sim.options import SIM_RING, SimOptions
 from ordercast.sim.plot import Aim
 
 AIMED_FIRST = 10_000
+EXCHANGE_DIGIT = 8  # the last one of seeds that aim at an exchange
 NETWORKS_EVERY = 5  # one run in five with several networks is aimed
 AIMS = (Aim.GAP, Aim.PROMISE, Aim.LATE)  # by turns, without clients
 GROUP_AIMS = (Aim.GATHERING, Aim.GAP, Aim.GATHERING, Aim.PROMISE, Aim.SLOW_READER)  # by turns, with clients
@@ -79,8 +80,10 @@ def aimed_network_options(options: SimOptions, seed: int) -> SimOptions:
 
 
 def aimed_replica_options(options: SimOptions, seed: int) -> SimOptions:
-    """Replicas whose beginning fails; what strikes them later is as usual."""
+    """Replicas whose beginning fails, or which are often loaded, with trouble; what strikes them later is as usual."""
     rng = Random(f"replica aims swarm {seed}")
+    if seed % 2 == 0:
+        return replace(options, replica_kills=8, round_ambushes=3, transfer_trouble=rng.choice((0.05, 0.15)))
     return replace(
         options,
         aim=Aim.BEGINNING,
@@ -100,7 +103,7 @@ def aimed_options(options: SimOptions, seed: int) -> SimOptions:
     rng = Random(f"aims swarm {seed}")
     return replace(
         options,
-        aim=AIMS[seed % len(AIMS)],
+        aim=Aim.EXCHANGE if seed % 10 == EXCHANGE_DIGIT else AIMS[seed % len(AIMS)],
         # The longer what was announced is believed, the sooner those come together who have just been parted.
         ring=replace(options.ring, announce_ns=rng.choice((25, 80)) * MILLISECOND),
         nodes=rng.choice((4, 4, 5, 5, 6, 7)),

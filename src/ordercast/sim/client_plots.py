@@ -44,7 +44,7 @@ class GatheringPlot(Plot):
             came = set(configuration.members) - set(configuration.transitional)
             if configuration.kind is ConfigurationKind.REGULAR and came:
                 self._is_merging = False
-                self.soon((0, 3 * self.rotation_ns), self._part_somehow)
+                self.soon((0, 3 * self.turns_ns), self._part_somehow)
 
     def _merging(self) -> None:
         self._is_merging = True
@@ -103,9 +103,9 @@ class SlowReaderPlot(Plot):
 
 
 class BeginningPlot(Plot):
-    """At the first view of replicas on all hosts, nobody hears what one of them says, which hears all; tokens pass, so
-    that everybody says it. Then that host is cut off: it alone has attempted a beginning, of which the others, when
-    they meet it again, do not know."""
+    """At the first view of replicas on all hosts, nobody hears what one of them says, which hears all; what is no
+    message passes, so that everybody says it. Then that host is cut off: it alone has attempted a beginning, of which
+    the others, when they meet it again, do not know."""
 
     ROUND_NS = (5 * MILLISECOND, 8 * MILLISECOND)  # in which all have spoken
 

@@ -9,10 +9,11 @@ run. Neither are occurrences that say more of one that is noted beside them.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from operator import attrgetter
+from types import NoneType
 from typing import Any
 
 from ordercast.model.notes import Ignored, Occurred, Occurrence, PacketDropped, Visited
@@ -48,29 +49,36 @@ def _values_of(event: Event | ClientEvent | ReplicaEvent) -> tuple[Any, ...]:
     if isinstance(event, DeliveredBatch):  # a message's digest covers its bytes, and with them its identity
         messages = [number for message in event.messages for number in (message[1], message[4], message[5])]
         return event.at, event.process, *event.configuration, *event.origin, *messages
-    return tuple(_leaves(event))
+    values: list[Any] = []
+    _spread((event,), values)
+    return tuple(values)
 
 
-def _leaves(value: Any) -> Iterator[Any]:
-    if value is None or isinstance(value, Promises | Ignored | PacketDropped):
-        return
-    if isinstance(value, Enum):
-        yield value.value
-    elif isinstance(value, tuple | list):
-        for part in value:
-            yield from _leaves(part)
-    elif hasattr(value, "__dataclass_fields__"):
-        for name in _names_of(type(value)):
-            yield from _leaves(getattr(value, name))
-    else:
-        yield value
+def _spread(parts: Iterable[Any], values: list[Any]) -> None:
+    """Append the values of these parts, and of the parts of each."""
+    for part in parts:
+        kind = type(part)
+        if kind not in _PARTS:
+            _PARTS[kind] = _parts_of(kind)
+        parts_of = _PARTS[kind]
+        if parts_of is None:
+            values.append(part)
+        else:
+            _spread(parts_of(part), values)
 
 
-def _names_of(kind: type) -> list[str]:
-    """Return the names of the fields that a digest covers, of a dataclass."""
-    if kind not in _NAMES:
-        _NAMES[kind] = [each.name for each in fields(kind) if each.name not in _SENTENCES]
-    return _NAMES[kind]
+def _parts_of(kind: type) -> Callable[[Any], Iterable[Any]] | None:
+    """Return what tells the parts of a value of this type, none where the value has no parts."""
+    if issubclass(kind, NoneType | Promises | Ignored | PacketDropped):
+        return lambda value: ()
+    if issubclass(kind, Enum):
+        return lambda value: (value.value,)
+    if issubclass(kind, tuple | list):
+        return iter
+    if is_dataclass(kind):
+        names = [each.name for each in fields(kind) if each.name not in _SENTENCES]
+        return attrgetter(*names) if len(names) > 1 else lambda value: [getattr(value, name) for name in names]
+    return None
 
 
-_NAMES: dict[type, list[str]] = {}
+_PARTS: dict[type, Callable[[Any], Iterable[Any]] | None] = {}

@@ -470,6 +470,8 @@ def _drained(inboxes: list[deque[bytes]], lane: Lane, attachment: Attachment) ->
     """What one look at a lane of an attachment brings, from one network after the other."""
     packets: list[Packet] = []
     for network, inbox in enumerate(inboxes):
+        if not inbox:
+            continue
         if len(inbox) <= READ_MAX:
             taken = list(inbox)
             inbox.clear()

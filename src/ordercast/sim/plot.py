@@ -31,6 +31,7 @@ class Aim(Enum):
     GAP = "gap"  # messages beyond a gap are owed to and by several companions
     PROMISE = "promise"  # a recovery fails after all have promised, and fewer of them meet again
     LATE = "late packet"  # the same, and what was missing reaches one of them after its promise
+    EXCHANGE = "exchange"  # what the exchange of a recovery sends is lost to some, again and again
     GATHERING = "gathering"  # snapshots of groups are under way when daemons are lost, and lost again
     SLOW_READER = "slow reader"  # all wait for a client that reads, and too little
     BEGINNING = "beginning"  # one replica alone knows what all have said at their first view
@@ -94,8 +95,8 @@ class Plot:
             self.world.crowd.say(self.rng.choice(clients), group, service, self.rng.randbytes(size))
 
     @property
-    def rotation_ns(self) -> int:
-        """Roughly what the token needs to go round."""
+    def turns_ns(self) -> int:
+        """Roughly the time in which every host has its turn to send."""
         options = self.world.options
         return options.nodes * (options.delay_min_ns + options.delay_max_ns) // 2
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ordercast.sim.client_plots import BeginningPlot, GatheringPlot, SlowReaderPlot
 from ordercast.sim.plot import Aim, Plot
-from ordercast.sim.recovery_plots import GapPlot, LatePlot, PromisePlot
+from ordercast.sim.ring.recovery_plots import ExchangePlot, GapPlot, LatePlot, PromisePlot
 
 if TYPE_CHECKING:
     from ordercast.sim.world import World
@@ -16,6 +16,7 @@ PLOTS: dict[Aim, type[Plot]] = {
     Aim.GAP: GapPlot,
     Aim.PROMISE: PromisePlot,
     Aim.LATE: LatePlot,
+    Aim.EXCHANGE: ExchangePlot,
     Aim.GATHERING: GatheringPlot,
     Aim.SLOW_READER: SlowReaderPlot,
     Aim.BEGINNING: BeginningPlot,

@@ -361,7 +361,7 @@ def _stretch(stretch: Stretch) -> bytes:
     fixed = struct.pack(">QQQQQB", *stretch.ring, stretch.tick, stretch.originator, stretch.mask, flags)
     interest = stretch.interest
     wanted = struct.pack(">QQ", interest.process, interest.mask) if interest is not None else b""
-    packets = zip(stretch.seqs, stretch.bodies or (b"",), strict=True)
+    packets = zip(stretch.seqs, stretch.bodies or (b"",) * len(stretch.seqs), strict=True)
     return fixed + wanted + _counted([_PACKET.pack(seq, len(body)) + body for seq, body in packets])
 
 
@@ -375,7 +375,7 @@ def _read_stretch(body: ByteReader) -> Stretch:
     if not seqs or any(one >= other for one, other in pairwise(seqs)):
         raise WireError("packets that do not ascend")
     bodies = tuple(data for _, data in packets)
-    if (flags & _HOLLOW and bodies != (b"",)) or (interest is not None and len(bodies) != 1):
+    if (flags & _HOLLOW and any(bodies)) or (interest is not None and len(bodies) != 1):
         raise WireError("a stretch that contradicts itself")
     bodies = () if flags & _HOLLOW else bodies
     return Stretch(ring, _sane(tick), originator, seqs, bodies, bool(flags & _SAFE), mask, interest)

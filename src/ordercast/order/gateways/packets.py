@@ -225,7 +225,8 @@ def freight_of(stretch: Stretch, since: Stamp, half: Processes | None, body_size
     if since != NO_STAMP or half is not None or any(len(body) > room for body in stretch.bodies):
         return [control_freight(stretch, body_size_max, since, half)]
     if stretch.is_hollow:
-        return [Freight([_carried(stretch, stretch.seqs[-1], _hollow_body(is_safe=stretch.is_safe))])]
+        body = _hollow_body(is_safe=stretch.is_safe)
+        return [Freight([_carried(stretch, seq, body)]) for seq in stretch.seqs]
     return [Freight([_carried(stretch, seq, body)]) for seq, body in zip(stretch.seqs, stretch.bodies, strict=True)]
 
 

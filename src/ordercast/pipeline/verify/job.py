@@ -29,7 +29,6 @@ from ordercast.pipeline.verify.judging import (
     judge,
     judge_client_file,
     judge_order,
-    judge_states,
     unread,
     with_clients,
     with_replicas,
@@ -40,6 +39,7 @@ from ordercast.pipeline.verify.live import ended_at, live_history, write_life
 from ordercast.pipeline.verify.rows import TraceFile, Unsound
 from ordercast.pipeline.verify.slicing import PART_ROWS
 from ordercast.pipeline.verify.spread import Spread
+from ordercast.pipeline.verify.states import judge_large_states
 from ordercast.trace.arrow import TraceError
 from ordercast.trace.client_rows import CLIENTS
 from ordercast.trace.columns import signed
@@ -145,7 +145,7 @@ def _with_evidence(
         else:
             found = with_clients(found, *spread(partial(judge_client_file, daemons=daemons), [file])[0])
     if REPLICAS.name in files:
-        found = with_replicas(found, *spread(partial(judge_states, daemons=daemons), [files[REPLICAS.name]])[0])
+        found = with_replicas(found, *judge_large_states(files[REPLICAS.name], daemons, spread))
     return found
 
 

@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 
 from ordercast.checker import Checkers, Outcome, Verdict, Witness
 from ordercast.checker.evidence import EvidenceCheckers
-from ordercast.checker.replicated.states import StateCheckers
 from ordercast.model.promises import GroupPromise, Promise, ReplicaPromise
 from ordercast.pipeline.verify.clearing import clear
 from ordercast.pipeline.verify.clients.judging import Daemons, judge_clients, reference_verdicts
@@ -41,6 +40,7 @@ from ordercast.pipeline.verify.rows import (
     messages_from,
     rows_from,
 )
+from ordercast.pipeline.verify.states import judge_states
 from ordercast.pipeline.verify.totals import matters_of, settle, totals_from
 from ordercast.trace.arrow import TraceError
 from ordercast.trace.client_rows import CLIENTS
@@ -239,13 +239,3 @@ def judge_client_file(file: Path, daemons: Daemons) -> tuple[int, list[Verdict]]
     except Exception:  # as above
         events = read_evidence_file(file, CLIENTS)
         return len(events), reference_verdicts(events, daemons)
-
-
-def judge_states(file: Path, daemons: Daemons) -> tuple[int, list[Verdict]]:
-    """All replicated states of a run: each by its own panel of the reference checkers."""
-    started = [event for event in daemons if isinstance(event, Started)]
-    checkers = StateCheckers(started[-1].promises.replicas if started else None)
-    events = read_evidence_file(file, REPLICAS)
-    for event in events:
-        checkers.observe(event)
-    return len(events), checkers.verdicts()

@@ -1,1 +1,1 @@
-"""What the simulator knows of rings alone: who forges their packets, and who judges their tokens."""
+"""What the simulator knows of rings alone: who forges their packets, judges their tokens, aims at their recovery."""

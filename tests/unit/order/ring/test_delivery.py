@@ -140,6 +140,20 @@ def test_a_run_that_begins_or_ends_at_a_hole_is_delivered_to_the_hole_and_from_i
     assert _advance(delivery) == ["5", "6"]
 
 
+def test_where_nothing_is_deliverable_there_is_no_effect() -> None:
+    effects: list[Effect] = []
+    _delivery(_safe(1)).deliver(Seq(0), effects)
+    assert effects == []
+    delivers = [effect for effect in _finish(_delivery(), _plan(ONE, TWO)) if isinstance(effect, Deliver)]
+    assert delivers == []
+
+
+def test_stamps_are_for_enclosing_engines_alone() -> None:
+    effects: list[Effect] = []
+    _delivery(_agreed(1)).deliver(Seq(0), effects)
+    assert [effect.stamps for effect in effects if isinstance(effect, Deliver)] == [None]
+
+
 def test_a_run_of_parts_is_put_together_with_what_is_around_it() -> None:
     delivery = _delivery(_part(1, Part.FIRST, "a"))
     delivery.ring.store.extend(make_run(2, "b", "c", "d", part=Part.MIDDLE))

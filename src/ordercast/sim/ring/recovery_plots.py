@@ -16,7 +16,7 @@ from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.plot import APART_NS, PATIENCE_NS, Plot
 from ordercast.trace.records import Event, Installed, Noted
 from ordercast.wire.head import KIND_AT, transmitter_of
-from ordercast.wire.header import ARRIVAL, RETRANSMITTED, RING, MessageKind
+from ordercast.wire.header import ARRIVAL, FLAGS_AT, RECOVERED, RETRANSMITTED, RING, MessageKind
 
 if TYPE_CHECKING:
     from ordercast.sim.world import World
@@ -57,7 +57,7 @@ class GapPlot(Plot):
         self._lost, self._lost_max = {}, rng.choice((1, 1, 2, 100))
         self._attempts += 1
         for _ in range(rng.randrange(1, 4)):
-            self.soon((0, self.rotation_ns), self._send_first)
+            self.soon((0, self.turns_ns), self._send_first)
         attempt = self._attempts
         self.soon((PATIENCE_NS, PATIENCE_NS + 1), lambda: self._give_up(attempt))
 
@@ -79,15 +79,20 @@ class GapPlot(Plot):
             self._lost[key] = packet
             if len(self._lost) == 1:
                 self._answer()
-        return key not in self._lost or target not in self._left
+        return key not in self._lost or target not in self._missing
+
+    @property
+    def _missing(self) -> tuple[int, ...]:
+        """Who does not get the packets."""
+        return self._left
 
     def _answer(self) -> None:
         """The others send behind the gap, and what was lost is asked for; then they are cut off."""
         for node in self._left:
             for _ in range(self.rng.randrange(1, 3)):
                 service = self.rng.choice((Service.SAFE, Service.SAFE, Service.AGREED))
-                self.soon((0, self.rotation_ns), partial(self.submit, node, service))
-        self.soon((2 * self.rotation_ns, 4 * self.rotation_ns), self._cut_off)
+                self.soon((0, self.turns_ns), partial(self.submit, node, service))
+        self.soon((2 * self.turns_ns, 4 * self.turns_ns), self._cut_off)
 
     def _cut_off(self) -> None:
         assert self._source is not None
@@ -158,6 +163,30 @@ class LatePlot(PromisePlot):
         node, packets = self.rng.choice(staying), list(self._lost.values())
         span = (self.world.options.ring.token_loss_ns // 2, 2 * self.world.options.ring.token_loss_ns)
         self.soon(span, lambda: self.world.hosts[node].arrive(Lane.DATA, packets))
+
+
+class ExchangePlot(GapPlot):
+    """Loses the packets to some of those who are left alone, and loses them again, for some rotations, when the others
+    send them on the new ring: the exchange is over for these, and not for those."""
+
+    def __init__(self, world: World, rng: Random) -> None:
+        super().__init__(world, rng)
+        self._until = 0  # the exchange is lost; 0: it has not begun
+
+    @property
+    def _missing(self) -> tuple[int, ...]:
+        return self._left[1:]
+
+    def _cut_off(self) -> None:
+        super()._cut_off()
+        self._until = 0
+
+    def lets(self, target: int, packet: bytes) -> bool:
+        is_exchange = packet[KIND_AT] == MessageKind.DATA and packet[FLAGS_AT] & RECOVERED
+        if is_exchange and self._sides and target in self._missing:
+            self._until = self._until or self.world.now + self.rng.randrange(3, 8) * self.turns_ns
+            return self.world.now > self._until
+        return super().lets(target, packet)
 
 
 def _is_of_several(configuration: Configuration) -> bool:
