@@ -25,6 +25,11 @@ class LargeMessages:
         self.parts = {key: parts for key, parts in self.parts.items() if key[0] in originators}
         self.size = sum(len(part) for parts in self.parts.values() for part in parts)
 
+    def put(self, key: tuple[ProcessId, int], data: bytes) -> None:
+        """Have the first parts of a message, in the place of what was begun before."""
+        self.size += len(data) - sum(map(len, self.parts.get(key, ())))
+        self.parts[key] = [data]
+
     def take(self, parcel: Parcel, parts: Sequence[int], parcels: list[Parcel]) -> None:
         """Add to `parcels` the messages of packets in a row that are completed by them."""
         seq, originator, senders, services, payloads, *_ = parcel

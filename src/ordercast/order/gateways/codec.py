@@ -24,6 +24,7 @@ from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.gateways.items import (
     CAP,
     Base,
+    BegunMessage,
     Column,
     EndItem,
     Flooded,
@@ -81,6 +82,7 @@ _PROCESS = struct.Struct(">Q")
 _COUNT = struct.Struct(">H")
 _FLAG = struct.Struct(">B")
 _PACKET = struct.Struct(">QH")  # of a stretch: seq, size of the body
+_BEGUN = struct.Struct(">QIQQQI")  # of a message in parts: originator, sender, stamp, size
 _SAFE, _HOLLOW, _INTEREST = 1, 2, 4  # what a stretch is
 
 
@@ -297,6 +299,17 @@ def _read_hold(body: ByteReader) -> HoldItem:
         raise WireError("a reason that is no text") from None
 
 
+def _begun(message: BegunMessage) -> bytes:
+    fixed = _BEGUN.pack(message.originator, message.sender, *message.stamp, len(message.data))
+    return fixed + message.data
+
+
+def _read_begun(body: ByteReader) -> BegunMessage:
+    originator, sender, tick, tag, seq, size = body.unpack(_BEGUN)
+    _sane(max(tick, seq))
+    return BegunMessage(ProcessId(originator), sender, (tick, tag, seq), body.take(size))
+
+
 def _topology(topology: TopologyItem) -> bytes:
     ids = _RING.pack(*topology.physical), _RING.pack(*topology.ring), _PROCESS.pack(topology.by)
     return b"".join(
@@ -310,6 +323,7 @@ def _topology(topology: TopologyItem) -> bytes:
             _counted([struct.pack(">QQQQQ", one.gateway, *one.ring, *one.successor) for one in topology.words]),
             _counted([struct.pack(">QQ", *mask) for mask in topology.masks]),
             _counted([_hold(hold) for hold in topology.holds]),
+            _counted([_begun(message) for message in topology.begun]),
         )
     )
 
@@ -330,6 +344,7 @@ def _read_topology(body: ByteReader) -> TopologyItem:
         _read_list(body, _read_word, ENTRIES_MAX, "words"),
         _read_list(body, _read_mask, ENTRIES_MAX, "masks"),
         _read_list(body, _read_hold, ENTRIES_MAX, "holds"),
+        _read_list(body, _read_begun, ENTRIES_MAX, "messages in parts"),
     )
 
 

@@ -205,6 +205,16 @@ class TopologyPart(NamedTuple):
     members: Processes
 
 
+class BegunMessage(NamedTuple):
+    """A message in parts that lies on both sides of a merge: its parts up to there. Who comes to the merge from
+    elsewhere will have the others, and must deliver the message like everybody."""
+
+    originator: ProcessId
+    sender: int
+    stamp: Stamp  # of its first part
+    data: bytes
+
+
 @dataclass(frozen=True, slots=True)
 class TopologyItem:
     """The logical state of one half just before it merges with the others on its physical ring."""
@@ -220,6 +230,7 @@ class TopologyItem:
     words: tuple[OwnWord, ...]  # up to the merge, sorted
     masks: tuple[tuple[ProcessId, int], ...] = ()  # interest, sorted
     holds: tuple[HoldItem, ...] = ()  # of members of the view, sorted by process
+    begun: tuple[BegunMessage, ...] = ()  # sorted
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ of its members have it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from ordercast.order.gateways.holds import Holds
 from ordercast.order.gateways.interest import Masks
 from ordercast.order.gateways.items import (
     EVERYTHING,
+    BegunMessage,
     Carried,
     Column,
     EndItem,
@@ -75,6 +76,9 @@ class RingNetwork:
         self.masks = Masks(known, is_filtering)
         self.forwarding = Forwarding(known, self.coverage, self.stability, self.holds, self.masks)
         self.timeline = Timeline(known, self.coverage, self.views, self.merging.pending, self._on_turn, self._on_birth)
+        # What lies on both sides of a merge is asked of, and told to, whoever takes what has passed.
+        self.begun: Callable[[], tuple[BegunMessage, ...]] = tuple
+        self.learn_begun: Callable[[tuple[BegunMessage, ...]], object] = tuple
         self._fresh: dict[int, EndItem] = {}  # ENDs in own words, until a regular delivery speaks for the whole half
         self._told: dict[ConfigurationId, Stamp] = {}  # the front of own rings, as others know it
 
@@ -264,7 +268,8 @@ class RingNetwork:
         topology = self.merging.topology_due(domain)
         if topology is not None:
             members = self.known.members
-            topology = replace(topology, masks=self.masks.said(), holds=self.holds.said(members))
+            holds, begun = self.holds.said(members), self.begun()
+            topology = replace(topology, masks=self.masks.said(), holds=holds, begun=begun)
             self.forwarding.queues[domain].append(Carried(topology))
 
     def _take_topology(self, domain: int, topology: TopologyItem, seq: int, companions: Processes | None) -> None:
@@ -314,6 +319,7 @@ class RingNetwork:
                 self.holds.take(hold)
             for process, mask in topology.masks:
                 self.masks.add(process, mask)
+            self.learn_begun(topology.begun)
         self.forwarding.release()
 
     def _forget(self) -> None:

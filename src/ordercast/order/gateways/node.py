@@ -31,6 +31,7 @@ from ordercast.order.clock import CLOCK_KEY, StoredClock
 from ordercast.order.engine import EngineStats, Membership, granted
 from ordercast.order.gateways.attachment import RingAttachment, is_greeting
 from ordercast.order.gateways.holds import Pressure
+from ordercast.order.gateways.items import BegunMessage
 from ordercast.order.gateways.network import RingNetwork
 from ordercast.order.gateways.passing import PassingUp
 from ordercast.order.gateways.promised import PROMISED, SERVICES
@@ -82,6 +83,7 @@ class GatewayNode:
         self._network: RingNetwork | None = None  # until all rings have begun
         self._begun: dict[int, RingChange] = {}  # those that have, until then
         self._passing: PassingUp | None = None
+        self._passed: list[Effect] = []  # what the order has brought, on its way up
         self._me: ProcessId | None = None
         self._pressures = [Pressure(f"much waits to be carried onto {domain.name}", QUEUE_HIGH) for domain in domains]
         self._is_behind = False
@@ -290,8 +292,7 @@ class GatewayNode:
             self._clock.hear(network.known.clock)
             for attachment in self._attachments:
                 attachment.inner.lowest.mine = network.known.place
-            effects += passing.effects(network.passed, self.process)
-            network.passed.clear()
+            effects += self._passed_up()
             effects += self._notes(network)
             effects += self._hold(network, now) + self._carry(network, now)
         effects += self._leave_if_done(network, passing, now)
@@ -304,7 +305,31 @@ class GatewayNode:
         self._network = RingNetwork(self.process, rings, tick)
         self._begun.clear()
         self._passing = PassingUp(self._network.view)
+        self._network.begun = self._begun_messages
+        self._network.learn_begun = self._learn_begun
         return [self._passing.started()]
+
+    def _passed_up(self) -> list[Effect]:
+        """Return what the order has brought since this was asked last."""
+        self._take_passed()
+        effects, self._passed = self._passed, []
+        return effects
+
+    def _take_passed(self) -> None:
+        assert self._network is not None and self._passing is not None
+        self._passed += self._passing.effects(self._network.passed, self.process)
+        self._network.passed.clear()
+
+    def _begun_messages(self) -> tuple[BegunMessage, ...]:
+        """Return the messages in parts at this very place of the order."""
+        assert self._passing is not None
+        self._take_passed()
+        return self._passing.begun()
+
+    def _learn_begun(self, begun: tuple[BegunMessage, ...]) -> None:
+        assert self._passing is not None
+        self._take_passed()
+        self._passing.learn_begun(begun)
 
     def _carry(self, network: RingNetwork, now: Instant) -> list[Effect]:
         """Put on the rings what waits for them."""

@@ -9,13 +9,14 @@ from ordercast.model.configuration import ChangeReason, Configuration, Configura
 from ordercast.model.effects import Deliver, Effect, Install, Parcel
 from ordercast.model.errors import WireError
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Position, ProcessId
-from ordercast.order.gateways.items import Stretch
+from ordercast.order.gateways.items import BegunMessage, Stretch
 from ordercast.order.gateways.packets import parcel_of
 from ordercast.order.gateways.timeline import Passed
 from ordercast.order.gateways.views import NetworkChange, NetworkView
 from ordercast.order.large import LargeMessages
 from ordercast.order.ring.two_queues import CONTROL_SENDER
-from ordercast.order.stamped.lanes import StampedRun
+from ordercast.order.stamped.lanes import Stamp, StampedRun
+from ordercast.wire.header import Part
 
 VIEW_SLOTS = 1 << 15  # slots from here on are those of views; no packet has so many messages
 
@@ -37,6 +38,7 @@ class PassingUp:
         self.large = LargeMessages()
         self.unsound = 0  # packets whose bodies cannot be
         self.own = 0  # messages of this process that were passed up
+        self._begun: dict[tuple[ProcessId, int], Stamp] = {}  # the first parts of messages, by originator and sender
 
     def started(self) -> Effect:
         """Return the configuration in which a life begins."""
@@ -64,18 +66,41 @@ class PassingUp:
                 continue
             if parcel[2][0] == CONTROL_SENDER:
                 continue
-            self.large.take(parcel, (part,), parcels) if part else parcels.append(parcel)
+            if part is Part.WHOLE:
+                parcels.append(parcel)
+                continue
+            if part is Part.FIRST:
+                self._begun[parcel[1], parcel[2][0]] = (tick, tag, stretch.seqs[index])
+            self.large.take(parcel, (part,), parcels)
         if not parcels:
             return
         if stretch.originator == me:
             self.own += sum(len(parcel[4]) for parcel in parcels)
         effects.append(Deliver(self.view.id, ConfigurationId(tick, ProcessId(tag)), parcels))
 
+    # Messages on both sides of a merge
+
+    def begun(self) -> tuple[BegunMessage, ...]:
+        """Return the messages whose last parts have not come."""
+        parts = sorted(self.large.parts.items())
+        return tuple(BegunMessage(*key, self._begun[key], b"".join(data)) for key, data in parts)
+
+    def learn_begun(self, begun: Iterable[BegunMessage]) -> None:
+        """Take the first parts of messages from another side of a merge, where more of them came."""
+        for originator, sender, stamp, data in begun:
+            key = originator, sender
+            mine = sum(map(len, self.large.parts.get(key, ())))
+            if key not in self.large.parts or (stamp, len(data)) > (self._begun[key], mine):
+                self.large.put(key, data)
+                self._begun[key] = stamp
+
     def _change(self, view: NetworkView) -> list[Effect]:
         """Nothing is delivered between the two: the transitional one ends the old view."""
         old, self.view = self.view, view
         between = _between(old.id, view.id)
-        self.large.keep(view.members)
+        # The ring of one that has left may still bring the end of its message.
+        self.large.keep({process for part in view.rings for process in part.ring.members})
+        self._begun = {key: self._begun[key] for key in self.large.parts}
         return [
             Install(_configuration(view, ConfigurationKind.TRANSITIONAL, between, old.id)),
             Install(_configuration(view, ConfigurationKind.REGULAR, view.id, between)),
