@@ -86,6 +86,33 @@ class Occurrence(Enum):
     WITHOUT_STORAGE = "went on without stable storage"
     STORAGE_AGAIN = "stable storage in use again"
 
+    # In a network of rings
+    NETWORK_BIRTH = "ring took its predecessor's place"
+    NETWORK_MERGE = "rings merged"
+    NETWORK_MERGE_BY_RESIDUAL = "merge completed in a transitional configuration"
+    NETWORK_GIVEN_UP_BEFORE_MARKS = "merge given up before all had marked"
+    NETWORK_GIVEN_UP_AFTER_MARKS = "merge given up after all had marked"
+    NETWORK_TWO_MINDS = "some merged and others gave up, and stayed connected"
+    NETWORK_SELF_MERGE = "component merged with itself"
+    NETWORK_TWO_MERGES = "two merges pending at one gateway"
+    NETWORK_ALONE_AT_MERGE = "came alone to a merge"
+    NETWORK_BOTH_HALVES = "both halves of a split ring stayed in the network"
+    NETWORK_CLAIMED_TWICE = "member claimed by two rings"
+    NETWORK_RESIDUAL = "packet of an ended ring's transitional configuration delivered"
+    NETWORK_RESIDUAL_IN_HALVES = "halves of a ring had different residual packets"
+    NETWORK_DELETED = "ring deleted that was cut off"
+    NETWORK_BACK = "deleted ring brought back by a merge"
+    NETWORK_LEFT_BEFORE_RESIDUAL = "members in no half left before a residual packet"
+    NETWORK_LEFT_BEFORE_SAFE = "members left before a safe packet that they may lack"
+    NETWORK_KEPT_FOR_LINK = "item kept for a link to begin"
+    NETWORK_BEFORE_LINK = "item dropped that is older than its link"
+    NETWORK_UNLINKED = "item dropped over a link that this process never had"
+    NETWORK_CAP_TOLD = "front told just below a pending merge"
+    NETWORK_HELD = "users held back"
+    NETWORK_FILTERED = "packet not carried because nobody there wants it"
+    NETWORK_INTEREST_RAISED = "more groups wanted"
+    NETWORK_FORGOTTEN = "past forgotten that everybody has passed"
+
 
 @dataclass(frozen=True, slots=True)
 class Occurred:

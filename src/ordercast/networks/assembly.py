@@ -5,13 +5,14 @@ Daemon and simulator make their engines here, so that what is simulated is what 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ordercast.model.ids import NodeId
 from ordercast.networks.config import NetworksConfig
 from ordercast.networks.layer import Networks
 from ordercast.order.catalogue import ENGINES, entry_of, tables_of
 from ordercast.order.engine import Engine, ObservedEngine
+from ordercast.order.ring.node import RingNode
 from ordercast.order.setup import Domain, Setup
 
 
@@ -37,9 +38,16 @@ def assembled(
     domains: tuple[Domain, ...] = (),
 ) -> Assembly:
     """The engine of this name. `holder` has its configuration tables as attributes; `nodes` is how many there are."""
+
+    def over_networks(ring: RingNode) -> Networks:
+        return Networks(ring, node, networks, setup.ring, verbose=verbose, cluster=ring.cluster)
+
     others = tuple(other for other in ENGINES if other != name)
     setup = Setup(node, tables_of(name, holder), nodes, verbose, networks.in_words, others, domains)
-    engine = entry_of(name).make(setup)
+    entry = entry_of(name)
     if networks.count == 1:
-        return Assembly(engine, None)
+        return Assembly(entry.make(setup), None)
+    if entry.is_layered:
+        return Assembly(entry.make(replace(setup, over_networks=over_networks)), None)
+    engine = entry.make(setup)
     return Assembly(engine, Networks(engine, node, networks, setup.ring, verbose=verbose))

@@ -51,6 +51,7 @@ class EngineEntry:
     nodes_max: int = 64  # in a simulation
     attachments_max: int = 1  # of one process: rings, segments or links that it is on at a time
     has_links: bool = False  # its processes speak on links: a daemon opens a third port
+    is_layered: bool = False  # its rings lie above several networks, each by itself; not the whole engine
     is_static: bool = False  # its members never change, nothing is repaired: a run has no loss and no faults
 
     # What can happen to it, and must in a swarm
@@ -72,6 +73,7 @@ def _gateways(setup: Setup) -> ObservedEngine:
         verbose=setup.verbose,
         beneath=setup.beneath,
         other_engines=setup.others,
+        over_networks=setup.over_networks,
     )
 
 
@@ -101,10 +103,12 @@ ENGINES: dict[str, EngineEntry] = {
             gateways.PROMISED,
             gateways.SERVICES,
             RING_TRAFFIC,
+            is_live=False,
             attachments_max=64,
+            is_layered=True,
             moves=moves.MOVES,
-            reasons=ring.REASONS,
-            occurrences=ring.OCCURRENCES,
+            reasons=gateways.REASONS,
+            occurrences=gateways.OCCURRENCES,
             alarms=ring.ALARMS,
         ),
         EngineEntry(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ordercast.model.ids import NodeId
+from ordercast.order.layered import Beneath
 from ordercast.order.ring.config import ONE_NETWORK, RingConfig
+from ordercast.order.ring.node import RingNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class Setup:
     beneath: str = ONE_NETWORK  # what carries the packets, in words, which are compared with other members'
     others: tuple[str, ...] = ()  # the other engines that may run in a cluster of the same name
     domains: tuple[Domain, ...] = ()  # the broadcast domains of this process, by attachment; none: all share one
+    over_networks: Callable[[RingNode], RingNode | Beneath] = lambda ring: ring  # puts several networks beneath a ring
 
     @property
     def ring(self) -> RingConfig:

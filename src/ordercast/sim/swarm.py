@@ -279,10 +279,23 @@ def _options_on(engine: str, seed: int, kind: SwarmKind) -> SimOptions:
         if kind is not SwarmKind.PLAIN:
             raise UsageError(f"the engine {engine!r} has no groups, no replicas and one network: leave out the option")
         return calm_options(engine, seed)
-    options = replace(options_of(seed, kind), engine=engine, poison=0.0)  # forgers know the packets of a ring
     if entry_of(engine).attachments_max > 1:
-        options = replace(options, attachments=drawn_attachments(options.nodes, Random(f"rings {seed}")))
-    return options
+        return _options_on_rings(engine, seed, kind)
+    return replace(options_of(seed, kind), engine=engine, poison=0.0)  # forgers know the packets of a ring
+
+
+def _options_on_rings(engine: str, seed: int, kind: SwarmKind) -> SimOptions:
+    """The same in a network of rings. Node lists are a matter of each ring, and nobody judges them over several."""
+    if kind is SwarmKind.NETWORKS:
+        raise UsageError(f"no witness watches several networks beneath the engine {engine!r}: leave out the option")
+    hostile = {
+        SwarmKind.PLAIN: hostile_options,
+        SwarmKind.GROUPS: hostile_group_options,
+        SwarmKind.REPLICATED: hostile_replica_options,
+    }
+    options = hostile[kind](seed)
+    attachments = drawn_attachments(options.nodes, Random(f"rings {seed}"))
+    return replace(options, engine=engine, poison=0.0, aim=None, attachments=attachments)
 
 
 def outline(seed: int, kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAULT) -> Outline:

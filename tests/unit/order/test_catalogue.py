@@ -21,6 +21,7 @@ from ordercast.networks.assembly import assembled
 from ordercast.networks.config import NetworksConfig
 from ordercast.networks.layer import Networks
 from ordercast.order.catalogue import DEFAULT, ENGINES, LIVE, entry_of, live_entry_of
+from ordercast.order.gateways.promised import VIEW_REASONS
 from ordercast.pipeline.report.engines import ENGINE_PARTS
 from ordercast.sim.calm_swarm import usual_options
 from ordercast.sim.options import SimOptions
@@ -53,7 +54,8 @@ def test_every_promise_reason_occurrence_and_alarm_belongs_to_an_engine() -> Non
     assert {promise for entry in entries for promise in entry.promises} == set(Promise)
     assert {promise for entry in entries for promise in entry.groups} == set(GroupPromise)
     assert {promise for entry in entries for promise in entry.replicas} == set(ReplicaPromise)
-    assert {reason for entry in entries for reason in entry.reasons} == set(ChangeReason) - {ChangeReason.STARTED}
+    reasons = {reason for entry in entries for reason in entry.reasons} | set(VIEW_REASONS)
+    assert reasons == set(ChangeReason) - {ChangeReason.STARTED}
     assert {occurrence for entry in entries for occurrence in entry.occurrences} == set(Occurrence)
     assert {alarm for entry in entries for alarm in entry.alarms} | OF_OTHERS == set(AlarmKind)
 
@@ -84,7 +86,7 @@ def test_the_default_runs_live() -> None:
 
 
 def test_what_is_not_there_is_refused_with_what_is() -> None:
-    with pytest.raises(UsageError, match="there is no engine 'star'; there are: ring, sequencer"):
+    with pytest.raises(UsageError, match="there is no engine 'star'; there are: ring, gateways, sequencer"):
         entry_of("star")
     with pytest.raises(UsageError, match="'sequencer' runs in the simulator alone; daemons can run: ring"):
         live_entry_of("sequencer")
@@ -102,7 +104,8 @@ def test_several_networks_go_under_any_engine() -> None:
     networks = NetworksConfig(count=2)
     for name in ENGINES:
         made = assembled(name, NodeId(1), SimOptions(), networks, nodes=3)
-        assert isinstance(made.driven, Networks) and made.engine.promises == made.driven.promises
+        assert isinstance(made.driven, Networks) or ENGINES[name].is_layered
+        assert made.engine.promises == made.driven.promises
         assert assembled(name, NodeId(1), SimOptions(), NetworksConfig(), nodes=3).layer is None
 
 

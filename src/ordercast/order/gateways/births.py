@@ -7,9 +7,9 @@ by two rings went to the later one. Nobody who has left the view comes back by a
 from __future__ import annotations
 
 from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.model.notes import Occurrence
 from ordercast.order.gateways.items import NOBODY_ELSE, LogicalRing, Processes, TopologyItem, domain_of
 from ordercast.order.gateways.known import Known
-from ordercast.order.gateways.occurrences import NetworkOccurrence
 
 PartMembers = dict[ConfigurationId, Processes]
 
@@ -34,8 +34,8 @@ def bear(known: Known, ring: LogicalRing) -> None:
     for new in parts:
         if new != ring.id and new not in before:
             known.streams[new].begin_at(ring.birth)
-            known.occurred[NetworkOccurrence.BACK] += new in past
-    known.occurred[NetworkOccurrence.MERGE if ring.is_merge else NetworkOccurrence.BIRTH] += 1
+            known.occurred[Occurrence.NETWORK_BACK] += new in past
+    known.occurred[Occurrence.NETWORK_MERGE if ring.is_merge else Occurrence.NETWORK_BIRTH] += 1
     known.changed()
 
 
@@ -63,7 +63,7 @@ def _members(known: Known, parts: PartMembers, ring: LogicalRing) -> Processes:
         *(end.half for old in predecessors for end in known.ends.of(old) if end.successor.id > ring.id)
     )
     if ring.members & counted & elsewhere:
-        known.occurred[NetworkOccurrence.TWO_MINDS if ring.is_merge else NetworkOccurrence.CLAIMED_TWICE] += 1
+        known.occurred[Occurrence.NETWORK_TWO_MINDS if ring.is_merge else Occurrence.NETWORK_CLAIMED_TWICE] += 1
     return ring.members & counted - elsewhere
 
 

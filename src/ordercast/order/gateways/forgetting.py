@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import defaultdict
 
 from ordercast.model.ids import ConfigurationId
+from ordercast.model.notes import Occurrence
 from ordercast.order.gateways.coverage import Coverage
 from ordercast.order.gateways.items import EndItem, OwnWord, domain_of
 from ordercast.order.gateways.known import Known
-from ordercast.order.gateways.occurrences import NetworkOccurrence
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 
 
@@ -46,7 +46,7 @@ class Stability:
         self._done = known.stable
         known.ends.forget(self._is_needed, self._is_word_needed)
         kept = self._kept_rings()
-        known.occurred[NetworkOccurrence.FORGOTTEN] += len(kept) < len(known.rings)
+        known.occurred[Occurrence.NETWORK_FORGOTTEN] += len(kept) < len(known.rings)
         known.rings = {ring: value for ring, value in known.rings.items() if ring in kept}
         known.streams = {ring: value for ring, value in known.streams.items() if ring in kept}
         known.born &= kept

@@ -12,6 +12,7 @@ from collections import defaultdict, deque
 from typing import NamedTuple
 
 from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.model.notes import Occurrence
 from ordercast.order.gateways.coverage import Coverage
 from ordercast.order.gateways.forgetting import Stability
 from ordercast.order.gateways.holds import Holds
@@ -30,7 +31,6 @@ from ordercast.order.gateways.items import (
     tag_of,
 )
 from ordercast.order.gateways.known import Known
-from ordercast.order.gateways.occurrences import NetworkOccurrence
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 
 
@@ -82,7 +82,7 @@ class Forwarding:
             since = NO_STAMP  # it has no place in the order
         stamp = self.stamp(item)
         if stamp <= since:
-            known.occurred[NetworkOccurrence.BEFORE_LINK] += 1
+            known.occurred[Occurrence.NETWORK_BEFORE_LINK] += 1
             return False
         if stamp[0] > known.clock:
             known.clock = stamp[0]
@@ -95,7 +95,7 @@ class Forwarding:
             if new is not None:
                 self.forward(new, since, domain, half)
         else:
-            known.occurred[NetworkOccurrence.UNLINKED] += 1
+            known.occurred[Occurrence.NETWORK_UNLINKED] += 1
         return True
 
     def stamp(self, item: Flooded) -> Stamp:
@@ -172,7 +172,7 @@ class Forwarding:
 
     def _put_hollow(self, queue: deque[Carried], carried: Carried) -> None:
         """Queue how far a ring has come, in the place of what was last said of that, if it still waits."""
-        self._known.occurred[NetworkOccurrence.FILTERED] += 1
+        self._known.occurred[Occurrence.NETWORK_FILTERED] += 1
         last = queue[-1] if queue else None
         if last is not None and _is_hollow_of(last, carried):
             queue.pop()
@@ -217,7 +217,7 @@ class Forwarding:
         new = self._new_aside(aside)
         if new is not None:
             self._aside.append(aside._replace(item=new))
-            self._known.occurred[NetworkOccurrence.KEPT_FOR_LINK] += 1
+            self._known.occurred[Occurrence.NETWORK_KEPT_FOR_LINK] += 1
             self.forward(new, aside.since, domain, aside.half)
 
     def _new_aside(self, aside: _Aside) -> Flooded | None:

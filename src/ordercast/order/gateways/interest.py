@@ -20,9 +20,9 @@ from collections.abc import Iterable
 from zlib import crc32
 
 from ordercast.model.ids import ProcessId
+from ordercast.model.notes import Occurrence
 from ordercast.order.gateways.items import EVERYTHING, InterestItem, Processes, Stretch
 from ordercast.order.gateways.known import Known
-from ordercast.order.gateways.occurrences import NetworkOccurrence
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 
 BUCKETS = 64
@@ -115,7 +115,7 @@ class Masks:
         mask = EVERYTHING if is_merging or self._until > self._known.stable else self._wish
         if not self.is_filtering or mask == self._said[-1]:
             return None
-        self._known.occurred[NetworkOccurrence.INTEREST_RAISED] += mask & ~self._said[-1] != 0
+        self._known.occurred[Occurrence.NETWORK_INTEREST_RAISED] += mask & ~self._said[-1] != 0
         self._said.append(mask)
         return InterestItem(self._known.me, mask)
 

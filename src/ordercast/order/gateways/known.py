@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterable
 
 from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.model.notes import Occurrence
 from ordercast.order.gateways import graph
 from ordercast.order.gateways.ends import Ends
 from ordercast.order.gateways.items import NOBODY_ELSE, LogicalRing, Processes, domain_of
-from ordercast.order.gateways.occurrences import NetworkOccurrence
 from ordercast.order.gateways.streams import RingStream
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 
@@ -37,7 +37,7 @@ class Known:
         self.merging: set[int] = set()  # domains whose physical ring has several logical rings
         self.ends = Ends()
         self.streams: dict[ConfigurationId, RingStream] = {}
-        self.occurred: Counter[NetworkOccurrence] = Counter()  # whoever takes it empties it
+        self.occurred: Counter[Occurrence] = Counter()  # whoever takes it empties it
         self._heard: Processes | None = None
         self._complete: dict[ConfigurationId, bool] = {}
         self.version = 0

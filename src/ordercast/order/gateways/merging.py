@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.model.notes import Occurrence
 from ordercast.order.gateways.items import (
     CAP,
     Base,
@@ -28,7 +29,6 @@ from ordercast.order.gateways.items import (
     tag_of,
 )
 from ordercast.order.gateways.known import Known
-from ordercast.order.gateways.occurrences import NetworkOccurrence
 from ordercast.order.gateways.timeline import PendingMerge
 from ordercast.order.gateways.views import Views
 from ordercast.order.stamped.lanes import Stamp
@@ -146,7 +146,7 @@ class Merging:
         """Forget a merge whose physical ring has ended."""
         flush = self.end(domain)
         if flush is not None:
-            what = NetworkOccurrence.GIVEN_UP_AFTER_MARKS if flush.tick else NetworkOccurrence.GIVEN_UP_BEFORE_MARKS
+            what = Occurrence.NETWORK_GIVEN_UP_AFTER_MARKS if flush.tick else Occurrence.NETWORK_GIVEN_UP_BEFORE_MARKS
             self._known.occurred[what] += 1
 
     def is_flushing(self, domain: int) -> bool:
@@ -174,7 +174,7 @@ class Merging:
         if flush.has_spoken or known.me != min(gateways or half.members):
             return None
         flush.has_spoken = True
-        known.occurred[NetworkOccurrence.TWO_MERGES] += len(self.pending()) > 1
+        known.occurred[Occurrence.NETWORK_TWO_MERGES] += len(self.pending()) > 1
         return self._topology(flush, known.own[domain])
 
     def _topology(self, flush: Flush, own: ConfigurationId) -> TopologyItem:

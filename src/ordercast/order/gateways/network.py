@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.model.notes import Occurrence
 from ordercast.order.gateways.coverage import Coverage
 from ordercast.order.gateways.forgetting import Stability
 from ordercast.order.gateways.forwarding import Forwarding
@@ -37,7 +38,6 @@ from ordercast.order.gateways.items import (
 )
 from ordercast.order.gateways.known import Known
 from ordercast.order.gateways.merging import Buffered, Flush, Merging, PhysicalRing
-from ordercast.order.gateways.occurrences import NetworkOccurrence
 from ordercast.order.gateways.timeline import Passed, Timeline
 from ordercast.order.gateways.views import NetworkView, Views
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
@@ -164,7 +164,7 @@ class RingNetwork:
         """Hear the reasons of this process to hold all users, none of them or several; tell everybody what changed."""
         hold = self.holds.decide(reasons)
         if hold is not None:
-            self.known.occurred[NetworkOccurrence.HELD] += hold.is_on
+            self.known.occurred[Occurrence.NETWORK_HELD] += hold.is_on
             self.holds.take(hold)
             self.forwarding.forward(hold, NO_STAMP, None, None)
 
@@ -284,7 +284,7 @@ class RingNetwork:
         """Become one logical ring: all halves have spoken."""
         self.merging.end(domain)
         known, old, new = self.known, self.known.own_ring(domain), flush.result()
-        known.occurred[NetworkOccurrence.MERGE_BY_RESIDUAL] += companions is not None
+        known.occurred[Occurrence.NETWORK_MERGE_BY_RESIDUAL] += companions is not None
         self.coverage.merge(old.id, new.id, companions is None)
         self._state_all(domain, old.id)
         end = EndItem(old.id, old.members, new, new.members if companions is None else companions)
@@ -359,5 +359,5 @@ class RingNetwork:
                 self._told[ring] = front
                 entries, stable = self.coverage.risen(ring), self.stability.of(ring)
                 notice = NoticeItem(ring, known.me, front, entries, stable=stable)
-                known.occurred[NetworkOccurrence.CAP_TOLD] += notice.is_cap
+                known.occurred[Occurrence.NETWORK_CAP_TOLD] += notice.is_cap
                 self.forwarding.say(notice, domain)

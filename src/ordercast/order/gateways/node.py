@@ -7,7 +7,7 @@ send on the first attachment.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ordercast.model.effects import Alarm, AlarmKind, Deliver, Effect, Enlisted, Install, LeaveDone, Record, Room
 from ordercast.model.errors import UsageError
@@ -35,7 +35,7 @@ from ordercast.order.gateways.items import BegunMessage
 from ordercast.order.gateways.network import RingNetwork
 from ordercast.order.gateways.passing import PassingUp
 from ordercast.order.gateways.promised import PROMISED, SERVICES
-from ordercast.order.layered import InnerRing
+from ordercast.order.layered import Beneath, InnerRing
 from ordercast.order.ring.config import ONE_NETWORK, RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.traffic import RING_TRAFFIC
@@ -57,6 +57,7 @@ class GatewayNode:
         verbose: bool = False,
         beneath: str = ONE_NETWORK,
         other_engines: Sequence[str] = (),
+        over_networks: Callable[[RingNode], RingNode | Beneath] = lambda ring: ring,
     ) -> None:
         if not domains or len({domain.number for domain in domains}) < len(domains):
             raise UsageError("a process is attached to at least one domain, and to each once")
@@ -76,7 +77,7 @@ class GatewayNode:
             for domain in domains
         ]
         self._attachments = [
-            RingAttachment(InnerRing(ring, Attachment(number), domain.name), domain.number)
+            RingAttachment(InnerRing(over_networks(ring), Attachment(number), domain.name, ring), domain.number)
             for number, (ring, domain) in enumerate(zip(self._rings, domains, strict=True))
         ]
         self._by_domain = {attachment.domain: attachment for attachment in self._attachments}

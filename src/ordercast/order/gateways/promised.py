@@ -1,10 +1,26 @@
-"""What a network of rings promises and serves: its part of the catalogue of engines."""
+"""What a network of rings promises and serves, and everything that can happen to it: its part of the catalogue."""
 
 from __future__ import annotations
 
+from ordercast.model.configuration import ChangeReason
+from ordercast.model.notes import Occurrence
 from ordercast.model.promises import Promise
 from ordercast.order.ring import promised as ring
 
 # The transitional set of a merge may be too small; who may send how much is a matter of each ring.
 PROMISED = ring.PROMISED - {Promise.TRANSITIONAL_SETS, Promise.FAIRNESS}
 SERVICES = ring.SERVICES
+
+# Why a view of the network ends.
+VIEW_REASONS = (
+    ChangeReason.RING_REFORMED,
+    ChangeReason.RING_SPLIT,
+    ChangeReason.RING_CUT_OFF,
+    ChangeReason.RINGS_MERGED,
+    ChangeReason.GIVEN_UP,
+)
+REASONS = ring.REASONS
+OCCURRENCES = (
+    *ring.OCCURRENCES,
+    *(what for what in Occurrence if what.name.startswith("NETWORK_")),
+)

@@ -15,11 +15,11 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.model.notes import Occurrence
 from ordercast.order.gateways.births import bear
 from ordercast.order.gateways.coverage import Coverage
 from ordercast.order.gateways.items import CAP, NOBODY_ELSE, LogicalRing, Processes, Stretch
 from ordercast.order.gateways.known import Known
-from ordercast.order.gateways.occurrences import NetworkOccurrence
 from ordercast.order.gateways.streams import RingStream
 from ordercast.order.gateways.views import NetworkChange, NetworkView, Views
 from ordercast.order.stamped.lanes import NEVER, Stamp, StampedRun, lowest
@@ -216,11 +216,11 @@ class Timeline:
         halves = NOBODY_ELSE.union(*(end.half for end in self._known.ends.of(ring)))
         leaving = self._known.parts[ring] - halves
         self._drop(leaving, [ring], stamp, NetworkChange.SPLIT)
-        self._known.occurred[NetworkOccurrence.LEFT_BEFORE_RESIDUAL] += bool(leaving)
+        self._known.occurred[Occurrence.NETWORK_LEFT_BEFORE_RESIDUAL] += bool(leaving)
         if packet.is_safe and not self._give_up(packet, stamp):
             return False
-        self._known.occurred[NetworkOccurrence.RESIDUAL] += 1
-        self._known.occurred[NetworkOccurrence.RESIDUAL_IN_HALVES] += stream.is_disputed(packet.seqs[0])
+        self._known.occurred[Occurrence.NETWORK_RESIDUAL] += 1
+        self._known.occurred[Occurrence.NETWORK_RESIDUAL_IN_HALVES] += stream.is_disputed(packet.seqs[0])
         stream.pass_residual(packet.seqs[0])
         self._pass(StampedRun(stamp, stamp, packet))
         return True
@@ -232,7 +232,7 @@ class Timeline:
         if not self._known.heard.isdisjoint(lacking):
             return False
         self._drop(lacking, list(self._known.parts), stamp, NetworkChange.GIVEN_UP)
-        self._known.occurred[NetworkOccurrence.LEFT_BEFORE_SAFE] += bool(lacking)
+        self._known.occurred[Occurrence.NETWORK_LEFT_BEFORE_SAFE] += bool(lacking)
         return True
 
     # Changes
@@ -252,8 +252,8 @@ class Timeline:
     def _remove(self, event: _Event) -> None:
         known = self._known
         successors = {after.id for after in known.successors(event.ring)}
-        known.occurred[NetworkOccurrence.DELETED] += not successors
-        known.occurred[NetworkOccurrence.BOTH_HALVES] += sum(bool(known.parts.get(each)) for each in successors) > 1
+        known.occurred[Occurrence.NETWORK_DELETED] += not successors
+        known.occurred[Occurrence.NETWORK_BOTH_HALVES] += sum(bool(known.parts.get(each)) for each in successors) > 1
         if not successors:
             self._settle()  # else it goes with the birth that took its place
         known.place = max(known.place, event.stamp)

@@ -15,9 +15,9 @@ from enum import Enum
 from hashlib import blake2b
 
 from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.model.notes import Occurrence
 from ordercast.order.gateways.items import NOBODY_ELSE, LogicalRing, Processes, TopologyPart
 from ordercast.order.gateways.known import Known
-from ordercast.order.gateways.occurrences import NetworkOccurrence
 from ordercast.order.stamped.lanes import Stamp
 
 COUNT_BITS = 16  # views at one tick
@@ -93,8 +93,8 @@ class Views:
         mine, known = self.current.id, self._known
         sides = {topology.view for topology in ring.topologies} | {mine}
         companions = self._companions(ring)
-        known.occurred[NetworkOccurrence.SELF_MERGE] += len({side.view for side in ring.topologies}) == 1
-        known.occurred[NetworkOccurrence.ALONE_AT_MERGE] += len(companions) == 1 < len(known.members)
+        known.occurred[Occurrence.NETWORK_SELF_MERGE] += len({side.view for side in ring.topologies}) == 1
+        known.occurred[Occurrence.NETWORK_ALONE_AT_MERGE] += len(companions) == 1 < len(known.members)
         strangers = known.members - companions
         self._change = _Change(ring.birth, NetworkChange.MERGED, tuple(sorted(sides)), strangers)
 

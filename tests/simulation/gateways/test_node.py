@@ -1,0 +1,51 @@
+"""Networks of rings in the simulator: the shipped engine over real rings, groups and replicas on it."""
+
+from __future__ import annotations
+
+import pytest
+
+from ordercast.model.errors import UsageError
+from ordercast.sim.options import SimOptions
+from ordercast.sim.run import simulate
+from ordercast.sim.swarm import SwarmKind, options_of
+from ordercast.trace.records import Installed
+
+LINE = ((0,), (0,), (0, 1), (1,), (1,))  # two rings, one gateway
+
+# 2, 11: a message in parts on both sides of a merge; 35: one whose originator has left; 7 (groups): carried packets of
+# several ticks read as one; 13 (groups): what a daemon had sent that has left.
+REGRESSIONS = [(SwarmKind.PLAIN, 2), (SwarmKind.PLAIN, 35), (SwarmKind.GROUPS, 13)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    [
+        *REGRESSIONS,
+        *((SwarmKind.PLAIN, seed) for seed in (0, 1, 3, 5)),
+        (SwarmKind.GROUPS, 0),
+        (SwarmKind.REPLICATED, 0),
+    ],
+)
+def test_hostile_runs_are_valid(kind: SwarmKind, seed: int) -> None:
+    result = simulate(options_of(seed, kind, "gateways"), seed)
+    assert result.settled and result.is_valid, f"{kind.value} {seed}: {result.verdict.sentence}"
+        f"--engine gateways --{kind.value} --seed {seed}: {result.verdict.sentence}"
+    )
+
+
+def test_a_calm_network_is_one_view_of_everybody() -> None:
+    options = SimOptions(nodes=5, engine="gateways", attachments=LINE, messages=20)
+    result = simulate(options, 1, keep_events=True)
+    assert result.settled and result.is_valid, result.verdict.sentence
+    last = {event.process: event.configuration for event in result.events if isinstance(event, Installed)}
+    assert {len(view.members) for view in last.values()} == {5} and len({view.id for view in last.values()}) == 1
+
+
+def test_a_ring_alone_is_a_network_too() -> None:
+    result = simulate(SimOptions(nodes=3, engine="gateways", messages=20, random_faults=3), 4)
+    assert result.settled and result.is_valid, result.verdict.sentence
+
+
+def test_swarms_say_what_they_cannot_judge() -> None:
+    with pytest.raises(UsageError, match="no witness watches several networks"):
+        options_of(1, SwarmKind.NETWORKS, "gateways")
