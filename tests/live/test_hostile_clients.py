@@ -140,7 +140,7 @@ SAID: dict[str, tuple[bytes, str]] = {
     "a forged snapshot": (HELLO + send_frame(kind=Kind.GROUPS), "a head with a wrong name"),
     "unknown flags": (HELLO + send_frame(flags=0x80), "a message that is not this client's own"),
     "a bad group": (HELLO + send_frame(group="a b"), "has ' ' in it"),
-    "no head": (HELLO + encode_send(Service.AGREED, b"", [b"forged"]), "a head that cannot be read|a message that"),
+    "no head": (HELLO + encode_send(Service.AGREED, b"", [b"forged"]), "a head is cut short|a message that"),
     "a truncated batch": (HELLO + frame(FrameKind.SEND, b"\0\0\x05\0\0\0\x09"), "9 messages in a frame of 7 bytes"),
     "two questions at once": (HELLO + LIST + LIST, "a second question before the first was answered"),
     "a join that is too large": (HELLO + struct.pack(">IB", 1 << 20, FrameKind.JOIN), "a frame of kind 6 with 1048580"),

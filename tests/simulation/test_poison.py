@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ordercast.model.ids import SECOND, Instant
+from ordercast.order.clock import Clock
 from ordercast.order.membership.bounds import Horizon, Numbering
 from ordercast.order.membership.past import Source
 from ordercast.order.membership.ring import Ring
@@ -89,6 +90,7 @@ def _sums_are_never_counted_anew(patch: pytest.MonkeyPatch) -> None:
 def _clock_is_not_bounded(patch: pytest.MonkeyPatch) -> None:
     for module in (commit, token_visit):
         patch.setattr(module, "believed_clock", lambda mine, told, *, is_new: told)
+    patch.setattr(Clock, "hear", lambda clock, tick: setattr(clock, "tick", max(clock.tick, tick)))
 
 
 def _taken_numbers_are_given_again(patch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ class Send(NamedTuple):
 
     service: Service
     head: bytes  # with which every payload begins
-    payloads: Sequence[bytes]
+    payloads: list[bytes]
 
 
 class Messages(NamedTuple):
@@ -40,7 +40,7 @@ class Messages(NamedTuple):
     places: Places
     services: bytes
     head: bytes
-    data: Sequence[bytes]  # without heads
+    data: list[bytes]  # without heads
 
 
 class Confirm(NamedTuple):
@@ -88,7 +88,7 @@ def decode_send(body: bytes) -> Send:
         head = body[at : at + size]
         if beginnings(body, at, lengths, size).count(head) != count:
             raise WireError("messages of one frame have different heads")
-        return Send(Service(service), head, cut(body, at, lengths))
+        return Send(Service(service), head, list(cut(body, at, lengths)))
 
 
 def encode_messages(run: MessageRun) -> bytes:
@@ -113,7 +113,7 @@ def decode_messages(body: bytes) -> Messages:
         lengths, at = _lengths(body, _MESSAGES.size + count, count, size)
         if services.translate(None, SERVICES):
             raise WireError("messages of services that there are not")
-        return Messages(places, services, body[at : at + size], cut(body, at, lengths, size))
+        return Messages(places, services, body[at : at + size], list(cut(body, at, lengths, size)))
 
 
 def _places(seq: int, representative: int, number: int, base: int, each: int, first: int) -> Places:

@@ -24,31 +24,31 @@ RARE = {
     Occurrence.NETWORK_FILTERED,
     Occurrence.NETWORK_INTEREST_RAISED,
 }
-_counts: Counter[str] = Counter()
-_filtering: Counter[str] = Counter()
+FILTERING = (Occurrence.NETWORK_FILTERED, Occurrence.NETWORK_INTEREST_RAISED, Occurrence.NETWORK_MERGE)
+FILTERS = 201  # a seed of a network that does all of that
+MEETING = (7, 12)  # of the seeds, those that meet everything else
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_promise_is_broken(seed: int) -> None:
     run = Run(seed, steps=STEPS)
     assert run.judge() == [], run.name
-    _counts.update(run.counts())
 
 
-def test_the_runs_met_what_is_rare() -> None:
-    assert [what.value for what in NETWORK if what not in RARE and not _counts[what.value]] == []
+def test_the_runs_meet_what_is_rare() -> None:
+    counts: Counter[str] = Counter()
+    for seed in MEETING:
+        run = Run(seed, steps=STEPS)
+        assert run.judge() == [], run.name
+        counts.update(run.counts())
+    assert [what.value for what in NETWORK if what not in RARE and not counts[what.value]] == []
 
 
 @pytest.mark.parametrize("seed", range(200, 212))
 def test_no_promise_is_broken_in_a_network_that_filters(seed: int) -> None:
     run = Run(seed, Filtering, steps=STEPS)
     assert run.judge() == [], run.name
-    _filtering.update(run.counts())
-
-
-def test_the_networks_that_filter_did_so() -> None:
-    for what in (Occurrence.NETWORK_FILTERED, Occurrence.NETWORK_INTEREST_RAISED, Occurrence.NETWORK_MERGE):
-        assert _filtering[what.value] > 0
+    assert seed != FILTERS or all(run.counts()[what.value] for what in FILTERING)
 
 
 def test_a_quiet_network_sends_nothing_and_has_forgotten_its_past() -> None:
