@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ordercast.model.ids import NodeId
-from ordercast.order.layered import Beneath
+from ordercast.order.engine import Engine
 from ordercast.order.ring.config import ONE_NETWORK, RingConfig
 from ordercast.order.ring.node import RingNode
 
@@ -32,7 +32,7 @@ class Setup:
     beneath: str = ONE_NETWORK  # what carries the packets, in words, which are compared with other members'
     others: tuple[str, ...] = ()  # the other engines that may run in a cluster of the same name
     domains: tuple[Domain, ...] = ()  # the broadcast domains of this process, by attachment; none: all share one
-    over_networks: Callable[[RingNode], RingNode | Beneath] = lambda ring: ring  # puts several networks beneath a ring
+    over_networks: Callable[[RingNode], Engine] = lambda ring: ring  # puts several networks beneath a ring
 
     @property
     def ring(self) -> RingConfig:

@@ -29,8 +29,6 @@ REGRESSIONS = [(SwarmKind.PLAIN, 2), (SwarmKind.PLAIN, 35), (SwarmKind.GROUPS, 1
 def test_hostile_runs_are_valid(kind: SwarmKind, seed: int) -> None:
     result = simulate(options_of(seed, kind, "gateways"), seed)
     assert result.settled and result.is_valid, f"{kind.value} {seed}: {result.verdict.sentence}"
-        f"--engine gateways --{kind.value} --seed {seed}: {result.verdict.sentence}"
-    )
 
 
 def test_a_calm_network_is_one_view_of_everybody() -> None:

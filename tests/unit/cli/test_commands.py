@@ -69,7 +69,7 @@ def test_version_and_help(call: Call) -> None:
         (["sim", "--nodes", "many"], "--nodes"),
         (["sim", "--nodes", "0"], "nodes must be within 1..64"),
         (["sim", "--messages", "-1"], "messages must be within"),
-        (["sim", "--engine", "star"], "there is no engine 'star'; there are: ring, sequencer"),
+        (["sim", "--engine", "star"], "there is no engine 'star'; there are: ring, gateways, sequencer"),
         (["sim", "--engine", "sequencer", "--loss", "1%"], "never change and nothing is repaired: leave out loss"),
         (["swarm", "--seeds", "1", "--engine", "sequencer", "--groups"], "leave out the option"),
         (["up", "--engine", "sequencer"], "runs in the simulator alone; daemons can run: ring"),
@@ -146,8 +146,12 @@ def test_engines_are_listed_with_when_to_choose_which(call: Call) -> None:
     status, out, _ = call("engines", "--json")
     document = json.loads(out)
     assert status == 0 and document["default"] == "ring"
-    assert [(one["name"], one["live"]) for one in document["engines"]] == [("ring", True), ("sequencer", False)]
-    assert document["engines"][1]["services"] == ["reliable", "fifo", "causal", "agreed"]
+    assert [(one["name"], one["live"]) for one in document["engines"]] == [
+        ("ring", True),
+        ("gateways", False),
+        ("sequencer", False),
+    ]
+    assert document["engines"][2]["services"] == ["reliable", "fifo", "causal", "agreed"]
 
 
 def test_a_swarm_of_another_engine(call: Call) -> None:

@@ -28,14 +28,14 @@ from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.order.attached import Attached, RingChange, RingPackets
 from ordercast.order.clock import CLOCK_KEY, StoredClock
-from ordercast.order.engine import EngineStats, Membership, granted
+from ordercast.order.engine import Engine, EngineStats, Membership, granted
 from ordercast.order.gateways.attachment import RingAttachment, is_greeting
 from ordercast.order.gateways.holds import Pressure
 from ordercast.order.gateways.items import BegunMessage
 from ordercast.order.gateways.network import RingNetwork
 from ordercast.order.gateways.passing import PassingUp
 from ordercast.order.gateways.promised import PROMISED, SERVICES
-from ordercast.order.layered import Beneath, InnerRing
+from ordercast.order.layered import InnerRing
 from ordercast.order.ring.config import ONE_NETWORK, RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.traffic import RING_TRAFFIC
@@ -57,7 +57,7 @@ class GatewayNode:
         verbose: bool = False,
         beneath: str = ONE_NETWORK,
         other_engines: Sequence[str] = (),
-        over_networks: Callable[[RingNode], RingNode | Beneath] = lambda ring: ring,
+        over_networks: Callable[[RingNode], Engine] = lambda ring: ring,
     ) -> None:
         if not domains or len({domain.number for domain in domains}) < len(domains):
             raise UsageError("a process is attached to at least one domain, and to each once")
@@ -175,6 +175,9 @@ class GatewayNode:
 
     def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
         return True  # several networks are below the rings, not below this engine
+
+    def deniable(self, configuration: ConfigurationId) -> tuple[Seq, Seq] | None:
+        return None  # forgers know the packets of a ring that stands alone
 
     def check_invariants(self, *, thorough: bool = True) -> None:
         for attachment in self._attachments:

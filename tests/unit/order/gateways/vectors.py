@@ -10,6 +10,7 @@ from ordercast.order.gateways.codec import ReadItem
 from ordercast.order.gateways.items import (
     CAP,
     Base,
+    BegunMessage,
     Column,
     EndItem,
     Half,
@@ -57,6 +58,7 @@ TOPOLOGY = TopologyItem(
     (OwnWord(GATE, LAB, NEXT),),
     ((TWO, 5),),
     (HOLD,),
+    (BegunMessage(TWO, 3, (110, 77, 9), b"half"),),
 )
 
 
@@ -111,6 +113,12 @@ TOPOLOGY_GROUPS = (
     (8, "mask"),
     (2, "how many: holds"),
     *HOLD_GROUPS,
+    (2, "how many: messages in parts"),
+    (8, "originator"),
+    (4, "sender"),
+    *STAMP,
+    (4, "size of its parts so far"),
+    (4, "its parts so far"),
 )
 
 ITEMS = (
