@@ -11,6 +11,7 @@ from ordercast.order.gateways.codec import Item
 from ordercast.order.gateways.items import (
     CAP,
     Base,
+    BegunMessage,
     Column,
     EndItem,
     Half,
@@ -38,6 +39,7 @@ processes = st.integers(1, (1 << 64) - 1).map(ProcessId)
 rings = st.builds(ConfigurationId, numbers, processes)
 sets = st.frozensets(processes, max_size=FEW)
 some = st.frozensets(processes, min_size=1, max_size=FEW)
+firsts: st.SearchStrategy[Stamp] = st.tuples(numbers, u64, numbers)
 stamps: st.SearchStrategy[Stamp] = st.tuples(numbers, u64, st.one_of(st.just(CAP), numbers))
 sinces = st.one_of(st.just(NO_STAMP), stamps)
 domains = st.integers(0, 255)
@@ -85,6 +87,7 @@ topologies = st.builds(
     _tuples(st.builds(OwnWord, processes, rings, rings)),
     _tuples(st.tuples(processes, u64)),
     _tuples(holds),
+    _tuples(st.builds(BegunMessage, processes, st.integers(0, 0xFFFFFFFF), firsts, st.binary(max_size=9))),
 )
 
 

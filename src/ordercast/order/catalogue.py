@@ -103,6 +103,7 @@ ENGINES: dict[str, EngineEntry] = {
             gateways.PROMISED,
             gateways.SERVICES,
             RING_TRAFFIC,
+            replicas=frozenset(),
             is_live=False,
             attachments_max=64,
             is_layered=True,

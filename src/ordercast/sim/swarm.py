@@ -288,12 +288,9 @@ def _options_on_rings(engine: str, seed: int, kind: SwarmKind) -> SimOptions:
     """The same in a network of rings. Node lists are a matter of each ring, and nobody judges them over several."""
     if kind is SwarmKind.NETWORKS:
         raise UsageError(f"no witness watches several networks beneath the engine {engine!r}: leave out the option")
-    hostile = {
-        SwarmKind.PLAIN: hostile_options,
-        SwarmKind.GROUPS: hostile_group_options,
-        SwarmKind.REPLICATED: hostile_replica_options,
-    }
-    options = hostile[kind](seed)
+    if kind is SwarmKind.REPLICATED:
+        raise UsageError(f"the engine {engine!r} carries no replicated state: leave out the option")
+    options = hostile_group_options(seed) if kind is SwarmKind.GROUPS else hostile_options(seed)
     attachments = drawn_attachments(options.nodes, Random(f"rings {seed}"))
     return replace(options, engine=engine, poison=0.0, aim=None, attachments=attachments)
 

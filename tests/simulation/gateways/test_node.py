@@ -1,4 +1,4 @@
-"""Networks of rings in the simulator: the shipped engine over real rings, groups and replicas on it."""
+"""Networks of rings in the simulator: the shipped engine over real rings, groups on it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ REGRESSIONS = [(SwarmKind.PLAIN, 2), (SwarmKind.PLAIN, 35), (SwarmKind.GROUPS, 1
         *REGRESSIONS,
         *((SwarmKind.PLAIN, seed) for seed in (0, 1, 3, 5)),
         (SwarmKind.GROUPS, 0),
-        (SwarmKind.REPLICATED, 0),
     ],
 )
 def test_hostile_runs_are_valid(kind: SwarmKind, seed: int) -> None:
@@ -47,3 +46,5 @@ def test_a_ring_alone_is_a_network_too() -> None:
 def test_swarms_say_what_they_cannot_judge() -> None:
     with pytest.raises(UsageError, match="no witness watches several networks"):
         options_of(1, SwarmKind.NETWORKS, "gateways")
+    with pytest.raises(UsageError, match="carries no replicated state"):
+        options_of(1, SwarmKind.REPLICATED, "gateways")

@@ -62,7 +62,8 @@ class GatewayNode:
         if not domains or len({domain.number for domain in domains}) < len(domains):
             raise UsageError("a process is attached to at least one domain, and to each once")
         self._node = node
-        self._promises = Promises(ENGINE, PROMISED, SERVICES, config.message_size_max, shares_views=False)
+        size_max = config.message_size_max
+        self._promises = Promises(ENGINE, PROMISED, SERVICES, size_max, replicas=frozenset(), shares_views=False)
         self._clock = StoredClock()
         share = GATEWAY_SHARE if len(domains) > 1 else 1.0
         self._rings = [
