@@ -44,6 +44,7 @@ from ordercast.model.ids import ConfigurationId, Places, Position, ProcessId, pr
 from ordercast.model.roster import Roster
 from ordercast.wire.roster import decode_roster, encode_roster
 
+GONE_MAX = 1000  # daemons that have left and are remembered
 ROUTES_MAX = 10_000  # heads whose receivers are remembered
 
 
@@ -157,6 +158,7 @@ class Groups:
         self._routes: dict[tuple[ProcessId, bytes], tuple[int, ...] | Head] = {}
         self._together: frozenset[ProcessId] = frozenset((me,))  # daemons that have known what we know
         self._names = {me: self._daemon}  # what these are called: whose clients they may speak for
+        self._gone: dict[ProcessId, None] = {}  # daemons that had names and have left, the latest last
         self._transition: Configuration | None = None
         self._gathering: _Gathering | None = None
         self._twins: set[tuple[str, tuple[ProcessId, ...]]] = set()  # daemons of one name, as told
@@ -258,9 +260,19 @@ class Groups:
         self.malformed += 1
         outputs.append(PassedOver(originator, why))
 
+    def _call(self, names: dict[ProcessId, str]) -> None:
+        """These are the daemons from here on, and what they are called."""
+        for daemon in self._names.keys() - names.keys():
+            self._gone[daemon] = None
+        for daemon in self._gone.keys() & names.keys():
+            del self._gone[daemon]
+        while len(self._gone) > GONE_MAX:
+            del self._gone[next(iter(self._gone))]
+        self._names = names
+
     def _control(self, head: Head, originator: ProcessId, data: bytes, at: ViewId, outputs: list[Output]) -> None:
-        if originator not in self._names and head.kind is not Kind.GROUPS:
-            return  # its daemon has left: an engine may still bring what it had sent, and its clients are gone
+        if originator in self._gone:
+            return  # an engine may still bring what it had sent before it left, and its clients are gone
         speaks_for = head.sender if head.kind is Kind.ROSTER else daemon_of(head.sender)
         if head.kind is not Kind.GROUPS and speaks_for != self._names.get(originator):
             self._refuse(originator, "a change of groups in the name of another daemon's client", outputs)
@@ -310,7 +322,7 @@ class Groups:
             self._give_up(self._gathering, outputs)
         self._transition = None
         self._together = self._together.intersection(view.transitional)
-        self._names = {daemon: self._names[daemon] for daemon in self._together}
+        self._call({daemon: self._names[daemon] for daemon in self._together})
         if has_merged and self._together.issuperset(view.members):
             outputs += self.table.settle(at, view.reason.text)
             return
@@ -352,7 +364,8 @@ class Groups:
         notices = self.table.merge(gathering.reports, self._together, at, view.reason.text)
         outputs += notices
         outputs += [Changed((notice.news.group,), False) for notice in notices if isinstance(notice.news, Left)]
-        self._together, self._names = frozenset(view.members), gathering.names
+        self._together = frozenset(view.members)
+        self._call(gathering.names)
         for kept in gathering.kept:
             if isinstance(kept, Configuration):
                 self._end_configuration(kept, outputs)

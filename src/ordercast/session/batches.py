@@ -86,6 +86,8 @@ def decode_send(body: bytes) -> Send:
             raise WireError(f"{count} messages in one frame: at most {MESSAGES_MAX}")
         lengths, at = _lengths(body, _SEND.size, count, size)
         head = body[at : at + size]
+        if count == 1:
+            return Send(Service(service), head, [body[at:]])
         if beginnings(body, at, lengths, size).count(head) != count:
             raise WireError("messages of one frame have different heads")
         return Send(Service(service), head, list(cut(body, at, lengths)))
@@ -113,7 +115,8 @@ def decode_messages(body: bytes) -> Messages:
         lengths, at = _lengths(body, _MESSAGES.size + count, count, size)
         if services.translate(None, SERVICES):
             raise WireError("messages of services that there are not")
-        return Messages(places, services, body[at : at + size], list(cut(body, at, lengths, size)))
+        data = [body[at + size :]] if count == 1 else list(cut(body, at, lengths, size))
+        return Messages(places, services, body[at : at + size], data)
 
 
 def _places(seq: int, representative: int, number: int, base: int, each: int, first: int) -> Places:

@@ -24,4 +24,9 @@ def test_the_numbers_of_reasons_travel_and_never_change() -> None:
         "SAME_PROPOSAL": 8,
         "REMOVED": 9,
         "FOREIGN_PACKET": 10,
+        "RING_REFORMED": 11,
+        "RING_SPLIT": 12,
+        "RING_CUT_OFF": 13,
+        "RINGS_MERGED": 14,
+        "GIVEN_UP": 15,
     }
