@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.gateways.items import (
     Base,
@@ -14,7 +15,6 @@ from ordercast.order.gateways.items import (
     TopologyPart,
 )
 from ordercast.order.gateways.merging import PhysicalRing
-from ordercast.order.gateways.views import NetworkChange
 
 from .network_stage import Stage, people, ring_ids
 
@@ -63,7 +63,7 @@ def test_figure_5_14_a_ring_splits_and_another_is_cut_off() -> None:
     assert stage.step() == ["7A", "8C", "9B", "10B", "10C", "11: AB", "13B", "14A", "15A", "15B", "25: A?"]
     view = stage.network.view
     assert view.members == people(P, Q, B1)
-    assert view.reason is NetworkChange.SPLIT
+    assert view.reason is ChangeReason.RING_SPLIT
     # 26A waits for B', of which nothing above 25 is known.
     stage.hear(2, B1, 1, 27, Carried(HelloItem(_new_b())))
     assert stage.step()[11:] == ["26A"]
@@ -177,7 +177,7 @@ def test_figure_5_15_the_merge_brings_back_what_was_cut_off() -> None:
     stage.hear(1, GD, 4, 144, Carried(theirs))
     stage.step()
     view = stage.network.view
-    assert view.reason is NetworkChange.MERGED
+    assert view.reason is ChangeReason.RINGS_MERGED
     assert view.stamp[0] == 143  # above all clocks in the marks, and all that the ring had brought
     assert view.members == people(GA, GB, GC, GD, GE, B9)
     assert e in {part.ring.id for part in view.rings}

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.gateways import births, views
 from ordercast.order.gateways.coverage import Coverage
@@ -36,7 +37,7 @@ from ordercast.order.gateways.merging import Flush
 from ordercast.order.gateways.network import RingNetwork
 from ordercast.order.gateways.streams import RingStream
 from ordercast.order.gateways.timeline import Timeline
-from ordercast.order.gateways.views import NetworkChange, Views
+from ordercast.order.gateways.views import Views
 from ordercast.order.stamped.lanes import NEVER, NO_STAMP, Stamp
 from tests.simulation.gateways.hostile import Filtering, Run, Sleepy
 from tests.simulation.gateways.ideal import World
@@ -192,8 +193,8 @@ def _no_waiting(patch: pytest.MonkeyPatch) -> None:
 def _nobody_leaves_before_residual(patch: pytest.MonkeyPatch) -> None:
     right = Timeline._drop
 
-    def wrong(self: Timeline, leaving: Any, rings: Any, stamp: Stamp, reason: NetworkChange) -> None:
-        if reason is not NetworkChange.SPLIT:
+    def wrong(self: Timeline, leaving: Any, rings: Any, stamp: Stamp, reason: ChangeReason) -> None:
+        if reason is not ChangeReason.RING_SPLIT:
             right(self, leaving, rings, stamp, reason)
 
     patch.setattr(Timeline, "_drop", wrong)
@@ -203,7 +204,7 @@ def _impatient(patch: pytest.MonkeyPatch) -> None:
     """Members are given up for a safe message although they can be heard."""
 
     def wrong(self: Timeline, packet: Stretch, stamp: Stamp) -> bool:
-        self._drop(self._coverage.lacking(packet), list(self._known.parts), stamp, NetworkChange.GIVEN_UP)
+        self._drop(self._coverage.lacking(packet), list(self._known.parts), stamp, ChangeReason.GIVEN_UP)
         return True
 
     patch.setattr(Timeline, "_give_up", wrong)

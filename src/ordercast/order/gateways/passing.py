@@ -5,29 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import blake2b
 
-from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
+from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import Deliver, Effect, Install, Parcel
 from ordercast.model.errors import WireError
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Position, ProcessId
 from ordercast.order.gateways.items import BegunMessage, Stretch
 from ordercast.order.gateways.packets import parcel_of
 from ordercast.order.gateways.timeline import Passed
-from ordercast.order.gateways.views import NetworkChange, NetworkView
+from ordercast.order.gateways.views import NetworkView
 from ordercast.order.large import LargeMessages
 from ordercast.order.ring.two_queues import CONTROL_SENDER
 from ordercast.order.stamped.lanes import Stamp, StampedRun
 from ordercast.wire.header import Part
 
 VIEW_SLOTS = 1 << 15  # slots from here on are those of views; no packet has so many messages
-
-REASONS = {
-    NetworkChange.STARTED: ChangeReason.STARTED,
-    NetworkChange.REFORMED: ChangeReason.RING_REFORMED,
-    NetworkChange.SPLIT: ChangeReason.RING_SPLIT,
-    NetworkChange.CUT_OFF: ChangeReason.RING_CUT_OFF,
-    NetworkChange.MERGED: ChangeReason.RINGS_MERGED,
-    NetworkChange.GIVEN_UP: ChangeReason.GIVEN_UP,
-}
 
 
 class PassingUp:
@@ -114,7 +105,7 @@ def _configuration(
     is_regular = kind is ConfigurationKind.REGULAR
     members = tuple(sorted(view.members)) if is_regular else along
     place = _position(view, VIEW_SLOTS + 2 * view.number + is_regular)
-    return Configuration(kind, name, members, previous, along, REASONS[view.reason], place)
+    return Configuration(kind, name, members, previous, along, view.reason, place)
 
 
 def _position(view: NetworkView, slot: int) -> Position:

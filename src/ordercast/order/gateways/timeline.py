@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from enum import IntEnum
 from typing import NamedTuple
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.model.notes import Occurrence
 from ordercast.order.gateways.births import bear
@@ -21,7 +22,7 @@ from ordercast.order.gateways.coverage import Coverage
 from ordercast.order.gateways.items import CAP, NOBODY_ELSE, LogicalRing, Processes, Stretch
 from ordercast.order.gateways.known import Known
 from ordercast.order.gateways.streams import RingStream
-from ordercast.order.gateways.views import NetworkChange, NetworkView, Views
+from ordercast.order.gateways.views import NetworkView, Views
 from ordercast.order.stamped.lanes import NEVER, Stamp, StampedRun, lowest
 
 Passed = StampedRun[Stretch] | NetworkView  # what goes up, in the order of the network
@@ -215,7 +216,7 @@ class Timeline:
         stamp = stream.stamp(packet.tick, packet.seqs[0])
         halves = NOBODY_ELSE.union(*(end.half for end in self._known.ends.of(ring)))
         leaving = self._known.parts[ring] - halves
-        self._drop(leaving, [ring], stamp, NetworkChange.SPLIT)
+        self._drop(leaving, [ring], stamp, ChangeReason.RING_SPLIT)
         self._known.occurred[Occurrence.NETWORK_LEFT_BEFORE_RESIDUAL] += bool(leaving)
         if packet.is_safe and not self._give_up(packet, stamp):
             return False
@@ -231,14 +232,14 @@ class Timeline:
         lacking = self._coverage.lacking(packet)
         if not self._known.heard.isdisjoint(lacking):
             return False
-        self._drop(lacking, list(self._known.parts), stamp, NetworkChange.GIVEN_UP)
+        self._drop(lacking, list(self._known.parts), stamp, ChangeReason.GIVEN_UP)
         self._known.occurred[Occurrence.NETWORK_LEFT_BEFORE_SAFE] += bool(lacking)
         return True
 
     # Changes
 
     def _drop(
-        self, leaving: Iterable[ProcessId], rings: Iterable[ConfigurationId], stamp: Stamp, reason: NetworkChange
+        self, leaving: Iterable[ProcessId], rings: Iterable[ConfigurationId], stamp: Stamp, reason: ChangeReason
     ) -> None:
         """Let processes leave some parts, at a place just before a packet."""
         gone: Processes = frozenset(leaving)
@@ -259,7 +260,7 @@ class Timeline:
         known.place = max(known.place, event.stamp)
         del known.parts[event.ring]
         known.changed()
-        self._views.change(known.place, NetworkChange.SPLIT if successors else NetworkChange.CUT_OFF)
+        self._views.change(known.place, ChangeReason.RING_SPLIT if successors else ChangeReason.RING_CUT_OFF)
 
     def _bear(self, ring: LogicalRing) -> bool:
         if self._is_disputed(ring):
@@ -269,7 +270,7 @@ class Timeline:
             self._views.merge(ring)
         bear(self._known, ring)
         if not ring.is_merge:
-            self._views.change(ring.birth, NetworkChange.REFORMED)
+            self._views.change(ring.birth, ChangeReason.RING_REFORMED)
         self._on_birth(ring)
         return True
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
 from hashlib import blake2b
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.model.notes import Occurrence
 from ordercast.order.gateways.items import NOBODY_ELSE, LogicalRing, Processes, TopologyPart
@@ -22,17 +22,6 @@ from ordercast.order.stamped.lanes import Stamp
 
 COUNT_BITS = 16  # views at one tick
 VIEW_STEP = 2  # between two views lies the transitional configuration that leads to the later one
-
-
-class NetworkChange(Enum):
-    """Why a view of the network ended."""
-
-    STARTED = "a process started"
-    REFORMED = "a ring formed anew"
-    SPLIT = "a ring split, and some of its members can no longer be heard"
-    CUT_OFF = "a ring was cut off from the network"
-    MERGED = "rings merged"
-    GIVEN_UP = "a member was given up for a safe message that it is not known to have"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +34,7 @@ class NetworkView:
     members: Processes
     rings: tuple[TopologyPart, ...]  # the parts with members, sorted by ring
     transitional: Processes  # who comes from the same view: truthful and mutual, at a merge perhaps too small
-    reason: NetworkChange
+    reason: ChangeReason
     follows: bool = True  # what has this very stamp came before; otherwise it comes next
     number: int = 0  # of the views at this very place, how many came before
 
@@ -62,7 +51,7 @@ class _Change:
     """What has changed at one place, and is not a view yet."""
 
     stamp: Stamp
-    reason: NetworkChange
+    reason: ChangeReason
     sides: tuple[ConfigurationId, ...] | None = None  # of a merge: the views of all sides
     strangers: Processes = NOBODY_ELSE  # members who come from elsewhere, though they were in the view
 
@@ -82,7 +71,7 @@ class Views:
         """Whether parts have changed since the last view was made."""
         return self._change is not None
 
-    def change(self, stamp: Stamp, reason: NetworkChange) -> None:
+    def change(self, stamp: Stamp, reason: ChangeReason) -> None:
         """Note that parts have changed at a place. The first reason counts, if several changes make one view."""
         if self._change is None:
             self._change = _Change(stamp, reason)
@@ -96,7 +85,7 @@ class Views:
         known.occurred[Occurrence.NETWORK_SELF_MERGE] += len({side.view for side in ring.topologies}) == 1
         known.occurred[Occurrence.NETWORK_ALONE_AT_MERGE] += len(companions) == 1 < len(known.members)
         strangers = known.members - companions
-        self._change = _Change(ring.birth, NetworkChange.MERGED, tuple(sorted(sides)), strangers)
+        self._change = _Change(ring.birth, ChangeReason.RINGS_MERGED, tuple(sorted(sides)), strangers)
 
     def _companions(self, ring: LogicalRing) -> Processes:
         """Return who surely comes to a merge from my view: whom the speakers of the sides in my view can hear, less
@@ -116,15 +105,15 @@ class Views:
             return None
         rings = self._rings()
         shape = tuple((part.ring.id, part.members) for part in rings)
-        if change.sides is None and change.reason is not NetworkChange.CUT_OFF and shape == self.current.shape:
+        if change.sides is None and change.reason is not ChangeReason.RING_CUT_OFF and shape == self.current.shape:
             return None
         old, members = self.current, self._known.members
         follows = change.stamp <= self._known.place
         is_same_place = (old.stamp, old.follows) == (change.stamp, follows)
         before = change.sides if change.sides is not None else (old.id,)
         reason = change.reason
-        if reason is NetworkChange.REFORMED and not old.members <= members:
-            reason = NetworkChange.SPLIT
+        if reason is ChangeReason.RING_REFORMED and not old.members <= members:
+            reason = ChangeReason.RING_SPLIT
         self.current = NetworkView(
             view_id(before, change.stamp, shape),
             old.id,
@@ -149,7 +138,7 @@ class Views:
         shape = tuple((part.ring.id, part.members) for part in rings)
         name = view_id((), self._known.place, shape)
         members = self._known.members
-        return NetworkView(name, name, self._known.place, members, rings, members, NetworkChange.STARTED)
+        return NetworkView(name, name, self._known.place, members, rings, members, ChangeReason.STARTED)
 
 
 def view_id(before: Iterable[ConfigurationId], stamp: Stamp, shape: PartShapes) -> ConfigurationId:

@@ -7,7 +7,7 @@ deviations, E11)
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ordercast.model.configuration import ChangeReason
@@ -111,20 +111,24 @@ class Delivery:
             effects.append(Record(Occurred(Occurrence.GAP_AMONG_COMPANIONS)))
         effects.append(Install(regular_configuration(ring, transitional.id, plan.transitional, reason)))
 
-    def _deliver_rest(self, obligation: Collection[ProcessId], effects: list[Effect]) -> int:
-        """Deliver up to the first gap everything, beyond it only what members of the obligation set sent; return how
-        many messages lay beyond."""
-        parcels: list[Parcel] = []
-        safe = gone = beyond = 0
-        gap = False
-        expected = self.delivered + 1
+    def _held_with_gaps(self) -> Iterator[tuple[Seq, PacketRun, bool]]:
+        """Return what is held and not delivered, and of each packet whether a gap lies before it: up to the first gap
+        everything is owed, beyond it only what members of the obligation set sent."""
+        gap, expected = False, self.delivered + 1
         for seq, run in self.ring.store.held_after(self.delivered):
             gap = gap or seq != expected
             expected = seq + 1
+            yield seq, run, gap
+
+    def _deliver_rest(self, obligation: Collection[ProcessId], effects: list[Effect]) -> int:
+        """Deliver what is owed; return how many messages lay beyond a gap."""
+        parcels: list[Parcel] = []
+        safe = gone = beyond = 0
+        for seq, run, gap in self._held_with_gaps():
             if run.parcel is None:
                 continue
             parcel = run.parcel_of(seq, seq)
-            if gap and parcel[1] not in obligation:
+            if gap and run.originator not in obligation:
                 gone += len(parcel[4])
                 continue
             before = len(parcels)

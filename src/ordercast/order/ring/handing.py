@@ -52,12 +52,9 @@ class HandingUp(Delivery):
         effects.append(RingChange(regular, self._residual(plan.obligation), ring.birth))
 
     def _residual(self, obligation: Collection[ProcessId]) -> list[PacketRun]:
-        """Up to the first gap everything; beyond it only what members of the obligation set sent."""
-        residual: list[PacketRun] = []
-        gap, expected = False, self.delivered + 1
-        for seq, run in self.ring.store.held_after(self.delivered):
-            gap = gap or seq != expected
-            expected = seq + 1
-            if not run.flags & RECOVERED and (not gap or run.originator in obligation):
-                residual.append(run.piece(seq, seq))
-        return residual
+        """Return what is owed, packet by packet."""
+        return [
+            run.piece(seq, seq)
+            for seq, run, gap in self._held_with_gaps()
+            if not run.flags & RECOVERED and (not gap or run.originator in obligation)
+        ]
