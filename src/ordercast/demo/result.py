@@ -97,7 +97,7 @@ def draw_on_spark(console: Console, on_spark: OnSpark | str | None) -> None:
         console.print(Text(f"No verdict of Spark and no report: {on_spark}."), soft_wrap=True)
     elif on_spark is not None:
         draw_witnesses(console, on_spark.verdicts)
-        sentence = f"{sum_of(on_spark.verdicts)}, of order and views, judged by Spark"
+        sentence = f"{sum_of(on_spark.verdicts)}, judged by Spark"
         facts = [f"{on_spark.events:,} events", f"{on_spark.seconds:.0f} s"]
         console.print(closing_line(on_spark.outcome, sentence, facts), soft_wrap=True)
         console.print(Text(f"Its report, a page for a browser: {on_spark.page}"), soft_wrap=True)

@@ -97,9 +97,9 @@ ENGINES: dict[str, EngineEntry] = {
         EngineEntry(
             "gateways",
             _gateways,
-            "hosts on several switches or in several buildings, without multicast between them",
-            "one order over many rings; a message costs only the rings that want it",
-            "order waits for every ring of the network",
+            "hosts on several switches or in several buildings; in the simulator",
+            "one order over many rings, and nobody hears more than its own",
+            "order waits for every ring of the network; no replicated state",
             gateways.PROMISED,
             gateways.SERVICES,
             RING_TRAFFIC,
