@@ -32,6 +32,7 @@ class ChangeReason(IntEnum):
     RING_CUT_OFF = 13
     RINGS_MERGED = 14
     GIVEN_UP = 15
+    SILENT = 16
 
     @property
     def text(self) -> str:
@@ -55,6 +56,7 @@ _TEXTS = {
     ChangeReason.RING_CUT_OFF: "a ring was cut off from the network",
     ChangeReason.RINGS_MERGED: "rings of the network merged",
     ChangeReason.GIVEN_UP: "a member was given up for a safe message that it is not known to have",
+    ChangeReason.SILENT: "a member was not heard any more: it crashed, or the network was cut",
 }
 
 

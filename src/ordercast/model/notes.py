@@ -113,6 +113,25 @@ class Occurrence(Enum):
     NETWORK_INTEREST_RAISED = "more groups wanted"
     NETWORK_FORGOTTEN = "past forgotten that everybody has passed"
 
+    # Where places are owned
+    PLACES_URGENT = "places given up because others wait"
+    PLACES_AHEAD = "places given up ahead"
+    PLACES_RESTS = "places given up behind a packet"
+    DISTRIBUTION_ADOPTED = "distribution adopted"
+    DISTRIBUTION_RECOVERED = "distribution adopted through recovery only"
+    DISTRIBUTION_ABANDONED = "distribution abandoned with its configuration"
+    PACKET_ASKED = "packet asked for"
+    MARK_ASKED = "mark asked for"
+    THIRD_ANSWERED = "packet sent again by another than its originator"
+    MARK_RELAYED = "mark passed on by another than its originator"
+    VOUCHED = "silent member vouched for by another"
+    VOID_UNKNOWN = "void place that some did not know of in recovery"
+    EARLY_KEPT = "packet of a configuration kept before it was installed"
+    HELD_BY_REACH = "sender held back by the reach"
+    HELD_BY_WINDOW = "sender held back by the window"
+    HELD_BY_APPLICATION = "sender held back by another's application"
+    ACKS_GATHERED = "acknowledgement sent to one who tells all"
+
 
 @dataclass(frozen=True, slots=True)
 class Occurred:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Sequence
+from copy import copy
 from enum import IntEnum
 
 from ordercast.model.errors import WireError
@@ -97,6 +98,12 @@ class Heading:
         self.ring = bytes((MessageKind.DATA,)) + self.digest
         self.members = tuple(members)
         self.places = {process: place for place, process in enumerate(self.members)}
+
+    def of_kind(self, kind: int) -> Heading:
+        """Return the same for packets of another kind, which an engine numbers for itself."""
+        other = copy(self)
+        other.ring = bytes((kind,)) + self.digest
+        return other
 
     def originator(self, place: int) -> ProcessId:
         if place >= len(self.members):

@@ -22,6 +22,10 @@ class Timer(IntEnum):
     STALL = 9  # the node's own, in every state: does something wait in vain?
     STORAGE = 10
     CLOCK = 11  # the node's own, in a network of rings: something waits for the bound of the clock to be stored
+    MARK = 12  # something has to be said: an acknowledgement, a sign of life
+    ASK = 13  # something that is missing has to be asked for, or sent again in another's place
+    SILENCE = 14  # has anybody not been heard, or not received, for too long?
+    ADAPT = 15  # do the senders' shares still suit them?
 
 
 # Expiry of these blames somebody else, or the disk; after a pause of our own they start anew instead.

@@ -182,6 +182,7 @@ def parts_of(
         outbox_of=lambda config: TwoQueues(config.body_size_max, clock),
         is_stamped=True,
         attached=attached,
+        freezes_at_entry=True,
     )
 
 

@@ -65,7 +65,7 @@ class Commit(Changing):
         return cls(ring, mine, is_patient=not facts.storage.is_without)
 
     def accepting(self, facts: Facts) -> Ring | None:
-        return None if facts.parts.attached else Changing.accepting(self, facts)
+        return None if facts.parts.freezes_at_entry else Changing.accepting(self, facts)
 
     def on_commit(self, token: CommitToken, step: Step) -> State:
         ring = self.ring
