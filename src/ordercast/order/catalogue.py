@@ -16,6 +16,10 @@ from ordercast.model.errors import UsageError
 from ordercast.model.notes import Occurrence
 from ordercast.model.promises import GroupPromise, Promise, ReplicaPromise
 from ordercast.model.service import Service
+from ordercast.order.adaptive import promised as adaptive
+from ordercast.order.adaptive.config import AdaptiveConfig
+from ordercast.order.adaptive.node import AdaptiveNode
+from ordercast.order.adaptive.traffic import ADAPTIVE_TRAFFIC
 from ordercast.order.baselines import base as static
 from ordercast.order.baselines.sequencer import Sequencer
 from ordercast.order.engine import ObservedEngine
@@ -77,6 +81,17 @@ def _gateways(setup: Setup) -> ObservedEngine:
     )
 
 
+def _adaptive(setup: Setup) -> ObservedEngine:
+    return AdaptiveNode(
+        setup.node,
+        setup.ring,
+        setup.tables["adaptive"],
+        verbose=setup.verbose,
+        beneath=setup.beneath,
+        other_engines=setup.others,
+    )
+
+
 ENGINES: dict[str, EngineEntry] = {
     entry.name: entry
     for entry in (
@@ -93,6 +108,22 @@ ENGINES: dict[str, EngineEntry] = {
             reasons=ring.REASONS,
             occurrences=ring.OCCURRENCES,
             alarms=ring.ALARMS,
+        ),
+        EngineEntry(
+            "adaptive",
+            _adaptive,
+            "few or uneven senders, latency matters; replicated state, locks, small commands; in the simulator",
+            "agreed delivery in two hops, one for the busiest sender, and safe delivery in three, at any size",
+            "about one small packet more for each message and each further sender; less throughput than a ring",
+            adaptive.PROMISED,
+            adaptive.SERVICES,
+            ADAPTIVE_TRAFFIC,
+            tables={"ring": RingConfig, "adaptive": AdaptiveConfig},
+            is_live=False,
+            moves=moves.MOVES,
+            reasons=adaptive.REASONS,
+            occurrences=adaptive.OCCURRENCES,
+            alarms=adaptive.ALARMS,
         ),
         EngineEntry(
             "gateways",

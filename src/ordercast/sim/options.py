@@ -9,6 +9,7 @@ from ordercast.model.errors import UsageError
 from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig
+from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.catalogue import EngineEntry, entry_of
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.sizes import Sizes
@@ -47,6 +48,14 @@ SIM_RING = RingConfig(
     accelerated_window=6,
 )
 
+SIM_ADAPTIVE = AdaptiveConfig(
+    block=4,
+    period=16,
+    reach=2 * (4 * 128 * 4 + 8 * 8 * 4),
+    ack_ns=4 * MILLISECOND,
+    adapt_ns=10 * MILLISECOND,
+    gap_ns=20 * MILLISECOND,
+)
 
 # What engines cannot bear whose members never change.
 HARMFUL = (
@@ -94,6 +103,7 @@ class SimOptions:
     nodes: int = 5  # how many hosts
     engine: str = "ring"  # which ordering engine
     ring: RingConfig = SIM_RING  # the ring's timeouts and windows
+    adaptive: AdaptiveConfig = SIM_ADAPTIVE  # slots, marks and adaptation of the adaptive engine
 
     # What the applications do
     messages: int = 200  # submissions, spread over the time before the network heals, and some after

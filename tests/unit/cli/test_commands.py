@@ -148,10 +148,11 @@ def test_engines_are_listed_with_when_to_choose_which(call: Call) -> None:
     assert status == 0 and document["default"] == "ring"
     assert [(one["name"], one["live"]) for one in document["engines"]] == [
         ("ring", True),
+        ("adaptive", False),
         ("gateways", False),
         ("sequencer", False),
     ]
-    assert document["engines"][2]["services"] == ["reliable", "fifo", "causal", "agreed"]
+    assert document["engines"][3]["services"] == ["reliable", "fifo", "causal", "agreed"]
 
 
 def test_a_swarm_of_another_engine(call: Call) -> None:

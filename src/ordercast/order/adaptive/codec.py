@@ -1,0 +1,186 @@
+"""The packets of the adaptive engine, as bytes and back. Each has the header of a ring's data packets, with a kind of
+its own, so that whoever reads headers, sends again or wraps for another ring reads them too:
+
+    DIRECT  place, the sender's aru, number in its stream; then descriptors and payloads as in a data packet
+            with CONTROL: number 4, base 8, block 2, ahead 2, count 2, weights 2 each (a distribution)
+    MARK    next, aru, last; then tick 8, stable 8, waiting 4, bits 1
+    ASK     0, aru, 0; then count 1, and for each wish originator 2, first 8, last 8 (last 0: a mark after tick `first`)
+
+Decoders raise WireError and nothing else.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from ordercast.model.errors import WireError
+from ordercast.model.ids import ProcessId, Seq
+from ordercast.order.adaptive.slots import Distribution, Place
+from ordercast.wire.head import OPENING
+from ordercast.wire.header import ARRIVAL, FIXED, HEADER, HEADER_SIZE, NUMBERS, TIMESTAMP, Heading
+from ordercast.wire.reader import ByteReader
+from ordercast.wire.run import PacketRun, parse_data, parse_run
+
+CONTROL = 64  # flag of a packet that carries a distribution: nobody delivers it
+RESTS = 128  # flag: its sender gives up places behind it, as many as its rank says
+ASKS_MAX = 64  # wishes of an Ask
+NUMBER_MAX = (1 << 62) - 1  # no counter gets there
+
+MARK_BODY = struct.Struct(">QQIB")  # tick, stable, waiting, bits
+ASK_WISH = struct.Struct(">HQQ")  # originator's place among the members, first, last
+DISTRIBUTION = struct.Struct(">IQHHH")  # number, base, block, ahead, count
+ROUND_AT = struct.Struct(">43xQ")
+BEHIND = 1  # bit of a mark: the sender's application cannot take more
+
+
+class AdaptiveKind(IntEnum):
+    """Kinds of its own, behind those of the membership. Append only."""
+
+    DIRECT = 9
+    MARK = 10
+    ASK = 11
+
+
+class Mark(NamedTuple):
+    """A statement of one member; only its newest matters, and anybody may pass it on."""
+
+    originator: int  # place among the members
+    tick: int  # rises with each mark
+    last: int  # number of its last packet
+    next: Place  # it uses no place below this but for those packets
+    aru: Place  # it knows everything up to here
+    stable: Place  # and that all members do up to here
+    waiting: int  # packets that it would send
+    is_behind: bool  # its application cannot take more deliveries
+
+
+class Wish(NamedTuple):
+    """One wish of an Ask: packets `first` to `last` of a stream, or, if last is 0, a mark later than tick `first`."""
+
+    originator: int
+    first: int
+    last: int
+
+
+class Ask(NamedTuple):
+    transmitter: ProcessId
+    aru: Place
+    wishes: tuple[Wish, ...]
+
+
+def parse_direct(data: bytes, start: int, size: int, heading: Heading) -> tuple[PacketRun, int]:
+    """Return packets in a row from `start` on, as many as are alike, and the number of the first in its stream."""
+    try:
+        _, length, _, _, flags, count, place, seq = ARRIVAL.unpack_from(data, start)
+        number = TIMESTAMP.unpack_from(data, start)[0]
+    except struct.error:
+        raise WireError("shorter than a header") from None
+    if not 1 <= number <= NUMBER_MAX or not 1 <= seq <= NUMBER_MAX:
+        raise WireError("a place or a number that cannot be true")
+    run = parse_run(data, start, size, heading, seq) if flags < CONTROL else None
+    if run is None:
+        run = _parse_one(data, start, start + length, min(len(data), start + size), flags, count, place, seq, heading)
+    elif run.count > 1 and run.timestamp(run.last) != number + run.count - 1:
+        raise WireError("packets in a row whose numbers are not")
+    return run, number
+
+
+def _parse_one(
+    data: bytes, at: int, end: int, limit: int, flags: int, count: int, place: int, seq: int, heading: Heading
+) -> PacketRun:
+    if end > limit or end - at < HEADER_SIZE:
+        raise WireError("a direct packet is cut short")
+    originator = heading.originator(place)
+    if flags & CONTROL:
+        distribution_from(data[at:end])
+        return PacketRun(data, at, end - at, Seq(seq), originator)
+    return parse_data(data, flags & ~RESTS, count, originator, Seq(seq), at, end)
+
+
+def aru_in(run: PacketRun) -> Place:
+    """Return the acknowledgement that packets carry; garbage in one that came through an exchange."""
+    return int(ROUND_AT.unpack_from(run.data, run.at + (run.count - 1) * run.size)[0])
+
+
+def _header(heading: Heading, me: ProcessId, size: int, flags: int, place: int, numbers: tuple[int, int, int]) -> bytes:
+    fixed = FIXED.pack(OPENING, size, heading.cluster, me, heading.ring, flags, 0, place)
+    return fixed + NUMBERS.pack(*numbers)
+
+
+def build_distribution(
+    heading: Heading, me: ProcessId, distribution: Distribution, place: Place, aru: Place, number: int
+) -> PacketRun:
+    """Return the packet that announces a distribution, at a place of its sender."""
+    weights = distribution.weights
+    fixed = DISTRIBUTION.pack(
+        distribution.number, distribution.base, distribution.block, distribution.ahead, len(weights)
+    )
+    body = fixed + struct.pack(f">{len(weights)}H", *weights)
+    size = HEADER_SIZE + len(body)
+    header = _header(heading, me, size, CONTROL, heading.places[me], (place, aru, number))
+    return PacketRun(header + body, 0, size, Seq(place), me)
+
+
+def distribution_from(packet: bytes) -> Distribution:
+    """Return what a packet with CONTROL announces."""
+    body = ByteReader(packet, HEADER_SIZE, "a distribution")
+    number, base, block, ahead, count = body.unpack(DISTRIBUTION)
+    weights = body.numbers(count, "H")
+    body.end()
+    if not weights or min(weights) < 1 or sum(weights) > 0xFFFF or block < 1 or base > NUMBER_MAX:
+        raise WireError("a distribution that cannot be")
+    return Distribution(number, base, block, ahead, weights)
+
+
+def encode_mark(heading: Heading, me: ProcessId, mark: Mark) -> bytes:
+    """Return the mark as this process transmits it; `heading` is that of marks."""
+    body = MARK_BODY.pack(mark.tick, mark.stable, mark.waiting, BEHIND * mark.is_behind)
+    size = HEADER_SIZE + len(body)
+    return _header(heading, me, size, 0, mark.originator, (mark.next, mark.aru, mark.last)) + body
+
+
+def decode_mark(packet: bytes, heading: Heading) -> Mark:
+    """Return the mark in a packet of this ring."""
+    place, seq, aru, last = _fields(packet, heading)
+    body = ByteReader(packet, HEADER_SIZE, "a mark")
+    tick, stable, waiting, bits = body.unpack(MARK_BODY)
+    body.end()
+    if max(seq, aru, last, tick, stable) > NUMBER_MAX or bits > BEHIND or not tick or stable > aru:
+        raise WireError("a mark that contradicts itself")
+    return Mark(place, tick, last, seq, aru, stable, waiting, bool(bits))
+
+
+def encode_ask(heading: Heading, me: ProcessId, aru: Place, wishes: Sequence[Wish]) -> bytes:
+    """Return the request of this process; `heading` is that of asks."""
+    body = bytes((len(wishes),)) + b"".join(ASK_WISH.pack(*wish) for wish in wishes)
+    return _header(heading, me, HEADER_SIZE + len(body), 0, heading.places[me], (0, aru, 0)) + body
+
+
+def decode_ask(packet: bytes, heading: Heading) -> Ask:
+    """Return the request in a packet of this ring."""
+    place, _, aru, _ = _fields(packet, heading)
+    body = ByteReader(packet, HEADER_SIZE, "an Ask")
+    count = body.byte()
+    if count > ASKS_MAX:
+        raise WireError(f"{count} wishes, more than the limit of {ASKS_MAX}")
+    wishes = tuple(Wish(*body.unpack(ASK_WISH)) for _ in range(count))
+    body.end()
+    for wish in wishes:
+        heading.originator(wish.originator)
+        if max(wish.first, wish.last) > NUMBER_MAX or (wish.last and wish.last < wish.first):
+            raise WireError("a wish that cannot be")
+    return Ask(heading.members[place], aru, wishes)
+
+
+def _fields(packet: bytes, heading: Heading) -> tuple[int, int, int, int]:
+    """Return place, seq, round and timestamp of a whole packet."""
+    if len(packet) < HEADER_SIZE:
+        raise WireError("shorter than a header")
+    _, length, _, _, _, _, _, place, seq, second, third = HEADER.unpack_from(packet)
+    if length != len(packet):
+        raise WireError(f"the head says {length} bytes, {len(packet)} came")
+    heading.originator(place)
+    return place, seq, second, third

@@ -1,0 +1,66 @@
+"""Slots, marks and adaptation of the adaptive engine, validated once. Windows, sizes and membership timers are the
+ring's keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import MICROSECOND, MILLISECOND
+from ordercast.order.adaptive.slots import RANK_MAX
+
+AHEAD_BLOCKS = 8  # blocks that are given up ahead for each rank
+SLOTS_PER_MEMBER = 4  # the period has at least so many slots for each member
+POLICIES = ("demand", "window", "fixed")
+SIZE_MAX = 0xFFFF  # of what a distribution carries as two bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveConfig:
+    policy: str = "demand"  # who decides how often each member has a slot
+    shares: dict[int, int] = field(default_factory=dict)  # policy "fixed": weights by node; others have 1
+    block: int = 32  # places in a slot: as many as a good burst has packets
+    period: int = 64  # slots in a period, unless members are so many that each would have fewer than four
+    reach: int = 16_384  # places above what is known that may be used
+
+    mark_ns: int = 50 * MICROSECOND  # urgent marks keep this distance, times the members
+    close_ns: int = 2 * MILLISECOND  # after its last packet a sender says which one it was
+    ack_ns: int = 20 * MILLISECOND  # what was received is acknowledged by then
+    ask_ns: int = 1 * MILLISECOND  # what is missing is asked for, first after this
+    gather_acks: int = 5  # members from which on safe messages are acknowledged to one, who tells all
+
+    adapt_ns: int = 50 * MILLISECOND  # the policy looks at the senders
+    gap_ns: int = 100 * MILLISECOND  # shortest time between two distributions; doubles while they follow each other
+    threshold: float = 0.1  # part of the order that must change hands for a new distribution
+
+    @property
+    def ahead(self) -> int:
+        return AHEAD_BLOCKS * self.block
+
+    def period_of(self, members: int) -> int:
+        return max(self.period, SLOTS_PER_MEMBER * members)
+
+    @property
+    def text(self) -> str:
+        """What members must agree on, in words."""
+        return f"slots of {self.block}, {self.period} in a period, reach {self.reach}"
+
+    def validate(self, members_max: int) -> None:
+        """Every key and every relation; all that is wrong is said at once."""
+        numbers = ("block", "period", "reach", "mark_ns", "close_ns", "ack_ns", "ask_ns", "gather_acks")
+        problems = [
+            f"{name} must be at least 1" for name in (*numbers, "adapt_ns", "gap_ns") if getattr(self, name) < 1
+        ]
+        # A member whose next slot lies beyond the reach could never send, and nobody would have a reason to move.
+        least = 2 * (self.period_of(members_max) * self.block + RANK_MAX * self.ahead)
+        rules = [
+            (self.policy in POLICIES, f"there is no policy {self.policy!r}; there are: {', '.join(POLICIES)}"),
+            (self.ahead <= SIZE_MAX, f"block must be at most {SIZE_MAX // AHEAD_BLOCKS}"),
+            (self.period_of(members_max) <= SIZE_MAX, f"period must be at most {SIZE_MAX}"),
+            (self.reach >= least, f"reach must be at least {least}, or members could wait for each other for ever"),
+            (0 < self.threshold < 1, "threshold must be above 0 and below 1"),
+            (all(weight >= 1 for weight in self.shares.values()), "shares must be at least 1"),
+        ]
+        problems += [text for holds, text in rules if not holds]
+        if problems:
+            raise UsageError("; ".join(problems))

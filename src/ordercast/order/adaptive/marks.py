@@ -1,0 +1,104 @@
+"""Voice: what this process has told the others of itself, and when it has to say more.
+
+Marks are urgent when others wait for them: places that have to be given up, a safe packet that has to be acknowledged,
+a new distribution. Else they are said in time: after the last packet, for what was received, as a sign of life.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ordercast.model.ids import Instant
+from ordercast.order.adaptive.codec import Mark
+from ordercast.order.adaptive.config import AdaptiveConfig
+from ordercast.order.adaptive.merge import Merge
+from ordercast.order.adaptive.slots import Place
+
+CLOSES = 2  # how often a sender says which packet was its last
+LATER = 5  # the second time comes so many times later
+WAITING_MAX = 0xFFFFFFFF
+LONG_AGO = Instant(0)
+NEVER = Instant(1 << 62)
+
+
+@dataclass(slots=True)
+class Voice:
+    config: AdaptiveConfig
+    rest_ns: int  # signs of life are not farther apart
+    ack_every: int  # packets after which what was received is acknowledged
+    members: int
+    tick: int = 0
+    aru: Place = 0  # as told to all, or to the one who tells all
+    stable: Place = 0
+    is_behind: bool = False
+    is_due: bool = True  # something has to be said now; everybody speaks when a configuration begins
+    received: int = 0  # packets since
+    said_at: Instant = LONG_AGO  # anything was multicast
+    urgent_from: Instant = LONG_AGO  # no urgent mark before
+    close_at: Instant = NEVER
+    closes: int = 0  # how often the last packet was named
+    ack_at: Instant = NEVER
+    gathered_at: Instant = NEVER  # all should have been told by then of what one was told
+    waits_until: Instant = NEVER  # an urgent mark that had to keep its distance
+
+    def sent(self, aru: Place, now: Instant) -> None:
+        """Packets were multicast, with this aru in them."""
+        self.aru = max(self.aru, aru)
+        self.said_at = now
+        self.close_at, self.closes = Instant(now + self.config.close_ns), 0
+        self.received, self.ack_at = 0, NEVER
+
+    def is_time(self, now: Instant) -> bool:
+        return self.deadline() <= now
+
+    def deadline(self) -> Instant:
+        heartbeat = Instant(self.said_at + self.rest_ns)
+        return min(heartbeat, self.close_at, self.ack_at, self.gathered_at, self.waits_until)
+
+    def look(self, merge: Merge, now: Instant) -> None:
+        """See whether something was received that has to be acknowledged soon."""
+        if min(merge.aru, merge.highest) <= self.aru:
+            self.ack_at = NEVER
+        elif self.received >= self.ack_every:
+            self.is_due = True
+        elif self.ack_at == NEVER:
+            self.ack_at = Instant(now + self.config.ack_ns)
+        if self.gathered_at != NEVER and merge.safe >= min(self.aru, merge.asked_safe):
+            self.gathered_at = NEVER
+
+    def may_be_urgent(self, now: Instant) -> bool:
+        """Whether an urgent mark keeps its distance from the last; if not, it is due then."""
+        if now >= self.urgent_from:
+            return True
+        self.waits_until = self.urgent_from
+        return False
+
+    def owes_acknowledgement(self, merge: Merge) -> bool:
+        """The aru has passed a safe packet, and nobody was told."""
+        return merge.asked_safe > self.aru
+
+    def owes_stable(self, merge: Merge) -> bool:
+        """All have acknowledged a safe packet, and only this process knows."""
+        return min(merge.asked_safe, merge.safe) > self.stable
+
+    def gathered(self, merge: Merge, now: Instant) -> None:
+        """One member was told what was received; it tells all."""
+        self.aru = max(self.aru, merge.aru)
+        self.gathered_at = Instant(now + self.config.ask_ns)
+
+    def said(self, merge: Merge, now: Instant, *, is_behind: bool) -> None:
+        """A mark was multicast."""
+        self.aru, self.stable, self.is_behind = max(self.aru, merge.aru), merge.safe, is_behind
+        self.is_due, self.received, self.said_at = False, 0, now
+        self.urgent_from = Instant(now + self.config.mark_ns * self.members)
+        self.ack_at = self.gathered_at = self.waits_until = NEVER
+        if self.close_at <= now:
+            self.closes += 1
+            self.close_at = Instant(now + LATER * self.config.close_ns) if self.closes < CLOSES else NEVER
+
+    def mark(self, merge: Merge, waiting: int, *, is_behind: bool) -> Mark:
+        """Return the next statement of this process."""
+        self.tick += 1
+        me = merge.me
+        last, known = merge.streams[me].last, merge.known(me)
+        return Mark(me, self.tick, last, known, merge.aru, merge.safe, min(waiting, WAITING_MAX), is_behind)

@@ -1,0 +1,297 @@
+"""Merge: the streams of all members as one order, from the installation of a configuration to its end.
+
+The frontier of a member is the first place of which it is not known whether the member uses it. Everything below all
+frontiers is known: that is the aru. Packets up to it are delivered in the order of their places; a safe one waits
+until all members have said that they know its place. The paper's cases are this one rule: D a packet up to the aru, K a
+frontier that passed a place without a packet, C all frontiers at a base, V recovery (`ending.py`), B the aru stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ordercast.model.configuration import ChangeReason
+from ordercast.model.effects import Deliver, Effect, Parcel
+from ordercast.model.errors import WireError
+from ordercast.model.ids import NO_SEQ, ConfigurationId, Seq
+from ordercast.order.adaptive import ending
+from ordercast.order.adaptive.codec import CONTROL, AdaptiveKind, Mark, distribution_from, parse_direct
+from ordercast.order.adaptive.config import AdaptiveConfig
+from ordercast.order.adaptive.slots import Distribution, Line, Place, base_after, first_distribution
+from ordercast.order.adaptive.stream import MemberStream
+from ordercast.order.large import LargeMessages
+from ordercast.order.membership.recovery_plan import RecoveryPlan
+from ordercast.order.membership.ring import Ring
+from ordercast.wire.header import Heading, unwrapped
+from ordercast.wire.run import PacketRun
+
+FAR = 4  # places so many times the reach above what is known cannot be true
+
+
+@dataclass(slots=True)
+class Merge:
+    """The messages of one configuration: the adaptive engine's `Past`."""
+
+    ring: Ring
+    view: ConfigurationId  # the configuration in which is delivered
+    config: AdaptiveConfig
+    backlog_max: int  # packets that may be on their way; bounds what is kept
+    heading: Heading = field(init=False)  # of direct packets
+    streams: list[MemberStream] = field(init=False)  # in ring order
+    line: Line = field(init=False)
+    frontiers: list[Place] = field(init=False)
+    arus: list[Place] = field(init=False)  # what each member said of its own
+    me: int = field(init=False)
+    aru: Seq = NO_SEQ
+    delivered: Seq = NO_SEQ
+    safe: Place = 0  # all members know everything up to here
+    highest: Place = 0  # the highest place of a packet
+    asked_safe: Place = 0  # the highest place up to the aru of a packet that asks for safe delivery
+    is_moved: bool = False  # a distribution was learnt, and nobody told that this process moved
+    is_recovered: bool = False  # an exchange brought a distribution that this process had not heard of
+    large: LargeMessages = field(default_factory=LargeMessages)
+    tick = 0  # stamps are a ring's
+
+    def __post_init__(self) -> None:
+        count = len(self.ring.members)
+        self.heading = self.ring.heading.of_kind(AdaptiveKind.DIRECT)
+        self.streams = [MemberStream() for _ in range(count)]
+        self.line = Line(first_distribution(count, self.config.block, self.config.ahead))
+        self.arus = [0] * count
+        self.me = self.ring.index
+        self.frontiers = [self._frontier(member) for member in range(count)]
+        self._raise_aru()
+
+    # Frontiers
+
+    def known(self, member: int) -> Place:
+        """Return a place below which the member uses none but for packets that are here. What a resting packet gives up
+        goes by the distribution of its place, so it is looked up each time: that may not be known yet."""
+        stream = self.streams[member]
+        known = stream.place + 1
+        if stream.is_resting:
+            known += self.line.at(stream.place).beyond(member)
+        return max(known, stream.next)
+
+    def _frontier(self, member: int) -> Place:
+        return self.line.next_owned(member, max(self.known(member), self.aru + 1))
+
+    def _update(self, member: int) -> None:
+        self.frontiers[member] = self._frontier(member)
+        self._raise_aru()
+
+    def _raise_aru(self) -> None:
+        aru = min(self.frontiers) - 1
+        if aru > self.aru:
+            self.aru = Seq(aru)
+            self.arus[self.me] = aru
+            self.line.forget(aru + 1)
+            self._raise_safe()
+
+    def _raise_safe(self) -> None:
+        self.safe = max(self.safe, min(self.arus))
+
+    @property
+    def limit(self) -> Place:
+        """The highest place that this process may use, and that surely belongs to a known distribution: whoever lacks
+        an announcement is below it, and the base of what is announced lies above this."""
+        return max(self.aru, self.line.newest.base) + self.config.reach
+
+    # What comes
+
+    def take(self, run: PacketRun, number: int) -> bool:
+        """Keep packets from the network; True when something of them is new. WireError when they cannot be."""
+        member = self.heading.places[run.originator]
+        stream = self.streams[member]
+        last = number + run.count - 1
+        if last <= stream.last:
+            return False
+        if number <= stream.last:
+            skipped = stream.last + 1 - number
+            run, number = run.piece(run.seq + skipped, run.last), number + skipped
+        self._check(member, run, number)
+        return self._add(member, run, number)
+
+    def _check(self, member: int, run: PacketRun, number: int) -> None:
+        if number + run.count > self.streams[member].last + 2 * self.backlog_max:
+            raise WireError("a number far above those before it")
+        if run.last > self.limit + FAR * self.config.reach or run.seq <= self.aru:
+            raise WireError("a place that cannot be true")
+        is_control = run.flags & CONTROL
+        if is_control and member:
+            raise WireError("a distribution that is not the book-keeper's")
+        if run.last <= self.limit:
+            distribution = self.line.at(run.seq)
+            if {distribution.owner(run.seq), distribution.owner(run.last)} != {member}:
+                raise WireError("a place that is not its sender's")
+
+    def _add(self, member: int, run: PacketRun, number: int) -> bool:
+        stream = self.streams[member]
+        is_new, ordered = stream.add(run, number)
+        if is_new:
+            self.highest = max(self.highest, run.last)
+        if not ordered:
+            return is_new
+        if not member:
+            for one in ordered:
+                if one.flags & CONTROL:
+                    self._learn(one)
+        self._apply_mark(stream)
+        self._update(member)
+        return True
+
+    def hear_aru(self, member: int, aru: Place) -> None:
+        """A member said that it knows everything up to there."""
+        if aru > self.arus[member] and member != self.me:
+            self.arus[member] = aru
+            self._raise_safe()
+
+    def hear(self, mark: Mark) -> bool:
+        """Take a statement; True when it is newer than what was heard. WireError when it cannot be."""
+        stream = self.streams[mark.originator]
+        before = stream.mark
+        if mark.originator == self.me or (before is not None and mark.tick <= before.tick):
+            return False
+        if before is not None and (mark.next < before.next or mark.aru < before.aru or mark.last < before.last):
+            raise WireError("a later mark that takes back what an earlier one said")
+        if mark.next > self.limit + FAR * self.config.reach or mark.last > stream.last + 2 * self.backlog_max:
+            raise WireError("a mark that cannot be true")
+        if mark.next <= self.limit and mark.aru >= self.line.next_owned(mark.originator, mark.next):
+            raise WireError("a mark whose aru lies above its sender's own frontier")
+        stream.mark = mark
+        stream.high = max(stream.high, mark.last)
+        self.hear_aru(mark.originator, mark.aru)
+        self.safe = max(self.safe, min(mark.stable, self.aru))
+        self._apply_mark(stream)
+        self._update(mark.originator)
+        return True
+
+    @staticmethod
+    def _apply_mark(stream: MemberStream) -> None:
+        """A mark counts when all packets that it speaks of are here; what an older one proved stays."""
+        if stream.mark is not None and stream.mark.last <= stream.last:
+            stream.next = max(stream.next, stream.mark.next)
+
+    def _learn(self, run: PacketRun) -> None:
+        """The book-keeper's announcement is in order: whoever knows it gives up its places below the base."""
+        distribution = distribution_from(run.packet(run.seq))
+        newest = self.line.newest
+        base = base_after(run.seq, newest.base, self.config.reach)
+        if distribution.number != newest.number + 1 or distribution.base != base:
+            return  # nobody adopts it, for all see the same packets before it
+        if len(distribution.weights) != len(self.streams):
+            return
+        self.adopt(distribution)
+
+    def adopt(self, distribution: Distribution) -> None:
+        self.line.add(distribution)
+        mine = self.streams[self.me]
+        mine.next = max(mine.next, distribution.base)
+        self.is_moved = True
+        self.frontiers = [self._frontier(member) for member in range(len(self.streams))]
+        self._raise_aru()
+
+    # What this process does with its own places
+
+    def give_up(self, below: Place) -> None:
+        """Use no place below this."""
+        mine = self.streams[self.me]
+        mine.next = max(mine.next, below)
+        self._update(self.me)
+
+    def next_place(self) -> Place:
+        return self.frontiers[self.me]
+
+    def sent(self, run: PacketRun) -> None:
+        """Keep packets of this process, which follow its last."""
+        self._add(self.me, run, self.streams[self.me].last + 1)
+
+    # Delivery
+
+    def advance(self, effects: list[Effect]) -> None:
+        self.deliver(self.aru, self.safe, effects)
+
+    def deliver(self, through: Place, safe: Place, effects: list[Effect]) -> None:
+        """Deliver everything up to a place, or to the first packet that is not yet safe."""
+        parcels: list[Parcel] = []
+        at = self.delivered
+        while at < through:
+            run, first, following = self._lowest(at)
+            if run is None or first > through:
+                at = Seq(through)
+                break
+            end = min(run.last, through, following - 1)
+            if run.is_safe:
+                self.asked_safe = max(self.asked_safe, end)
+                if end > safe:
+                    end = safe
+                if end < first:
+                    at = Seq(first - 1)
+                    break
+            self._put(run, first, end, parcels)
+            at = Seq(end)
+        self.delivered = at
+        if parcels:
+            effects.append(Deliver(self.view, self.ring.id, parcels))
+
+    def _lowest(self, after: Place) -> tuple[PacketRun | None, Place, Place]:
+        """Return the run with the lowest place that is not delivered, that place, and the lowest of other members."""
+        best: PacketRun | None = None
+        lowest = following = 1 << 63
+        for stream in self.streams:
+            queue = stream.undelivered
+            while queue and queue[0].last <= after:
+                queue.popleft()
+            if not queue:
+                continue
+            first = max(queue[0].seq, after + 1)
+            if first < lowest:
+                best, lowest, following = queue[0], first, lowest
+            elif first < following:
+                following = first
+        return best, lowest, following
+
+    def _put(self, run: PacketRun, first: Place, end: Place, parcels: list[Parcel]) -> None:
+        if run.parcel is None:
+            return
+        if run.parts:
+            parts = run.parts[first - run.seq : end + 1 - run.seq]
+            self.large.take(run.parcel_of(first, end), parts, parcels)
+        else:
+            parcels.append(run.parcel_of(first, end))
+        if end == run.last:
+            run.parcel = None  # whoever still needs the packet takes it from the bytes
+
+    def discard(self) -> None:
+        """Forget packets that all members have and that are delivered here."""
+        through = min(self.safe, self.delivered)
+        for stream in self.streams:
+            stream.discard(through)
+
+    # The end of the configuration
+
+    def held_after(self, seq: Seq) -> Iterable[tuple[Seq, PacketRun]]:
+        found = [item for stream in self.streams for item in stream.held_after(seq)]
+        return sorted(found, key=lambda item: item[0])
+
+    def keep(self, seq: Seq, packet: bytes) -> bool:
+        """The acknowledgement in it is garbage, since wrapping writes over it."""
+        old = unwrapped(packet, self.heading)
+        run, number = parse_direct(old, 0, len(old), self.heading)
+        if run.seq != seq:
+            raise WireError("a packet under another place than its own")
+        before = self.line.newest.number
+        is_new = self.take(run, number)
+        self.is_recovered = self.is_recovered or self.line.newest.number > before
+        return is_new
+
+    def finish(self, plan: RecoveryPlan, ring: Ring, reason: ChangeReason, effects: list[Effect]) -> None:
+        ending.finish(self, plan, ring, reason, effects)
+
+    def check_invariants(self) -> None:
+        assert self.delivered <= self.aru == self.arus[self.me], "delivered ≤ received"
+        assert self.safe <= self.aru, "what is safe was received here too"
+        assert min(self.frontiers) > self.aru, "nothing up to the aru is unknown"
+        for stream in self.streams:
+            stream.check_invariants()

@@ -1,0 +1,93 @@
+"""How often each member should have a slot. Packets go in, weights come out.
+
+`demand` counts what members sent and what they say is waiting: under saturation everybody sends exactly by its weight,
+so that what was sent alone would confirm any weights for ever. `window` goes by what was sent alone, as the paper does;
+`fixed` by the configuration. (Deviations, D6)
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ordercast.model.ids import SECOND, Instant, ProcessId, node_of
+from ordercast.order.adaptive.config import AdaptiveConfig
+
+LOOKS = 20  # the counts are of so many looks
+GAP_FACTOR_MAX = 32  # distributions that follow each other come at most so many times more slowly
+LONG_AGO = Instant(-SECOND)
+HURRY = 10  # with packets that wait they come so many times faster
+
+
+def weights_from(demands: Sequence[int], period: int) -> tuple[int, ...]:
+    """Return one slot for everybody, and the rest by demand, largest remainders first."""
+    members, total = len(demands), sum(demands)
+    spare = period - members
+    if not total or spare <= 0:
+        return (1,) * members
+    weights = [1 + demand * spare // total for demand in demands]
+    order = sorted(range(members), key=lambda member: (-(demands[member] * spare % total), member))
+    for member in order[: period - sum(weights)]:
+        weights[member] += 1
+    return tuple(weights)
+
+
+def difference(one: Sequence[int], other: Sequence[int]) -> float:
+    """Return the part of the order that would change hands."""
+    first, second = sum(one), sum(other)
+    return sum(abs(a * second - b * first) for a, b in zip(one, other, strict=True)) / (2 * first * second)
+
+
+@dataclass(slots=True)
+class Policy:
+    """What a process knows of the senders' rates. It outlives configurations."""
+
+    config: AdaptiveConfig
+    counts: dict[ProcessId, deque[int]] = field(default_factory=dict)  # packets, look by look
+    last_at: Instant = LONG_AGO  # when a distribution was announced
+    quiet_at: Instant = LONG_AGO  # since when none was, or the gap was last shortened
+    factor: int = 1  # of the shortest time between two
+
+    def sent(self, process: ProcessId, packets: int) -> None:
+        counts = self.counts.get(process)
+        if counts is None:
+            counts = self.counts[process] = deque([0], LOOKS)
+        counts[-1] += packets
+
+    def begin(self, members: Sequence[ProcessId]) -> None:
+        """Keep the counts of those who are in the configuration."""
+        self.counts = {process: self.counts.get(process, deque([0], LOOKS)) for process in members}
+
+    def look(self) -> None:
+        """Time has passed: the oldest counts are forgotten."""
+        for counts in self.counts.values():
+            counts.append(0)
+
+    def wanted(
+        self, members: Sequence[ProcessId], waiting: Sequence[int], weights: Sequence[int], now: Instant
+    ) -> tuple[int, ...] | None:
+        """Return the weights that should be announced now; None when these may stay."""
+        period = self.config.period_of(len(members))
+        wanted = weights_from(self._demands(members, waiting), period)
+        if self.config.policy == "fixed":
+            wanted = tuple(self.config.shares.get(node_of(process), 1) for process in members)
+        if difference(wanted, weights) <= self.config.threshold or not self._may(waiting, now):
+            return None
+        self.last_at = self.quiet_at = now
+        self.factor = min(2 * self.factor, GAP_FACTOR_MAX)
+        return wanted
+
+    def _demands(self, members: Sequence[ProcessId], waiting: Sequence[int]) -> list[int]:
+        sent = [sum(self.counts.get(process, ())) for process in members]
+        if self.config.policy == "window":
+            return sent
+        return [one + more for one, more in zip(sent, waiting, strict=True)]
+
+    def _may(self, waiting: Sequence[int], now: Instant) -> bool:
+        while self.factor > 1 and now - self.quiet_at >= SECOND:
+            self.factor //= 2
+            self.quiet_at = Instant(self.quiet_at + SECOND)
+        if sum(1 for packets in waiting if packets) >= 2:
+            return now - self.last_at >= self.config.gap_ns // HURRY
+        return now - self.last_at >= self.config.gap_ns * self.factor

@@ -1,0 +1,120 @@
+"""Repair: what is missing and asked for, and what is sent again for others.
+
+Numbers that were heard of and are not here, and frontiers that hold up packets, are asked for after a while, then
+again and again, each time later. The originator answers at once; the i-th member behind it in ring order answers
+after i times as long, if it has what is asked for and has not seen it answered: so repair works when the originator is
+dead, or not heard.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ordercast.model.ids import Instant
+from ordercast.order.adaptive.codec import ASKS_MAX, Wish
+from ordercast.order.adaptive.merge import Merge
+
+RANGE_MAX = 64  # packets that are asked for in one wish
+A_MARK = 0  # in the place of a number
+
+
+@dataclass(slots=True)
+class Want:
+    progress: tuple[int, int]  # what was here when it was noticed: if that changes, something came
+    due: Instant
+    delay: int
+
+
+class Answers(NamedTuple):
+    """What is to be sent for others now."""
+
+    packets: list[tuple[int, int]]  # originator and number
+    marks: list[int]  # originators
+
+
+@dataclass(slots=True)
+class Repair:
+    ask_ns: int
+    delay_max: int  # between two wishes for the same
+    pending_max: int
+    wants: dict[int, Want] = field(default_factory=dict)  # by member
+    pending: dict[tuple[int, int], tuple[Instant, int]] = field(default_factory=dict)  # when, and after which tick
+
+    def deadline(self) -> Instant | None:
+        due = [want.due for want in self.wants.values()]
+        due += [at for at, _ in self.pending.values()]
+        return min(due, default=None)
+
+    def review(self, merge: Merge, now: Instant) -> None:
+        """Notice what is missing, and what came."""
+        if merge.highest <= merge.aru and all(stream.high == stream.last for stream in merge.streams):
+            self.wants.clear()
+            return
+        for member, stream in enumerate(merge.streams):
+            is_wanted = stream.high > stream.last or merge.frontiers[member] <= merge.highest
+            if member == merge.me or not is_wanted:
+                self.wants.pop(member, None)
+                continue
+            progress = stream.last, merge.frontiers[member]
+            want = self.wants.get(member)
+            if want is None or want.progress != progress:
+                self.wants[member] = Want(progress, Instant(now + self.ask_ns), self.ask_ns)
+
+    def due_wishes(self, merge: Merge, now: Instant) -> list[Wish]:
+        """Return what is to be asked for now."""
+        wishes: list[Wish] = []
+        for member, want in self.wants.items():
+            if want.due > now:
+                continue
+            want.delay = min(2 * want.delay, self.delay_max)
+            want.due = Instant(now + want.delay)
+            stream = merge.streams[member]
+            ranges = stream.missing(ASKS_MAX // len(merge.streams) or 1)
+            wishes += [Wish(member, first, min(last, first + RANGE_MAX - 1)) for first, last in ranges]
+            if not ranges:
+                wishes.append(self.later_mark(merge, member))
+        return wishes[:ASKS_MAX]
+
+    @staticmethod
+    def later_mark(merge: Merge, member: int) -> Wish:
+        mark = merge.streams[member].mark
+        return Wish(member, mark.tick if mark is not None else 0, 0)
+
+    def asked(self, wish: Wish, merge: Merge, now: Instant) -> None:
+        """Somebody else's stream is asked for: wait whether others answer."""
+        at = Instant(now + (merge.me - wish.originator) % len(merge.streams) * self.ask_ns)
+        if not wish.last:
+            self._wait(wish.originator, A_MARK, at, wish.first)
+            return
+        for number in range(wish.first, min(wish.last, wish.first + RANGE_MAX - 1) + 1):
+            if merge.streams[wish.originator].has(number):
+                self._wait(wish.originator, number, at, 0)
+
+    def _wait(self, originator: int, number: int, at: Instant, tick: int) -> None:
+        if len(self.pending) < self.pending_max:
+            self.pending.setdefault((originator, number), (at, tick))
+
+    def answered(self, originator: int, first: int, count: int) -> None:
+        """Somebody sent these packets again."""
+        if self.pending:
+            for number in range(first, first + count):
+                self.pending.pop((originator, number), None)
+
+    def spoken(self, originator: int, tick: int) -> None:
+        """A mark was multicast, by whomever."""
+        _, wanted = self.pending.get((originator, A_MARK), (0, tick))
+        if wanted < tick:
+            del self.pending[originator, A_MARK]
+
+    def due_answers(self, now: Instant) -> Answers:
+        """Return what nobody else has answered in time."""
+        due = [key for key, (at, _) in self.pending.items() if at <= now]
+        answers = Answers([], [])
+        for originator, number in due:
+            del self.pending[originator, number]
+            if number == A_MARK:
+                answers.marks.append(originator)
+            else:
+                answers.packets.append((originator, number))
+        return answers

@@ -1,0 +1,381 @@
+"""Normal operation: whatever is submitted goes out at once, at the next place that this process owns. (Paper, cases D,
+K and C; deviations, D3 to D5)
+
+No token goes round while a configuration lasts. The one with which it was formed is served until everybody is known to
+have installed it: whoever has not may still need it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ordercast.model.configuration import ChangeReason
+from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Burst, Effect, SendTo
+from ordercast.model.ids import Instant, ProcessId, Seq, process_text
+from ordercast.model.notes import Occurrence
+from ordercast.order.adaptive.codec import (
+    RESTS,
+    AdaptiveKind,
+    Ask,
+    Mark,
+    Wish,
+    build_distribution,
+    encode_ask,
+    encode_mark,
+)
+from ordercast.order.adaptive.config import AdaptiveConfig
+from ordercast.order.adaptive.flow import allowance, somebody_is_behind
+from ordercast.order.adaptive.lookout import Lookout
+from ordercast.order.adaptive.marks import Voice
+from ordercast.order.adaptive.merge import Merge
+from ordercast.order.adaptive.policy import Policy
+from ordercast.order.adaptive.repair import Answers, Repair
+from ordercast.order.adaptive.slots import Distribution, base_after
+from ordercast.order.adaptive.stats import AdaptiveStats
+from ordercast.order.membership.states import gather
+from ordercast.order.membership.states.base import State
+from ordercast.order.membership.states.working import Working
+from ordercast.order.membership.step import Facts, Step
+from ordercast.order.membership.timers import Timer
+from ordercast.wire.header import Heading, retransmitted
+from ordercast.wire.messages import Token, Wake
+from ordercast.wire.run import Load, PacketRun, build_runs
+
+LOOKS_PER_LOSS = 8  # so often within the time after which a member counts as silent it is looked for silent ones
+
+
+@dataclass(slots=True)
+class Own:
+    """What outlives the configurations of a process."""
+
+    config: AdaptiveConfig
+    policy: Policy
+    stats: AdaptiveStats = field(default_factory=AdaptiveStats)
+
+
+def merge_of(facts: Facts) -> Merge:
+    assert isinstance(facts.past, Merge)
+    return facts.past
+
+
+@dataclass(slots=True)
+class Direct(Working):
+    own: Own
+    voice: Voice
+    repair: Repair
+    watch: Lookout
+    mark_heading: Heading
+    ask_heading: Heading
+    noted: set[Occurrence] = field(default_factory=set)  # what happened in this configuration already
+
+    @classmethod
+    def enter(cls, origin: State, step: Step, text: str, own: Own) -> State:
+        facts, config = step.facts, step.facts.config
+        step.moved(origin.name, cls.name, None, text)
+        facts.timers.only(Timer.LOOP, Timer.TOKEN_RETRANSMIT)
+        ring = facts.installed
+        count = len(ring.members)
+        state = cls(
+            own,
+            Voice(own.config, config.rest_ns, max(1, config.window // 8), count, said_at=step.now),
+            Repair(own.config.ask_ns, config.token_retransmit_ns, config.backlog_max),
+            Lookout(count, ring.index, step.now),
+            ring.heading.of_kind(AdaptiveKind.MARK),
+            ring.heading.of_kind(AdaptiveKind.ASK),
+        )
+        own.policy.begin(ring.members)
+        step.arm(Timer.ANNOUNCE, 0)
+        if count > 1:
+            step.arm(Timer.SILENCE, config.token_loss_ns // LOOKS_PER_LOSS)
+            step.arm(Timer.ADAPT, 0)
+        facts.rosters.installed(step)
+        return state.settle(step)
+
+    # What comes
+
+    def on_direct(self, run: PacketRun, number: int, transmitter: ProcessId, step: Step, *, is_new: bool) -> None:
+        """Packets came; those that are new are in their stream."""
+        member = merge_of(step.facts).heading.places[run.originator]
+        if run.originator != transmitter:
+            self.repair.answered(member, number, run.count)
+        if is_new:
+            self._lives(member, run.originator == transmitter, step)
+            self.voice.received += run.count
+            self.own.policy.sent(run.originator, run.count)
+
+    def on_mark(self, mark: Mark, transmitter: ProcessId, step: Step, *, is_new: bool) -> None:
+        if is_new:
+            self._lives(mark.originator, step.facts.installed.members[mark.originator] == transmitter, step)
+        self.repair.spoken(mark.originator, mark.tick)
+
+    def _lives(self, member: int, is_direct: bool, step: Step) -> None:
+        if self.watch.hear(member, step.now, step.facts.config.token_loss_ns) and not is_direct:
+            self.occurred(Occurrence.VOUCHED, step)
+
+    def on_ask(self, ask: Ask, step: Step) -> None:
+        """The originator answers at once; others wait for their turn."""
+        merge = merge_of(step.facts)
+        merge.hear_aru(merge.heading.places[ask.transmitter], ask.aru)
+        numbers: list[tuple[int, int]] = []
+        for wish in ask.wishes:
+            if wish.originator != merge.me:
+                self.repair.asked(wish, merge, step.now)
+            elif wish.last:
+                numbers += [(merge.me, number) for number in range(wish.first, wish.last + 1)[:64]]
+            else:
+                self.voice.is_due = True
+        step.facts.stats.packets_requested += len(numbers)
+        self._answer(Answers(numbers, []), step)
+
+    def on_data(self, fresh: list[PacketRun], step: Step) -> State:
+        return self  # what recovery exchanged, sent again for somebody who has not installed yet
+
+    def on_token(self, token: Token, step: Step) -> State:
+        """The token of recovery, which nobody here needs any more."""
+        facts = step.facts
+        ring, exchange = facts.installed, facts.parts.exchange
+        if not exchange.accepts(ring, token, step):
+            facts.timers.cancel(Timer.TOKEN_LOSS)
+            return self
+        if not (ring.me == ring.representative and self._all_installed(facts)):
+            exchange.visit(ring, token, 0, lambda *_: [], step, lambda passed: passed)
+        facts.timers.cancel(Timer.TOKEN_LOSS)
+        return self
+
+    @staticmethod
+    def _all_installed(facts: Facts) -> bool:
+        merge = merge_of(facts)
+        others = (stream for member, stream in enumerate(merge.streams) if member != merge.me)
+        return all(stream.mark is not None or stream.high for stream in others)
+
+    def on_wake(self, wake: Wake, step: Step) -> State:
+        step.ignored(wake, "nothing rests here")
+        return self
+
+    def on_submission(self, step: Step) -> State:
+        if step.facts.is_behind != self.voice.is_behind:
+            self.voice.is_due = True
+        return self.settle(step)
+
+    def on_timer(self, timer: Timer, step: Step) -> State:
+        facts = step.facts
+        match timer:
+            case Timer.TOKEN_RETRANSMIT:
+                if not self._all_installed(facts):
+                    step.forward_again(facts.installed)
+                return self
+            case Timer.SILENCE:
+                return self._look_around(step)
+            case Timer.ADAPT:
+                self._adapt(step)
+            case Timer.ASK:
+                self._ask(self.repair.due_wishes(merge_of(facts), step.now), step)
+                self._answer(self.repair.due_answers(step.now), step)
+            case Timer.MARK:
+                self.voice.is_due = self.voice.is_due or self.voice.is_time(step.now)
+            case _:
+                return Working.on_timer(self, timer, step)
+        return self.settle(step)
+
+    # What an input leads to
+
+    def settle(self, step: Step) -> State:
+        """Send, say and deliver what has become possible. What others wait for goes out before own deliveries."""
+        facts = step.facts
+        merge = merge_of(facts)
+        self._send(step)
+        deliveries: list[Effect] = []
+        if len(merge.streams) > 1:
+            self._give_up(merge, step)
+            merge.advance(deliveries)
+            self._speak(merge, step)
+            self.repair.review(merge, step.now)
+            self._arm(facts)
+        else:
+            merge.advance(deliveries)
+        step.effects += deliveries
+        merge.discard()
+        return self.leave_if_done(step)
+
+    def _send(self, step: Step) -> None:
+        facts = step.facts
+        merge, outbox = merge_of(facts), facts.outbox
+        if not outbox:
+            return
+        if facts.is_behind or somebody_is_behind(merge):
+            self.occurred(Occurrence.HELD_BY_APPLICATION, step)
+            return
+        bursts: list[Burst] = []
+        before, aru = merge.streams[merge.me].last, merge.aru
+        while outbox:
+            allowed = allowance(merge, facts.config.window, facts.config.backlog_max)
+            place = merge.next_place()
+            if not allowed or place > merge.limit:
+                self.occurred(Occurrence.HELD_BY_REACH if allowed else Occurrence.HELD_BY_WINDOW, step)
+                break
+            room = merge.line.at(place).slot_end(place) - place + 1
+            loads = outbox.take(min(allowed, room))
+            runs = self._built(merge, loads, Seq(place), facts, step)
+            for run in runs:
+                merge.sent(run)
+                bursts.append(run.burst())
+        sent = merge.streams[merge.me].last - before
+        facts.stats.packets_sent += sent
+        self.own.policy.sent(facts.me, sent)
+        if bursts and len(merge.streams) > 1:
+            step.effects.append(Broadcast(bursts))
+            self.voice.sent(aru, step.now)
+
+    def _built(self, merge: Merge, loads: list[Load], place: Seq, facts: Facts, step: Step) -> list[PacketRun]:
+        """Return packets from a place on. A single one with nothing to follow says that its sender rests."""
+        is_single = len(loads) == 1 and len(loads[0][4]) == len(loads[0][1])
+        if is_single and not facts.outbox and merge.line.at(place).beyond(merge.me):
+            loads = [(loads[0][0] | RESTS, *loads[0][1:])]
+            self.occurred(Occurrence.PLACES_RESTS, step)
+        return build_runs(merge.heading, loads, facts.me, place, merge.aru, merge.streams[merge.me].last + 1)
+
+    def _give_up(self, merge: Merge, step: Step) -> None:
+        """Places that others wait for are given up at once; some ahead, as long as nothing waits here."""
+        newest, frontier, highest = merge.line.newest, merge.next_place(), merge.highest
+        beyond = 0 if step.facts.outbox else newest.beyond(merge.me)
+        if frontier <= highest:
+            if self.voice.may_be_urgent(step.now):
+                self.occurred(Occurrence.PLACES_URGENT, step)
+                merge.give_up(highest + 1 + beyond)
+                self.voice.is_due = True
+        elif beyond and frontier - highest < newest.ahead // 2:
+            self.occurred(Occurrence.PLACES_AHEAD, step)
+            merge.give_up(highest + 1 + beyond)
+            self.voice.is_due = True
+
+    def _speak(self, merge: Merge, step: Step) -> None:
+        voice, now = self.voice, step.now
+        voice.look(merge, now)
+        if merge.is_moved:
+            merge.is_moved, voice.is_due = False, True
+            self.own.stats.distributions += 1
+            self.occurred(Occurrence.DISTRIBUTION_ADOPTED, step)
+        if len(merge.streams) < self.own.config.gather_acks:
+            voice.is_due = voice.is_due or voice.owes_acknowledgement(merge)
+        elif not merge.line.newest.ranks[merge.me]:
+            voice.is_due = voice.is_due or voice.owes_stable(merge)
+        elif not voice.is_due and voice.owes_acknowledgement(merge):
+            self.occurred(Occurrence.ACKS_GATHERED, step)
+            busiest = step.facts.installed.members[merge.line.newest.ranks.index(0)]
+            step.effects.append(SendTo(busiest, self._next_mark(merge, step)))
+            voice.gathered(merge, now)
+        if voice.is_due:
+            packet = self._next_mark(merge, step)
+            step.effects.append(Broadcast([(packet, len(packet))]))
+            voice.said(merge, now, is_behind=step.facts.is_behind)
+            self.own.stats.marks += 1
+
+    def _next_mark(self, merge: Merge, step: Step) -> bytes:
+        facts = step.facts
+        mark = self.voice.mark(merge, facts.outbox.packets(), is_behind=facts.is_behind)
+        return encode_mark(self.mark_heading, facts.me, mark)
+
+    def _arm(self, facts: Facts) -> None:
+        facts.timers.arm(Timer.MARK, self.voice.deadline())
+        due = self.repair.deadline()
+        if due is None:
+            facts.timers.cancel(Timer.ASK)
+        else:
+            facts.timers.arm(Timer.ASK, due)
+
+    # Repair
+
+    def _ask(self, wishes: list[Wish], step: Step) -> None:
+        if not wishes:
+            return
+        facts = step.facts
+        self.own.stats.asks += 1
+        for wish in wishes:
+            self.occurred(Occurrence.PACKET_ASKED if wish.last else Occurrence.MARK_ASKED, step)
+        packet = encode_ask(self.ask_heading, facts.me, merge_of(facts).aru, wishes)
+        step.effects.append(Broadcast([(packet, len(packet))]))
+
+    def _answer(self, answers: Answers, step: Step) -> None:
+        facts = step.facts
+        merge = merge_of(facts)
+        bursts: list[Burst] = []
+        for originator, number in answers.packets:
+            packet = merge.streams[originator].packet(number)
+            if packet is not None:
+                bursts.append((retransmitted(packet, facts.me), len(packet)))
+                if originator != merge.me:
+                    self.own.stats.answers += 1
+                    self.occurred(Occurrence.THIRD_ANSWERED, step)
+        if bursts:
+            facts.stats.packets_retransmitted += len(bursts)
+            step.effects.append(Broadcast(bursts))
+        for originator in answers.marks:
+            mark = merge.streams[originator].mark
+            if mark is not None:
+                self.own.stats.relayed += 1
+                self.occurred(Occurrence.MARK_RELAYED, step)
+                packet = encode_mark(self.mark_heading, facts.me, mark)
+                step.effects.append(Broadcast([(packet, len(packet))]))
+
+    # Who is here
+
+    def _look_around(self, step: Step) -> State:
+        """Whoever was not heard for long is gone, unless others vouch for it; who does not receive is expelled."""
+        facts, config = step.facts, step.facts.config
+        merge = merge_of(facts)
+        step.arm(Timer.SILENCE, config.token_loss_ns // LOOKS_PER_LOSS)
+        if self.watch.silent(step.now, config.token_loss_ns):
+            return gather.Gather.leave_ring(self, ChangeReason.SILENT, step)
+        doubted = self.watch.silent(step.now, config.token_loss_ns // 2)
+        self._ask([self.repair.later_mark(merge, member) for member in doubted], step)
+        patience = config.fail_to_receive_rotations * config.token_retransmit_ns
+        deaf = self.watch.deaf(merge.arus, step.now, patience)
+        if deaf is None:
+            return self
+        process = facts.installed.members[deaf]
+        step.occurred(Occurrence.EXPELLED, process=process)
+        text = f"{process_text(process)} has not received what all others have for {patience / 1e6:.0f} ms"
+        step.alarm(Alarm(AlarmKind.FAILED_TO_RECEIVE, f"{text}: it is expelled", process))
+        facts.proposal.fail([process])
+        return gather.Gather.leave_ring(self, ChangeReason.FAILED_TO_RECEIVE, step, blamed=process)
+
+    def forgive(self, now: Instant) -> None:
+        """This process did not run: what others failed to say meanwhile is not their fault."""
+        self.watch.forgive(now)
+
+    # Adaptation
+
+    def _adapt(self, step: Step) -> None:
+        facts = step.facts
+        merge = merge_of(facts)
+        step.arm(Timer.ADAPT, self.own.config.adapt_ns)
+        newest = merge.line.newest
+        if not merge.me and merge.aru >= newest.base - 1:
+            waiting = [stream.mark.waiting if stream.mark is not None else 0 for stream in merge.streams]
+            waiting[merge.me] = facts.outbox.packets()
+            weights = self.own.policy.wanted(facts.installed.members, waiting, newest.weights, step.now)
+            place = merge.next_place()
+            if weights is not None and place <= merge.limit:
+                self._announce_weights(merge, weights, Seq(place), step)
+        self.own.policy.look()
+
+    def _announce_weights(self, merge: Merge, weights: tuple[int, ...], place: Seq, step: Step) -> None:
+        newest, config, me = merge.line.newest, self.own.config, step.facts.me
+        base = base_after(place, newest.base, config.reach)
+        distribution = Distribution(newest.number + 1, base, config.block, config.ahead, weights)
+        aru, number = merge.aru, merge.streams[merge.me].last + 1
+        run = build_distribution(merge.heading, me, distribution, place, aru, number)
+        merge.sent(run)
+        step.effects.append(Broadcast([run.burst()]))
+        self.voice.sent(aru, step.now)
+
+    def owes(self, facts: Facts) -> bool:
+        merge = merge_of(facts)
+        mine = merge.streams[merge.me].place
+        return merge.safe < mine or merge.delivered < mine
+
+    def occurred(self, what: Occurrence, step: Step) -> None:
+        """Note what happens often once in a configuration."""
+        if what not in self.noted:
+            self.noted.add(what)
+            step.occurred(what)

@@ -1,0 +1,100 @@
+"""The bytes of marks, asks, direct packets and distributions are pinned in `tests/vectors/adaptive`, and nothing but
+WireError comes out of bytes that are not theirs.
+
+`ORDERCAST_REWRITE=1 pytest tests/unit/order/adaptive/test_codec.py` renews the files.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ordercast.model.errors import WireError
+from ordercast.order.adaptive.codec import (
+    RESTS,
+    aru_in,
+    decode_ask,
+    decode_mark,
+    distribution_from,
+    parse_direct,
+)
+from ordercast.wire.header import Heading, retransmitted
+from tests.unit.wire.vectors import LINE, bytes_in
+
+from ..rings import ONE, THREE, TWO
+from .test_merge import make_merge, packet
+from .vectors import DIRECTS, DISTRIBUTION, MARK, RING, VECTORS, WISHES, Vector
+
+FOLDER = Path(__file__).parents[3] / "vectors" / "adaptive"
+REWRITE = os.environ.get("ORDERCAST_REWRITE") == "1"
+BYTES = {vector.name: vector.data for vector in VECTORS}
+
+
+def _rendered(vector: Vector) -> str:
+    lines = [f"# {vector.title}.", "# Pinned by tests/unit/order/adaptive/test_codec.py.", "", "bytes", ""]
+    at = 0
+    for size, what in vector.groups:
+        for start in range(at, at + size, LINE):
+            piece = vector.data[start : min(start + LINE, at + size)].hex(" ")
+            lines.append(f"{start:04x}  {piece:<{3 * LINE}} # {what if start == at else '...'}")
+        at += size
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.name)
+def test_packets_and_the_pinned_bytes_are_one(vector: Vector) -> None:
+    path = FOLDER / f"{vector.name}.txt"
+    if REWRITE:
+        path.write_text(_rendered(vector), encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+    assert _rendered(vector) == text and bytes_in(text) == vector.data
+    assert sum(size for size, _ in vector.groups) == len(vector.data)
+
+
+def test_what_is_written_is_read() -> None:
+    assert decode_mark(BYTES["mark"], RING) == MARK
+    ask = decode_ask(BYTES["ask"], RING)
+    assert (ask.transmitter, ask.aru, ask.wishes) == (TWO, 288, WISHES)
+    read = distribution_from(BYTES["distribution"])
+    assert (read.number, read.base, read.weights) == (1, DISTRIBUTION.base, DISTRIBUTION.weights)
+    run, number = parse_direct(BYTES["direct"], 0, len(BYTES["direct"]), DIRECTS)
+    assert (run.seq, number, run.originator, bool(run.flags & RESTS)) == (5, 3, THREE, True)
+
+
+def test_packets_in_a_row_are_one_run_and_one_sent_again_is_the_same() -> None:
+    merge = make_merge(ONE)
+    train = packet(1, 1, ONE).data + packet(2, 2, ONE).data
+    run, number = parse_direct(train, 0, len(train) // 2, merge.heading)
+    assert (run.seq, run.count, number, aru_in(run)) == (1, 2, 1, 0)
+    again = retransmitted(packet(1, 1, ONE).data, TWO)
+    run, number = parse_direct(again, 0, len(again), merge.heading)
+    assert (run.originator, number) == (ONE, 1)
+    broken = packet(1, 1, ONE).data + packet(2, 5, ONE).data
+    with pytest.raises(WireError, match="whose numbers are not"):
+        parse_direct(broken, 0, len(broken) // 2, merge.heading)
+
+
+def _direct(data: bytes, heading: Heading) -> object:
+    return parse_direct(data, 0, len(data), heading)
+
+
+@pytest.mark.parametrize(
+    ("name", "decode"), [("direct", _direct), ("distribution", _direct), ("mark", decode_mark), ("ask", decode_ask)]
+)
+def test_damaged_packets_are_refused_and_nothing_else_happens(
+    name: str, decode: Callable[[bytes, Heading], object]
+) -> None:
+    rng, heading = random.Random(name), DIRECTS
+    for _ in range(1500):
+        data = bytearray(BYTES[name])
+        for _ in range(rng.randrange(1, 4)):
+            data[rng.randrange(22, len(data))] = rng.randrange(256)
+        cut = bytes(data[: rng.randrange(len(data) + 1)] if rng.random() < 0.3 else data)
+        try:
+            decode(cut, heading)
+        except WireError as error:
+            assert str(error)

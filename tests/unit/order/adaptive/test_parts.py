@@ -1,0 +1,134 @@
+"""Streams, repair, policy, the lookout: each by itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from ordercast.model.errors import WireError
+from ordercast.model.ids import SECOND, Instant
+from ordercast.order.adaptive.codec import Wish
+from ordercast.order.adaptive.config import AdaptiveConfig
+from ordercast.order.adaptive.flow import allowance
+from ordercast.order.adaptive.lookout import Lookout
+from ordercast.order.adaptive.policy import Policy, difference, weights_from
+from ordercast.order.adaptive.repair import Repair
+from ordercast.order.adaptive.stream import MemberStream
+
+from ..rings import ONE, THREE, TWO
+from .test_merge import make_merge, mark, packet
+
+NOW = Instant(10 * SECOND)
+MS = 1_000_000
+
+
+def test_a_stream_orders_by_number_and_knows_what_is_missing() -> None:
+    stream = MemberStream()
+    assert stream.add(packet(14, 4, ONE), 4) == (True, [])
+    assert stream.missing(9) == [(1, 3)]
+    first, third = packet(1, 1, ONE), packet(13, 3, ONE)
+    assert stream.add(first, 1) == (True, [first])
+    assert stream.missing(9) == [(2, 3)] and stream.add(third, 3) == (True, [])
+    assert not stream.add(third, 3)[0] and stream.missing(9) == [(2, 2)]
+    new, ordered = stream.add(packet(7, 2, ONE), 2)
+    assert new and [run.seq for run in ordered] == [7, 13, 14] and stream.missing(9) == []
+    assert stream.count == 4 and stream.packet(3) == third.packet(third.seq)
+    stream.discard(13)
+    assert stream.count == 1 and stream.packet(3) is None and stream.has(3)
+    stream.check_invariants()
+    with pytest.raises(WireError, match="earlier place"):
+        stream.add(packet(8, 5, ONE), 5)
+
+
+def test_what_is_missing_is_asked_for_again_and_again_ever_later() -> None:
+    merge, repair = make_merge(), Repair(MS, 4 * MS, 100)
+    merge.take(packet(8, 2, ONE), 2)
+    repair.review(merge, NOW)
+    assert repair.deadline() == NOW + MS and repair.due_wishes(merge, NOW) == []
+    times = []
+    now = NOW
+    for _ in range(4):
+        deadline = repair.deadline()
+        assert deadline is not None
+        times.append((deadline - now) // MS)
+        now = deadline
+        assert Wish(0, 1, 1) in repair.due_wishes(merge, now)
+    assert times == [1, 2, 4, 4]
+    merge.take(packet(1, 1, ONE), 1)
+    repair.review(merge, now)
+    wishes = repair.due_wishes(merge, Instant(now + 4 * MS))
+    assert wishes == [Wish(2, 0, 0)]  # nothing is missing any more, but THREE's word is waited for
+
+
+def test_a_third_answers_in_its_turn_unless_somebody_was_faster() -> None:
+    merge, repair = make_merge(THREE), Repair(MS, 4 * MS, 100)
+    merge.take(packet(1, 1, ONE), 1)
+    merge.take(packet(2, 2, ONE), 2)
+    repair.asked(Wish(0, 1, 3), merge, NOW)
+    assert repair.deadline() == NOW + 2 * MS
+    repair.answered(0, 1, 1)
+    assert repair.due_answers(Instant(NOW + MS)) == ([], [])
+    assert repair.due_answers(Instant(NOW + 2 * MS)) == ([(0, 2)], [])
+    repair.asked(Wish(0, 4, 0), merge, NOW)
+    repair.spoken(0, 4)
+    assert repair.pending
+    repair.spoken(0, 5)
+    assert not repair.pending
+
+
+def test_weights_give_everybody_a_slot_and_the_rest_by_demand() -> None:
+    assert weights_from((0, 0, 0), 16) == (1, 1, 1)
+    assert weights_from((10, 10, 20), 16) == (4, 4, 8)
+    assert weights_from((1, 0, 0), 16) == (14, 1, 1)
+    assert difference((1, 1), (1, 1)) == 0 and difference((1, 3), (3, 1)) == 0.5
+
+
+def test_saturated_members_do_not_confirm_weights_that_starve_one_of_them() -> None:
+    config = AdaptiveConfig(period=16)
+    for policy, is_fair in (("demand", True), ("window", False)):
+        rule = Policy(AdaptiveConfig(policy=policy, period=config.period))
+        rule.begin((ONE, TWO))
+        rule.sent(ONE, 150)
+        rule.sent(TWO, 10)
+        wanted = rule.wanted((ONE, TWO), (10_000, 10_000), (15, 1), NOW)
+        assert (wanted == (8, 8)) is is_fair
+
+
+def test_distributions_that_follow_each_other_come_ever_more_slowly() -> None:
+    rule = Policy(AdaptiveConfig(period=16))
+    rule.begin((ONE, TWO))
+    rule.sent(ONE, 100)
+    times, now, weights = [], NOW, (1, 1)
+    for _ in range(5):
+        began = now
+        while (wanted := rule.wanted((ONE, TWO), (0, 0), weights, now)) is None:
+            now = Instant(now + 50 * MS)
+        times.append((now - began) // MS)
+        weights = tuple(reversed(wanted)) if len(set(wanted)) > 1 else wanted
+    assert times == [0, 200, 400, 800, 1000]  # in a quiet second it is half as long again
+
+
+def test_who_is_not_heard_is_silent_and_who_stands_below_all_others_is_deaf() -> None:
+    lookout = Lookout(3, 1, NOW)
+    later = Instant(NOW + 60 * MS)
+    assert lookout.silent(later, 60 * MS) == [0, 2]
+    assert not lookout.hear(0, Instant(NOW + 20 * MS), 60 * MS) and lookout.hear(2, later, 60 * MS)
+    assert lookout.silent(later, 60 * MS) == []
+    assert lookout.deaf((5, 9, 9), later, 50 * MS) is None
+    assert lookout.deaf((5, 9, 9), Instant(later + 50 * MS), 50 * MS) == 0
+    lookout.forgive(Instant(later + 50 * MS))
+    assert lookout.deaf((5, 9, 9), Instant(later + 50 * MS), 50 * MS) is None
+
+
+def test_nobody_has_more_under_way_than_its_share() -> None:
+    merge = make_merge(ONE)
+    for number in range(1, 17):
+        assert allowance(merge, 40, 100) == 17 - number
+        merge.sent(packet(merge.next_place(), number, ONE))
+    assert allowance(merge, 40, 100) == 0 and allowance(merge, 60, 100) == 4
+    merge.hear(mark(1, 1, 0, 400))
+    merge.hear(mark(2, 1, 0, 400))
+    merge.hear_aru(1, 100)
+    merge.hear_aru(2, 100)
+    merge.advance([])
+    merge.discard()
+    assert allowance(merge, 40, 100) == 16
