@@ -92,6 +92,15 @@ class RestPromise(Enum):
     COMPLETE = "rest: all have delivered everything first"
 
 
+class SlotPromise(Enum):
+    """How the adaptive engine's members use places; judged in the simulator, and named only when it is broken."""
+
+    SLOTS = "slots: every place is its sender's, and used once"
+    STREAMS = "slots: places rise, and what is given up stays so"
+    MOVES = "slots: nobody passes a base before all have moved"
+    FRONTIERS = "slots: what is known never falls, and is true"
+
+
 class SessionPromise(Enum):
     """What a daemon guarantees its clients; judged in the simulator, which sees both ends of each connection, and named
     only when it is broken."""
@@ -101,7 +110,16 @@ class SessionPromise(Enum):
     GATE = "sessions: nothing of clients is submitted while snapshots are awaited"
 
 
-AnyPromise = Promise | GroupPromise | ReplicaPromise | NetworkPromise | RosterPromise | RestPromise | SessionPromise
+AnyPromise = (
+    Promise
+    | GroupPromise
+    | ReplicaPromise
+    | NetworkPromise
+    | RosterPromise
+    | RestPromise
+    | SlotPromise
+    | SessionPromise
+)
 
 
 @dataclass(frozen=True, slots=True)

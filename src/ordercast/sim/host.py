@@ -350,8 +350,7 @@ class Host:
     def _send_slowly(self, life: Life, effect: Broadcast, departure: int) -> int:
         """One packet after the other, each on one network after the other."""
         world, send_ns = self.world, life.processor.sending_ns()
-        if world.witness is not None:
-            world.witness.effect(life.process, effect, world.now)
+        self._witness(life, effect)
         networks = self.segments[effect.attachment].networks
         for packet in effect.packets:
             for number in effect.networks:
@@ -360,10 +359,16 @@ class Host:
                 networks[number].broadcast(self.node, others, [packet], departure)
         return departure
 
-    def _carry_out_one(self, life: Life, effect: Effect, departure: int) -> None:
+    def _witness(self, life: Life, effect: Effect) -> None:
         world = self.world
         if world.witness is not None:
             world.witness.effect(life.process, effect, world.now)
+        if world.slot_witness is not None:
+            world.slot_witness.effect(life.process, effect)
+
+    def _carry_out_one(self, life: Life, effect: Effect, departure: int) -> None:
+        world = self.world
+        self._witness(life, effect)
         match effect:
             case Record():
                 world.record(Noted(self._at(), life.process, effect.note))

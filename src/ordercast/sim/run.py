@@ -24,6 +24,7 @@ from ordercast.order.catalogue import entry_of
 from ordercast.order.engine import Engine
 from ordercast.order.membership.states.moves import GATHER
 from ordercast.order.setup import Domain
+from ordercast.sim.adaptive_witness import AdaptiveWitness
 from ordercast.sim.digest import Digest
 from ordercast.sim.faults import Fault
 from ordercast.sim.network_swarm import release_row, turn_row
@@ -145,6 +146,9 @@ def simulate(
         observers.append(world.witness.observe)
         for network in world.networks:
             network.witness = world.witness.arriving
+    if options.engine == "adaptive":
+        world.slot_witness = AdaptiveWitness(options.adaptive)
+        observers.append(world.slot_witness.observe)
     if options.rosters:
         world.roster_witness = RosterWitness()
         observers.append(world.roster_witness.observe)
@@ -164,6 +168,8 @@ def simulate(
         verdicts += world.witness.verdicts()
         tally.counts[f"networks: {options.networks.replication.value}"] += 1
         tally.counts.update(f"networks: {fault.kind.value}" for fault in options.faults if fault.network is not None)
+    if world.slot_witness is not None:
+        verdicts += world.slot_witness.verdicts()
     if world.roster_witness is not None:
         verdicts += world.roster_witness.verdicts()
     tally.counts.update(world.group_counts)

@@ -18,6 +18,7 @@ from random import Random
 
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MICROSECOND, MILLISECOND, SECOND
+from ordercast.model.notes import Occurrence
 from ordercast.model.service import Service
 from ordercast.order.baselines.base import GONE
 from ordercast.order.catalogue import DEFAULT, entry_of
@@ -41,6 +42,7 @@ from ordercast.sim.ring.poison import Poison
 from ordercast.sim.ring_topologies import drawn_attachments
 from ordercast.sim.rosters import with_rosters
 from ordercast.sim.run import simulate
+from ordercast.sim.slot_swarm import with_slots
 from ordercast.sim.topology import Link
 from ordercast.sim.users import STRUCTURES
 
@@ -51,6 +53,7 @@ LISTED_EVERY = 4  # one run in four has node lists, which differ for a while
 LISTED_FIRST = 1
 POISONED = 0.2  # one run in five has forged numbers
 FAILING_DISKS = 0.3  # chance that some do
+OF_CLIENTS = (Occurrence.HELD_BY_APPLICATION,)  # applications that do not read are clients
 DOUBLED_EVERY = 3  # one run in three has replicas that send commands twice
 
 
@@ -281,7 +284,8 @@ def _options_on(engine: str, seed: int, kind: SwarmKind) -> SimOptions:
         return calm_options(engine, seed)
     if entry_of(engine).attachments_max > 1:
         return _options_on_rings(engine, seed, kind)
-    return replace(options_of(seed, kind), engine=engine, poison=0.0)  # forgers know the packets of a ring
+    options = replace(options_of(seed, kind), engine=engine, poison=0.0)  # forgers know the packets of a ring
+    return with_slots(options, seed) if engine == "adaptive" else options
 
 
 def _options_on_rings(engine: str, seed: int, kind: SwarmKind) -> SimOptions:
@@ -334,7 +338,8 @@ def expected_rows(kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAULT) -> l
         return [f"move {origin} → {target}" for origin, target in sorted(entry.moves) if target != GONE]
     moves = [f"move {origin} → {target}" for origin, target in sorted(entry.moves)]
     reasons = [f"gather: {reason.text}" for reason in entry.reasons]
-    occurrences = [occurrence.value for occurrence in entry.occurrences]
+    skipped = OF_CLIENTS if kind is SwarmKind.PLAIN else ()
+    occurrences = [occurrence.value for occurrence in entry.occurrences if occurrence not in skipped]
     forged = [poison.value for poison in Poison] if engine == DEFAULT else []
     rows = [*moves, *reasons, *occurrences, *forged]
     if kind is SwarmKind.REPLICATED:  # what groups and engines must meet is the business of the other swarms

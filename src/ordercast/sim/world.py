@@ -19,6 +19,7 @@ from ordercast.model.notes import Occurred, Occurrence
 from ordercast.model.service import Service
 from ordercast.order.engine import Engine
 from ordercast.session.reader import ROOM
+from ordercast.sim.adaptive_witness import AdaptiveWitness
 from ordercast.sim.churn import Crowd
 from ordercast.sim.faults import Fault, FaultKind, ambush, random_faults
 from ordercast.sim.host import Host
@@ -69,6 +70,7 @@ class World:
     alarms: list[tuple[int, ProcessId, Alarm]] = field(default_factory=list)
     segments: list[Segment] = field(init=False)  # each with its networks, several where they are redundant
     witness: NetworkWitness | None = None  # judges what the layer does with several networks
+    slot_witness: AdaptiveWitness | None = None  # judges who uses which place
     roster_witness: RosterWitness | None = None  # judges who was taken in, where there are node lists
     group_counts: Counter[str] = field(default_factory=Counter)  # what happened in the groups
     names: dict[tuple[int, str], ProcessId] = field(default_factory=dict)  # of clients: where each was last used

@@ -51,8 +51,7 @@ class AdaptiveConfig:
         problems = [
             f"{name} must be at least 1" for name in (*numbers, "adapt_ns", "gap_ns") if getattr(self, name) < 1
         ]
-        # A member whose next slot lies beyond the reach could never send, and nobody would have a reason to move.
-        least = 2 * (self.period_of(members_max) * self.block + RANK_MAX * self.ahead)
+        least = least_reach(self, members_max)
         rules = [
             (self.policy in POLICIES, f"there is no policy {self.policy!r}; there are: {', '.join(POLICIES)}"),
             (self.ahead <= SIZE_MAX, f"block must be at most {SIZE_MAX // AHEAD_BLOCKS}"),
@@ -64,3 +63,9 @@ class AdaptiveConfig:
         problems += [text for holds, text in rules if not holds]
         if problems:
             raise UsageError("; ".join(problems))
+
+
+def least_reach(config: AdaptiveConfig, members: int) -> int:
+    """Return the shortest reach that is of use: a member whose next slot lies beyond it could never send, and nobody
+    would have a reason to move."""
+    return 2 * (config.period_of(members) * config.block + RANK_MAX * config.ahead)

@@ -129,11 +129,17 @@ class AdaptiveNode(Frame):
                 self._keep_early(data[start:end], step)
             elif data[start:end][RING] != facts.installed.heading.digest:
                 self._foreign(data[start:end], step)
-            elif state.name == moves.OPERATIONAL or (isinstance(state, Gather) and not facts.is_frozen):
+            elif self._takes(step):
                 return self._take_installed(data, start, size, step)
         except WireError as error:
             step.note(PacketDropped(str(error)))
         return 1
+
+    def _takes(self, step: Step) -> bool:
+        """Whether packets of the installed configuration are taken: not once this process has written on a Commit token
+        what it has, or promised to deliver no more and no less."""
+        is_gathering = isinstance(self._state, Gather) and not step.facts.is_frozen
+        return is_gathering or self._state.name == moves.OPERATIONAL
 
     def _take_installed(self, data: bytes, start: int, size: int, step: Step) -> int:
         """Take packets of the installed configuration."""

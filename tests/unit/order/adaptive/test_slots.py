@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,7 +26,7 @@ def test_an_even_sequence_gives_everybody_its_weight_and_nobody_waits_long(weigh
     assert [owners.count(member) for member in range(len(weights))] == weights
     for member, weight in enumerate(weights):
         slots = [slot for slot, owner in enumerate(owners * 2) if owner == member]
-        gaps = [later - earlier for earlier, later in zip(slots, slots[1:], strict=False)]
+        gaps = [later - earlier for earlier, later in pairwise(slots)]
         assert max(gaps, default=period) <= 2 * -(-period // weight)
 
 
