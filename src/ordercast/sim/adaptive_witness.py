@@ -75,7 +75,7 @@ class Book:
     members: tuple[ProcessId, ...]
     shares: list[Shares]
     courses: list[Course] = field(init=False)
-    used: dict[int, ProcessId] = field(default_factory=dict)
+    used: dict[int, bytes] = field(default_factory=dict)  # places, and the packets there
 
     def __post_init__(self) -> None:
         self.courses = [Course() for _ in self.members]
@@ -128,7 +128,7 @@ class AdaptiveWitness:
             return  # passed on for another
         course = book.courses[member]
         if packet[KIND_AT] == DIRECT:
-            if not flags & RETRANSMITTED:
+            if not flags & RETRANSMITTED and book.used.get(first) != packet:  # no copy for another network
                 self._judge_packet(book, member, flags, first, third, packet)
                 self._judge_aru(book, member, aru)
             return
@@ -149,7 +149,7 @@ class AdaptiveWitness:
             self._add(SlotPromise.STREAMS, f"packet {number} at place {place} is out of turn", process, book)
         if place < course.free:
             self._add(SlotPromise.STREAMS, f"place {place} was given up, and is used", process, book)
-        book.used[place] = process
+        book.used[place] = packet
         course.number, course.place = number, place
         ahead = shares.given_ahead(member) if flags & RESTS else 0
         course.free = max(course.free, place + 1 + ahead)

@@ -22,5 +22,7 @@ def with_slots(options: SimOptions, seed: int) -> SimOptions:
         ask_ns=rng.choice((1, 2)) * MILLISECOND,
         gap_ns=rng.choice((5, 20, 60)) * MILLISECOND,
     )
+    if options.networks.count > 1:  # packets overtake each other there
+        adaptive = replace(adaptive, ask_ns=options.networks.token_hold_ns)
     reach = least_reach(adaptive, ring.members_max)
     return replace(options, ring=ring, adaptive=replace(adaptive, reach=rng.choice((1, 1, 4)) * reach))

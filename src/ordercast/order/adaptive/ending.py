@@ -59,11 +59,7 @@ def first_gap(merge: Merge, obligation: Collection[ProcessId], high_aru: Place) 
     gaps = [NO_GAP]
     for member, process in enumerate(merge.ring.members):
         if process not in obligation:
-            stream = merge.streams[member]
-            known = stream.place + 1
-            if stream.is_resting:
-                known += merge.line.at(stream.place).beyond(member)
-            gaps.append(merge.line.next_owned(member, max(high_aru + 1, known)))
+            gaps.append(merge.line.next_owned(member, max(high_aru + 1, merge.after_last(member))))
     return min(gaps)
 
 

@@ -65,14 +65,17 @@ class Merge:
 
     # Frontiers
 
-    def known(self, member: int) -> Place:
-        """Return a place below which the member uses none but for packets that are here. What a resting packet gives up
-        goes by the distribution of its place, so it is looked up each time: that may not be known yet."""
+    def after_last(self, member: int) -> Place:
+        """Return a place below which, by its packets alone, the member uses no more. What a resting one gives up goes
+        by the distribution of its place, so it is looked up until that is known for sure."""
         stream = self.streams[member]
-        known = stream.place + 1
-        if stream.is_resting:
-            known += self.line.at(stream.place).beyond(member)
-        return max(known, stream.next)
+        if not stream.is_resting:
+            return stream.place + 1
+        return stream.place + 1 + (stream.rest or self.line.at(stream.place).beyond(member))
+
+    def known(self, member: int) -> Place:
+        """Return a place below which the member uses none but for packets that are here."""
+        return max(self.after_last(member), self.streams[member].next)
 
     def _frontier(self, member: int) -> Place:
         return self.line.next_owned(member, max(self.known(member), self.aru + 1))
@@ -86,8 +89,16 @@ class Merge:
         if aru > self.aru:
             self.aru = Seq(aru)
             self.arus[self.me] = aru
-            self.line.forget(aru + 1)
+            if self.line.is_outdated(aru + 1):
+                self._forget()
             self._raise_safe()
+
+    def _forget(self) -> None:
+        """Distributions below the aru are not asked for again: what resting packets give up by them is written down."""
+        for member, stream in enumerate(self.streams):
+            if stream.is_resting and stream.place <= self.aru and not stream.rest:
+                stream.rest = self.line.at(stream.place).beyond(member)
+        self.line.forget(self.aru + 1)
 
     def _raise_safe(self) -> None:
         self.safe = max(self.safe, min(self.arus))

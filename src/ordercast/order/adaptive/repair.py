@@ -40,6 +40,7 @@ class Repair:
     pending_max: int
     wants: dict[int, Want] = field(default_factory=dict)  # by member
     pending: dict[tuple[int, int], tuple[Instant, int]] = field(default_factory=dict)  # when, and after which tick
+    _recent: dict[tuple[int, int], Instant] = field(default_factory=dict)  # when packets were last sent again
 
     def deadline(self) -> Instant | None:
         due = [want.due for want in self.wants.values()]
@@ -81,13 +82,20 @@ class Repair:
         mark = merge.streams[member].mark
         return Wish(member, mark.tick if mark is not None else 0, 0)
 
+    def unanswered(self, wish: Wish, now: Instant) -> list[int]:
+        """Return the numbers of a wish that were not sent again just now: one answer is for all who ask, and for all
+        copies of what they ask."""
+        numbers = range(wish.first, min(wish.last, wish.first + RANGE_MAX - 1) + 1)
+        since = Instant(now - self.ask_ns)
+        return [number for number in numbers if self._recent.get((wish.originator, number), since) <= since]
+
     def asked(self, wish: Wish, merge: Merge, now: Instant) -> None:
         """Somebody else's stream is asked for: wait whether others answer."""
         at = Instant(now + (merge.me - wish.originator) % len(merge.streams) * self.ask_ns)
         if not wish.last:
             self._wait(wish.originator, A_MARK, at, wish.first)
             return
-        for number in range(wish.first, min(wish.last, wish.first + RANGE_MAX - 1) + 1):
+        for number in self.unanswered(wish, now):
             if merge.streams[wish.originator].has(number):
                 self._wait(wish.originator, number, at, 0)
 
@@ -95,11 +103,13 @@ class Repair:
         if len(self.pending) < self.pending_max:
             self.pending.setdefault((originator, number), (at, tick))
 
-    def answered(self, originator: int, first: int, count: int) -> None:
+    def answered(self, originator: int, first: int, count: int, now: Instant) -> None:
         """Somebody sent these packets again."""
-        if self.pending:
-            for number in range(first, first + count):
-                self.pending.pop((originator, number), None)
+        if len(self._recent) + count > self.pending_max:
+            self._recent = {key: at for key, at in self._recent.items() if at > now - self.ask_ns}
+        for number in range(first, first + count):
+            self.pending.pop((originator, number), None)
+            self._recent[originator, number] = now
 
     def spoken(self, originator: int, tick: int) -> None:
         """A mark was multicast, by whomever."""

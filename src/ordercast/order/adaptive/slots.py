@@ -93,9 +93,13 @@ class Line:
         assert distribution.number == self.newest.number + 1 and distribution.base > self.newest.base
         self._all.append(distribution)
 
+    def is_outdated(self, place: Place) -> bool:
+        """Whether the oldest distribution ends below this place."""
+        return len(self._all) > 1 and self._all[1].base <= place
+
     def forget(self, place: Place) -> None:
         """Nobody asks for places below this any more."""
-        while len(self._all) > 1 and self._all[1].base <= place:
+        while self.is_outdated(place):
             del self._all[0]
 
     def at(self, place: Place) -> Distribution:

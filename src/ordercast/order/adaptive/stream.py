@@ -18,12 +18,25 @@ from ordercast.wire.run import PacketRun
 
 
 class MemberStream:
-    __slots__ = ("_firsts", "_held", "early", "high", "is_resting", "last", "mark", "next", "place", "undelivered")
+    __slots__ = (
+        "_firsts",
+        "_held",
+        "early",
+        "high",
+        "is_resting",
+        "last",
+        "mark",
+        "next",
+        "place",
+        "rest",
+        "undelivered",
+    )
 
     def __init__(self) -> None:
         self.last = 0  # number of the last packet in order
         self.place: Place = 0  # and its place
         self.is_resting = False  # that packet says that its sender rests
+        self.rest = 0  # how many places it gives up then; 0: not known for sure
         self.high = 0  # the highest number heard of
         self.next: Place = 1  # marks proved: no place below this is used but by packets up to `last`
         self.mark: Mark | None = None  # the newest
@@ -77,7 +90,7 @@ class MemberStream:
 
     def _append(self, run: PacketRun, number: int) -> None:
         self.last, self.place = number + run.count - 1, run.last
-        self.is_resting = bool(run.flags & RESTS)
+        self.is_resting, self.rest = bool(run.flags & RESTS), 0
         self.undelivered.append(run)
         self._firsts.append(number)
         self._held.append(run)

@@ -17,6 +17,7 @@ from ordercast.model.inputs import Packet
 from ordercast.model.notes import Moved, NetworkState, NetworkTurned, Occurred, Occurrence, Release, TokenReleased
 from ordercast.model.promises import NetworkPromise
 from ordercast.networks.config import Replication
+from ordercast.order.catalogue import entry_of
 from ordercast.order.membership.states.moves import GATHER, OPERATIONAL
 from ordercast.order.ring.traffic import RING_TRAFFIC
 from ordercast.sim.findings import Findings
@@ -24,18 +25,14 @@ from ordercast.sim.options import SimOptions
 from ordercast.trace.records import DeliveredBatch, Event, Submitted
 from ordercast.wire.codec import decode
 from ordercast.wire.head import CLUSTER, KIND_AT, LAYER_KIND
-from ordercast.wire.header import FIXED_SIZE, FLAGS_AT, RETRANSMITTED, RING, digest_of
+from ordercast.wire.header import FIXED_SIZE, FLAGS_AT, RETRANSMITTED, MessageKind, digest_of
 from ordercast.wire.messages import Token
 
 ROTATIONS_MAX = 8  # in which every message is delivered that is submitted while networks fail
 HOP_NS = 2 * MILLISECOND  # more than a hop takes when nothing fails
 
 Key = tuple[ConfigurationId, int]  # of a token: its ring and its number there
-DataKey = tuple[bytes, int]  # of a data packet: the digest of its ring, and its seq
-
-
-def is_data(packet: bytes) -> bool:
-    return packet[KIND_AT] in RING_TRAFFIC.data
+DataKey = tuple[bytes, int]  # of a data packet: its kind and the digest of its ring, and its seq
 
 
 def is_token(packet: bytes) -> bool:
@@ -43,7 +40,7 @@ def is_token(packet: bytes) -> bool:
 
 
 def data_key(packet: bytes) -> DataKey:
-    return packet[RING], int.from_bytes(packet[FIXED_SIZE : FIXED_SIZE + 8], "big")
+    return packet[KIND_AT:FLAGS_AT], int.from_bytes(packet[FIXED_SIZE : FIXED_SIZE + 8], "big")
 
 
 def token_key(packet: bytes) -> Key:
@@ -74,14 +71,16 @@ class Conduct:
     has_kept: bool = False  # the token that it sends next has rested here, and so rests nowhere else
     again_at: dict[DataKey, int] = field(default_factory=dict)  # when it last sent a packet again
     spoken: dict[ConfigurationId, int] = field(default_factory=dict)  # the highest seq of which it spoke
-    held: dict[bytes, set[int]] = field(default_factory=dict)  # data packets that came, or were sent, by ring digest
+    held: dict[bytes, set[int]] = field(
+        default_factory=dict
+    )  # data packets that came, or were sent, by kind and ring digest
     known: dict[bytes, int] = field(default_factory=dict)  # up to here nothing is missing
     alarmed: int | None = None  # the network of an alarm that no mark has followed yet
     is_complete: bool = False  # it was in a view of all
 
     def missing(self, ring: ConfigurationId, through: int) -> int | None:
         """The first packet that never came."""
-        digest = digest_of(ring)
+        digest = bytes((MessageKind.DATA,)) + digest_of(ring)
         held = self.held.get(digest, set())
         seq = self.known.get(digest, 0) + 1
         while seq <= through and seq in held:
@@ -102,6 +101,9 @@ class NetworkWitness:
     def __init__(self, options: SimOptions) -> None:
         self._options = options
         self._config = options.networks
+        entry = entry_of(options.engine)
+        self._data_kinds = entry.traffic.data
+        self._may_rest = Occurrence.TOKEN_RESTED in entry.occurrences  # tokens do, on this engine
         self._conducts: dict[ProcessId, Conduct] = {}
         self._arriving: Counter[tuple[DataKey, int]] = Counter()  # copies of a packet that a host gets, or got
         self._owned: set[tuple[DataKey, int]] = set()  # packets that a host has because it sent them
@@ -109,18 +111,21 @@ class NetworkWitness:
         self._longest_ns = 0
         self._findings = Findings()
 
+    def _is_data(self, packet: bytes) -> bool:
+        return packet[KIND_AT] in self._data_kinds
+
     # What is seen
 
     def arriving(self, target: int, packets: list[bytes]) -> None:
         """These are on their way to a host."""
         for packet in packets:
-            if is_data(packet):
+            if self._is_data(packet):
                 self._arriving[data_key(packet), target] += 1
 
     def overflowed(self, target: int, packets: list[bytes]) -> None:
         """These came and found no room."""
         for packet in packets:
-            if is_data(packet):
+            if self._is_data(packet):
                 self._arriving[data_key(packet), target] -= 1
 
     def received(self, process: ProcessId, packets: list[Packet], now: int) -> None:
@@ -132,7 +137,7 @@ class NetworkWitness:
                 conduct.brought[key] = conduct.brought.get(key, 0) | 1 << packet.network
                 if conduct.first_at.setdefault(key, now) == now and token_in(data).requests:
                     conduct.asking.add(key)
-            elif is_data(data):
+            elif self._is_data(data):
                 ring, seq = data_key(data)
                 conduct.held.setdefault(ring, set()).add(seq)
 
@@ -211,8 +216,8 @@ class NetworkWitness:
         first = effect.bursts[0][0]
         if first[KIND_AT] == LAYER_KIND:
             return
-        self._check_networks(process, conduct, effect.networks, is_shared=is_data(first))
-        if is_data(first):
+        self._check_networks(process, conduct, effect.networks, is_shared=self._is_data(first))
+        if self._is_data(first):
             packets = effect.packets
             for network in effect.networks:
                 conduct.sent[network] += len(packets)
@@ -243,7 +248,7 @@ class NetworkWitness:
         conduct.has_kept = False
         if is_vital and not is_idle:
             self._found(NetworkPromise.SENDS, process, "a token of a busy ring was called vital")
-        if may_rest and conduct.is_operational and not is_vital:
+        if may_rest and self._may_rest and conduct.is_operational and not is_vital:
             self._found(NetworkPromise.SENDS, process, "a token that may rest was not called vital")
 
     def _check_networks(

@@ -107,6 +107,21 @@ def test_a_distribution_is_adopted_in_order_and_everybody_moves() -> None:
     assert merge.line.newest.weights == (1, 10, 1) and merge.is_moved and merge.known(1) == base
 
 
+def test_places_given_up_beyond_a_base_stay_given_up_when_ranks_change() -> None:
+    """Found by the witness: a later distribution gave the sender another rank, and its word was read anew."""
+    merge = make_merge()
+    base = base_after(1, 1, CONFIG.reach)
+    place = merge.line.next_owned(2, base - 20)
+    merge.take(packet(place, 1, THREE, rests=True), 1)
+    given_up = merge.known(2)
+    assert given_up > base
+    distribution = Distribution(1, base, 2, CONFIG.ahead, (1, 1, 10))
+    merge.take(build_distribution(merge.heading, ONE, distribution, 1, 0, 1), 1)
+    merge.hear(mark(0, 1, 1, base + 40))
+    merge.give_up(base + 40)
+    assert merge.aru >= base and merge.known(2) == given_up
+
+
 @pytest.mark.parametrize(
     ("run", "number", "why"),
     [

@@ -65,7 +65,8 @@ def test_a_third_answers_in_its_turn_unless_somebody_was_faster() -> None:
     merge.take(packet(2, 2, ONE), 2)
     repair.asked(Wish(0, 1, 3), merge, NOW)
     assert repair.deadline() == NOW + 2 * MS
-    repair.answered(0, 1, 1)
+    repair.answered(0, 1, 1, NOW)
+    repair.asked(Wish(0, 1, 1), merge, NOW)  # a copy of what was asked
     assert repair.due_answers(Instant(NOW + MS)) == ([], [])
     assert repair.due_answers(Instant(NOW + 2 * MS)) == ([(0, 2)], [])
     repair.asked(Wish(0, 4, 0), merge, NOW)

@@ -37,7 +37,7 @@ from ordercast.order.membership.states.base import State
 from ordercast.order.membership.states.working import Working
 from ordercast.order.membership.step import Facts, Step
 from ordercast.order.membership.timers import Timer
-from ordercast.wire.header import Heading, retransmitted
+from ordercast.wire.header import RETRANSMITTED, Heading, retransmitted
 from ordercast.wire.messages import Token, Wake
 from ordercast.wire.run import Load, PacketRun, build_runs
 
@@ -96,8 +96,8 @@ class Direct(Working):
     def on_direct(self, run: PacketRun, number: int, transmitter: ProcessId, step: Step, *, is_new: bool) -> None:
         """Packets came; those that are new are in their stream."""
         member = merge_of(step.facts).heading.places[run.originator]
-        if run.originator != transmitter:
-            self.repair.answered(member, number, run.count)
+        if run.flags & RETRANSMITTED:
+            self.repair.answered(member, number, run.count, step.now)
         if is_new:
             self._lives(member, run.originator == transmitter, step)
             self.voice.received += run.count
@@ -121,7 +121,7 @@ class Direct(Working):
             if wish.originator != merge.me:
                 self.repair.asked(wish, merge, step.now)
             elif wish.last:
-                numbers += [(merge.me, number) for number in range(wish.first, wish.last + 1)[:64]]
+                numbers += [(merge.me, number) for number in self.repair.unanswered(wish, step.now)]
             else:
                 self.voice.is_due = True
         step.facts.stats.packets_requested += len(numbers)
@@ -302,6 +302,7 @@ class Direct(Working):
         for originator, number in answers.packets:
             packet = merge.streams[originator].packet(number)
             if packet is not None:
+                self.repair.answered(originator, number, 1, step.now)
                 bursts.append((retransmitted(packet, facts.me), len(packet)))
                 if originator != merge.me:
                     self.own.stats.answers += 1

@@ -1,0 +1,257 @@
+"""Faults planted in the adaptive engine: what is easily forgotten, and what the chapter's rules are there for.
+
+`test_planted.py` demands that each is caught in the run named with it. To look for such runs:
+`python -m tests.simulation.adaptive.planted NAME 0 60`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from ordercast.model.ids import ProcessId, Seq
+from ordercast.model.promises import AnyPromise, Promise, SlotPromise
+from ordercast.order.adaptive import ending, merge, policy, repair
+from ordercast.order.adaptive.codec import CONTROL, RESTS, Mark, aru_in, parse_direct
+from ordercast.order.adaptive.marks import Voice
+from ordercast.order.adaptive.merge import Merge
+from ordercast.order.adaptive.node import AdaptiveNode
+from ordercast.order.adaptive.slots import Line
+from ordercast.order.adaptive.states import operational
+from ordercast.order.adaptive.states.operational import Direct
+from ordercast.order.adaptive.stream import MemberStream
+from ordercast.order.membership.states.commit import Commit
+from ordercast.order.membership.states.recovery import Recovery
+from ordercast.order.membership.step import Facts, Step
+from ordercast.sim.options import SimOptions
+from ordercast.sim.run import simulate
+from ordercast.sim.swarm import options_of
+from ordercast.wire.header import unwrapped
+from ordercast.wire.run import Load, PacketRun, build_runs
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+ANY_ORDER = frozenset(Promise) | frozenset(SlotPromise)
+
+
+@dataclass(frozen=True)
+class PlantedFault:
+    name: str
+    plant: Plant
+    seed: int  # of a hostile run that shows it
+    broken: frozenset[AnyPromise]  # any of these must be found INVALID
+    saturated: bool = False  # only seen when everybody has something to send
+
+
+def _forgotten_void(patch: pytest.MonkeyPatch) -> None:
+    """A later mark takes the place of what an earlier one proved."""
+
+    def apply_mark(stream: MemberStream) -> None:
+        assert stream.mark is None or stream.next
+        if stream.mark is not None:
+            stream.next = stream.mark.next if stream.mark.last <= stream.last else 1
+
+    def raise_aru(self: Merge) -> None:
+        self.aru = Seq(min(self.frontiers) - 1)
+        self.arus[self.me] = self.aru
+        self._raise_safe()
+
+    patch.setattr(Merge, "_apply_mark", staticmethod(apply_mark))
+    patch.setattr(Merge, "_raise_aru", raise_aru)
+    patch.setattr(Merge, "_frontier", lambda self, member: self.line.next_owned(member, self.known(member)))
+    patch.setattr(Line, "forget", lambda self, place: None)
+    patch.setattr(AdaptiveNode, "check_invariants", lambda self, thorough=True: None)
+
+
+def _taken_after_entry(patch: pytest.MonkeyPatch) -> None:
+    """R1: what comes after the entry on the Commit token is taken and delivered."""
+    right = AdaptiveNode._takes
+
+    def takes(self: AdaptiveNode, step: Step) -> bool:
+        is_late = isinstance(self._state, Commit | Recovery) and not step.facts.is_frozen
+        return is_late or right(self, step)
+
+    def settle(self: AdaptiveNode, step: Step) -> None:
+        before(self, step)
+        if isinstance(self._state, Commit | Recovery) and not step.facts.is_frozen:
+            step.facts.past.advance(step.effects)
+
+    before = AdaptiveNode._settle
+    patch.setattr(AdaptiveNode, "_takes", takes)
+    patch.setattr(AdaptiveNode, "_settle", settle)
+
+
+def _marks_in_recovery(patch: pytest.MonkeyPatch) -> None:
+    """R3: what only some have heard of voids decides what is delivered."""
+
+    def first_gap(self: Merge, obligation: frozenset[ProcessId], high_aru: int) -> int:
+        gone = [member for member, process in enumerate(self.ring.members) if process not in obligation]
+        return min(
+            (self.line.next_owned(member, max(high_aru + 1, self.known(member))) for member in gone),
+            default=ending.NO_GAP,
+        )
+
+    patch.setattr(ending, "first_gap", first_gap)
+
+
+def _no_gap(patch: pytest.MonkeyPatch) -> None:
+    """R4: everything received is delivered, as the paper has it."""
+    patch.setattr(ending, "first_gap", lambda *_: ending.NO_GAP)
+
+
+def _base_without_reach(patch: pytest.MonkeyPatch) -> None:
+    def base_after(announced: int, base: int, reach: int) -> int:
+        return max(announced, base) + 1
+
+    for module in (merge, operational):
+        patch.setattr(module, "base_after", base_after)
+
+
+def _no_reach_rule(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Merge, "limit", property(lambda self: 1 << 60))
+
+
+def _reach_too_short(patch: pytest.MonkeyPatch) -> None:
+    def limit(self: Merge) -> int:
+        return max(self.aru, self.line.newest.base) + self.config.block // 2
+
+    patch.setattr(Merge, "limit", property(limit))
+
+
+def _exchanged_acknowledgement(patch: pytest.MonkeyPatch) -> None:
+    right = Merge.keep
+
+    def keep(self: Merge, seq: Seq, packet: bytes) -> bool:
+        old = unwrapped(packet, self.heading)
+        run, _ = parse_direct(old, 0, len(old), self.heading)
+        self.hear_aru(self.heading.places[run.originator], aru_in(run))
+        return right(self, seq, packet)
+
+    patch.setattr(Merge, "keep", keep)
+
+
+def _safe_by_data_alone(patch: pytest.MonkeyPatch) -> None:
+    """A member's last packet counts as its word."""
+
+    def raise_safe(self: Merge) -> None:
+        said = [max(aru, stream.place) for aru, stream in zip(self.arus, self.streams, strict=True)]
+        self.safe = max(self.safe, min([self.aru, *said]))
+
+    patch.setattr(Merge, "_raise_safe", raise_safe)
+
+
+def _acknowledged_before_known(patch: pytest.MonkeyPatch) -> None:
+    right = Voice.mark
+
+    def mark(self: Voice, order: Merge, waiting: int, *, is_behind: bool) -> Mark:
+        return right(self, order, waiting, is_behind=is_behind)._replace(aru=max(order.aru, order.highest))
+
+    patch.setattr(Voice, "mark", mark)
+
+
+def _adopted_out_of_order(patch: pytest.MonkeyPatch) -> None:
+    right = Merge._add
+
+    def add(self: Merge, member: int, run: PacketRun, number: int) -> bool:
+        if run.flags & CONTROL and number > self.streams[member].last + 1:
+            self._learn(run)
+        return right(self, member, run, number)
+
+    patch.setattr(Merge, "_add", add)
+
+
+def _rests_on_a_run(patch: pytest.MonkeyPatch) -> None:
+    def built(self: Direct, order: Merge, loads: list[Load], place: Seq, facts: Facts, step: Step) -> list[PacketRun]:
+        loads = [(load[0] | RESTS, *load[1:]) for load in loads]
+        return build_runs(order.heading, loads, facts.me, place, order.aru, order.streams[order.me].last + 1)
+
+    patch.setattr(Direct, "_built", built)
+
+
+def _token_dropped(patch: pytest.MonkeyPatch) -> None:
+    """R7: whoever has installed does not serve the token any more."""
+    patch.setattr(Direct, "on_token", lambda self, token, step: self)
+    patch.setattr(Direct, "_all_installed", staticmethod(lambda facts: True))
+
+
+def _only_what_was_sent(patch: pytest.MonkeyPatch) -> None:
+    """Weights go by what was sent alone: whoever was idle is starved when all have much to send."""
+
+    def demands(self: policy.Policy, members: Any, waiting: Any) -> list[int]:
+        return [sum(self.counts.get(process, ())) for process in members]
+
+    patch.setattr(policy.Policy, "_demands", demands)
+
+
+def _third_never_answers(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(repair.Repair, "asked", lambda self, wish, order, now: None)
+
+
+def _nothing_given_up(patch: pytest.MonkeyPatch) -> None:
+    """Nobody answers others' packets: whoever has nothing to send blocks them until its next sign of life."""
+    patch.setattr(Direct, "_give_up", lambda self, order, step: None)
+
+
+def _given_up_place_used(patch: pytest.MonkeyPatch) -> None:
+    """A mark gives up more than its sender does."""
+    right = Voice.mark
+
+    def mark(self: Voice, order: Merge, waiting: int, *, is_behind: bool) -> Mark:
+        said = right(self, order, waiting, is_behind=is_behind)
+        return said._replace(next=said.next + order.config.block)
+
+    patch.setattr(Voice, "mark", mark)
+
+
+FAULTS = [
+    PlantedFault("void forgotten by a later mark", _forgotten_void, 0, ANY_ORDER),
+    PlantedFault("taken after the entry", _taken_after_entry, 0, ANY_ORDER),
+    PlantedFault("marks decide in recovery", _marks_in_recovery, 0, ANY_ORDER),
+    PlantedFault("no gap of those who are gone", _no_gap, 0, ANY_ORDER),
+    PlantedFault("base without reach", _base_without_reach, 0, frozenset({SlotPromise.SLOTS})),
+    PlantedFault("no reach rule", _no_reach_rule, 0, ANY_ORDER),
+    PlantedFault("reach too short", _reach_too_short, 0, frozenset({Promise.LIVENESS})),
+    PlantedFault("acknowledgement read from an exchanged packet", _exchanged_acknowledgement, 0, ANY_ORDER),
+    PlantedFault("safe by data alone", _safe_by_data_alone, 0, frozenset({Promise.SAFE_DELIVERY})),
+    PlantedFault("acknowledged before known", _acknowledged_before_known, 0, frozenset({SlotPromise.FRONTIERS})),
+    PlantedFault("distribution adopted out of order", _adopted_out_of_order, 0, ANY_ORDER),
+    PlantedFault("rests on a run", _rests_on_a_run, 0, frozenset({SlotPromise.STREAMS})),
+    PlantedFault("token dropped at installation", _token_dropped, 0, ANY_ORDER),
+    PlantedFault("only what was sent counts", _only_what_was_sent, 7, frozenset({Promise.FAIRNESS}), saturated=True),
+    PlantedFault("third never answers", _third_never_answers, 0, ANY_ORDER),
+    PlantedFault("nothing given up", _nothing_given_up, 0, ANY_ORDER),
+    PlantedFault("given-up place used", _given_up_place_used, 0, frozenset({SlotPromise.STREAMS})),
+]
+
+
+def findings(fault: PlantedFault, seed: int) -> frozenset[AnyPromise | None]:
+    """Return what is broken in a hostile run with the fault; a crash of the engine, or a run that does not settle, is
+    named None."""
+    options: SimOptions = options_of(seed, engine="adaptive")
+    if fault.saturated:
+        options = replace(options, saturation=150, loss=0.0)
+    with pytest.MonkeyPatch.context() as patch:
+        fault.plant(patch)
+        try:
+            result = simulate(options, seed)
+        except Exception:  # the engine's own assertions are judges, too
+            return frozenset({None})
+    broken: set[AnyPromise | None] = {one.promise for one in result.verdicts if one.outcome.value == "INVALID"}
+    return frozenset(broken if result.settled else broken | {None})
+
+
+if __name__ == "__main__":
+    name, first, last = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    for one in FAULTS:
+        if name in (one.name, "all"):
+            for number in range(first, last):
+                found = findings(one, number)
+                if found & (one.broken | {None}):
+                    sys.stdout.write(f"{one.name} {number} {sorted(map(str, found))}\n")
+                    if found & one.broken:
+                        break
+            else:
+                sys.stdout.write(f"{one.name} NOT CAUGHT\n")
