@@ -30,6 +30,7 @@ class Voice:
     tick: int = 0
     aru: Place = 0  # as told to all, or to the one who tells all
     stable: Place = 0
+    waiting: int = 0
     is_behind: bool = False
     is_due: bool = True  # something has to be said now; everybody speaks when a configuration begins
     received: int = 0  # packets since
@@ -99,6 +100,7 @@ class Voice:
     def mark(self, merge: Merge, waiting: int, *, is_behind: bool) -> Mark:
         """Return the next statement of this process."""
         self.tick += 1
+        self.waiting = waiting
         me = merge.me
         last, known = merge.streams[me].last, merge.known(me)
         return Mark(me, self.tick, last, known, merge.aru, merge.safe, min(waiting, WAITING_MAX), is_behind)

@@ -3,7 +3,7 @@
 Numbers that were heard of and are not here, and frontiers that hold up packets, are asked for after a while, then
 again and again, each time later. The originator answers at once; the i-th member behind it in ring order answers
 after i times as long, if it has what is asked for and has not seen it answered: so repair works when the originator is
-dead, or not heard.
+dead. Whoever asks for the same a second time does not hear the originator: then only answers of others count.
 """
 
 from __future__ import annotations
@@ -26,6 +26,14 @@ class Want:
     delay: int
 
 
+class Pending(NamedTuple):
+    """Something to be sent in another's place, unless others do."""
+
+    due: Instant
+    tick: int  # a mark must be later than this
+    is_again: bool  # what its originator says does not reach the one who asks
+
+
 class Answers(NamedTuple):
     """What is to be sent for others now."""
 
@@ -39,12 +47,13 @@ class Repair:
     delay_max: int  # between two wishes for the same
     pending_max: int
     wants: dict[int, Want] = field(default_factory=dict)  # by member
-    pending: dict[tuple[int, int], tuple[Instant, int]] = field(default_factory=dict)  # when, and after which tick
+    pending: dict[tuple[int, int], Pending] = field(default_factory=dict)  # by originator and number
+    _asked: dict[tuple[int, int, int], int] = field(default_factory=dict)  # by whom, whose, which: after which tick
     _recent: dict[tuple[int, int], Instant] = field(default_factory=dict)  # when packets were last sent again
 
     def deadline(self) -> Instant | None:
         due = [want.due for want in self.wants.values()]
-        due += [at for at, _ in self.pending.values()]
+        due += [pending.due for pending in self.pending.values()]
         return min(due, default=None)
 
     def review(self, merge: Merge, now: Instant) -> None:
@@ -89,37 +98,46 @@ class Repair:
         since = Instant(now - self.ask_ns)
         return [number for number in numbers if self._recent.get((wish.originator, number), since) <= since]
 
-    def asked(self, wish: Wish, merge: Merge, now: Instant) -> None:
+    def asked(self, asker: int, wish: Wish, merge: Merge, now: Instant) -> None:
         """Somebody else's stream is asked for: wait whether others answer."""
         at = Instant(now + (merge.me - wish.originator) % len(merge.streams) * self.ask_ns)
         if not wish.last:
-            self._wait(wish.originator, A_MARK, at, wish.first)
+            self._wait(asker, wish.originator, A_MARK, at, wish.first)
             return
         for number in self.unanswered(wish, now):
             if merge.streams[wish.originator].has(number):
-                self._wait(wish.originator, number, at, 0)
+                self._wait(asker, wish.originator, number, at, 0)
 
-    def _wait(self, originator: int, number: int, at: Instant, tick: int) -> None:
-        if len(self.pending) < self.pending_max:
-            self.pending.setdefault((originator, number), (at, tick))
+    def _wait(self, asker: int, originator: int, number: int, at: Instant, tick: int) -> None:
+        is_again = self._asked.get((asker, originator, number)) == tick
+        if len(self._asked) >= self.pending_max:
+            self._asked.clear()
+        self._asked[asker, originator, number] = tick
+        before = self.pending.get((originator, number))
+        if before is not None:
+            self.pending[originator, number] = before._replace(is_again=before.is_again or is_again)
+        elif len(self.pending) < self.pending_max:
+            self.pending[originator, number] = Pending(at, tick, is_again)
 
-    def answered(self, originator: int, first: int, count: int, now: Instant) -> None:
-        """Somebody sent these packets again."""
+    def answered(self, originator: int, first: int, count: int, now: Instant, *, is_third: bool) -> None:
+        """The originator, or another, sent these packets again."""
         if len(self._recent) + count > self.pending_max:
             self._recent = {key: at for key, at in self._recent.items() if at > now - self.ask_ns}
         for number in range(first, first + count):
-            self.pending.pop((originator, number), None)
+            pending = self.pending.get((originator, number))
+            if pending is not None and (is_third or not pending.is_again):
+                del self.pending[originator, number]
             self._recent[originator, number] = now
 
-    def spoken(self, originator: int, tick: int) -> None:
-        """A mark was multicast, by whomever."""
-        _, wanted = self.pending.get((originator, A_MARK), (0, tick))
-        if wanted < tick:
+    def spoken(self, originator: int, tick: int, *, is_third: bool) -> None:
+        """A mark was multicast by its originator, or passed on by another."""
+        pending = self.pending.get((originator, A_MARK))
+        if pending is not None and pending.tick < tick and (is_third or not pending.is_again):
             del self.pending[originator, A_MARK]
 
     def due_answers(self, now: Instant) -> Answers:
         """Return what nobody else has answered in time."""
-        due = [key for key, (at, _) in self.pending.items() if at <= now]
+        due = [key for key, pending in self.pending.items() if pending.due <= now]
         answers = Answers([], [])
         for originator, number in due:
             del self.pending[originator, number]

@@ -103,10 +103,12 @@ class NetworkWitness:
         self._config = options.networks
         entry = entry_of(options.engine)
         self._data_kinds = entry.traffic.data
+        self._has_thirds = Occurrence.THIRD_ANSWERED in entry.occurrences  # several may answer one request
         self._may_rest = Occurrence.TOKEN_RESTED in entry.occurrences  # tokens do, on this engine
         self._conducts: dict[ProcessId, Conduct] = {}
         self._arriving: Counter[tuple[DataKey, int]] = Counter()  # copies of a packet that a host gets, or got
         self._owned: set[tuple[DataKey, int]] = set()  # packets that a host has because it sent them
+        self._again: set[DataKey] = set()  # packets that were sent again, by anybody
         self._submitted: dict[object, int] = {}
         self._longest_ns = 0
         self._findings = Findings()
@@ -287,7 +289,9 @@ class NetworkWitness:
         conduct.held.setdefault(ring, set()).add(seq)
         if packet[FLAGS_AT] & RETRANSMITTED and conduct.again_at.get(key) != now:
             conduct.again_at[key] = now
-            if all(self._arriving[key, n] > 0 or (key, n) in self._owned for n in others):
+            is_second = self._has_thirds and key in self._again  # it was lost, and two answer at a time
+            self._again.add(key)
+            if not is_second and all(self._arriving[key, n] > 0 or (key, n) in self._owned for n in others):
                 text = f"packet {seq} of ring {ring.hex()} was sent again though it reaches everybody"
                 self._found(NetworkPromise.NOTHING_TWICE, process, text)
         self._owned.add((key, node))

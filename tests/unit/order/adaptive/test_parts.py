@@ -63,16 +63,21 @@ def test_a_third_answers_in_its_turn_unless_somebody_was_faster() -> None:
     merge, repair = make_merge(THREE), Repair(MS, 4 * MS, 100)
     merge.take(packet(1, 1, ONE), 1)
     merge.take(packet(2, 2, ONE), 2)
-    repair.asked(Wish(0, 1, 3), merge, NOW)
+    repair.asked(1, Wish(0, 1, 3), merge, NOW)
     assert repair.deadline() == NOW + 2 * MS
-    repair.answered(0, 1, 1, NOW)
-    repair.asked(Wish(0, 1, 1), merge, NOW)  # a copy of what was asked
+    repair.answered(0, 1, 1, NOW, is_third=False)
+    repair.asked(1, Wish(0, 1, 1), merge, NOW)  # a copy of what was asked
     assert repair.due_answers(Instant(NOW + MS)) == ([], [])
     assert repair.due_answers(Instant(NOW + 2 * MS)) == ([(0, 2)], [])
-    repair.asked(Wish(0, 4, 0), merge, NOW)
-    repair.spoken(0, 4)
+    repair.asked(1, Wish(0, 4, 0), merge, NOW)
+    repair.spoken(0, 4, is_third=False)
     assert repair.pending
-    repair.spoken(0, 5)
+    repair.spoken(0, 5, is_third=False)
+    assert not repair.pending
+    repair.asked(1, Wish(0, 4, 0), merge, NOW)  # the same once more: it does not hear the originator
+    repair.spoken(0, 5, is_third=False)
+    assert repair.pending
+    repair.spoken(0, 5, is_third=True)
     assert not repair.pending
 
 

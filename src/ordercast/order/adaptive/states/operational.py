@@ -97,16 +97,18 @@ class Direct(Working):
         """Packets came; those that are new are in their stream."""
         member = merge_of(step.facts).heading.places[run.originator]
         if run.flags & RETRANSMITTED:
-            self.repair.answered(member, number, run.count, step.now)
+            is_third = run.originator != transmitter
+            self.repair.answered(member, number, run.count, step.now, is_third=is_third)
         if is_new:
             self._lives(member, run.originator == transmitter, step)
             self.voice.received += run.count
             self.own.policy.sent(run.originator, run.count)
 
     def on_mark(self, mark: Mark, transmitter: ProcessId, step: Step, *, is_new: bool) -> None:
+        is_direct = step.facts.installed.members[mark.originator] == transmitter
         if is_new:
-            self._lives(mark.originator, step.facts.installed.members[mark.originator] == transmitter, step)
-        self.repair.spoken(mark.originator, mark.tick)
+            self._lives(mark.originator, is_direct, step)
+        self.repair.spoken(mark.originator, mark.tick, is_third=not is_direct)
 
     def _lives(self, member: int, is_direct: bool, step: Step) -> None:
         if self.watch.hear(member, step.now, step.facts.config.token_loss_ns) and not is_direct:
@@ -115,11 +117,12 @@ class Direct(Working):
     def on_ask(self, ask: Ask, step: Step) -> None:
         """The originator answers at once; others wait for their turn."""
         merge = merge_of(step.facts)
-        merge.hear_aru(merge.heading.places[ask.transmitter], ask.aru)
+        asker = merge.heading.places[ask.transmitter]
+        merge.hear_aru(asker, ask.aru)
         numbers: list[tuple[int, int]] = []
         for wish in ask.wishes:
             if wish.originator != merge.me:
-                self.repair.asked(wish, merge, step.now)
+                self.repair.asked(asker, wish, merge, step.now)
             elif wish.last:
                 numbers += [(merge.me, number) for number in self.repair.unanswered(wish, step.now)]
             else:
@@ -219,6 +222,8 @@ class Direct(Working):
             for run in runs:
                 merge.sent(run)
                 bursts.append(run.burst())
+        if outbox and not self.voice.waiting:
+            self.voice.is_due = True  # whoever shares out the places should know
         sent = merge.streams[merge.me].last - before
         facts.stats.packets_sent += sent
         self.own.policy.sent(facts.me, sent)
@@ -302,7 +307,7 @@ class Direct(Working):
         for originator, number in answers.packets:
             packet = merge.streams[originator].packet(number)
             if packet is not None:
-                self.repair.answered(originator, number, 1, step.now)
+                self.repair.answered(originator, number, 1, step.now, is_third=originator != merge.me)
                 bursts.append((retransmitted(packet, facts.me), len(packet)))
                 if originator != merge.me:
                     self.own.stats.answers += 1
@@ -353,7 +358,7 @@ class Direct(Working):
         newest = merge.line.newest
         if not merge.me and merge.aru >= newest.base - 1:
             waiting = [stream.mark.waiting if stream.mark is not None else 0 for stream in merge.streams]
-            waiting[merge.me] = facts.outbox.packets()
+            waiting[merge.me] = self.voice.waiting
             weights = self.own.policy.wanted(facts.installed.members, waiting, newest.weights, step.now)
             place = merge.next_place()
             if weights is not None and place <= merge.limit:
