@@ -18,11 +18,12 @@ from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.sim.findings import Findings
 from ordercast.trace.records import Event, Installed
 from ordercast.wire.head import KIND_AT
-from ordercast.wire.header import HEADER, HEADER_SIZE, RETRANSMITTED, RING, digest_of
+from ordercast.wire.header import FLAGS_AT, HEADER, HEADER_SIZE, RETRANSMITTED, digest_of
 
 DIRECT, MARK, ASK = 9, 10, 11
 CONTROL, RESTS = 64, 128
 _WEIGHTS = struct.Struct(">IQHHH")
+_CONFIGURATION = slice(KIND_AT + 1, FLAGS_AT)  # its digest
 _TICK = struct.Struct(">Q")
 
 
@@ -119,7 +120,7 @@ class AdaptiveWitness:
     def _sent(self, process: ProcessId, packet: bytes) -> None:
         if len(packet) < HEADER_SIZE or packet[KIND_AT] not in (DIRECT, MARK):
             return
-        book = self._books.get(packet[RING])
+        book = self._books.get(packet[_CONFIGURATION])
         if book is None or process not in book.members:
             self._add(SlotPromise.SLOTS, "a packet of a configuration that nobody has installed", process, None)
             return

@@ -69,7 +69,7 @@ def test_version_and_help(call: Call) -> None:
         (["sim", "--nodes", "many"], "--nodes"),
         (["sim", "--nodes", "0"], "nodes must be within 1..64"),
         (["sim", "--messages", "-1"], "messages must be within"),
-        (["sim", "--engine", "star"], "there is no engine 'star'; there are: ring, gateways, sequencer"),
+        (["sim", "--engine", "star"], "there is no engine 'star'; there are: ring, adaptive, gateways, sequencer"),
         (["sim", "--engine", "sequencer", "--loss", "1%"], "never change and nothing is repaired: leave out loss"),
         (["swarm", "--seeds", "1", "--engine", "sequencer", "--groups"], "leave out the option"),
         (["up", "--engine", "sequencer"], "runs in the simulator alone; daemons can run: ring"),

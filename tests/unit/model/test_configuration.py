@@ -29,4 +29,5 @@ def test_the_numbers_of_reasons_travel_and_never_change() -> None:
         "RING_CUT_OFF": 13,
         "RINGS_MERGED": 14,
         "GIVEN_UP": 15,
+        "SILENT": 16,
     }

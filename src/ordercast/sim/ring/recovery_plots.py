@@ -12,11 +12,12 @@ from ordercast.model.ids import MILLISECOND, node_of
 from ordercast.model.inputs import Lane
 from ordercast.model.notes import Occurred, Occurrence
 from ordercast.model.service import Service
+from ordercast.order.catalogue import entry_of
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.plot import APART_NS, PATIENCE_NS, Plot
 from ordercast.trace.records import Event, Installed, Noted
 from ordercast.wire.head import KIND_AT, transmitter_of
-from ordercast.wire.header import ARRIVAL, FLAGS_AT, RECOVERED, RETRANSMITTED, RING, MessageKind
+from ordercast.wire.header import ARRIVAL, FLAGS_AT, RECOVERED, RETRANSMITTED, MessageKind
 
 if TYPE_CHECKING:
     from ordercast.sim.world import World
@@ -31,10 +32,11 @@ class GapPlot(Plot):
 
     def __init__(self, world: World, rng: Random) -> None:
         super().__init__(world, rng)
+        self._data_kinds = entry_of(world.options.engine).traffic.data
         self._at: dict[int, Configuration] = {}  # the regular configuration of each host
         self._source: int | None = None  # whose packets are lost; None: nothing is under way
         self._left: tuple[int, ...] = ()  # who shall miss them, and go on without that host
-        self._lost: dict[tuple[bytes, int], bytes] = {}  # its packets, by ring and seq
+        self._lost: dict[tuple[bytes, int], bytes] = {}  # its packets, by kind and ring, and seq
         self._lost_max = 0
         self._attempts = 0
 
@@ -70,10 +72,10 @@ class GapPlot(Plot):
             self._source = None
 
     def lets(self, target: int, packet: bytes) -> bool:
-        if self._source is None or packet[KIND_AT] != MessageKind.DATA:
+        if self._source is None or packet[KIND_AT] not in self._data_kinds:
             return True
         *_, flags, _, _, seq = ARRIVAL.unpack_from(packet)
-        key = packet[RING], seq
+        key = packet[KIND_AT:FLAGS_AT], seq
         is_first = node_of(transmitter_of(packet)) == self._source and not flags & RETRANSMITTED
         if is_first and not self._sides and key not in self._lost and len(self._lost) < self._lost_max:
             self._lost[key] = packet
