@@ -26,6 +26,7 @@ from ordercast.order.adaptive.stream import MemberStream
 from ordercast.order.membership.states.commit import Commit
 from ordercast.order.membership.states.recovery import Recovery
 from ordercast.order.membership.step import Facts, Step
+from ordercast.sim.aimed_swarm import AIMED_FIRST
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import options_of
@@ -42,6 +43,7 @@ class PlantedFault:
     plant: Plant
     runs: int  # caught within this many
     broken: frozenset[AnyPromise]  # any of these must be found INVALID
+    first: int = 0  # the seed of the first of them; from AIMED_FIRST on runs have plots that aim at recovery
 
 
 def _forgotten_void(patch: pytest.MonkeyPatch) -> None:
@@ -197,6 +199,13 @@ def _given_up_place_used(patch: pytest.MonkeyPatch) -> None:
 
 FAULTS = [
     PlantedFault("void forgotten by a later mark", _forgotten_void, 40, frozenset({SlotPromise.FRONTIERS})),
+    PlantedFault(
+        "taken after the entry",
+        _taken_after_entry,
+        50,
+        frozenset({Promise.VIEW_AGREEMENT, Promise.VIRTUAL_SYNCHRONY}),
+        AIMED_FIRST,
+    ),
     PlantedFault("no gap of those who are gone", _no_gap, 40, frozenset({Promise.CAUSAL, Promise.FIFO})),
     PlantedFault("base without reach", _base_without_reach, 40, frozenset({SlotPromise.SLOTS})),
     PlantedFault("no reach rule", _no_reach_rule, 40, frozenset({SlotPromise.SLOTS})),
@@ -209,7 +218,6 @@ FAULTS = [
 
 # Short hostile runs do not show these: unit tests and scenes do, each named by its rule.
 RARE = [
-    PlantedFault("taken after the entry", _taken_after_entry, 0, ANY_ORDER),
     PlantedFault("marks decide in recovery", _marks_in_recovery, 0, ANY_ORDER),
     PlantedFault("acknowledgement read from an exchanged packet", _exchanged_acknowledgement, 0, ANY_ORDER),
     PlantedFault("distribution adopted out of order", _adopted_out_of_order, 0, ANY_ORDER),

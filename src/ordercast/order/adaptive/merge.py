@@ -118,6 +118,8 @@ class Merge:
         last = number + run.count - 1
         if last <= stream.last:
             return False
+        if member == self.me:
+            raise WireError("a packet in the name of this process, which did not send it")
         if number <= stream.last:
             skipped = stream.last + 1 - number
             run, number = run.piece(run.seq + skipped, run.last), number + skipped

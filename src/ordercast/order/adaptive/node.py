@@ -152,8 +152,8 @@ class AdaptiveNode(Frame):
             if not merge.heading.is_of(data, start):
                 raise WireError("another cluster's packet")
             run, number = parse_direct(data, start, size, merge.heading)
-            merge.hear_aru(merge.heading.places[run.originator], aru_in(run))
             is_new = merge.take(run, number)
+            merge.hear_aru(merge.heading.places[run.originator], aru_in(run))
             if isinstance(state, Direct):
                 state.on_direct(run, number, transmitter, step, is_new=is_new)
             return run.count

@@ -1,8 +1,8 @@
 """How often each member should have a slot. Packets go in, weights come out.
 
 `demand` counts what members sent and what they say is waiting: under saturation everybody sends exactly by its weight,
-so that what was sent alone would confirm any weights for ever. `window` goes by what was sent alone, as the paper does;
-`fixed` by the configuration. (Deviations, D6)
+so that what was sent alone would confirm any weights for ever. `window` is the paper's: the last packets of all, so
+many for each member, and a little for everybody; `fixed` goes by the configuration. (Deviations, D6)
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from ordercast.order.adaptive.config import AdaptiveConfig
 LOOKS = 20  # the counts are of so many looks
 GAP_FACTOR_MAX = 32  # distributions that follow each other come at most so many times more slowly
 LONG_AGO = Instant(-SECOND)
+WINDOW_FACTOR = 50  # packets for each member in the paper's window (`N`)
+FLOOR = 1  # and what everybody has beside (`eps`)
 HURRY = 10  # with packets that wait they come so many times faster
 
 
@@ -45,6 +47,7 @@ class Policy:
 
     config: AdaptiveConfig
     counts: dict[ProcessId, deque[int]] = field(default_factory=dict)  # packets, look by look
+    last: deque[ProcessId] = field(default_factory=deque)  # policy "window": who sent the last packets
     last_at: Instant = LONG_AGO  # when a distribution was announced
     quiet_at: Instant = LONG_AGO  # since when none was, or the gap was last shortened
     factor: int = 1  # of the shortest time between two
@@ -54,10 +57,14 @@ class Policy:
         if counts is None:
             counts = self.counts[process] = deque([0], LOOKS)
         counts[-1] += packets
+        if self.config.policy == "window":
+            self.last.extend([process] * packets)
 
     def begin(self, members: Sequence[ProcessId]) -> None:
         """Keep the counts of those who are in the configuration."""
         self.counts = {process: self.counts.get(process, deque([0], LOOKS)) for process in members}
+        if self.config.policy == "window":  # it begins full, as if all had sent alike
+            self.last = deque([*members] * WINDOW_FACTOR, WINDOW_FACTOR * len(members))
 
     def look(self) -> None:
         """Time has passed: the oldest counts are forgotten."""
@@ -79,9 +86,9 @@ class Policy:
         return wanted
 
     def _demands(self, members: Sequence[ProcessId], waiting: Sequence[int]) -> list[int]:
-        sent = [sum(self.counts.get(process, ())) for process in members]
         if self.config.policy == "window":
-            return sent
+            return [self.last.count(process) + FLOOR for process in members]
+        sent = [sum(self.counts.get(process, ())) for process in members]
         return [one + more for one, more in zip(sent, waiting, strict=True)]
 
     def _may(self, waiting: Sequence[int], now: Instant) -> bool:

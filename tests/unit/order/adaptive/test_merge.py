@@ -137,6 +137,14 @@ def test_bad_packets_change_nothing(run: PacketRun, number: int, why: str) -> No
     assert merge.aru == 0 and merge.highest == 0 and not merge.streams[0].count
 
 
+def test_nobody_else_sends_in_the_name_of_this_process() -> None:
+    merge = make_merge()
+    merge.sent(packet(3, 1, TWO))
+    assert not merge.take(packet(3, 1, TWO), 1)
+    with pytest.raises(WireError, match="in the name of this process"):
+        merge.take(packet(4, 2, TWO), 2)
+
+
 def test_distributions_are_the_book_keepers_and_go_by_the_formula() -> None:
     merge = make_merge(ONE)
     wrong = build_distribution(merge.heading, TWO, Distribution(1, 700, 2, 16, (1, 1, 1)), 3, 0, 1)
@@ -164,12 +172,15 @@ def test_whatever_the_order_of_arrival_all_deliver_one_order(seed: int) -> None:
         rng = random.Random(seed)
         history, top = _history(rng)  # anew: what is delivered leaves its packet
         places = sorted(run.seq for run, _ in history)
-        merge, order = make_merge(me), history * 2
+        merge, order = make_merge(me), [one for one in history if one[0].originator != me] * 2
+        for run, _ in history:
+            if run.originator == me:
+                merge.sent(run)
         random.Random(f"{seed} {me}").shuffle(order)
         got: list[int] = []
         arus = [int(merge.aru)]
         for run, number in order:
-            merge.take(run, number) if run.originator != me or merge.streams[merge.me].last < number else None
+            merge.take(run, number)
             got += advanced(merge)
             arus.append(int(merge.aru))
         for member, process in enumerate(MEMBERS):

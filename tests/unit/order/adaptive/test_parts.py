@@ -99,6 +99,14 @@ def test_saturated_members_do_not_confirm_weights_that_starve_one_of_them() -> N
         assert (wanted == (8, 8)) is is_fair
 
 
+def test_the_window_of_the_paper_has_the_last_packets_of_all_and_a_little_for_everybody() -> None:
+    rule = Policy(AdaptiveConfig(policy="window", period=16))
+    rule.begin((ONE, TWO))
+    assert rule.wanted((ONE, TWO), (0, 0), (8, 8), NOW) is None
+    rule.sent(ONE, 100)  # the window holds no more
+    assert rule.wanted((ONE, TWO), (0, 0), (8, 8), NOW) == (15, 1)  # 101 to 1 of what is to share out
+
+
 def test_distributions_that_follow_each_other_come_ever_more_slowly() -> None:
     rule = Policy(AdaptiveConfig(period=16))
     rule.begin((ONE, TWO))
