@@ -152,9 +152,11 @@ def _cut(nodes: int, rng: Random) -> tuple[tuple[int, int], ...]:
     return links or ((one, (one + 1) % nodes),)
 
 
-def expected_network_rows() -> list[str]:
-    """Everything that a swarm with several networks must have met at least once."""
-    turns = [(NetworkState.FAULTY, evidence) for evidence in (*BLAMES, Evidence.REFUSAL, Evidence.UNHEARD)]
+def expected_network_rows(*, has_rotation: bool = True) -> list[str]:
+    """Everything that a swarm with several networks must have met at least once; `has_rotation`: on an engine whose
+    token goes round all the time."""
+    blames = [evidence for evidence in BLAMES if has_rotation or evidence is not Evidence.TOKEN_TIMER]
+    turns = [(NetworkState.FAULTY, evidence) for evidence in (*blames, Evidence.REFUSAL, Evidence.UNHEARD)]
     turns += [(NetworkState.ON_TRIAL, evidence) for evidence in (Evidence.PROVED, Evidence.NEW_RING, Evidence.NEED)]
     turns += [(NetworkState.GOOD, evidence) for evidence in (Evidence.HEARD, Evidence.REFUSAL)]
     return [

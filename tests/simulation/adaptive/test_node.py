@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import MILLISECOND
 from ordercast.model.notes import Occurrence
 from ordercast.model.service import Service
@@ -14,8 +15,12 @@ from ordercast.sim.options import SIM_RING, SimOptions
 from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import SwarmKind, options_of
 from ordercast.sim.topology import Rate
+from ordercast.sim.world import World
+from ordercast.trace.records import Event, Installed
+from ordercast.wire.head import KIND_AT
+from ordercast.wire.header import MessageKind
 
-from .planted import SILENT, THIRDS
+from .planted import SILENT, THIRDS, TOKEN_DROPPED
 from .test_hops import hops, sending
 
 
@@ -49,6 +54,37 @@ def test_whom_only_some_hear_is_vouched_for() -> None:
     with pytest.MonkeyPatch.context() as patch:
         THIRDS.plant(patch)
         assert one_way_cut().counts["regular views"] > 8
+
+
+def token_lost_at_the_last() -> Result:
+    """The token with which the last of three would install is lost, when both others have installed."""
+    lost: list[bytes] = []
+    installed: set[int] = set()
+
+    def observe(event: Event) -> None:
+        if isinstance(event, Installed) and len(event.configuration.members) == 3:
+            installed.add(event.process >> 48)
+
+    def rule(source: int, target: int, packet: bytes) -> bool:
+        if packet[KIND_AT] != MessageKind.TOKEN or target != 2 or 1 not in installed or 2 in installed or lost:
+            return True
+        lost.append(packet)
+        return False
+
+    def script(world: World) -> None:
+        world.rule = rule
+
+    result = simulate(SimOptions(nodes=3, engine="adaptive", messages=20), 1, observer=observe, script=script)
+    assert lost and result.is_valid, result.verdict.sentence
+    return result
+
+
+def test_the_token_is_served_until_everybody_has_installed() -> None:
+    row = f"gather: {ChangeReason.RECOVERY_LOST.text}"
+    assert not token_lost_at_the_last().counts[row]
+    with pytest.MonkeyPatch.context() as patch:
+        TOKEN_DROPPED.plant(patch)
+        assert token_lost_at_the_last().counts[row]
 
 
 def skewed_then_saturated() -> Result:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.simulation.catches import first_catch
+from tests.unit.order.adaptive import test_merge as rules
 
-from .planted import FAULTS, PlantedFault, findings
+from .planted import FAULTS, GARBAGE, MARKS_DECIDE, OUT_OF_ORDER, PlantedFault, findings
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
@@ -14,3 +17,20 @@ def test_a_planted_fault_is_caught(fault: PlantedFault) -> None:
     seeds = range(fault.first, fault.first + fault.runs)
     seed = first_catch("adaptive", fault.name, seeds, lambda one: bool(findings(fault, one) & fault.broken))
     assert seed is not None, f"{fault.name} was not caught in {fault.runs} runs"
+
+
+@pytest.mark.parametrize(
+    ("fault", "rule"),
+    [
+        (MARKS_DECIDE, rules.test_what_only_my_marks_said_decides_nothing),
+        (GARBAGE, rules.test_the_acknowledgement_in_an_exchanged_packet_is_not_read),
+        (OUT_OF_ORDER, rules.test_a_distribution_is_adopted_in_order_and_everybody_moves),
+    ],
+    ids=lambda one: getattr(one, "name", ""),
+)
+def test_a_fault_that_hostile_runs_seldom_show_breaks_a_rule(fault: PlantedFault, rule: Callable[[], None]) -> None:
+    rule()
+    with pytest.MonkeyPatch.context() as patch:
+        fault.plant(patch)
+        with pytest.raises(AssertionError):
+            rule()

@@ -111,7 +111,8 @@ def test_distributions_that_follow_each_other_come_ever_more_slowly() -> None:
     rule = Policy(AdaptiveConfig(period=16))
     rule.begin((ONE, TWO))
     rule.sent(ONE, 100)
-    times, now, weights = [], NOW, (1, 1)
+    times, now = [], NOW
+    weights: tuple[int, ...] = (1, 1)
     for _ in range(5):
         began = now
         while (wanted := rule.wanted((ONE, TWO), (0, 0), weights, now)) is None:
