@@ -14,6 +14,7 @@ import pytest
 
 from ordercast.cli.main import run
 from ordercast.model.ids import MICROSECOND, MILLISECOND
+from ordercast.order.adaptive.config import AdaptiveConfig
 from ordercast.order.membership.states.base import State
 from ordercast.order.membership.states.moves import MOVES, STATES
 from ordercast.order.ring.config import RING_RELEVANT, RingConfig
@@ -82,6 +83,8 @@ def _shown(name: str, value: object) -> str:
     """A default as the page writes it."""
     if isinstance(value, RingConfig):
         return "`SIM_RING`"
+    if isinstance(value, AdaptiveConfig):
+        return "`SIM_ADAPTIVE`"
     if isinstance(value, Enum):
         return str(value.value)
     if isinstance(value, bool | tuple):

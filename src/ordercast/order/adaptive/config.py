@@ -3,7 +3,7 @@ ring's keys."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MICROSECOND, MILLISECOND
@@ -18,7 +18,7 @@ SIZE_MAX = 0xFFFF  # of what a distribution carries as two bytes
 @dataclass(frozen=True, slots=True)
 class AdaptiveConfig:
     policy: str = "demand"  # who decides how often each member has a slot
-    shares: dict[int, int] = field(default_factory=dict)  # policy "fixed": weights by node; others have 1
+    shares: tuple[tuple[int, int], ...] = ()  # policy "fixed": nodes and their weights; others have 1
     block: int = 32  # places in a slot: as many as a good burst has packets
     period: int = 64  # slots in a period, unless members are so many that each would have fewer than four
     reach: int = 16_384  # places above what is known that may be used
@@ -58,7 +58,7 @@ class AdaptiveConfig:
             (self.period_of(members_max) <= SIZE_MAX, f"period must be at most {SIZE_MAX}"),
             (self.reach >= least, f"reach must be at least {least}, or members could wait for each other for ever"),
             (0 < self.threshold < 1, "threshold must be above 0 and below 1"),
-            (all(weight >= 1 for weight in self.shares.values()), "shares must be at least 1"),
+            (all(weight >= 1 for _, weight in self.shares), "shares must be at least 1"),
         ]
         problems += [text for holds, text in rules if not holds]
         if problems:

@@ -61,7 +61,8 @@ class Policy:
             self.last.extend([process] * packets)
 
     def begin(self, members: Sequence[ProcessId]) -> None:
-        """Keep the counts of those who are in the configuration."""
+        """Keep the counts of those who are in the configuration, and let its first distribution follow at once."""
+        self.last_at = LONG_AGO
         self.counts = {process: self.counts.get(process, deque([0], LOOKS)) for process in members}
         if self.config.policy == "window":  # it begins full, as if all had sent alike
             self.last = deque([*members] * WINDOW_FACTOR, WINDOW_FACTOR * len(members))
@@ -78,7 +79,8 @@ class Policy:
         period = self.config.period_of(len(members))
         wanted = weights_from(self._demands(members, waiting), period)
         if self.config.policy == "fixed":
-            wanted = tuple(self.config.shares.get(node_of(process), 1) for process in members)
+            shares = dict(self.config.shares)
+            wanted = tuple(shares.get(node_of(process), 1) for process in members)
         if difference(wanted, weights) <= self.config.threshold or not self._may(waiting, now):
             return None
         self.last_at = self.quiet_at = now
