@@ -8,14 +8,16 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 SOURCE = Path(__file__).parents[2] / "src" / "ordercast"
 PACKAGES = ("model", "wire", "order", "networks", "groups", "session", "api", "daemon")
 
 
-def _public_names(file: Path) -> list[str]:
+def _public_names(source: str) -> list[str]:
     """Return the names of public classes and of public unions that a module defines."""
     names = []
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+    for node in ast.parse(source).body:
         if isinstance(node, ast.ClassDef):
             names.append(node.name)
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp | ast.Subscript):
@@ -23,14 +25,41 @@ def _public_names(file: Path) -> list[str]:
     return [name for name in names if name[0].isupper() and not name.isupper()]
 
 
-def test_no_public_name_means_two_things() -> None:
+def _sources() -> dict[str, str]:
+    """Return the source of every module of the packages, by its path."""
+    files = [file for package in PACKAGES for file in sorted((SOURCE / package).rglob("*.py"))]
+    return {str(file.relative_to(SOURCE)): file.read_text(encoding="utf-8") for file in files}
+
+
+def _homes(sources: dict[str, str]) -> dict[str, list[str]]:
+    """Return the modules that define each public name."""
     homes = defaultdict(list)
-    for package in PACKAGES:
-        for file in sorted((SOURCE / package).rglob("*.py")):
-            for name in _public_names(file):
-                homes[name].append(str(file.relative_to(SOURCE)))
-    assert len(homes) > 200
-    assert {name: files for name, files in homes.items() if len(files) > 1} == {}
+    for path, source in sources.items():
+        for name in _public_names(source):
+            homes[name].append(path)
+    return homes
+
+
+def _twins(sources: dict[str, str]) -> dict[str, list[str]]:
+    return {name: paths for name, paths in _homes(sources).items() if len(paths) > 1}
+
+
+def test_no_public_name_means_two_things() -> None:
+    assert len(_homes(_sources())) > 200
+    assert _twins(_sources()) == {}
+
+
+@pytest.mark.parametrize("second", ["class Handout:\n    pass\n", "Handout = int | str\n", "Handout = dict[str, int]\n"])
+def test_a_second_meaning_of_a_public_name_is_found(second: str) -> None:
+    sources = _sources()
+    sources["daemon/handing.py"] = second
+    assert _twins(sources) == {"Handout": ["session/handouts.py", "daemon/handing.py"]}
+
+
+def test_names_that_are_nobody_elses_business_may_be_used_again() -> None:
+    sources = _sources()
+    sources["daemon/handing.py"] = "class _Handout:\n    pass\n\n\nSOURCE = dict[str, int]\nhandout = 1 | 2\n"
+    assert _twins(sources) == {}
 
 
 RING_WORDS = re.compile(r"\b(ring|token|lane)s?\b", re.IGNORECASE)
