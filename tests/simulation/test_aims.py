@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 
 import pytest
 
@@ -15,7 +15,8 @@ from ordercast.sim.network_swarm import turn_row
 from ordercast.sim.options import SimOptions
 from ordercast.sim.plot import Aim
 from ordercast.sim.replica_tally import ReplicaOccurrence
-from ordercast.sim.run import simulate
+from ordercast.sim.ring.poison import Poison
+from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import (
     SwarmKind,
     hostile_group_options,
@@ -30,15 +31,21 @@ RARE: dict[str, tuple[Callable[[int], SimOptions], int]] = {
     GroupOccurrence.GIVEN_UP_KEPT.value: (hostile_group_options, 10_002),
     GroupOccurrence.GIVEN_UP_SIGNALLED.value: (hostile_group_options, 10_005),
     GroupOccurrence.HELD_TOO_LONG.value: (hostile_group_options, 10_009),
+    Poison.SEQ_BELOW.value: (hostile_group_options, 10_009),
+    Occurrence.FOREIGN_PACKET.value: (hostile_group_options, 10_009),
     ReplicaOccurrence.FORGOTTEN.value: (hostile_replica_options, 10_001),
     turn_row(NetworkState.FAULTY, Evidence.ANNOUNCEMENTS): (partial(options_of, kind=SwarmKind.NETWORKS), 10_000),
 }
 
 
+@cache
+def _result(draw: Callable[[int], SimOptions], seed: int) -> Result:
+    return simulate(draw(seed), seed)
+
+
 @pytest.mark.parametrize("row", RARE)
 def test_a_rare_row_occurs_where_it_is_aimed_at(row: str) -> None:
-    draw, seed = RARE[row]
-    result = simulate(draw(seed), seed)
+    result = _result(*RARE[row])
     assert result.is_valid, result.verdict.sentence
     assert result.counts[row]
 

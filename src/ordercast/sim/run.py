@@ -28,6 +28,7 @@ from ordercast.sim.digest import Digest
 from ordercast.sim.faults import Fault
 from ordercast.sim.network_swarm import release_row, turn_row
 from ordercast.sim.options import SimOptions
+from ordercast.sim.plot import Aim
 from ordercast.sim.plots import lay
 from ordercast.sim.ring.network_witness import NetworkWitness
 from ordercast.sim.ring.poison import Poisoner
@@ -149,7 +150,9 @@ def simulate(
         world.roster_witness = RosterWitness()
         observers.append(world.roster_witness.observe)
     if options.poison:
-        world.poisoner = Poisoner(options.sizes.cluster, options.poison, Random(f"poison {seed}"), tally.counts)
+        # Rings that fall apart would spoil the plot that brings daemons together.
+        rng, is_aimed = Random(f"poison {seed}"), options.aim not in (None, Aim.GATHERING)
+        world.poisoner = Poisoner(options.sizes.cluster, options.poison, rng, tally.counts, is_aimed=is_aimed)
     if options.aim is not None:
         lay(world, options.aim, Random(f"aim {seed}"))
     if script is not None:
