@@ -141,7 +141,6 @@ class AlarmKind(Enum):
     PAUSED = "paused"
     CONFIGURATION_MISMATCH = "configuration mismatch"
     FAILED_TO_RECEIVE = "failed to receive"
-    BAD_PACKET = "bad packet"
     RECORDING_ENDED = "recording ended"
     SMALL_BUFFER = "small buffer"
     TWIN_NAMES = "twin names"

@@ -243,8 +243,6 @@ class Networks:
         elif member is not None and self._style.counts_tokens:
             behind = member.tokens.add(packet.network)
             self._blame(behind, Evidence.TOKENS, member, member.tokens, now, effects)
-        if arrival is Arrival.LATE:
-            self.stats.late_copies += 1
         return arrival is Arrival.NEW
 
     def _blame(

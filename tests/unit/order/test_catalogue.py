@@ -31,7 +31,6 @@ from ordercast.wire.head import cluster_id_from
 
 # Alarms that are not an engine's: of the daemon, its storage and its networks.
 OF_OTHERS = {
-    AlarmKind.BAD_PACKET,
     AlarmKind.RECORDING_ENDED,
     AlarmKind.SMALL_BUFFER,
     AlarmKind.TWIN_NAMES,
