@@ -49,7 +49,9 @@ def test_no_public_name_means_two_things() -> None:
     assert _twins(_sources()) == {}
 
 
-@pytest.mark.parametrize("second", ["class Handout:\n    pass\n", "Handout = int | str\n", "Handout = dict[str, int]\n"])
+@pytest.mark.parametrize(
+    "second", ["class Handout:\n    pass\n", "Handout = int | str\n", "Handout = dict[str, int]\n"]
+)
 def test_a_second_meaning_of_a_public_name_is_found(second: str) -> None:
     sources = _sources()
     sources["daemon/handing.py"] = second
