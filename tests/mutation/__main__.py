@@ -5,8 +5,9 @@
 
 Each mutant lives in a process of its own, in which one function has changed, and runs some seeds, aimed ones and
 others; for the groups with clients. A run that is not valid has missed the rule; so has a failing test, with
-`--tests`. What is left is a rule that no schedule reaches, a rule that nobody needs, or one that is the same either
-way. `same runs` says that not even a digest has changed. A log is gone on with where it ends.
+`--tests`: tests that take seconds are asked before the runs, all others after them. What is left is a rule that no
+schedule reaches, a rule that nobody needs, or one that is the same either way. `same runs` says that not even a digest
+has changed. A log is gone on with where it ends.
 """
 
 from __future__ import annotations
@@ -41,9 +42,24 @@ MODULES = (
         for name in ("table", "layer", "desk", "turns", "snapshot", "interests", "envelope", "names")
     ),
 )
-TESTS = {
-    "order": ("tests/unit/order", "tests/conformance", "tests/playbooks", "tests/simulation/test_scenes.py"),
-    "groups": ("tests/unit/groups", "tests/conformance/groups", "tests/properties/test_groups_table.py"),
+# Which tests are asked of a module, by its folder: first those that take seconds, last those that take more.
+NEAR = {
+    "order/membership/": (
+        "tests/unit/order/membership",
+        *(f"tests/conformance/test_{name}.py" for name in ("rules_of_states", "membership", "recovery", "numbers")),
+        *(f"tests/conformance/test_{name}.py" for name in ("failure_to_receive", "storage", "leave", "attached_ring")),
+    ),
+    "order/ring/": (
+        "tests/unit/order/ring",
+        *(f"tests/conformance/test_{name}.py" for name in ("rules_of_states", "ordering", "flow_control", "numbers")),
+        *(f"tests/conformance/test_{name}.py" for name in ("acceleration", "rest_and_wake", "recovery")),
+        *(f"tests/conformance/test_{name}.py" for name in ("failure_to_receive", "attached_ring")),
+    ),
+    "groups/": ("tests/unit/groups", "tests/conformance/groups"),
+}
+FAR = {
+    "order/": ("tests/unit/order", "tests/conformance", "tests/playbooks", "tests/simulation/test_scenes.py"),
+    "groups/": ("tests/properties/test_groups_table.py", "tests/properties/test_groups_layer.py"),
 }
 RUN_SECONDS = 6  # of processor time: a run that takes longer does not end
 TESTS_SECONDS = 120
@@ -124,14 +140,22 @@ def _run_seeds(seeds: Seeds, expected: dict[str, str]) -> dict[str, Any]:
     return {"differs": differs, "digests": digests}
 
 
-def _run_tests(module: str) -> dict[str, Any]:
+def _run_tests(module: str, tests: dict[str, tuple[str, ...]]) -> dict[str, Any]:
     import pytest
 
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
     signal.setitimer(signal.ITIMER_PROF, TESTS_SECONDS)
-    status = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *TESTS[module.split("/")[0]]])
+    status = pytest.main(
+        [
+            "-x",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            *next(files for folder, files in tests.items() if module.startswith(folder)),
+        ]
+    )
     return {"caught": "tests" if status else ""}
 
 
@@ -156,17 +180,28 @@ def _fates(module: str, arguments: argparse.Namespace, known: set[tuple[str, int
         fate = Fate(module, mutant.line, mutant.what)
         if (module, fate.line, fate.what) in known:
             continue
-        told = _alone(module, mutant, lambda: _run_seeds(seeds, usual["digests"]))
-        fate.caught, fate.differs = told.get("caught", ""), told.get("differs", True)
-        if not fate.caught and arguments.tests:
-            fate.caught = _alone(module, mutant, lambda: _run_tests(module))["caught"]
+        for judge in _judges(module, seeds, usual["digests"], arguments):
+            told = _alone(module, mutant, judge)
+            fate.caught, fate.differs = told.get("caught", ""), told.get("differs", fate.differs)
+            if fate.caught:
+                break
         yield fate
+
+
+def _judges(
+    module: str, seeds: Seeds, digests: dict[str, str], arguments: argparse.Namespace
+) -> list[Callable[[], dict[str, Any]]]:
+    """Return who is asked, the cheapest first."""
+    runs = [lambda: _run_seeds(seeds, digests)] if seeds else []
+    if not arguments.tests:
+        return runs
+    return [lambda: _run_tests(module, NEAR), *runs, *([lambda: _run_tests(module, FAR)] if seeds else [])]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description="List rules that nobody misses.")
     parser.add_argument("modules", nargs="*", default=MODULES, help="below src/ordercast")
-    parser.add_argument("--seeds", type=int, default=12, help="of each kind, for each mutant")
+    parser.add_argument("--seeds", type=int, default=12, help="of each kind, for each mutant; 0: near tests alone")
     parser.add_argument("--tests", action="store_true", help="ask the tests too, for what no seed has missed")
     parser.add_argument("--log", type=Path, help="one JSON line for each mutant; those in it are not run again")
     arguments = parser.parse_args()
