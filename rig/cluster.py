@@ -18,8 +18,6 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -34,7 +32,7 @@ from ordercast.cli.check import judge
 from ordercast.model.ids import MILLISECOND, ProcessId, incarnation_of
 from ordercast.trace.cluster import append_cluster_event
 from rig.hosts import Host, Hosts
-from rig.programs import ROOT, Program, close_pipes, tell
+from rig.programs import Program, close_pipes, tell
 from rig.switch import Link
 from rig.worker import Task
 
@@ -187,13 +185,7 @@ class LiveCluster:
             task = Task(
                 host.number, self._addresses, str(self.folder / f"n{host.number}"), str(state), **{**self._task, **more}
             )
-            program = host.run(
-                [sys.executable, "-m", self.program, task.text()],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                cwd=ROOT,
-            )
-            life = self.lives[host] = Life(host, program)
+            life = self.lives[host] = Life(host, host.fork(self.program, task.text()))
             reader = threading.Thread(target=self._read, args=(life,), daemon=True)
             reader.start()
             self._readers.append(reader)
