@@ -196,6 +196,16 @@ def test_every_stop_in_the_life_of_a_message_exists() -> None:
     assert list(_problems(text)) == []
 
 
+def test_no_name_in_the_life_of_a_message_means_two_things() -> None:
+    text = (DOCS / "internals" / "life-of-a-message.md").read_text(encoding="utf-8")
+    homes: dict[str, list[Path]] = {name.partition(".")[0]: [] for _, name in _named_twice(text)}
+    for file in SOURCE.rglob("*.py"):
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name in homes:
+                homes[node.name].append(file)
+    assert {name: files for name, files in homes.items() if len(files) != 1} == {}
+
+
 def test_a_stop_that_does_not_exist_is_found() -> None:
     right = "- `order/ring/node.py` `RingNode.receive`\n| down | `model/effects.py` | `Deliver.parcels` |\n"
     assert list(_problems(right)) == []

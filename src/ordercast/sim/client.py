@@ -74,7 +74,7 @@ class Outgoing(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Client:
+class SimClient:
     station: Station
     half: ClientHalf
     policy: SlowPolicy

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ordercast.checker.groups.base import GroupChecker
-from ordercast.checker.groups.history import Client, Stay
+from ordercast.checker.groups.history import JudgedClient, Stay
 from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
@@ -44,8 +44,8 @@ class SafeDelivery(GroupChecker):
         self,
         number: int,
         name: str,
-        inside: dict[str, tuple[Client, Stay]],
-        candidates: list[Client],
+        inside: dict[str, tuple[JudgedClient, Stay]],
+        candidates: list[JudgedClient],
         where: tuple[str, ViewId],
     ) -> Iterator[Witness]:
         found = inside.get(name)
