@@ -109,8 +109,8 @@ def test_an_agreement_is_withdrawn_by_a_join_that_says_less() -> None:
 
 def test_an_outsider_whom_everybody_hears_becomes_a_candidate_for_a_merge() -> None:
     solo = hear_four(gathering())
-    effects = solo.give(solo.join_of(FOUR, {FOUR}, (), reason=ChangeReason.TOKEN_LOST))
-    assert reasons(effects) == [ChangeReason.MERGE], "why its own ring ended is not why ours did"
+    effects = solo.give(solo.join_of(FOUR, {FOUR}, (), ring_seq=4, reason=ChangeReason.TOKEN_LOST))
+    assert reasons(effects) == [ChangeReason.MERGE], "why its own ring, of a lower seq, ended is not why ours did"
     assert solo.join.candidates == (*TRIO, FOUR)
 
 

@@ -23,6 +23,8 @@ from ordercast.model.events import Message
 from tests.runtime.cluster import NAMES, PATIENCE_S, Cluster
 
 KILLS = int(os.environ.get("ORDERCAST_KILLS", "6"))
+PAUSE_S = 0.01  # between what is sent: there is always something under way, and not more than is needed
+LOOK_S = 0.1  # between two looks, each of which reads a whole archive
 
 
 class Archivers:
@@ -62,7 +64,7 @@ class Sender(threading.Thread):
 
     def run(self) -> None:
         with connect(self._at, name="sender") as me:
-            while not self.is_over.is_set():
+            while not self.is_over.wait(PAUSE_S):
                 payloads = [b"%d" % number for number in range(self.confirmed, self.confirmed + 20)]
                 me.send_many("orders", payloads, confirm=True)
                 self.confirmed += 20
@@ -86,7 +88,7 @@ def until(is_so: Callable[[], bool], what: str) -> None:
     end = time.monotonic() + PATIENCE_S
     while not is_so():
         assert time.monotonic() < end, what
-        time.sleep(0.02)
+        time.sleep(LOOK_S)
 
 
 def numbers(archive: Archive) -> list[int]:
