@@ -100,7 +100,7 @@ class Host:
 
     def fork(self, module: str, argument: str) -> Program:
         """Starts the `main` of a module on this host, to be told and heard: see `nursery.py`."""
-        program = forked(module, argument, self.namespace)
+        program = forked(module, argument, namespace=self.namespace)
         self.programs.append(program)
         return program
 

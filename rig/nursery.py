@@ -17,7 +17,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import traceback
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -26,53 +28,73 @@ from rig.namespaces import FOLDER, enter
 from rig.programs import ROOT
 
 PR_SET_PDEATHSIG = 1
-ORDER_MAX = 1 << 16
-# What workers import when they need it, and all of them do.
+ORDER_MAX = 1 << 17
+# What workers import when they need it, and most of them do.
 ALSO = ("ordercast.daemon.recording", "ordercast.trace.recording")
+_asking = threading.Lock()
 
 
 class Forked(subprocess.Popen[bytes]):
-    """A worker; used as any program that was started with pipes. Its exit status is not known: 0 stands for it."""
+    """A worker; used as any program that was started with pipes."""
 
-    def __init__(self, args: list[str], pid: int, pidfd: int, stdin: int, stdout: int) -> None:
+    def __init__(self, args: list[str], pid: int, pidfd: int, stdin: int | None, stdout: int | None) -> None:
         self.args, self.pid, self.returncode = args, pid, None  # type: ignore[assignment]
-        self.stdin, self.stdout, self.stderr = os.fdopen(stdin, "wb"), os.fdopen(stdout, "rb"), None
+        self.stdin = None if stdin is None else os.fdopen(stdin, "wb")
+        self.stdout = None if stdout is None else os.fdopen(stdout, "rb")
+        self.stderr = None
         self._pidfd = pidfd
 
     def poll(self) -> int | None:
         return self._ended(0)
 
     def wait(self, timeout: float | None = None) -> int:
-        if self._ended(None if timeout is None else 1000 * timeout) is None:
+        status = self._ended(None if timeout is None else 1000 * timeout)
+        if status is None:
             assert timeout is not None
             raise subprocess.TimeoutExpired(self.args, timeout)
-        return 0
+        return status
 
     def _ended(self, patience_ms: float | None) -> int | None:
-        if self.returncode is None:
+        status: int | None = self.returncode
+        if status is None:
             poll = select.poll()
             poll.register(self._pidfd, select.POLLIN)
             if poll.poll(patience_ms):
-                self.returncode = 0
+                status = self.returncode = int(_answer({"ended": self.pid})[0])
                 os.close(self._pidfd)
-        return self.returncode
+        return status
 
     def send_signal(self, sig: int) -> None:
         if self.poll() is None:
             signal.pidfd_send_signal(self._pidfd, sig)
 
 
-def forked(module: str, argument: str, namespace: str) -> Forked:
-    """Start the `main` of a module in a process of its own, with one argument, and pipes to tell it and to hear it."""
-    child_in, stdin = os.pipe()
-    stdout, child_out = os.pipe()
-    order = {"module": module, "argument": argument, "namespace": namespace}
-    nursery = _nursery()
-    socket.send_fds(nursery, [json.dumps(order).encode()], [child_in, child_out])
+def forked(
+    module: str,
+    *arguments: str,
+    namespace: str | None = None,
+    imports: Sequence[str] = (),
+    stdout: int | None = None,
+    stderr: int = 2,
+) -> Forked:
+    """Start the `main` of a module in a process of its own, with these arguments, and pipes to tell it and to hear it
+    if its output goes nowhere else. `imports`: what `main` will import."""
+    child_in, told = os.pipe() if stdout is None else (os.open(os.devnull, os.O_RDONLY), None)
+    heard, child_out = os.pipe() if stdout is None else (None, stdout)
+    order = {"module": module, "arguments": arguments, "namespace": namespace, "imports": imports}
+    said, pidfds = _answer({**order, "environment": dict(os.environ)}, [child_in, child_out, stderr])
     os.close(child_in)
-    os.close(child_out)
-    said, (pidfd,), *_ = socket.recv_fds(nursery, ORDER_MAX, 1)
-    return Forked([module, argument], int(said), pidfd, stdin, stdout)
+    if heard is not None:
+        os.close(child_out)
+    return Forked([module, *arguments], int(said), pidfds[0], told, heard)
+
+
+def _answer(order: dict[str, Any], fds: Sequence[int] = ()) -> tuple[bytes, list[int]]:
+    with _asking:
+        nursery = _nursery()
+        socket.send_fds(nursery, [json.dumps(order).encode()], fds)
+        said, pidfds, *_ = socket.recv_fds(nursery, ORDER_MAX, 1)
+    return said, pidfds
 
 
 @cache
@@ -91,47 +113,43 @@ def _nursery() -> socket.socket:
 
 def main() -> None:
     asked = socket.socket(fileno=int(sys.argv[1]))
-    for name in ALSO:
-        import_module(name)
     while True:
-        text, fds, *_ = socket.recv_fds(asked, ORDER_MAX, 2)
+        text, fds, *_ = socket.recv_fds(asked, ORDER_MAX, 3)
         if not text:
             return
-        _reap()
         order = json.loads(text)
-        import_module(order["module"])
+        if "ended" in order:
+            _, status = os.waitpid(order["ended"], 0)
+            socket.send_fds(asked, [str(os.waitstatus_to_exitcode(status)).encode()], [])
+            continue
+        for name in (*ALSO, *order["imports"], order["module"]):
+            import_module(name)
         gc.freeze()
         pid = os.fork()
         if not pid:
             asked.close()
-            sys.exit(_live(order, *fds))
-        pidfd = os.pidfd_open(pid)  # it cannot be another's: it is reaped later
+            sys.exit(_live(order, fds))
+        pidfd = os.pidfd_open(pid)  # it cannot be another's: it is not reaped yet
         socket.send_fds(asked, [str(pid).encode()], [pidfd])
         for fd in (*fds, pidfd):
             os.close(fd)
 
 
-def _live(order: dict[str, Any], stdin: int, stdout: int) -> int:
+def _live(order: dict[str, Any], fds: Sequence[int]) -> int:
     """The life of a worker. Return its exit status."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setsid()
-    for fd, its in ((stdin, 0), (stdout, 1)):
+    for its, fd in enumerate(fds):
         os.dup2(fd, its)
         os.close(fd)
-    sys.argv = [order["module"], order["argument"]]
+    os.environ.clear()
+    os.environ.update(order["environment"])
+    sys.argv = [order["module"], *order["arguments"]]
     try:
-        enter(FOLDER / order["namespace"])
+        if order["namespace"] is not None:
+            enter(FOLDER / order["namespace"])
         status: int = import_module(order["module"]).main()
     except Exception:
         traceback.print_exc()
         status = 1
     return status
-
-
-def _reap() -> None:
-    while True:
-        try:
-            if os.waitpid(-1, os.WNOHANG) == (0, 0):
-                return
-        except ChildProcessError:
-            return

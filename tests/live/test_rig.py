@@ -238,7 +238,7 @@ def test_forked_workers_run_on_their_host_as_processes_of_their_own() -> None:
             worker.stdin.flush()
             assert worker.stdout.readline() == b"hello\n"
         one.send_signal(signal.SIGKILL)
-        assert one.wait(PATIENCE_S) == 0 and one.stdout is not None and one.stdout.read() == b""
+        assert one.wait(PATIENCE_S) == -signal.SIGKILL and one.stdout is not None and one.stdout.read() == b""
         two.send_signal(signal.SIGSTOP)
         with pytest.raises(subprocess.TimeoutExpired):
             two.wait(0)

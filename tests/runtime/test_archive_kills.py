@@ -17,10 +17,9 @@ import pytest
 from ordercast import connect
 from ordercast.archive.entries import record_bytes
 from ordercast.archive.reader import Archive
-from ordercast.cli.daemons import ordercast_command
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Message
-from tests.runtime.cluster import NAMES, PATIENCE_S, Cluster
+from tests.runtime.cluster import NAMES, PATIENCE_S, Cluster, forked_command
 
 KILLS = int(os.environ.get("ORDERCAST_KILLS", "6"))
 PAUSE_S = 0.01  # between what is sent: there is always something under way, and not more than is needed
@@ -37,11 +36,9 @@ class Archivers:
     def start(self, name: str, *daemons: str) -> None:
         at = " ".join(self._cluster.unix(daemon) for daemon in daemons)
         folder = self._cluster.folder / name
-        command = ordercast_command("archive", "orders", "--dir", str(folder), "--at", at)
+        arguments = ("archive", "orders", "--dir", str(folder), "--at", at, "--segment-size", "64KiB", "--json")
         with (self._cluster.folder / f"{name}.archiver.log").open("ab") as log:
-            self.processes[name] = subprocess.Popen(
-                [*command, "--segment-size", "64KiB", "--json"], stdout=log, stderr=log
-            )
+            self.processes[name] = forked_command(*arguments, imports=["ordercast.archive.archiver"], log=log)
 
     def kill(self, name: str) -> None:
         process = self.processes.pop(name)
