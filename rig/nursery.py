@@ -38,7 +38,7 @@ class Forked(subprocess.Popen[bytes]):
     """A worker; used as any program that was started with pipes."""
 
     def __init__(self, args: list[str], pid: int, pidfd: int, stdin: int | None, stdout: int | None) -> None:
-        self.args, self.pid, self.returncode = args, pid, None  # type: ignore[assignment]
+        self.args, self.pid, self.returncode = args, pid, None
         self.stdin = None if stdin is None else os.fdopen(stdin, "wb")
         self.stdout = None if stdout is None else os.fdopen(stdout, "rb")
         self.stderr = None

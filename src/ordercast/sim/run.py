@@ -122,7 +122,7 @@ class _Jury:
             world.client_observers += [self._groups.observe, self.digest.observe, *also]
 
     def _tell_groups(self, event: Event) -> None:
-        """Of daemons the judges of groups want to know what they promise and who was in reach."""
+        """The judges of groups want to know what daemons promise and who was in reach."""
         if isinstance(event, Started | Installed):
             self._groups.observe(event)
 
