@@ -80,6 +80,20 @@ def test_a_remote_join_is_told_to_the_members_here() -> None:
     ]
 
 
+def test_who_is_a_member_already_does_not_join_again() -> None:
+    table = table_of(A, B)
+    assert table.join(B, OTHER, "g", at(5), None) == []
+    table.check_invariants()
+
+
+def test_who_joins_from_out_of_reach_is_lost_at_once_and_gone_in_the_next_view() -> None:
+    table = table_of(A)
+    joined = View("g", (A, B), (A,), Reason.JOIN, (B,), at(5))
+    assert news(table.join(B, OTHER, "g", at(5), {ME})) == [((7,), joined), ((7,), Transition("g", (A,), at(5)))]
+    table.check_invariants()
+    assert news(table.settle(AFTER, "why")) == [((7,), View("g", (A,), (A,), Reason.NETWORK, (), AFTER, "why"))]
+
+
 def test_nobody_here_is_told_nothing() -> None:
     table = table_of(B)
     assert table.join(C, THIRD, "g", at(5), None) == []
