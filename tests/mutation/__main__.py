@@ -7,7 +7,8 @@ Each mutant lives in a process of its own, in which one function has changed, an
 others; for the groups with clients. A run that is not valid has missed the rule; so has a failing test, with
 `--tests`: tests that take seconds are asked before the runs, all others after them. What is left is a rule that no
 schedule reaches, a rule that nobody needs, or one that is the same either way. `same runs` says that not even a digest
-has changed. A log is gone on with where it ends.
+has changed. A log is gone on with where it ends. What is known to be the same either way is in `equivalent.txt`, with
+the reason, and not tried.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from ordercast.sim.swarm import SwarmKind, outline
 from .mutants import Mutant, mutants_of
 
 SOURCE = Path(__file__).parents[2] / "src" / "ordercast"
+EQUIVALENT = Path(__file__).parent / "equivalent.txt"
 MEMBERSHIP = ("consensus.py", "recovery_plan.py", *(f"states/{name}.py" for name in ("commit", "gather", "recovery")))
 STATES = ("changing", "gone", "starting", "working")
 MODULES = (
@@ -171,6 +173,12 @@ def _give_up(*_: object) -> None:
     raise TimeoutError("it does not end")
 
 
+def equivalents() -> dict[tuple[str, str], str]:
+    """Return why some mutants change nothing, by module and what they take out."""
+    lines = EQUIVALENT.read_text(encoding="utf-8").splitlines()
+    return {(module, what): why for module, what, why in (line.split(" | ") for line in lines)}
+
+
 def _fates(module: str, arguments: argparse.Namespace, known: set[tuple[str, int, str]]) -> Iterator[Fate]:
     seeds = _seeds_of(module, arguments.seeds)
     usual = _in_child(lambda: _run_seeds(seeds, {}))
@@ -178,7 +186,7 @@ def _fates(module: str, arguments: argparse.Namespace, known: set[tuple[str, int
         raise SystemExit(f"not even the unchanged code is valid: {usual['caught']}")
     for mutant in mutants_of((SOURCE / module).read_text(encoding="utf-8")):
         fate = Fate(module, mutant.line, mutant.what)
-        if (module, fate.line, fate.what) in known:
+        if (module, fate.line, fate.what) in known or (module, fate.what) in equivalents():
             continue
         for judge in _judges(module, seeds, usual["digests"], arguments):
             told = _alone(module, mutant, judge)
