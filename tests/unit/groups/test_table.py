@@ -86,6 +86,12 @@ def test_who_is_a_member_already_does_not_join_again() -> None:
     table.check_invariants()
 
 
+def test_another_daemons_client_of_the_same_name_is_not_the_one_here() -> None:
+    table = Table(ME, SESSIONS)
+    assert table.join(A, OTHER, "g", at(1), None) == []
+    assert not table.local_sessions("g") and table.members_of("g") == (A,)
+
+
 def test_who_joins_from_out_of_reach_is_lost_at_once_and_gone_in_the_next_view() -> None:
     table = table_of(A)
     joined = View("g", (A, B), (A,), Reason.JOIN, (B,), at(5))
