@@ -28,6 +28,7 @@ from .solo import (
     packets_of,
     reasons,
     sent,
+    seqs,
     wrapped,
 )
 
@@ -151,7 +152,7 @@ def test_a_second_rotation_with_other_members_is_ignored(members: tuple[ProcessI
 # Recovery
 
 
-@pytest.mark.parametrize("hop", [4, 6])
+@pytest.mark.parametrize("hop", [4, 5, 6])
 def test_others_than_the_representative_never_make_a_commit_token_the_regular_one(hop: int) -> None:
     solo = recovering(TWO)
     effects = solo.give(replace(solo.third_commit(), token_seq=TokenSeq(hop)))
@@ -207,13 +208,25 @@ def test_a_flag_is_believed_while_packets_come() -> None:
     assert solo.node.state_name == "Recovery"
 
 
-def test_a_flag_that_another_raised_is_not_mine_to_lower() -> None:
+def with_much_to_send() -> Solo:
+    """It has six packets of the old ring that ONE lacks, more than are sent on one visit."""
     solo = Solo().to_operational()
-    solo.give_packets(packet_of(1), packet_of(2))
-    solo.lose_ring().fail(THREE).recover(CommitEntry(ONE, True, RING, Seq(0), Seq(0)))
+    solo.give_packets(*map(packet_of, range(1, 7)))
+    return solo.lose_ring().fail(THREE).recover(CommitEntry(ONE, True, RING, Seq(0), Seq(0)))
+
+
+def test_a_flag_that_another_raised_is_not_mine_to_lower() -> None:
+    solo = with_much_to_send()
     solo.pass_token(exchanging=True)
     solo.pass_token()
-    assert solo.token_forwarded.exchanging
+    assert solo.token_forwarded.exchanging and len(seqs(solo.log)) == 6
+
+
+def test_who_has_something_to_send_and_may_not_yet_does_not_give_up() -> None:
+    solo = with_much_to_send()
+    for _ in range(2 * LIMIT):
+        solo.pass_token(exchanging=True, budget=0)
+    assert solo.node.state_name == "Recovery" and not seqs(solo.log)
 
 
 def test_the_token_of_a_recovery_is_sent_again_until_somebody_has_numbered_more() -> None:
