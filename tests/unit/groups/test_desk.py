@@ -221,3 +221,15 @@ def test_the_last_leave_that_comes_gives_a_group_up() -> None:
     it.close(number, name, 1)
     stream.bring(*(payload for turn in turns_of(it) for payload in turn.payloads))
     assert it.has_something and it.interests.changes() == [Interest("g", is_wanted=False)]
+
+
+def test_a_session_with_a_name_has_the_next_number_whatever_others_are_called() -> None:
+    one = desk()
+    assert [one.open(name) for name in ("c2", "x", "")] == [(1, "c2@n1"), (2, "x@n1"), (3, "c3@n1")]
+
+
+def test_a_desk_that_has_told_its_interests_has_nothing_to_say() -> None:
+    one = desk()
+    assert one.has_something
+    one.interests.changes()
+    assert not one.has_something
