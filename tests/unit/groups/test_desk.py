@@ -233,3 +233,18 @@ def test_a_desk_that_has_told_its_interests_has_nothing_to_say() -> None:
     assert one.has_something
     one.interests.changes()
     assert not one.has_something
+
+
+def test_announcements_wait_for_room_too_and_nobody_is_quiet_while_snapshots_are_awaited() -> None:
+    one = desk()
+    Stream(one, 8, (1, 2))
+    assert one.requests_waiting == 1 and turns_of(one, room=0) == [] and one.requests_waiting == 1
+    assert kinds(turns_of(one)) == [(OWN, Kind.GROUPS)]
+    assert one.requests_waiting == 0 and not one.is_quiet()
+
+
+def test_a_request_for_nothing_is_none() -> None:
+    one = desk()
+    number, _ = one.open("a")
+    one.request(number, ())
+    assert one.requests_waiting == 0
