@@ -91,6 +91,9 @@ def _change(module: ModuleType, tree: ast.Module) -> None:
 
 
 def _change_one(old: object, new: object) -> None:
+    if hasattr(old, "__wrapped__") and hasattr(new, "__wrapped__"):  # behind a cache, or a decorator
+        _change_one(old.__wrapped__, new.__wrapped__)
+        return
     match old, new:
         case FunctionType(), FunctionType():
             old.__code__ = new.__code__
