@@ -110,7 +110,7 @@ ENGINES: dict[str, EngineEntry] = {
             moves=moves.MOVES,
             reasons=gateways.REASONS,
             occurrences=gateways.OCCURRENCES,
-            alarms=ring.ALARMS,
+            alarms=gateways.ALARMS,
         ),
         EngineEntry(
             "sequencer",

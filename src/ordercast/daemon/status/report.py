@@ -40,6 +40,8 @@ from ordercast.model.configuration import ChangeReason, Configuration, Configura
 from ordercast.model.ids import SECOND, ConfigurationId, Instant, ProcessId, node_of
 from ordercast.networks.layer import Networks
 from ordercast.order.engine import ObservedEngine
+from ordercast.order.gateways.node import ENGINE as GATEWAYS
+from ordercast.order.gateways.views import view_text
 
 RATE_SPAN_NS = 5 * SECOND
 SAMPLES_MAX = 64
@@ -154,7 +156,7 @@ def status_of(node: ObservedNode, meter: Meter | None = None) -> Status:
         configuration=_configuration(node),
         totals=totals,
         rates=meter.observe(now, totals) if meter is not None else Rates(),
-        section=SECTIONS[config.engine](engine, config, now),
+        section=SECTIONS[config.engine](node),
         flow=Flow(
             config.sizes.queue_size_max - room,
             room,
@@ -228,6 +230,9 @@ def _configuration(node: ObservedNode) -> ConfigurationStatus:
 
 
 def id_text(id: ConfigurationId, node: ObservedNode) -> str:
+    """`24.alpha`, by the representative; views of a network of rings have none."""
+    if node.config.engine == GATEWAYS:
+        return view_text(id)
     return f"{id.seq}.{node.name_of(id.representative)}"
 
 

@@ -33,8 +33,10 @@ from ordercast.order.gateways.attachment import RingAttachment, is_greeting
 from ordercast.order.gateways.holds import Pressure
 from ordercast.order.gateways.items import BegunMessage
 from ordercast.order.gateways.network import RingNetwork
+from ordercast.order.gateways.observed import NetworkSnapshot, snapshot_of
 from ordercast.order.gateways.passing import PassingUp
 from ordercast.order.gateways.promised import PROMISED, SERVICES
+from ordercast.order.gateways.watch import NetworkWatch
 from ordercast.order.layered import InnerRing
 from ordercast.order.ring.config import ONE_NETWORK, RingConfig
 from ordercast.order.ring.node import RingNode
@@ -82,6 +84,7 @@ class GatewayNode:
             for number, (ring, domain) in enumerate(zip(self._rings, domains, strict=True))
         ]
         self._by_domain = {attachment.domain: attachment for attachment in self._attachments}
+        self.watch = NetworkWatch({domain.number: domain.name for domain in domains})
         self._network: RingNetwork | None = None  # until all rings have begun
         self._begun: dict[int, RingChange] = {}  # those that have, until then
         self._passing: PassingUp | None = None
@@ -147,7 +150,17 @@ class GatewayNode:
         return [text for ring in self._rings for text in ring.roster_differences(now)]
 
     def stalled(self, now: Instant) -> str | None:
-        return next((text for ring in self._rings if (text := ring.stalled(now)) is not None), None)
+        texts = (ring.stalled(now) for ring in self._rings)
+        return next((text for text in texts if text is not None), self.watch.stalled())
+
+    @property
+    def rings(self) -> dict[int, RingNode]:
+        """The own rings by the numbers of their domains, the one of users first."""
+        return {attachment.domain: ring for attachment, ring in zip(self._attachments, self._rings, strict=True)}
+
+    def snapshot(self) -> NetworkSnapshot | None:
+        """Return what is seen of the network; None until all own rings have begun."""
+        return None if self._network is None else snapshot_of(self._network)
 
     @property
     def is_without_storage(self) -> bool:
@@ -301,6 +314,8 @@ class GatewayNode:
             effects += self._notes(network)
             effects += self._hold(network, now) + self._carry(network, now)
         effects += self._leave_if_done(network, passing, now)
+        if now >= self.watch.due:
+            effects += self.watch.look(snapshot_of(network), now)
         return effects
 
     def _found(self) -> list[Effect]:

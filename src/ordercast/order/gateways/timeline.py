@@ -28,8 +28,8 @@ from ordercast.order.stamped.lanes import NEVER, Stamp, StampedRun, lowest
 Passed = StampedRun[Stretch] | NetworkView  # what goes up, in the order of the network
 
 
-class _Kind(IntEnum):
-    """Candidates at one place are taken in this order."""
+class ChangeKind(IntEnum):
+    """Candidates beside regular packets; at one place they are taken in this order."""
 
     BIRTH = 0
     MERGE = 1  # pending: it waits for what its halves have to say
@@ -37,9 +37,9 @@ class _Kind(IntEnum):
     REMOVAL = 3
 
 
-class _Event(NamedTuple):
+class NextChange(NamedTuple):
     stamp: Stamp
-    kind: _Kind
+    kind: ChangeKind
     ring: ConfigurationId
 
 
@@ -75,6 +75,11 @@ class Timeline:
         self._lanes: list[RingStream] = []
         self._complete: list[ConfigurationId] = []  # parts of which nothing more can come, sorted
         self.passed: list[Passed] = []  # whoever takes it empties it
+
+    def next_change(self) -> NextChange | None:
+        """Return the lowest candidate beside regular packets, if there is one; for whoever observes."""
+        self._look()
+        return self._next_event()
 
     def advance(self) -> None:
         """Do everything that may be done now."""
@@ -112,16 +117,16 @@ class Timeline:
                 if successor.id not in known.born:
                     yield successor
 
-    def _next_event(self) -> _Event | None:
-        events = [_Event(ring.birth, _Kind.BIRTH, ring.id) for ring in self._unborn()]
-        events += [_Event(merge.stamp, _Kind.MERGE, merge.ring) for merge in self._pending_merges()]
+    def _next_event(self) -> NextChange | None:
+        events = [NextChange(ring.birth, ChangeKind.BIRTH, ring.id) for ring in self._unborn()]
+        events += [NextChange(merge.stamp, ChangeKind.MERGE, merge.ring) for merge in self._pending_merges()]
         for ring in self._complete:
             stream = self._known.streams[ring]
             packet = stream.residual()
             if packet is not None:
-                events.append(_Event(stream.stamp(packet.tick, packet.seqs[0]), _Kind.RESIDUAL, ring))
+                events.append(NextChange(stream.stamp(packet.tick, packet.seqs[0]), ChangeKind.RESIDUAL, ring))
             elif not stream.runs and all(after.id in self._known.born for after in self._known.successors(ring)):
-                events.append(_Event(self._end_of(stream), _Kind.REMOVAL, ring))
+                events.append(NextChange(self._end_of(stream), ChangeKind.REMOVAL, ring))
         return min(events, default=None)
 
     def _end_of(self, stream: RingStream) -> Stamp:
@@ -133,28 +138,28 @@ class Timeline:
         tick, tag, seq = stream.front
         return max(place, (tick, tag, 1) if seq == CAP else stream.front)
 
-    def _is_blocked(self, event: _Event) -> bool:
+    def _is_blocked(self, event: NextChange) -> bool:
         """Whether a part may still bring something below an event, or has something below it that waits."""
         stamp = event.stamp
         if any(lane.runs and lane.runs[0].first < stamp for lane in self._lanes):
             return True
         fronts = (lane.front for lane in self._lanes if lane.is_open)
-        if event.kind <= _Kind.MERGE:  # not held up by a cap that is its own
+        if event.kind <= ChangeKind.MERGE:  # not held up by a cap that is its own
             return any(stamp[:2] > front[:2] for front in fronts)
         return any(stamp > front for front in fronts)
 
-    def _do(self, event: _Event) -> bool:
+    def _do(self, event: NextChange) -> bool:
         match event.kind:
-            case _Kind.REMOVAL:
+            case ChangeKind.REMOVAL:
                 self._remove(event)
                 return True
-            case _Kind.RESIDUAL:
+            case ChangeKind.RESIDUAL:
                 return self._pass_residual(event.ring)
-            case _Kind.MERGE:
+            case ChangeKind.MERGE:
                 self._settle()
                 self._on_turn(next(merge.domain for merge in self._pending_merges() if merge.ring == event.ring))
                 return False
-            case _Kind.BIRTH:
+            case ChangeKind.BIRTH:
                 return self._bear(next(ring for ring in self._unborn() if ring.id == event.ring))
 
     # Packets
@@ -250,7 +255,7 @@ class Timeline:
             self._views.change(stamp, reason)
             self._settle()
 
-    def _remove(self, event: _Event) -> None:
+    def _remove(self, event: NextChange) -> None:
         known = self._known
         successors = {after.id for after in known.successors(event.ring)}
         known.occurred[Occurrence.NETWORK_DELETED] += not successors
@@ -263,7 +268,7 @@ class Timeline:
         self._views.change(known.place, ChangeReason.RING_SPLIT if successors else ChangeReason.RING_CUT_OFF)
 
     def _bear(self, ring: LogicalRing) -> bool:
-        if self._is_disputed(ring):
+        if self.disputing(ring):
             return False
         self._settle()
         if ring.is_merge:
@@ -274,17 +279,17 @@ class Timeline:
         self._on_birth(ring)
         return True
 
-    def _is_disputed(self, ring: LogicalRing) -> bool:
-        """Whether a gateway of a merge may still say that it gave the merge up, or this process may."""
+    def disputing(self, ring: LogicalRing) -> Processes:
+        """Return who may still say that a merge was given up: gateways of it that can be heard, and this process."""
         known = self._known
         sure = known.ends.sure_of(ring.id)
         halves = [half for half in ring.halves if half.ring in known.parts]
-        if any(half.ring in known.own.values() for half in halves):
-            return True
-        return any(
-            gateway in known.heard and gateway not in sure and not known.ends.is_past(gateway, half.ring)
+        mine = {known.me} if any(half.ring in known.own.values() for half in halves) else set()
+        return frozenset(mine).union(
+            gateway
             for half in halves
             for gateway in half.members & ring.gateways
+            if gateway in known.heard and gateway not in sure and not known.ends.is_past(gateway, half.ring)
         )
 
     def _settle(self) -> None:

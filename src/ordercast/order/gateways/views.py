@@ -24,6 +24,11 @@ COUNT_BITS = 16  # views at one tick
 VIEW_STEP = 2  # between two views lies the transitional configuration that leads to the later one
 
 
+def view_text(view: ConfigurationId) -> str:
+    """`903.a41f`: the tick of a view, and the end of the digest that tells it from others there."""
+    return f"{view.seq >> COUNT_BITS}.{view.representative & 0xFFFF:04x}"
+
+
 @dataclass(frozen=True, slots=True)
 class NetworkView:
     """Who is in the network from one place of the order on."""
