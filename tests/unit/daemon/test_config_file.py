@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from ordercast.daemon.config.file import (
-    SMALLEST_PACKET,
     STATUS_PORT,
     ConfigError,
     load_config,
     own_name,
     read_cluster,
 )
+from ordercast.daemon.config.judging import SMALLEST_PACKET
 from ordercast.daemon.config.keys import (
     CLUSTER,
     COPIES,
