@@ -231,5 +231,16 @@ def _ring_part(ring: Document) -> Iterator[str]:
     yield f"rotation {_time(ring['rotation_ns'])}"
 
 
-SECTION_LINES: Mapping[str, Callable[[Document], Iterator[tuple[str, str]]]] = {"ring": _ring_lines}
-LINE_PARTS: Mapping[str, Callable[[Document], Iterator[str]]] = {"ring": _ring_part}
+def _network_lines(network: Document) -> Iterator[tuple[str, str]]:
+    yield "rings", " ".join(network["rings"]) or "one"
+
+
+def _network_part(network: Document) -> Iterator[str]:
+    yield f"on {' '.join(network['rings']) or 'one ring'}"
+
+
+SECTION_LINES: Mapping[str, Callable[[Document], Iterator[tuple[str, str]]]] = {
+    "ring": _ring_lines,
+    "gateways": _network_lines,
+}
+LINE_PARTS: Mapping[str, Callable[[Document], Iterator[str]]] = {"ring": _ring_part, "gateways": _network_part}

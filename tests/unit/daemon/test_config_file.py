@@ -83,8 +83,8 @@ def test_the_engine_is_chosen_at_the_top(file: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        ('"star"', "there is no engine 'star'; daemons can run: ring"),
-        ('"sequencer"', "'sequencer' runs in the simulator alone; daemons can run: ring"),
+        ('"star"', "there is no engine 'star'; daemons can run: ring, gateways"),
+        ('"sequencer"', "'sequencer' runs in the simulator alone; daemons can run: ring, gateways"),
         ("7", "7 is not a text: write it in quotes"),
     ],
 )

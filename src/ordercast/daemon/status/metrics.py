@@ -36,7 +36,7 @@ class Metric:
 
 def _ring(value: Callable[[RingSection], float]) -> Callable[[Status], Samples]:
     """Return a sample of nodes whose engine is the ring."""
-    return lambda status: [({}, value(status.section))] if status.engine == "ring" else []
+    return lambda status: [({}, value(status.section))] if isinstance(status.section, RingSection) else []
 
 
 def _lanes(value: Callable[[LaneStatus], float]) -> Callable[[Status], Samples]:

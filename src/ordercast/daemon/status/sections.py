@@ -50,4 +50,22 @@ def _ring(engine: ObservedEngine, config: NodeConfig, now: Instant) -> RingSecti
     return RingSection(stats.visits, stats.rotation_ns, last, ring.window, ring.visit_max, stats.limited_visits)
 
 
-SECTIONS: Mapping[str, Callable[[ObservedEngine, NodeConfig, Instant], RingSection]] = {"ring": _ring}
+@dataclass(frozen=True, slots=True)
+class NetworkSection:
+    """The rings that this process is on."""
+
+    rings: tuple[str, ...]
+
+    def warnings(self, members: int) -> Iterator[str]:
+        return iter(())
+
+    def as_before(self, document: dict[str, Any]) -> dict[str, Any]:
+        return {}
+
+
+def _network(engine: ObservedEngine, config: NodeConfig, now: Instant) -> NetworkSection:
+    return NetworkSection(tuple(ring.name for ring in config.my_rings))
+
+
+Section = RingSection | NetworkSection
+SECTIONS: Mapping[str, Callable[[ObservedEngine, NodeConfig, Instant], Section]] = {"ring": _ring, "gateways": _network}
