@@ -192,6 +192,7 @@ class Enlisted:
 
     roster: Roster
     tolerated: tuple[Entry, ...] = ()  # dropped here, and not yet by all others
+    attachment: Attachment = MAIN  # whose node list it is, of a process with several
 
 
 @dataclass(slots=True)

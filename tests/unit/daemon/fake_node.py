@@ -51,7 +51,7 @@ class FakeNode:
         self.counters = Counters()
         self.sockets = FakeSockets()
         self.networks = [self.sockets]
-        self.layer: Networks | None = None
+        self.layers: tuple[Networks | None, ...] = (None,)
         self.reading = FakeInbox()
         self.is_behind = False
         self.started_at = Instant(0)

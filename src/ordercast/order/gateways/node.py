@@ -7,9 +7,9 @@ send on the first attachment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 
-from ordercast.model.effects import Alarm, AlarmKind, Deliver, Effect, Enlisted, Install, LeaveDone, Record, Room
+from ordercast.model.effects import Alarm, AlarmKind, Deliver, Effect, Install, LeaveDone, Record, Room
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import (
     MAIN,
@@ -28,7 +28,7 @@ from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.order.attached import Attached, RingChange, RingPackets
 from ordercast.order.clock import CLOCK_KEY, StoredClock
-from ordercast.order.engine import Engine, EngineStats, Membership, granted
+from ordercast.order.engine import EngineStats, Membership, granted
 from ordercast.order.gateways.attachment import RingAttachment, is_greeting
 from ordercast.order.gateways.holds import Pressure
 from ordercast.order.gateways.items import BegunMessage
@@ -38,7 +38,7 @@ from ordercast.order.gateways.passing import PassingUp
 from ordercast.order.gateways.promised import PROMISED, SERVICES
 from ordercast.order.gateways.watch import NetworkWatch
 from ordercast.order.layered import InnerRing
-from ordercast.order.ring.config import ONE_NETWORK, RingConfig
+from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.traffic import RING_TRAFFIC
 from ordercast.order.setup import Domain
@@ -57,9 +57,8 @@ class GatewayNode:
         domains: Sequence[Domain],  # by attachment
         *,
         verbose: bool = False,
-        beneath: str = ONE_NETWORK,
         other_engines: Sequence[str] = (),
-        over_networks: Callable[[RingNode], Engine] = lambda ring: ring,
+        domain_names: Mapping[int, str] | None = None,  # of all domains of the network, by number; None: of its own
     ) -> None:
         if not domains or len({domain.number for domain in domains}) < len(domains):
             raise UsageError("a process is attached to at least one domain, and to each once")
@@ -67,24 +66,31 @@ class GatewayNode:
         size_max = config.message_size_max
         self._promises = Promises(ENGINE, PROMISED, SERVICES, size_max, replicas=frozenset(), shares_views=False)
         self._clock = StoredClock()
+        names = domain_names or {domain.number: domain.name for domain in domains}
         share = GATEWAY_SHARE if len(domains) > 1 else 1.0
         self._rings = [
             RingNode(
                 node,
                 config,
                 verbose=verbose,
-                beneath=beneath,
+                beneath=domain.beneath,
                 other_engines=other_engines,
-                attached=Attached(domain.number, domain.name, self._clock, share),
+                attached=Attached(
+                    domain.number,
+                    domain.name,
+                    self._clock,
+                    share,
+                    others=tuple(name for number, name in names.items() if number != domain.number),
+                ),
             )
             for domain in domains
         ]
         self._attachments = [
-            RingAttachment(InnerRing(over_networks(ring), Attachment(number), domain.name, ring), domain.number)
+            RingAttachment(InnerRing(domain.over_networks(ring), Attachment(number), domain.name, ring), domain.number)
             for number, (ring, domain) in enumerate(zip(self._rings, domains, strict=True))
         ]
         self._by_domain = {attachment.domain: attachment for attachment in self._attachments}
-        self.watch = NetworkWatch({domain.number: domain.name for domain in domains})
+        self.watch = NetworkWatch(names)
         self._network: RingNetwork | None = None  # until all rings have begun
         self._begun: dict[int, RingChange] = {}  # those that have, until then
         self._passing: PassingUp | None = None
@@ -241,12 +247,10 @@ class GatewayNode:
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
         return granted(changes)
 
-    def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
+    def enlist(self, roster: Roster, now: Instant, attachment: Attachment | None = None) -> list[Effect]:
         effects: list[Effect] = []
-        for attachment in self._attachments:
-            told = attachment.inner.enlist(roster, now)
-            is_first = attachment is self._attachments[0]
-            effects += self._taken(attachment, [one for one in told if is_first or not isinstance(one, Enlisted)])
+        for one in self._attachments if attachment is None else (self._attachments[attachment],):
+            effects += self._taken(one, one.inner.enlist(roster, now))
         return effects + self._go_on(now)
 
     def wake(self, now: Instant) -> list[Effect]:

@@ -24,11 +24,6 @@ COUNT_BITS = 16  # views at one tick
 VIEW_STEP = 2  # between two views lies the transitional configuration that leads to the later one
 
 
-def view_text(view: ConfigurationId) -> str:
-    """`903.a41f`: the tick of a view, and the end of the digest that tells it from others there."""
-    return f"{view.seq >> COUNT_BITS}.{view.representative & 0xFFFF:04x}"
-
-
 @dataclass(frozen=True, slots=True)
 class NetworkView:
     """Who is in the network from one place of the order on."""
@@ -153,3 +148,9 @@ def view_id(before: Iterable[ConfigurationId], stamp: Stamp, shape: PartShapes) 
     parts = [(tuple(ring), sorted(members)) for ring, members in shape]
     digest = blake2b(repr((past, stamp, parts)).encode("ascii"), digest_size=8)
     return ConfigurationId(seq, ProcessId(int.from_bytes(digest.digest(), "big") >> 1))
+
+
+def view_text(view: ConfigurationId) -> str:
+    """Return the id of a view for people: its tick, its number there, and the end of its digest."""
+    tick, count = divmod(view.seq, 1 << COUNT_BITS)
+    return f"{tick}.{count // VIEW_STEP}-{view.representative & 0xFFFF:04x}"
