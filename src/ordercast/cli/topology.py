@@ -26,6 +26,7 @@ from ordercast.order.gateways.node import ENGINE
 EXAMPLE = "Example: ordercast topology :4791"
 EXPLAIN = "Example: ordercast topology explain 10.0.0.1:4790"
 PLAN = "Example: ordercast topology plan --rings 16 --gateways 4 --rotation 2ms"
+STUDY = "Example: ordercast topology study --seeds 1..300 --out graphs"
 TOLD = ("at", "me", "engine", "configuration", ENGINE)  # of a status
 
 Place = Annotated[
@@ -103,6 +104,20 @@ def plan(
     for part in plan_lines(planned):
         console.print(part, soft_wrap=isinstance(part, Text))
     return 0
+
+
+@app.command(epilog=STUDY)
+def study(
+    seeds: Annotated[str, typer.Option(metavar="A..B", help="Networks of each kind, and their losses.")] = "1..300",
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Write a page and its pictures into this folder.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Lose gateways of robust and of random networks of 50 rings until they part: the paper's Figures 5.21 to 5.23."""
+    from ordercast.cli.topology_study import studied
+
+    return studied(seeds_from(seeds), out, as_json=as_json)
 
 
 # What a daemon says

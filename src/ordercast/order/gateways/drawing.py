@@ -73,8 +73,23 @@ class Drawing:
         return {other: hops for hops, layer in enumerate(self.distances(ring)) for other in bits_of(layer)}
 
     def heights(self) -> list[int]:
-        """Return for each ring the hops to the farthest that can be reached."""
-        return [len(self.distances(ring)) - 1 for ring in range(self.rings)]
+        """Return for each ring the hops to the farthest that can be reached. All rings look one hop further at a
+        time."""
+        near = [tuple(bits_of(bits)) for bits in self.beside]
+        seen = [1 << ring for ring in range(self.rings)]
+        heights, hops = [0] * self.rings, 0
+        is_new = True
+        while is_new:
+            before, is_new, hops = seen, False, hops + 1
+            seen = []
+            for ring, beside in enumerate(near):
+                bits = before[ring]
+                for other in beside:
+                    bits |= before[other]
+                if bits != before[ring]:
+                    heights[ring], is_new = hops, True
+                seen.append(bits)
+        return heights
 
     @property
     def mean_height(self) -> float:
