@@ -111,7 +111,7 @@ def plan_lines(planned: PlannedNetwork) -> Iterator[RenderableType]:
     slowest = max(range(drawing.rings), key=planned.latency_ns)
     yield Text(
         f"latency: {planned.latency_ns(slowest) / MILLISECOND:.3g} ms for an own message of {planned.names[slowest]} "
-        f"at a rotation of {planned.rotation_ns / MILLISECOND:.3g} ms, 2.5 T (2 h + 1) with h = {heights[slowest]}"
+        f"at a rotation of {planned.rotation_ns / MILLISECOND:.3g} ms, 2 T (2 h + 1) with h = {heights[slowest]}"
     )
     for suggestion in planned.suggestions():
         yield Text(f"! {suggestion}", "yellow")

@@ -16,8 +16,9 @@ from statistics import fmean
 
 from ordercast.model.rng import Rng
 
-# Rotations from submission to safe delivery on one ring: half a one until the token comes, and two.
-SAFE_ROTATIONS = 2.5
+# Rotations from submission to safe delivery on one ring, on average over its members: half a one until the token comes,
+# one until it is known that all have the message, half a one until that is known to a member.
+SAFE_ROTATIONS = 2.0
 
 
 def bits_of(rings: int) -> Iterator[int]:
@@ -134,11 +135,12 @@ class Drawing:
 
     # What it costs
 
-    def latency_rotations(self, sender: int, receiver: int) -> float:
+    def latency_rotations(self, sender: int, *receiver: int) -> float:
         """Return how many rotations pass from submission to delivery, in an idle network whose rings have one rotation
-        time. Delivery waits for every ring to have heard of the message, and for that ring's front to come back."""
-        there, back = self.hops(sender), self.hops(receiver)
-        return SAFE_ROTATIONS * max(1 + there[ring] + back[ring] for ring in there)
+        time: from a process whose first ring is the sender's to one on these rings. Delivery waits for every ring to
+        have heard of the message, and for that ring's front to come back."""
+        there, back = self.hops(sender), [self.hops(ring) for ring in receiver]
+        return SAFE_ROTATIONS * max(1 + hops + min(each[ring] for each in back) for ring, hops in there.items())
 
 
 def line(rings: int) -> Drawing:

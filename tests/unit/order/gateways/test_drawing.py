@@ -31,9 +31,10 @@ def test_the_sixteen_rings_of_the_paper() -> None:
 
 
 def test_latency_in_rotations() -> None:
-    """A ring alone: 2.5; two: 5 of the own and 2.5 of the other, or 2.5 of each from the other; a line: 2 h + 1."""
-    assert [line(rings).latency_rotations(0, 0) for rings in (1, 2, 3, 4)] == [2.5, 7.5, 12.5, 17.5]
-    assert line(2).latency_rotations(0, 1) == 5 and line(3).latency_rotations(1, 1) == 7.5
+    """A ring alone: 2; two: 4 of the own and 2 of the other, or 2 of each from the other; a line: 2 h + 1 times 2."""
+    assert [line(rings).latency_rotations(0, 0) for rings in (1, 2, 3, 4)] == [2, 6, 10, 14]
+    assert line(2).latency_rotations(0, 1) == 4 and line(3).latency_rotations(1, 1) == 6
+    assert line(2).latency_rotations(0, 0, 1) == 4 and line(3).latency_rotations(0, 0, 1) == 8
 
 
 def test_losses_end_with_the_first_that_parts_it() -> None:
