@@ -155,7 +155,7 @@ class LiveCluster:
         self.reports: dict[Host, dict[str, Any]] = {}  # the last ones, when all is settled
         self._state = folder / "state"
         more = [[host.address(network) for host in hosts] for network in range(1, hosts.networks)]
-        rings = _rings(hosts) if hosts.segments > 1 else []
+        rings = rings_of(hosts)
         several = {"rings": rings, "engine": "gateways"} if rings else {}
         self._task = {"ring": QUICK, "more_addresses": more, **several, **task}
         self._addresses = [host.address6() if ipv6 else host.address() for host in hosts]
@@ -465,15 +465,16 @@ class LiveCluster:
         return combined(self.verdicts)
 
 
-def _rings(hosts: Hosts) -> list[dict[str, list[str]]]:
-    """Of each segment: its hosts, and where each receives on its networks."""
+def rings_of(hosts: Hosts) -> list[dict[str, list[str]]]:
+    """Of each segment: its hosts, and where each receives on its networks; nothing where there is one segment alone."""
+    segments = range(hosts.segments) if hosts.segments > 1 else ()
     return [
         {
             str(host.number): [host.address(network, segment) for network in range(hosts.networks)]
             for host in hosts
             if segment in host.segments
         }
-        for segment in range(hosts.segments)
+        for segment in segments
     ]
 
 

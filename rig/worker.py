@@ -73,30 +73,16 @@ class Task:
 
     def peers(self, listed: list[int] | None) -> tuple[Peer, ...]:
         more = list(zip(*self.more_addresses, strict=True)) or [()] * len(self.addresses)
-        names = [f"r{number}" for number in range(1, len(self.rings) + 1)]
         return tuple(
             Peer(
                 NodeId(n),
                 f"n{n}",
                 address,
                 more=tuple(Place(other, PORT + 1, PORT) for other in others),
-                rings=tuple(name for name, ring in zip(names, self.rings, strict=True) if str(n) in ring),
+                rings=rings_on(n, self.rings),
             )
             for n, (address, others) in enumerate(zip(self.addresses, more, strict=True), 1)
             if listed is None or n in listed
-        )
-
-    def domains(self) -> tuple[RingDomain, ...]:
-        """The rings, on networks of their own that have one multicast group: nothing of one is heard on another."""
-        return tuple(
-            RingDomain(
-                f"r{number}",
-                number,
-                self._network(self.transport),
-                tuple(self._network(kind) for kind in self._transports()),
-                tuple(_peer(int(node), addresses) for node, addresses in ring.items()),
-            )
-            for number, ring in enumerate(self.rings, 1)
         )
 
     def config(self) -> NodeConfig:
@@ -108,7 +94,7 @@ class Task:
             nodes_version=self.version,
             ring=RingConfig(cluster=self.cluster, **ring),
             engine=self.engine,
-            rings=self.domains(),
+            rings=domains_of(self.rings, self._network(self.transport), len(self.more_addresses)),
             network=self._network(self.transport),
             more_networks=tuple(self._network(kind) for kind in self._transports()),
             redundancy=NetworksConfig(replication=Replication(self.replication), **self.redundancy),
@@ -128,9 +114,22 @@ class Task:
         return json.dumps(asdict(self))
 
 
-def _peer(node: int, addresses: list[str]) -> Peer:
-    more = tuple(Place(address, PORT + 1, PORT) for address in addresses[1:])
-    return Peer(NodeId(node), f"n{node}", addresses[0], more=more)
+def domains_of(rings: list[dict[str, list[str]]], network: NetworkConfig, more: int = 0) -> tuple[RingDomain, ...]:
+    """The rings, on networks of their own that have one multicast group: nothing of one is heard on another."""
+
+    def peer(node: str, addresses: list[str]) -> Peer:
+        places = tuple(Place(address, PORT + 1, PORT) for address in addresses[1:])
+        return Peer(NodeId(int(node)), f"n{node}", addresses[0], more=places)
+
+    return tuple(
+        RingDomain(f"r{number}", number, network, (network,) * more, tuple(peer(*one) for one in ring.items()))
+        for number, ring in enumerate(rings, 1)
+    )
+
+
+def rings_on(node: int, rings: list[dict[str, list[str]]]) -> tuple[str, ...]:
+    """Return the names of those that a node is on."""
+    return tuple(f"r{number}" for number, ring in enumerate(rings, 1) if str(node) in ring)
 
 
 def tell(event: str, **details: Any) -> None:
