@@ -26,7 +26,7 @@ OLD_CONFIGURATION_SEQ_KEY = "ring_seq"
 
 
 def stored_configuration_seq(stored: Stored) -> bytes:
-    """The stored number, or nothing. Of a life in a network of rings it is the clock, which is first in positions."""
+    """The stored number, or nothing. A life in a network of rings leaves its clock, which is first in positions."""
     values = (stored.get(key, b"") for key in (CONFIGURATION_SEQ_KEY, OLD_CONFIGURATION_SEQ_KEY, CLOCK_KEY))
     return max(values, key=lambda value: int.from_bytes(value, "big"))
 
