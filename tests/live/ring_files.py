@@ -21,12 +21,15 @@ def ring_file(
     networks: Mapping[str, int] = {},
     crossed: bool = False,
     more: str = "",
+    port: int | None = None,
+    cluster: str = "",
 ) -> Path:
     """Write a file in which rings have these nodes, and return where it is. `networks`: of rings that have several;
-    `crossed`: all rings have one multicast group; `more`: further lines."""
-    port = free_ports()
+    `crossed`: all rings have one multicast group; `more`: further lines, which may begin before the first table."""
+    port = port or free_ports()
+    cluster = cluster or f"rings {os.getpid()} {next(_NUMBERS)}"
     names = sorted({name for nodes in rings.values() for name in nodes})
-    lines = [f'cluster = "rings {os.getpid()} {next(_NUMBERS)}"', QUICK, '[clients]\nfolder = "."', more]
+    lines = [f'cluster = "{cluster}"', more, QUICK, '[clients]\nfolder = "."']
     for number, ring in enumerate(rings, 1):
         lines.append(f"[rings.{ring}]\nid = {number}")
         for network in range(networks.get(ring, 1)):

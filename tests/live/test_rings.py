@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -13,16 +14,19 @@ import pytest
 from ordercast import Node
 from ordercast.checker import Checkers, Outcome
 from ordercast.cli.daemons import start_daemon
+from ordercast.daemon import management
 from ordercast.daemon.config.file import load_config
 from ordercast.daemon.config.node import TraceConfig, TraceLevel
 from ordercast.daemon.status.report import status_of
 from ordercast.model.configuration import ChangeReason, Configuration
 from ordercast.model.effects import AlarmKind
-from ordercast.model.ids import node_of
+from ordercast.model.errors import UsageError
+from ordercast.model.ids import Position, node_of
 from ordercast.trace.cluster import append_cluster_event
 from ordercast.trace.folder import read_live
 from tests.live.ring_files import ring_file
 from tests.live.stage import eventually, joined, live, messages_of
+from tests.ports import free_ports
 
 TWO = {"office": ("a", "b", "g"), "lab": ("c", "d", "g")}
 
@@ -128,3 +132,56 @@ async def test_ids_rise_over_a_restart_of_all(tmp_path: Path) -> None:
             last = watched[0].configurations[-1]
     stored = {path.stem for path in (tmp_path / "state" / "g").iterdir() if path.name != "lock"}
     assert stored >= {"office.configuration_seq", "lab.configuration_seq", "clock", "incarnation"}
+
+
+@live
+async def test_a_node_is_added_to_a_ring_by_a_reload_of_the_file(tmp_path: Path) -> None:
+    """Each ring has a node list of its own; all nodes are shown, and changed in the file alone."""
+    before = {"office": ("a", "g"), "lab": ("c", "g")}
+    after = {"office": ("a", "g"), "lab": ("c", "g", "z")}
+    port, name = free_ports(), f"reloaded {os.getpid()}"
+    file = ring_file(tmp_path, before, port=port, cluster=name)
+    async with AsyncExitStack() as stack:
+        watched = await together(stack, file, "a", "c", "g")
+        hosts = [one.node.host for one in watched]
+        ring_file(tmp_path, after, port=port, cluster=name, more="nodes_version = 2")
+        for host in hosts:
+            document = await management.reload(host)
+            assert document["changed"] and document["version"] == 2
+        new = Watched(file, "z")
+        await stack.enter_async_context(new.node)
+        await eventually(lambda: all(one.names == ["a", "c", "g", "z"] for one in (*watched, new)))
+        rings = {node["name"]: list(node["rings"]) for node in management.listing(hosts[0])["nodes"]}
+        assert rings == {"a": ["office"], "c": ["lab"], "g": ["office", "lab"], "z": ["lab"]}
+        with pytest.raises(UsageError, match="each ring of a network has a node list of its own: change the file"):
+            await management.manage(hosts[0], {"do": "remove", "name": "z"})
+
+
+@live
+async def test_a_cluster_goes_from_one_ring_to_several_and_back(tmp_path: Path) -> None:
+    """Places of messages rise, whichever engine runs."""
+    file = ring_file(tmp_path, {"office": ("a", "g"), "lab": ("c", "g")}, more='[state]\nfolder = "state"')
+    plain = tmp_path / "plain.toml"
+    text = file.read_text(encoding="utf-8").partition("[rings.")[0]
+    port = free_ports()
+    text += f"[network]\nport = {port}\n"
+    text += "".join(
+        f'[nodes.{name}]\nid = {node}\naddress = "127.0.9.{node}"\nstatus_port = 0\n'
+        for node, name in enumerate("acg", 1)
+    )
+    plain.write_text(text, encoding="utf-8")
+    places: list[Position] = []
+    for chosen in (plain, file, plain, file):
+        async with AsyncExitStack() as stack:
+            watched = await together(stack, chosen, "a", "c", "g")
+            await watched[0].node.join("room")
+            place = await watched[0].node.send("room", b"here", confirm=True)
+            assert place is not None
+            places.append(place)
+    assert places == sorted(places) and len(set(places)) == 4
+
+
+def test_an_engine_of_one_ring_is_refused(tmp_path: Path) -> None:
+    config = load_config(ring_file(tmp_path, {"office": ("a", "g"), "lab": ("c", "g")}), "g")
+    with pytest.raises(UsageError, match="the engine 'ring' is for one ring, and the file has"):
+        Node(replace(config, engine="ring"))

@@ -51,6 +51,11 @@ WHO_SPEAKS_OF_RINGS = {
         *("daemon/config/file.py", "daemon/config/keys.py", "daemon/config/networks.py", "daemon/config/node.py"),
         *("daemon/config/plan.py", "daemon/participant.py", "pipeline/campaign/settings.py"),
         *("sim/options.py", "sim/run_options.py", "sim/aimed_swarm.py", "cli/sim.py"),
+        *("daemon/config/judging.py", "daemon/config/nodes.py"),
+    ),
+    "several rings of one process: in the file, in its folder, on this machine": (
+        *("daemon/config/rings.py", "daemon/management.py", "daemon/storage.py"),
+        *("cli/circle.py", "cli/cluster.py", "cli/up.py"),
     ),
     "lanes: the sockets of any engine, one of which has its name from tokens": (
         *("model/inputs.py", "model/effects.py", "daemon/sockets/lanes.py", "daemon/sockets/network.py"),

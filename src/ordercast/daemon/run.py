@@ -168,7 +168,7 @@ class Reporter:
             extra=fields(version=__version__, cluster=config.sizes.cluster, node_id=config.node),
         )
         for remark in plan.remarks:
-            _log.log(logging.INFO if config.is_local else logging.WARNING, "%s", remark)
+            _log.log(logging.INFO if config.is_on_one_machine else logging.WARNING, "%s", remark)
         if granted < asked:
             _log.warning(
                 "the kernel granted a receive buffer of %s instead of %s: %s",

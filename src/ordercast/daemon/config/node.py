@@ -152,6 +152,11 @@ class NodeConfig:
     def is_local(self) -> bool:
         return not self.peers
 
+    @property
+    def is_on_one_machine(self) -> bool:
+        """No other host can be a member, and none is meant to be."""
+        return all(ip_address(peer.address).is_loopback for peer in self.peers)
+
     def me(self) -> Peer:
         assert self.node is not None
         return self.peer(self.node)

@@ -252,7 +252,7 @@ def _sockets(node: ObservedNode) -> SocketsStatus:
 
 
 def _networks(node: ObservedNode) -> tuple[NetworkStatus, ...]:
-    """Those of rings that have several networks; nothing where each has one alone."""
+    """Return the networks of rings that have several; nothing where each has one alone."""
     places = iter(zip(node.config.places, node.networks, strict=True))
     found: list[NetworkStatus] = []
     for layer in node.layers:

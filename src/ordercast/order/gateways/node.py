@@ -28,7 +28,7 @@ from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.order.attached import Attached, RingChange, RingPackets
 from ordercast.order.clock import CLOCK_KEY, StoredClock
-from ordercast.order.engine import EngineStats, Membership, granted
+from ordercast.order.engine import EngineStats, Membership, granted, stored_configuration_seq
 from ordercast.order.gateways.attachment import RingAttachment, is_greeting
 from ordercast.order.gateways.holds import Pressure
 from ordercast.order.gateways.items import BegunMessage
@@ -38,6 +38,7 @@ from ordercast.order.gateways.passing import PassingUp
 from ordercast.order.gateways.promised import PROMISED, SERVICES
 from ordercast.order.gateways.watch import NetworkWatch
 from ordercast.order.layered import InnerRing
+from ordercast.order.membership.bounds import stored_ring_seq
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.traffic import RING_TRAFFIC
@@ -211,6 +212,7 @@ class GatewayNode:
         if not self._clock.start(stored):
             text = "the stored clock cannot be true and is not used: this process counts from the beginning"
             effects.append(Alarm(AlarmKind.STORAGE_DAMAGED, text, self._me))
+        self._clock.hear(stored_ring_seq(stored_configuration_seq(stored)) or 0)  # of a life under another engine
         for attachment in self._attachments:
             effects += self._taken(attachment, attachment.inner.start(stored, incarnation, now))
         first = self._attachments[0]
