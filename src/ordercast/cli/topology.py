@@ -10,13 +10,14 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
+from ordercast.cli.event_text import listed
 from ordercast.cli.quantities import duration_from, seeds_from
 from ordercast.cli.short_commands import short_for
 from ordercast.cli.status import fetch, place_from
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import output, write_json
 from ordercast.cli.topology_plan import PlannedNetwork, drawn_joins, drawn_robust, plan_lines
-from ordercast.cli.topology_text import Document, drawing_of, explained, lasted, listed, waits_for
+from ordercast.cli.topology_text import Document, drawing_of, explained, lasted, waits_for
 from ordercast.daemon.config.file import STATUS_PORT
 from ordercast.daemon.config.node import LOOPBACK
 from ordercast.daemon.config.plan import host_and_port

@@ -11,8 +11,8 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from ordercast.cli.event_text import listed
 from ordercast.cli.tables import new_table
-from ordercast.cli.topology_text import listed
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND
 from ordercast.order.gateways.drawing import Drawing, best_addition, bits_of, losses, robust

@@ -3,21 +3,16 @@ asks nobody."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
+from ordercast.cli.event_text import listed, verb
 from ordercast.model.ids import MILLISECOND, SECOND
 from ordercast.model.quantities import size_text
 from ordercast.order.gateways.drawing import Drawing
 
 Document = dict[str, Any]
 SHORT_NS = 1 * SECOND  # that everything may wait, for order takes rotations
-
-
-def listed(names: Iterable[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 def lasted(duration_ns: int) -> str:
@@ -103,8 +98,8 @@ def _holds(section: Document) -> Iterator[str]:
 def _changes(section: Document) -> Iterator[str]:
     for merge in section["merges"]:
         late = merge["unmarked"] or merge["unspoken"]
-        what = "have not said where their past ends" if merge["unmarked"] else "have not told their side's topology"
-        waits = f"; {listed(late)} {what}" if late else ""
+        what = "where its past ends" if merge["unmarked"] else "how its side looks"
+        waits = f"; {listed(late)} {verb(late, 'has', 'have')} not said {what}" if late else ""
         yield f"On {merge['ring']} rings of different pasts become one ({listed(merge['members'])}){waits}."
     for part in section["parts"]:
         if part["awaited"]:
@@ -140,7 +135,7 @@ def _alone(section: Document) -> Iterator[str]:
     drawing, rings, gateways = drawing_of(section)
     vital = drawing.vital_gateways()
     for place in vital:
-        ways = listed(rings[ring] for ring in drawing.gateways[place])
+        ways = listed([rings[ring] for ring in drawing.gateways[place]])
         yield f"{gateways[place]} alone joins {ways}: without it the network is in two; start a second gateway there."
     for ring in drawing.vital_rings() if not vital else ():
         yield f"{rings[ring]} alone keeps other rings together: join its neighbours by a gateway beside it."

@@ -98,7 +98,7 @@ def test_explain_names_holders_changes_and_what_stands_alone() -> None:
     parts = [_part("office", "ann g1", 97), _part("lab", "g1 bob", 93, awaited="g1")]
     text = " ".join(explained(_section(holds=[hold], merges=[merge], parts=parts, silent=["bob"])))
     assert "bob has asked everybody to stop sending for 2.0 s: the application is behind." in text
-    assert "On lab rings of different pasts become one (g1 and bob); g1 have not told their side's topology." in text
+    assert "On lab rings of different pasts become one (g1 and bob); g1 has not said how its side looks." in text
     assert "lab has formed anew, and what its old ring 1024.lab last ordered waits for the word of g1." in text
     assert "bob cannot be heard any more" in text
     assert "g1 alone joins office and lab: without it the network is in two; start a second gateway there." in text

@@ -91,6 +91,7 @@ class GatewayNode:
             for number, (ring, domain) in enumerate(zip(self._rings, domains, strict=True))
         ]
         self._by_domain = {attachment.domain: attachment for attachment in self._attachments}
+        self.rings = {domain.number: ring for domain, ring in zip(domains, self._rings, strict=True)}  # users' first
         self.watch = NetworkWatch(names)
         self._network: RingNetwork | None = None  # until all rings have begun
         self._begun: dict[int, RingChange] = {}  # those that have, until then
@@ -159,11 +160,6 @@ class GatewayNode:
     def stalled(self, now: Instant) -> str | None:
         texts = (ring.stalled(now) for ring in self._rings)
         return next((text for text in texts if text is not None), self.watch.stalled())
-
-    @property
-    def rings(self) -> dict[int, RingNode]:
-        """The own rings by the numbers of their domains, the one of users first."""
-        return {attachment.domain: ring for attachment, ring in zip(self._attachments, self._rings, strict=True)}
 
     def snapshot(self) -> NetworkSnapshot | None:
         """Return what is seen of the network; None until all own rings have begun."""
