@@ -16,7 +16,7 @@ from ordercast.cli.short_commands import short_for
 from ordercast.cli.status import fetch, place_from
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import output, write_json
-from ordercast.cli.topology_plan import PlannedNetwork, drawn_joins, drawn_robust, plan_lines
+from ordercast.cli.topology_plan import Drawn, PlannedNetwork, drawn_file, drawn_joins, drawn_robust, plan_lines
 from ordercast.cli.topology_text import Document, drawing_of, explained, lasted, waits_for
 from ordercast.daemon.config.file import STATUS_PORT
 from ordercast.daemon.config.node import LOOPBACK
@@ -89,15 +89,14 @@ def plan(
     ] = None,
     rings: Annotated[int | None, typer.Option(min=1, max=255, help="Draw a network of so many rings …")] = None,
     gateways: Annotated[int, typer.Option(min=1, max=64, help="… with so many gateways on each.")] = 4,
+    config: Annotated[Path | None, typer.Option(metavar="FILE", help="The rings of a cluster file.")] = None,
     rotation: Annotated[str, typer.Option(metavar="TIME", help="Of a token on a ring under load.")] = "1ms",
     seeds: Annotated[str, typer.Option(metavar="A..B", help="Orders in which gateways are lost.")] = "1..200",
     as_json: Json = False,
 ) -> int:
     """Judge a network on paper: lengths of ways, what alone keeps it in one piece, latency, and what would help."""
-    if bool(joins) == (rings is not None):
-        raise UsageError("give the gateways of a network, as in office-lab lab-store, or --rings and --gateways")
-    names, drawing = drawn_joins(joins) if joins else drawn_robust(rings or 1, gateways)
-    planned = PlannedNetwork(drawing, names, duration_from(rotation, default_unit="ms"), seeds_from(seeds))
+    drawn = _drawn(joins, rings, gateways, config)
+    planned = PlannedNetwork(drawn, duration_from(rotation, default_unit="ms"), seeds_from(seeds))
     if as_json:
         write_json(planned.document())
         return 0
@@ -105,6 +104,16 @@ def plan(
     for part in plan_lines(planned):
         console.print(part, soft_wrap=isinstance(part, Text))
     return 0
+
+
+def _drawn(joins: list[str] | None, rings: int | None, gateways: int, config: Path | None) -> Drawn:
+    if bool(joins) + (rings is not None) + (config is not None) != 1:
+        raise UsageError(
+            "give the gateways of a network, as in office-lab lab-store, or --rings and --gateways, or --config"
+        )
+    if config is not None:
+        return drawn_file(config)
+    return drawn_joins(joins) if joins else drawn_robust(rings or 1, gateways)
 
 
 @app.command(epilog=STUDY)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import RenderableType
 from rich.text import Text
 
 from ordercast.cli.event_text import listed
 from ordercast.cli.tables import new_table
+from ordercast.daemon.config.file import read_cluster
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import MILLISECOND
 from ordercast.order.gateways.drawing import Drawing, best_addition, bits_of, losses, robust
@@ -21,15 +23,23 @@ RINGS_SHOWN = 24
 BETWEEN = "-"
 
 
-def drawn_robust(rings: int, gateways: int) -> tuple[list[str], Drawing]:
-    """Return a drawing with so many gateways on each ring, and names for the rings."""
+class Drawn(NamedTuple):
+    """A drawing with the names of its rings and gateways."""
+
+    drawing: Drawing
+    rings: Sequence[str]
+    gateways: Sequence[str]
+
+
+def drawn_robust(rings: int, gateways: int) -> Drawn:
+    """Draw a network with so many gateways on each ring."""
     if gateways < 2 and rings > 2:
         raise UsageError("with one gateway on each ring no more than two rings are joined: give --gateways 2 or more")
-    return [f"r{ring}" for ring in range(rings)], robust(rings, gateways)
+    return _joined(robust(rings, gateways), [f"r{ring}" for ring in range(rings)])
 
 
-def drawn_joins(joins: Sequence[str]) -> tuple[list[str], Drawing]:
-    """Return the drawing of gateways that are given as the rings that they join."""
+def drawn_joins(joins: Sequence[str]) -> Drawn:
+    """Draw gateways that are given as the rings that they join."""
     names: dict[str, int] = {}
     gateways = []
     for join in joins:
@@ -37,15 +47,38 @@ def drawn_joins(joins: Sequence[str]) -> tuple[list[str], Drawing]:
         if len(rings) < 2 or not all(rings) or len(set(rings)) < len(rings):
             raise UsageError(f"{join!r} is no gateway: write the rings that it joins, each once, as in office-lab")
         gateways.append(tuple(names.setdefault(ring, len(names)) for ring in rings))
-    return list(names), Drawing(len(names), tuple(gateways))
+    return _joined(Drawing(len(names), tuple(gateways)), list(names))
+
+
+def drawn_file(path: Path) -> Drawn:
+    """Draw the rings of a cluster file."""
+    config = read_cluster(path).common
+    if not config.rings:
+        raise UsageError(f"{path} has one ring: a network has [rings.NAME], see docs/guides/join-several-rings.md")
+    names = [ring.name for ring in config.rings]
+    joined = {peer.name: tuple(map(names.index, peer.rings)) for peer in config.peers if len(peer.rings) > 1}
+    return Drawn(Drawing(len(names), tuple(joined.values())), names, list(joined))
+
+
+def _joined(drawing: Drawing, names: Sequence[str]) -> Drawn:
+    """Name gateways by the rings that they join."""
+    return Drawn(drawing, names, [BETWEEN.join(names[ring] for ring in joined) for joined in drawing.gateways])
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedNetwork:
-    drawing: Drawing
-    names: Sequence[str]  # of the rings
+    drawn: Drawn
     rotation_ns: int
     seeds: range  # orders in which gateways are lost
+
+    @property
+    def drawing(self) -> Drawing:
+        return self.drawn.drawing
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the rings."""
+        return self.drawn.rings
 
     def lost_until_parted(self) -> list[int]:
         """Return for each seed after how many losses of gateways the network is in pieces."""
@@ -56,9 +89,6 @@ class PlannedNetwork:
     def latency_ns(self, ring: int) -> int:
         """Return how long an own message takes on a ring, in an idle network."""
         return round(self.drawing.latency_rotations(ring, ring) * self.rotation_ns)
-
-    def gateway_text(self, place: int) -> str:
-        return BETWEEN.join(self.names[ring] for ring in self.drawing.gateways[place])
 
     def suggestions(self) -> list[str]:
         drawing = self.drawing
@@ -84,7 +114,7 @@ class PlannedNetwork:
             "pieces": [[self.names[ring] for ring in bits_of(piece)] for piece in drawing.pieces()],
             "heights": dict(zip(self.names, drawing.heights(), strict=True)),
             "mean_height": drawing.mean_height,
-            "vital_gateways": [self.gateway_text(place) for place in drawing.vital_gateways()],
+            "vital_gateways": [self.drawn.gateways[place] for place in drawing.vital_gateways()],
             "vital_rings": [self.names[ring] for ring in drawing.vital_rings()],
             "losses_until_parted": {"mean": fmean(lost), "least": min(lost), "most": max(lost)} if lost else None,
             "rotation_ns": self.rotation_ns,
@@ -118,7 +148,7 @@ def plan_lines(planned: PlannedNetwork) -> Iterator[RenderableType]:
 
 
 def _vital_line(planned: PlannedNetwork) -> Text:
-    gateways = [planned.gateway_text(place) for place in planned.drawing.vital_gateways()]
+    gateways = [planned.drawn.gateways[place] for place in planned.drawing.vital_gateways()]
     rings = [planned.names[ring] for ring in planned.drawing.vital_rings()]
     if not gateways and not rings:
         return Text("alone: no gateway and no ring alone keeps it in one piece", "green")

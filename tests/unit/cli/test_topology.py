@@ -12,6 +12,8 @@ from ordercast.cli.main import run
 from ordercast.cli.topology_text import explained
 from ordercast.model.ids import SECOND
 
+THREE_RINGS = Path(__file__).parents[3] / "docs" / "examples" / "three-rings.toml"
+
 
 def _part(name: str, members: str, front: int, undelivered: int = 0, awaited: str = "") -> dict[str, Any]:
     gateways = [member for member in members.split() if member.startswith("g")]
@@ -116,6 +118,15 @@ def test_a_plan_judges_a_drawing(capsys: pytest.CaptureFixture[str]) -> None:
     plan = json.loads(capsys.readouterr().out)
     assert len(plan["gateways"]) == 32 and plan["mean_height"] == 3 and plan["vital_gateways"] == []
     assert plan["losses_until_parted"]["least"] >= 4 and plan["latency_ns"]["r0"] == 14_000_000
+
+
+def test_a_plan_of_a_cluster_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["topology", "plan", "--config", str(THREE_RINGS), "--seeds", "1..2", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert len(plan["rings"]) == 3 and plan["pieces"] == [plan["rings"]]
+    one_ring = tmp_path / "one.toml"
+    one_ring.write_text('cluster = "plant"\n[nodes.n1]\nid = 1\naddress = "10.0.0.1"\n')
+    assert run(["topology", "plan", "--config", str(one_ring)]) == 2
 
 
 def test_a_plan_that_cannot_be_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
