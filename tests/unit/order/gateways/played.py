@@ -17,7 +17,7 @@ def played(
     attachments: Attachments,
     engines: dict[int, GatewayNode],
     faults: Iterable[str] = (),
-    look: Callable[[], object] = lambda: None,
+    look: Callable[[], None] = lambda: None,
 ) -> Result:
     """Play a network for four seconds, and `look` after three; `engines` are those of each host's latest life."""
     options = SimOptions(
