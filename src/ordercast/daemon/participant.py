@@ -100,9 +100,9 @@ class Participant(ABC):
         self.config = (config or NodeConfig()).with_packet_size()
         if self.config.name:
             checked_daemon(self.config.name)
-        if self.config.rings and live_entry_of(self.config.engine).attachments_max == 1:
-            raise UsageError(f"the engine {self.config.engine!r} is for one ring, and the file has [rings]")
-        live_entry_of(self.config.engine)
+        entry = live_entry_of(self.config.engine)
+        if self.config.rings and entry.attachments_max == 1:
+            raise UsageError(f"the engine {entry.name!r} is for one ring, and the file has [rings]")
         self.config.sizes.validate()
         for ring in self.config.each_ring:
             ring.layer.validate(ring.ring, ring.nodes_expected)
