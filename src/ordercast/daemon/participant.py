@@ -274,6 +274,7 @@ class Participant(ABC):
             verbose=is_full,
             domains=tuple(Domain(domain.number, domain.name) for domain in config.my_rings),
             domain_names={domain.number: domain.name for domain in config.rings},
+            node_names={peer.node: peer.name for peer in config.peers},
         )
 
     def _within_buffers(self, config: NodeConfig) -> NodeConfig:

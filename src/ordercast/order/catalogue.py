@@ -77,6 +77,7 @@ def _gateways(setup: Setup) -> ObservedEngine:
         verbose=setup.verbose,
         other_engines=setup.others,
         domain_names=setup.domain_names,
+        node_names=setup.node_names,
     )
 
 

@@ -35,6 +35,7 @@ class Setup:
     others: tuple[str, ...] = ()  # the other engines that may run in a cluster of the same name
     domains: tuple[Domain, ...] = ()  # the broadcast domains of this process, by attachment; none: all share one
     domain_names: Mapping[int, str] = field(default_factory=dict)  # of all domains of the network, by number
+    node_names: Mapping[NodeId, str] = field(default_factory=dict)  # as far as they are known
 
     @property
     def ring(self) -> RingConfig:

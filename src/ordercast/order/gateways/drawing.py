@@ -130,8 +130,12 @@ class Drawing:
 
     @property
     def is_biconnected(self) -> bool:
-        """Whether no single ring or gateway keeps it in one piece."""
-        return self.is_whole and not self.vital_rings() and not self.vital_gateways()
+        """Whether no single ring or gateway keeps it in one piece. Where none of several rings does, no gateway that
+        joins two does either."""
+        if not self.is_whole or any(len(self.pieces(1 << ring)) > 1 for ring in range(self.rings)):
+            return False
+        asked = (place for place, joined in enumerate(self.gateways) if len(joined) > 2 or self.rings == 2)
+        return all(self.without(place).is_whole for place in asked)
 
     # What it costs
 

@@ -60,6 +60,7 @@ class GatewayNode:
         verbose: bool = False,
         other_engines: Sequence[str] = (),
         domain_names: Mapping[int, str] | None = None,  # of all domains of the network, by number; None: of its own
+        node_names: Mapping[NodeId, str] | None = None,  # for alarms
     ) -> None:
         if not domains or len({domain.number for domain in domains}) < len(domains):
             raise UsageError("a process is attached to at least one domain, and to each once")
@@ -92,7 +93,7 @@ class GatewayNode:
         ]
         self._by_domain = {attachment.domain: attachment for attachment in self._attachments}
         self.rings = {domain.number: ring for domain, ring in zip(domains, self._rings, strict=True)}  # users' first
-        self.watch = NetworkWatch(names)
+        self.watch = NetworkWatch(names, node_names or {})
         self._network: RingNetwork | None = None  # until all rings have begun
         self._begun: dict[int, RingChange] = {}  # those that have, until then
         self._passing: PassingUp | None = None

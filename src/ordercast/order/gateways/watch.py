@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import NamedTuple
 
 from ordercast.model.effects import Alarm, AlarmKind
-from ordercast.model.ids import MILLISECOND, SECOND, Duration, Instant, NodeId, ProcessId, node_of, process_text
+from ordercast.model.ids import MILLISECOND, SECOND, Duration, Instant, NodeId, ProcessId, node_of
 from ordercast.order.gateways.observed import Awaiting, NetworkSnapshot
 from ordercast.order.stamped.lanes import Stamp
 
@@ -35,9 +35,9 @@ class _Silence(NamedTuple):
 class NetworkWatch:
     """What one process remembers of what it saw."""
 
-    def __init__(self, names: Mapping[int, str]) -> None:
+    def __init__(self, names: Mapping[int, str], node_names: Mapping[NodeId, str]) -> None:
         """`names` are those of the domains that this process knows, by number."""
-        self._names = dict(names)
+        self._names, self._node_names = names, node_names
         self.due = Instant(0)  # of the next look
         self._waiting: tuple[Stamp, Instant] | None = None  # what is next in the order, and since when it is
         self._holding: dict[tuple[ProcessId, int], Instant] = {}  # since when, by process and number of the hold
@@ -65,6 +65,9 @@ class NetworkWatch:
     def name(self, domain: int) -> str:
         return self._names.get(domain, f"ring {domain}")
 
+    def _nodes(self, nodes: Iterable[NodeId]) -> str:
+        return " ".join(self._node_names.get(node, f"n{node}") for node in sorted(nodes))
+
     # Looking
 
     def look(self, seen: NetworkSnapshot, now: Instant) -> list[Alarm]:
@@ -83,7 +86,7 @@ class NetworkWatch:
         self._holding = {key: self._holding.get(key, now) for key in keys}
         lasting = [hold for hold in seen.holds if now - self._holding[hold.process, hold.number] >= HELD_NS]
         self._held = "; ".join(
-            f"{process_text(hold.process)} asks everybody to stop sending: {hold.reason}" for hold in lasting
+            f"{self._nodes([node_of(hold.process)])} asks everybody to stop sending: {hold.reason}" for hold in lasting
         )
 
     def _look_at_gateways(self, seen: NetworkSnapshot) -> list[Alarm]:
@@ -93,52 +96,59 @@ class NetworkWatch:
         gone = sorted(self._gateways.keys() - here.keys() - self._lost)
         # Who joined none of the rings that are left went with them.
         lost = [node for node in gone if self._gateways[node].domains & near]
-        alarms += [self._gateway_lost(self._gateways[node], here) for node in lost]
+        alarms += [self._gateway_lost(self._gateways[node], here, near) for node in lost]
         self._lost = (self._lost - here.keys()).union(lost)
         self._gateways = {node: self._gateways[node] for node in self._lost} | here
         return alarms
 
-    def _gateway_lost(self, gateway: _Gateway, here: Mapping[NodeId, _Gateway]) -> Alarm:
+    def _gateway_lost(self, gateway: _Gateway, here: Mapping[NodeId, _Gateway], near: Set[int]) -> Alarm:
         others = [node for node, other in sorted(here.items()) if len(other.domains & gateway.domains) > 1]
-        text = f"the gateway n{node_of(gateway.process)} no longer joins {self._listed(gateway.domains)}: "
         if others:
-            text += f"{_nodes(others)} still {'do' if len(others) > 1 else 'does'}; see whether it runs"
+            rest = f"{self._nodes(others)} still {'do' if len(others) > 1 else 'does'}; see whether it runs"
+        elif gateway.domains <= near:
+            rest = "others keep the network in one piece, by longer ways; see whether it runs"
         else:
-            text += "no other gateway joins them directly; see whether it runs, and give them a second one"
+            rest = "it was the only way; see whether it runs, and give them a second one"
+        text = f"the gateway {self._called(gateway)} no longer joins {self._listed(gateway.domains)}: {rest}"
         return Alarm(AlarmKind.GATEWAY_LOST, text, gateway.process)
 
     def _gateway_back(self, gateway: _Gateway) -> Alarm:
-        text = f"the gateway n{node_of(gateway.process)} joins {self._listed(gateway.domains)} again"
+        text = f"the gateway {self._called(gateway)} joins {self._listed(gateway.domains)} again"
         return Alarm(AlarmKind.GATEWAY_BACK, text, gateway.process)
 
+    def _called(self, gateway: _Gateway) -> str:
+        return self._nodes([node_of(gateway.process)])
+
     def _look_at_domains(self, seen: NetworkSnapshot) -> list[Alarm]:
-        """Tell which domains are cut off: everybody is gone who was on them alone."""
+        """Tell which domains are cut off: everybody is gone who was on them alone, and no two gateways hear each other
+        there."""
         mine = next((domains for process, domains in seen.attachments if process == seen.me), ())
         people: dict[int, set[NodeId]] = {}
         for process, domains in seen.attachments:
             if len(domains) == 1 and (len(mine) > 1 or domains != mine):
                 people.setdefault(domains[0], set()).add(node_of(process))
-        back = self._cut & people.keys()
-        gone = self._peopled.keys() - people.keys() - self._cut
-        self._cut = (self._cut - people.keys()) | gone
+        heard = people.keys() | {ring.domain for ring in seen.rings if len(ring.members) > 1}
+        back = self._cut & heard
+        gone = self._peopled.keys() - heard - self._cut
+        self._cut = (self._cut - heard) | gone
         self._peopled |= {domain: frozenset(nodes) for domain, nodes in people.items()}
         return [*self._one_again(back), *self._in_two(gone)]
 
     def _in_two(self, domains: Set[int]) -> Iterator[Alarm]:
         if domains:
             text = (
-                f"the network is in two: {self._listed(domains)}, with {self._people(domains)}, cannot be heard; each "
-                "side goes on by itself: look at the gateways between them"
+                f"nobody on {self._listed(domains)} can be heard, where {self._people(domains)} had been: unless they "
+                "left in order the network is in two, and each side goes on by itself; look at the gateways between"
             )
             yield Alarm(AlarmKind.NETWORK_IN_TWO, text, domain=min(domains))
 
     def _one_again(self, domains: Set[int]) -> Iterator[Alarm]:
         if domains:
-            text = f"{self._listed(domains)}, with {self._people(domains)}, can be heard again"
+            text = f"{self._listed(domains)} can be heard again, with {self._people(domains)}"
             yield Alarm(AlarmKind.NETWORK_ONE_AGAIN, text, domain=min(domains))
 
     def _people(self, domains: Iterable[int]) -> str:
-        return _nodes(node for domain in domains for node in self._peopled[domain])
+        return self._nodes(node for domain in domains for node in self._peopled[domain])
 
     def _look_for_silence(self, seen: NetworkSnapshot, now: Instant) -> list[Alarm]:
         waiting = seen.waiting
@@ -154,7 +164,11 @@ class NetworkWatch:
             return alarms
         for domain, ring in sorted(late.items()):
             if domain not in self._silences:
-                who = f"see its gateways {_nodes(map(node_of, ring.gateways))}" if ring.gateways else "see its members"
+                who = (
+                    f"see its gateways {self._nodes(map(node_of, ring.gateways))}"
+                    if ring.gateways
+                    else "see its members"
+                )
                 text = (
                     f"{self.name(domain)} has said nothing for {(now - since) / SECOND:.1f} s, and "
                     f"{seen.undelivered} packets wait for it here: {who}"
@@ -165,7 +179,3 @@ class NetworkWatch:
 
     def _listed(self, domains: Iterable[int]) -> str:
         return " and ".join(self.name(domain) for domain in sorted(domains))
-
-
-def _nodes(nodes: Iterable[NodeId]) -> str:
-    return " ".join(f"n{node}" for node in sorted(nodes))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ordercast.model.effects import AlarmKind
-from ordercast.model.ids import SECOND, Instant, ProcessId
+from ordercast.model.ids import SECOND, Instant, NodeId, ProcessId
 from ordercast.order.gateways.node import GatewayNode
 from ordercast.order.gateways.observed import NetworkSnapshot, WaitKind, snapshot_of
 from ordercast.order.gateways.watch import SILENT_NS, NetworkWatch
@@ -63,12 +63,12 @@ def test_looking_changes_nothing() -> None:
 
 
 def test_a_ring_that_delivery_waits_for_is_an_alarm_after_a_while_and_so_is_its_end() -> None:
-    stage, watch = _stage(), NetworkWatch({1: "office", 3: "lab"})
+    stage, watch = _stage(), NetworkWatch({1: "office", 3: "lab"}, {NodeId(0): "gate"})
     stage.step()
     assert watch.look(snapshot_of(stage.network), Instant(0)) == []
     (alarm,) = watch.look(snapshot_of(stage.network), Instant(SILENT_NS))
     assert alarm.kind is AlarmKind.RING_SILENT and alarm.domain == 3
-    assert alarm.text == "lab has said nothing for 2.0 s, and 2 packets wait for it here: see its gateways n0"
+    assert alarm.text == "lab has said nothing for 2.0 s, and 2 packets wait for it here: see its gateways gate"
     assert watch.stalled() == alarm.text
     waiting = snapshot_of(stage.network).waiting
     assert waiting is not None and watch.waits_since(waiting) == 0
