@@ -121,10 +121,10 @@ def _draw(chosen: Sequence[Row]) -> None:
         plain = by_name.get(row.against)
         cells: list[str] = []
         for values, others, unit in (
-            (row.per_s, plain and plain.per_s, ""),
-            (row.cpu_us, plain and plain.cpu_us, " us"),
-            (row.gateway_us, plain and plain.cpu_us, " us"),
-            (row.p50_us, plain and plain.p50_us, " us"),
+            (row.per_s, plain.per_s if plain else [], ""),
+            (row.cpu_us, plain.cpu_us if plain else [], " us"),
+            (row.gateway_us, plain.cpu_us if plain else [], " us"),
+            (row.p50_us, plain.p50_us if plain else [], " us"),
         ):
             cells += [f"{median(values):,.0f}{unit}" if values else "", _ratio(values, others)]
         holds = f"{median(row.holds_per_s):.1f}" if row.segments else ""
@@ -132,7 +132,7 @@ def _draw(chosen: Sequence[Row]) -> None:
     output().print(table)
 
 
-def _ratio(values: list[float], others: list[float] | None) -> str:
+def _ratio(values: list[float], others: list[float]) -> str:
     return f"{median(values) / median(others):.2f}" if values and others else ""
 
 

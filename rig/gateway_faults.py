@@ -68,7 +68,7 @@ def measured(cluster: LiveCluster, fault: str, happens: Callable[[], None], over
     silences = [cluster.report(host)["silence_s"] for host in alive]
     views = [view for host in alive for view in cluster.lives[host].views[seen[host] :] if view.is_regular]
     everybody = {host.number for host in cluster.hosts}
-    gone = sorted(everybody - set.intersection(everybody, *(set(view.members) for view in views)))
+    gone = sorted(everybody - everybody.intersection(*(view.members for view in views)))
     return Measured(fault, max(silences), gone, sorted({view.reason for view in views}))
 
 

@@ -16,8 +16,9 @@ pytestmark = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
 
 
 def test_a_gateway_dies_and_a_ring_is_cut_and_nobody_else_leaves(tmp_path: Path) -> None:
-    """Two gateways join two rings: one is killed and returns; then one ring is cut with a gateway on each side."""
-    with Hosts(6, segments=TOPOLOGIES["parallel"]) as hosts, LiveCluster(hosts, tmp_path) as cluster:
+    """Two gateways join two rings: one is killed and returns; then one ring is cut with a gateway on each side. Timers
+    are the usual ones: with quick ones a busy machine makes members leave."""
+    with Hosts(6, segments=TOPOLOGIES["parallel"]) as hosts, LiveCluster(hosts, tmp_path, ring={}) as cluster:
         cluster.start_all()
         n1, n2, n3, n4, g5, g6 = hosts
         cluster.send(rate=100)
@@ -36,7 +37,8 @@ def test_a_gateway_dies_and_a_ring_is_cut_and_nobody_else_leaves(tmp_path: Path)
         cluster.wait_for_view(hosts)
         cluster.wait_for_more(50)
         for host in (n1, n2, n3, n4, g5):
-            members = [set(view.members) for view in cluster.lives[host].views[begun[host] :]]
+            later = cluster.lives[host].views[begun[host] :]
+            members = [set(view.members) for view in later if view.is_regular]
             assert all(one >= {1, 2, 3, 4, 5} for one in members), members
         cluster.settle()
         assert cluster.verdict().outcome is Outcome.VALID, cluster.verdict().sentence
