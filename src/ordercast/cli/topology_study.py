@@ -64,7 +64,7 @@ def _document(sums: list[GraphSum], seeds: range) -> dict[str, Any]:
                 "losses_until_parted": one.lost,
                 "heights": {str(step): one.height(step) for step in STEPS},
                 "whole": {str(step): one.whole_share(step) for step in STEPS},
-                "one_or_two_cut_off": one.small_share,
+                "one_or_two_cut_off": one.small_share(),
             }
             for one in sums
         ],

@@ -110,10 +110,10 @@ class GraphSum:
         """Mean number of losses until it is in two."""
         return fmean(run.lost for run in self.runs)
 
-    @property
-    def small_share(self) -> float:
-        """How often the smaller part has one or two rings."""
-        return sum(run.smaller <= SMALL for run in self.runs) / len(self.runs)
+    def small_share(self, lost_max: int | None = None) -> float:
+        """How often the smaller part has one or two rings, of all networks or of those parted by so many losses."""
+        parted = [run for run in self.runs if lost_max is None or run.lost <= lost_max]
+        return sum(run.smaller <= SMALL for run in parted) / len(parted) if parted else 1.0
 
     def height(self, lost: int) -> float | None:
         """Mean height after so many losses, of networks that are in one piece then; None where none is."""

@@ -35,7 +35,7 @@ def test_sums_of_a_kind() -> None:
     total = GraphSum(KINDS[0], runs)
     assert total.lost == 3 and total.height(0) == 4 and total.height(3) == 6 and total.height(4) is None
     assert [total.whole_share(lost) for lost in range(5)] == [1, 1, 2 / 3, 1 / 3, 0]
-    assert total.small_share == 2 / 3 and total.smaller_share(3) == 1 / 3
+    assert total.small_share() == 2 / 3 and total.small_share(3) == 1 and total.smaller_share(3) == 1 / 3
 
 
 HEIGHTS = ((4.0, 4.0), (4.0, 5.0, 5.0), (4.0, 5.0, 5.0, 6.0))
@@ -52,7 +52,10 @@ def test_the_command_writes_a_page_and_pictures(tmp_path: Path, capsys: pytest.C
         assert picture.tag.endswith("svg") and len(picture) > 5
 
 
-@pytest.mark.parametrize(("small", "holds"), [(100, "yes"), (93, "no")])
+@pytest.mark.parametrize(("small", "holds"), [(100, "yes"), (93, "no"), (-93, "only for early cuts")])
 def test_a_claim_is_judged_by_what_was_found(small: int, holds: str) -> None:
-    runs = [GraphRun("robust", seed, 100, HEIGHTS[1], 3, 1 if seed < small else 9) for seed in range(100)]
+    """A negative number: the others part late."""
+    late = 3 if small > 0 else 40
+    parted = [(1, 3) if seed < abs(small) else (9, late) for seed in range(100)]
+    runs = [GraphRun("robust", seed, 100, HEIGHTS[1], lost, smaller) for seed, (smaller, lost) in enumerate(parted)]
     assert claims([GraphSum(kind, runs) for kind in KINDS])[-1].holds == holds
