@@ -170,7 +170,8 @@ def _of_packets(network: RingNetwork, run: StampedRun[Stretch], lanes: Iterable[
     stretch, fronts = run.content, _below(lanes, run.first)
     lacking: Processes = frozenset()
     if stretch.is_safe and not fronts:
-        lacking = network.coverage.lacking(stretch.between(len(stretch.seqs) - 1, len(stretch.seqs)))
+        last = stretch.between(len(stretch.seqs) - 1, len(stretch.seqs))
+        lacking = network.coverage.lacking(last) or network.coverage.uncovered(run)
     kind = WaitKind.SAFE_MESSAGE if stretch.is_safe else WaitKind.MESSAGE
     return Awaiting(kind, run.first, stretch.ring, stretch.originator, fronts, _names(lacking))
 
