@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ordercast.model.effects import AlarmKind
 from ordercast.model.ids import SECOND, Instant, NodeId, ProcessId
+from ordercast.order.gateways.items import HoldItem
 from ordercast.order.gateways.node import GatewayNode
 from ordercast.order.gateways.observed import NetworkSnapshot, WaitKind, snapshot_of
-from ordercast.order.gateways.watch import SILENT_NS, NetworkWatch
+from ordercast.order.gateways.watch import HELD_NS, SILENT_NS, NetworkWatch
 from ordercast.sim.run import Result
 from tests.conformance.network_stage import Stage, people, ring_ids
 from tests.unit.order.gateways.played import played
@@ -78,6 +81,29 @@ def test_a_ring_that_delivery_waits_for_is_an_alarm_after_a_while_and_so_is_its_
     assert end.kind is AlarmKind.RING_HEARD and "after 3.0 s" in end.text and watch.stalled() is None
 
 
+def test_who_holds_for_long_is_why_nothing_flows() -> None:
+    stage, watch = _stage(), NetworkWatch({}, {})
+    seen = replace(snapshot_of(stage.network), holds=(HoldItem(ProcessId(P), 1, "the application is behind"),))
+    watch.look(seen, Instant(0))
+    assert watch.stalled() is None and watch.holds_since(ProcessId(P), 1) == 0
+    watch.look(seen, Instant(HELD_NS))
+    assert watch.stalled() == "n0 asks everybody to stop sending: the application is behind"
+    watch.look(replace(seen, holds=()), Instant(2 * HELD_NS))
+    assert watch.stalled() is None and watch.holds_since(ProcessId(P), 1) is None
+
+
+def test_a_ring_whose_last_member_leaves_while_its_gateways_hear_each_other_is_not_cut_off() -> None:
+    stage, watch = _stage(), NetworkWatch({}, {})
+    seen = snapshot_of(stage.network)
+    watch.look(seen, Instant(0))
+    without = replace(
+        seen,
+        attachments=tuple(each for each in seen.attachments if each[0] not in people(4, 5)),
+        rings=tuple(replace(ring, members=tuple(set(ring.members) - people(4, 5))) for ring in seen.rings),
+    )
+    assert AlarmKind.NETWORK_IN_TWO not in [alarm.kind for alarm in watch.look(without, Instant(SECOND))]
+
+
 # Networks that run
 
 
@@ -106,3 +132,4 @@ def test_the_loss_of_both_leaves_a_network_in_two_until_one_is_back() -> None:
     told = _told(result, 3)
     assert told.count(AlarmKind.NETWORK_IN_TWO) == told.count(AlarmKind.NETWORK_ONE_AGAIN) == 1
     assert seen is not None and [ring.domain for ring in seen.rings] == [1]
+    assert any("it was the only way" in alarm.text for *_, alarm in result.alarms)
