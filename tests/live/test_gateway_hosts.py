@@ -44,6 +44,7 @@ def test_a_gateway_dies_and_a_ring_is_cut_and_nobody_else_leaves(tmp_path: Path)
         assert cluster.verdict().outcome is Outcome.VALID, cluster.verdict().sentence
 
 
+@pytest.mark.long
 def test_every_promise_is_kept_under_chaos(tmp_path: Path) -> None:
     result = chaos(3, 4.0, 0, False, tmp_path, None, "gateways", "circle")
     assert result.is_valid, f"{result.error or combined(result.verdicts).sentence}\n{result.log}"
