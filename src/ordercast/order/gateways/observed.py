@@ -176,11 +176,11 @@ def _of_packets(network: RingNetwork, run: StampedRun[Stretch], lanes: Iterable[
     return Awaiting(kind, run.first, stretch.ring, stretch.originator, fronts, _names(lacking))
 
 
+# What is not here ends a ring, or what some of its members had to do with it.
 _KINDS = {
     ChangeKind.BIRTH: WaitKind.BIRTH,
     ChangeKind.MERGE: WaitKind.MERGE,
     ChangeKind.RESIDUAL: WaitKind.MESSAGE,
-    ChangeKind.REMOVAL: WaitKind.REMOVAL,
 }
 
 
@@ -197,4 +197,4 @@ def _of_change(network: RingNetwork, change: NextChange, lanes: Iterable[RingStr
         assert packet is not None
         originator = packet.originator
         missing = _names(network.coverage.lacking(packet) & known.heard) if packet.is_safe and not fronts else missing
-    return Awaiting(_KINDS[change.kind], change.stamp, change.ring, originator, fronts, missing)
+    return Awaiting(_KINDS.get(change.kind, WaitKind.REMOVAL), change.stamp, change.ring, originator, fronts, missing)

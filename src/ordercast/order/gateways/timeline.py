@@ -28,8 +28,8 @@ from ordercast.order.stamped.lanes import NEVER, Stamp, StampedRun, lowest
 Passed = StampedRun[Stretch] | NetworkView  # what goes up, in the order of the network
 
 
-class ChangeKind(IntEnum):
-    """Candidates beside regular packets; at one place they are taken in this order."""
+class _Kind(IntEnum):
+    """Candidates at one place are taken in this order."""
 
     BIRTH = 0
     MERGE = 1  # pending: it waits for what its halves have to say
@@ -37,10 +37,13 @@ class ChangeKind(IntEnum):
     REMOVAL = 3
 
 
-class NextChange(NamedTuple):
+class _Event(NamedTuple):
     stamp: Stamp
-    kind: ChangeKind
+    kind: _Kind
     ring: ConfigurationId
+
+
+ChangeKind, NextChange = _Kind, _Event  # the same, for whoever observes
 
 
 class PendingMerge(NamedTuple):
@@ -76,7 +79,7 @@ class Timeline:
         self._complete: list[ConfigurationId] = []  # parts of which nothing more can come, sorted
         self.passed: list[Passed] = []  # whoever takes it empties it
 
-    def next_change(self) -> NextChange | None:
+    def next_change(self) -> _Event | None:
         """Return the lowest candidate beside regular packets, if there is one; for whoever observes."""
         self._look()
         return self._next_event()
@@ -117,16 +120,16 @@ class Timeline:
                 if successor.id not in known.born:
                     yield successor
 
-    def _next_event(self) -> NextChange | None:
-        events = [NextChange(ring.birth, ChangeKind.BIRTH, ring.id) for ring in self._unborn()]
-        events += [NextChange(merge.stamp, ChangeKind.MERGE, merge.ring) for merge in self._pending_merges()]
+    def _next_event(self) -> _Event | None:
+        events = [_Event(ring.birth, _Kind.BIRTH, ring.id) for ring in self._unborn()]
+        events += [_Event(merge.stamp, _Kind.MERGE, merge.ring) for merge in self._pending_merges()]
         for ring in self._complete:
             stream = self._known.streams[ring]
             packet = stream.residual()
             if packet is not None:
-                events.append(NextChange(stream.stamp(packet.tick, packet.seqs[0]), ChangeKind.RESIDUAL, ring))
+                events.append(_Event(stream.stamp(packet.tick, packet.seqs[0]), _Kind.RESIDUAL, ring))
             elif not stream.runs and all(after.id in self._known.born for after in self._known.successors(ring)):
-                events.append(NextChange(self._end_of(stream), ChangeKind.REMOVAL, ring))
+                events.append(_Event(self._end_of(stream), _Kind.REMOVAL, ring))
         return min(events, default=None)
 
     def _end_of(self, stream: RingStream) -> Stamp:
@@ -138,28 +141,28 @@ class Timeline:
         tick, tag, seq = stream.front
         return max(place, (tick, tag, 1) if seq == CAP else stream.front)
 
-    def _is_blocked(self, event: NextChange) -> bool:
+    def _is_blocked(self, event: _Event) -> bool:
         """Whether a part may still bring something below an event, or has something below it that waits."""
         stamp = event.stamp
         if any(lane.runs and lane.runs[0].first < stamp for lane in self._lanes):
             return True
         fronts = (lane.front for lane in self._lanes if lane.is_open)
-        if event.kind <= ChangeKind.MERGE:  # not held up by a cap that is its own
+        if event.kind <= _Kind.MERGE:  # not held up by a cap that is its own
             return any(stamp[:2] > front[:2] for front in fronts)
         return any(stamp > front for front in fronts)
 
-    def _do(self, event: NextChange) -> bool:
+    def _do(self, event: _Event) -> bool:
         match event.kind:
-            case ChangeKind.REMOVAL:
+            case _Kind.REMOVAL:
                 self._remove(event)
                 return True
-            case ChangeKind.RESIDUAL:
+            case _Kind.RESIDUAL:
                 return self._pass_residual(event.ring)
-            case ChangeKind.MERGE:
+            case _Kind.MERGE:
                 self._settle()
                 self._on_turn(next(merge.domain for merge in self._pending_merges() if merge.ring == event.ring))
                 return False
-            case ChangeKind.BIRTH:
+            case _Kind.BIRTH:
                 return self._bear(next(ring for ring in self._unborn() if ring.id == event.ring))
 
     # Packets
@@ -255,7 +258,7 @@ class Timeline:
             self._views.change(stamp, reason)
             self._settle()
 
-    def _remove(self, event: NextChange) -> None:
+    def _remove(self, event: _Event) -> None:
         known = self._known
         successors = {after.id for after in known.successors(event.ring)}
         known.occurred[Occurrence.NETWORK_DELETED] += not successors
