@@ -43,7 +43,8 @@ class _Event(NamedTuple):
     ring: ConfigurationId
 
 
-ChangeKind, NextChange = _Kind, _Event  # the same, for whoever observes
+ChangeKind = _Kind  # both for whoever observes
+NextChange = _Event
 
 
 class PendingMerge(NamedTuple):
