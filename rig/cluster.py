@@ -8,6 +8,8 @@
         cluster.settle()
         assert cluster.verdict().outcome is Outcome.VALID
 
+Where the hosts are on several segments, each segment is a ring, and whoever has a leg in several is a gateway.
+
 Nodes record into `traces/n1`, `traces/n2`, … of the folder, and what only the harness knows goes to
 `traces/cluster.jsonl`: give `traces` to `ordercast check`. A thread for each worker reads what it says, and whoever
 waits is woken by that, or gives up with what everybody said last.
@@ -151,7 +153,9 @@ class LiveCluster:
         self.reports: dict[Host, dict[str, Any]] = {}  # the last ones, when all is settled
         self._state = folder / "state"
         more = [[host.address(network) for host in hosts] for network in range(1, hosts.networks)]
-        self._task = {"ring": QUICK, "more_addresses": more, **task}
+        rings = rings_of(hosts)
+        several = {"rings": rings, "engine": "gateways"} if rings else {}
+        self._task = {"ring": QUICK, "more_addresses": more, **several, **task}
         self._addresses = [host.address6() if ipv6 else host.address() for host in hosts]
         self._changed = threading.Condition()
         self._numbers = count(1)
@@ -453,8 +457,21 @@ class LiveCluster:
         return combined(self.verdicts)
 
 
+def rings_of(hosts: Hosts) -> list[dict[str, list[str]]]:
+    """Of each segment: its hosts, and where each receives on its networks; nothing where there is one segment alone."""
+    segments = range(hosts.segments) if hosts.segments > 1 else ()
+    return [
+        {
+            str(host.number): [host.address(network, segment) for network in range(hosts.networks)]
+            for host in hosts
+            if segment in host.segments
+        }
+        for segment in segments
+    ]
+
+
 def _is_quiet(reports: dict[Host, dict[str, Any]]) -> bool:
-    """Nobody has anything to do, in one ring."""
+    """Nobody has anything to do, in one configuration."""
     return all(report["idle"] and not report["sending"] for report in reports.values()) and (
         len({report["ring"] for report in reports.values()}) == 1
     )

@@ -83,10 +83,19 @@ WHO_SPEAKS_OF_RINGS = {
         *("pipeline/report/tables.py", "pipeline/report/page.py"),
         *("pipeline/campaign/model.py", "pipeline/campaign/gauge.py", "pipeline/campaign/comparison.py"),
     ),
+    "what is seen of a network of rings, and drawn of one": (
+        *("cli/topology.py", "cli/topology_plan.py", "cli/topology_text.py", "daemon/status/rings_section.py"),
+        *("pipeline/campaign/graphs.py", "pipeline/campaign/graphs_page.py"),
+    ),
     "configuration, by the names of tables in users' files": (
         *("daemon/config/file.py", "daemon/config/keys.py", "daemon/config/networks.py", "daemon/config/node.py"),
         *("daemon/config/plan.py", "daemon/participant.py", "pipeline/campaign/settings.py"),
         *("sim/options.py", "sim/run_options.py", "cli/sim.py"),
+        *("daemon/config/judging.py", "daemon/config/nodes.py"),
+    ),
+    "several rings of one process: in the file, in its folder, on this machine": (
+        *("daemon/config/rings.py", "daemon/management.py", "daemon/storage.py"),
+        *("cli/circle.py", "cli/cluster.py", "cli/up.py"),
     ),
     "lanes: the sockets of any engine, one of which has its name from tokens": (
         *("model/inputs.py", "model/effects.py", "daemon/sockets/lanes.py", "daemon/sockets/network.py"),

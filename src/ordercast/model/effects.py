@@ -155,6 +155,12 @@ class AlarmKind(Enum):
     WIRE_VERSION = "wire version"  # a node of this cluster runs a release whose packets cannot be read
     STALLED = "stalled"
     STALL_ENDED = "stall ended"
+    GATEWAY_LOST = "gateway lost"  # of a network of rings
+    GATEWAY_BACK = "gateway back"
+    NETWORK_IN_TWO = "network in two"  # whole rings cannot be heard
+    NETWORK_ONE_AGAIN = "network one again"
+    RING_SILENT = "ring silent"  # delivery waits for it
+    RING_HEARD = "ring heard"
     STORAGE_FAILED = "storage failed"  # a write was refused; it is tried again
     WITHOUT_STORAGE = "without storage"  # a configuration was formed whose seq is not stored
     STORAGE_REPAIRED = "storage repaired"
@@ -171,6 +177,12 @@ class Alarm:
     duration: Duration | None = None
     network: int | None = None  # which of several redundant networks
     evidence: Evidence | None = None  # what speaks against it
+    domain: int | None = None  # which of several broadcast domains
+
+    @property
+    def about(self) -> tuple[AlarmKind, ProcessId | None, int | None, int | None]:
+        """What it is about: two alarms about the same are one that lasts."""
+        return self.kind, self.process, self.network, self.domain
 
 
 @dataclass(slots=True)
@@ -179,6 +191,7 @@ class Enlisted:
 
     roster: Roster
     tolerated: tuple[Entry, ...] = ()  # dropped here, and not yet by all others
+    attachment: Attachment = MAIN  # whose node list it is, of a process with several
 
 
 @dataclass(slots=True)

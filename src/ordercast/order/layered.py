@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from ordercast.model.effects import Broadcast, Deliver, Effect, Install, Persist, SendTo, Unicast
+from ordercast.model.effects import Broadcast, Deliver, Effect, Enlisted, Install, Persist, SendTo, Unicast
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Attachment, Incarnation, Instant
 from ordercast.model.inputs import Lane, Packet, Stored, Submission, Submissions
@@ -151,7 +151,7 @@ class InnerRing:
 
     def _outward(self, effects: list[Effect]) -> list[Effect]:
         for effect in effects:
-            if isinstance(effect, Broadcast | SendTo | Unicast):
+            if isinstance(effect, Broadcast | SendTo | Unicast | Enlisted):
                 effect.attachment = self.attachment
             elif isinstance(effect, Persist):
                 effect.key = self._prefix + effect.key

@@ -274,7 +274,7 @@ def _removed_at_the_cap(patch: pytest.MonkeyPatch) -> None:
 
 def _mergers_are_not_asked(patch: pytest.MonkeyPatch) -> None:
     """The birth of a merge does not wait for those who may have given it up."""
-    patch.setattr(Timeline, "_is_disputed", lambda self, ring: False)
+    patch.setattr(Timeline, "disputing", lambda self, ring: frozenset())
 
 
 def _joins_before_interest(patch: pytest.MonkeyPatch) -> None:

@@ -72,8 +72,8 @@ def test_version_and_help(call: Call) -> None:
         (["sim", "--engine", "star"], "there is no engine 'star'; there are: ring, gateways, sequencer"),
         (["sim", "--engine", "sequencer", "--loss", "1%"], "never change and nothing is repaired: leave out loss"),
         (["swarm", "--seeds", "1", "--engine", "sequencer", "--groups"], "leave out the option"),
-        (["up", "--engine", "sequencer"], "runs in the simulator alone; daemons can run: ring"),
-        (["daemon", "--engine", "star"], "daemons can run: ring"),
+        (["up", "--engine", "sequencer"], "runs in the simulator alone; daemons can run: ring, gateways"),
+        (["daemon", "--engine", "star"], "daemons can run: ring, gateways"),
         (["sim", "--service", "unreliable"], "there is no service 'unreliable'"),
         (["sim", "--sizes", "1..5"], "at least 20 bytes"),
         (["sim", "--sizes", "5..1"], "falls"),
@@ -148,7 +148,7 @@ def test_engines_are_listed_with_when_to_choose_which(call: Call) -> None:
     assert status == 0 and document["default"] == "ring"
     assert [(one["name"], one["live"]) for one in document["engines"]] == [
         ("ring", True),
-        ("gateways", False),
+        ("gateways", True),
         ("sequencer", False),
     ]
     assert document["engines"][2]["services"] == ["reliable", "fifo", "causal", "agreed"]

@@ -36,6 +36,13 @@ def test_networks_are_told_apart_and_what_was_repaired_and_broke_again_is_last()
     assert found == [("NETWORK_FAULTY", 1, 1), ("NETWORK_REPAIRED", 0, 1), ("NETWORK_FAULTY", 0, 2)]
 
 
+def test_rings_are_told_apart() -> None:
+    alarms = Alarms()
+    for domain in (1, 2, 1):
+        alarms.append((Instant(1), Alarm(AlarmKind.RING_SILENT, "", domain=domain)))
+    assert [(one.alarm.domain, one.count) for one in alarms.entries()] == [(2, 1), (1, 2)]
+
+
 def test_a_flood_of_one_kind_pushes_no_other_out_and_loses_not_its_own_first() -> None:
     alarms = Alarms()
     alarms.append((Instant(1), alarm(AlarmKind.PAUSED, text="the true one")))

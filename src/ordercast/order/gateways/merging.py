@@ -89,6 +89,10 @@ class Flush:
             members.setdefault(mark.logical, set()).add(mark.by)
         return tuple(Half(ring, frozenset(who)) for ring, who in sorted(members.items()))
 
+    def speaker(self, half: Half) -> ProcessId:
+        """Return who tells the topology of a half: the lowest gateway, or the lowest member if there is none."""
+        return min([process for process in half.members if self.marks[process].is_gateway] or half.members)
+
     def take_mark(self, mark: MarkItem) -> bool:
         """Take a member's mark; return whether it was the last, so that the place of the merge is known."""
         self.marks[mark.by] = mark
@@ -167,11 +171,10 @@ class Merging:
 
     def topology_due(self, domain: int) -> TopologyItem | None:
         """Return what this process has to say of its half, now that the merge is next in the order; None if it has
-        spoken, or somebody else speaks: the lowest gateway, or the lowest member if there is none."""
+        spoken, or somebody else speaks."""
         flush, known = self.flushes[domain], self._known
         half = next(half for half in flush.halves if half.ring == known.own[domain])
-        gateways = [process for process in half.members if flush.marks[process].is_gateway]
-        if flush.has_spoken or known.me != min(gateways or half.members):
+        if flush.has_spoken or known.me != flush.speaker(half):
             return None
         flush.has_spoken = True
         known.occurred[Occurrence.NETWORK_TWO_MERGES] += len(self.pending()) > 1

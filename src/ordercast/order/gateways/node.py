@@ -7,9 +7,9 @@ send on the first attachment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 
-from ordercast.model.effects import Alarm, AlarmKind, Deliver, Effect, Enlisted, Install, LeaveDone, Record, Room
+from ordercast.model.effects import Alarm, AlarmKind, Deliver, Effect, Install, LeaveDone, Record, Room
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import (
     MAIN,
@@ -28,15 +28,18 @@ from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.order.attached import Attached, RingChange, RingPackets
 from ordercast.order.clock import CLOCK_KEY, StoredClock
-from ordercast.order.engine import Engine, EngineStats, Membership, granted
+from ordercast.order.engine import EngineStats, Membership, granted, stored_configuration_seq
 from ordercast.order.gateways.attachment import RingAttachment, is_greeting
 from ordercast.order.gateways.holds import Pressure
 from ordercast.order.gateways.items import BegunMessage
 from ordercast.order.gateways.network import RingNetwork
+from ordercast.order.gateways.observed import NetworkSnapshot, snapshot_of
 from ordercast.order.gateways.passing import PassingUp
 from ordercast.order.gateways.promised import PROMISED, SERVICES
+from ordercast.order.gateways.watch import NetworkWatch
 from ordercast.order.layered import InnerRing
-from ordercast.order.ring.config import ONE_NETWORK, RingConfig
+from ordercast.order.membership.bounds import stored_ring_seq
+from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.traffic import RING_TRAFFIC
 from ordercast.order.setup import Domain
@@ -55,9 +58,9 @@ class GatewayNode:
         domains: Sequence[Domain],  # by attachment
         *,
         verbose: bool = False,
-        beneath: str = ONE_NETWORK,
         other_engines: Sequence[str] = (),
-        over_networks: Callable[[RingNode], Engine] = lambda ring: ring,
+        domain_names: Mapping[int, str] | None = None,  # of all domains of the network, by number; None: of its own
+        node_names: Mapping[NodeId, str] | None = None,  # for alarms
     ) -> None:
         if not domains or len({domain.number for domain in domains}) < len(domains):
             raise UsageError("a process is attached to at least one domain, and to each once")
@@ -65,23 +68,32 @@ class GatewayNode:
         size_max = config.message_size_max
         self._promises = Promises(ENGINE, PROMISED, SERVICES, size_max, replicas=frozenset(), shares_views=False)
         self._clock = StoredClock()
+        names = domain_names or {domain.number: domain.name for domain in domains}
         share = GATEWAY_SHARE if len(domains) > 1 else 1.0
         self._rings = [
             RingNode(
                 node,
                 config,
                 verbose=verbose,
-                beneath=beneath,
+                beneath=domain.beneath,
                 other_engines=other_engines,
-                attached=Attached(domain.number, domain.name, self._clock, share),
+                attached=Attached(
+                    domain.number,
+                    domain.name,
+                    self._clock,
+                    share,
+                    others=tuple(name for number, name in names.items() if number != domain.number),
+                ),
             )
             for domain in domains
         ]
         self._attachments = [
-            RingAttachment(InnerRing(over_networks(ring), Attachment(number), domain.name, ring), domain.number)
+            RingAttachment(InnerRing(domain.over_networks(ring), Attachment(number), domain.name, ring), domain.number)
             for number, (ring, domain) in enumerate(zip(self._rings, domains, strict=True))
         ]
         self._by_domain = {attachment.domain: attachment for attachment in self._attachments}
+        self.rings = {domain.number: ring for domain, ring in zip(domains, self._rings, strict=True)}  # users' first
+        self.watch = NetworkWatch(names, node_names or {})
         self._network: RingNetwork | None = None  # until all rings have begun
         self._begun: dict[int, RingChange] = {}  # those that have, until then
         self._passing: PassingUp | None = None
@@ -147,7 +159,12 @@ class GatewayNode:
         return [text for ring in self._rings for text in ring.roster_differences(now)]
 
     def stalled(self, now: Instant) -> str | None:
-        return next((text for ring in self._rings if (text := ring.stalled(now)) is not None), None)
+        texts = (ring.stalled(now) for ring in self._rings)
+        return next((text for text in texts if text is not None), self.watch.stalled())
+
+    def snapshot(self) -> NetworkSnapshot | None:
+        """Return what is seen of the network; None until all own rings have begun."""
+        return None if self._network is None else snapshot_of(self._network)
 
     @property
     def is_without_storage(self) -> bool:
@@ -192,6 +209,7 @@ class GatewayNode:
         if not self._clock.start(stored):
             text = "the stored clock cannot be true and is not used: this process counts from the beginning"
             effects.append(Alarm(AlarmKind.STORAGE_DAMAGED, text, self._me))
+        self._clock.hear(stored_ring_seq(stored_configuration_seq(stored)) or 0)  # of a life under another engine
         for attachment in self._attachments:
             effects += self._taken(attachment, attachment.inner.start(stored, incarnation, now))
         first = self._attachments[0]
@@ -228,12 +246,10 @@ class GatewayNode:
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
         return granted(changes)
 
-    def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
+    def enlist(self, roster: Roster, now: Instant, attachment: Attachment | None = None) -> list[Effect]:
         effects: list[Effect] = []
-        for attachment in self._attachments:
-            told = attachment.inner.enlist(roster, now)
-            is_first = attachment is self._attachments[0]
-            effects += self._taken(attachment, [one for one in told if is_first or not isinstance(one, Enlisted)])
+        for one in self._attachments if attachment is None else (self._attachments[attachment],):
+            effects += self._taken(one, one.inner.enlist(roster, now))
         return effects + self._go_on(now)
 
     def wake(self, now: Instant) -> list[Effect]:
@@ -301,6 +317,8 @@ class GatewayNode:
             effects += self._notes(network)
             effects += self._hold(network, now) + self._carry(network, now)
         effects += self._leave_if_done(network, passing, now)
+        if now >= self.watch.due:
+            effects += self.watch.look(snapshot_of(network), now)
         return effects
 
     def _found(self) -> list[Effect]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ordercast.model.configuration import ChangeReason
+from ordercast.model.effects import AlarmKind
 from ordercast.model.notes import Occurrence
 from ordercast.model.promises import Promise
 from ordercast.order.ring import promised as ring
@@ -24,3 +25,11 @@ OCCURRENCES = (
     *ring.OCCURRENCES,
     *(what for what in Occurrence if what.name.startswith("NETWORK_")),
 )
+ALARMS = ring.ALARMS | {
+    AlarmKind.GATEWAY_LOST,
+    AlarmKind.GATEWAY_BACK,
+    AlarmKind.NETWORK_IN_TWO,
+    AlarmKind.NETWORK_ONE_AGAIN,
+    AlarmKind.RING_SILENT,
+    AlarmKind.RING_HEARD,
+}

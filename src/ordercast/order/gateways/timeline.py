@@ -43,6 +43,10 @@ class _Event(NamedTuple):
     ring: ConfigurationId
 
 
+ChangeKind = _Kind  # both for whoever observes
+NextChange = _Event
+
+
 class PendingMerge(NamedTuple):
     """A merge of the logical rings on one of the own physical rings, whose place is known."""
 
@@ -75,6 +79,11 @@ class Timeline:
         self._lanes: list[RingStream] = []
         self._complete: list[ConfigurationId] = []  # parts of which nothing more can come, sorted
         self.passed: list[Passed] = []  # whoever takes it empties it
+
+    def next_change(self) -> _Event | None:
+        """Return the lowest candidate beside regular packets, if there is one; for whoever observes."""
+        self._look()
+        return self._next_event()
 
     def advance(self) -> None:
         """Do everything that may be done now."""
@@ -263,7 +272,7 @@ class Timeline:
         self._views.change(known.place, ChangeReason.RING_SPLIT if successors else ChangeReason.RING_CUT_OFF)
 
     def _bear(self, ring: LogicalRing) -> bool:
-        if self._is_disputed(ring):
+        if self.disputing(ring):
             return False
         self._settle()
         if ring.is_merge:
@@ -274,17 +283,17 @@ class Timeline:
         self._on_birth(ring)
         return True
 
-    def _is_disputed(self, ring: LogicalRing) -> bool:
-        """Whether a gateway of a merge may still say that it gave the merge up, or this process may."""
+    def disputing(self, ring: LogicalRing) -> Processes:
+        """Return who may still say that a merge was given up: gateways of it that can be heard, and this process."""
         known = self._known
         sure = known.ends.sure_of(ring.id)
         halves = [half for half in ring.halves if half.ring in known.parts]
-        if any(half.ring in known.own.values() for half in halves):
-            return True
-        return any(
-            gateway in known.heard and gateway not in sure and not known.ends.is_past(gateway, half.ring)
+        mine = {known.me} if any(half.ring in known.own.values() for half in halves) else set()
+        return frozenset(mine).union(
+            gateway
             for half in halves
             for gateway in half.members & ring.gateways
+            if gateway in known.heard and gateway not in sure and not known.ends.is_past(gateway, half.ring)
         )
 
     def _settle(self) -> None:

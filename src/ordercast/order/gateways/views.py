@@ -148,3 +148,9 @@ def view_id(before: Iterable[ConfigurationId], stamp: Stamp, shape: PartShapes) 
     parts = [(tuple(ring), sorted(members)) for ring, members in shape]
     digest = blake2b(repr((past, stamp, parts)).encode("ascii"), digest_size=8)
     return ConfigurationId(seq, ProcessId(int.from_bytes(digest.digest(), "big") >> 1))
+
+
+def view_text(view: ConfigurationId) -> str:
+    """Return the id of a view for people: its tick, its number there, and the end of its digest."""
+    tick, count = divmod(view.seq, 1 << COUNT_BITS)
+    return f"{tick}.{count // VIEW_STEP}-{view.representative & 0xFFFF:04x}"
