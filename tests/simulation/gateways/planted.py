@@ -39,6 +39,7 @@ from ordercast.order.gateways.streams import RingStream
 from ordercast.order.gateways.timeline import Timeline
 from ordercast.order.gateways.views import Views
 from ordercast.order.stamped.lanes import NEVER, NO_STAMP, Stamp
+from tests.simulation.gateways.episodes import EPISODES, Episodes
 from tests.simulation.gateways.hostile import Filtering, Run, Sleepy
 from tests.simulation.gateways.ideal import World
 
@@ -52,6 +53,10 @@ class PlantedFault:
     plant: Plant
     seeds: tuple[int, ...]  # of runs of which at least one shows it; none: no short run is known that does
     world: type[World] = World
+    in_episodes: bool = False
+
+    def run(self, seed: int) -> Run:
+        return Episodes(seed, self.world, EPISODES) if self.in_episodes else Run(seed, self.world, STEPS)
 
 
 def _agreed_rings(patch: pytest.MonkeyPatch) -> None:
@@ -347,18 +352,18 @@ PLANTED = (
 )
 
 
-def main(name: str, first: int, last: int) -> None:
-    """Say which runs show a fault."""
+def main(name: str, first: int, last: int, in_episodes: bool) -> None:
+    """Say which runs show a fault: the first of them, and how many."""
     for fault in PLANTED:
-        if name in ("all", fault.name):
+        if name in ("all", fault.name) or (name == "uncaught" and not fault.seeds):
+            fault = replace(fault, in_episodes=in_episodes)
             with pytest.MonkeyPatch.context() as patch:
                 fault.plant(patch)
-                found = next(
-                    (seed for seed in range(first, last) if (errors := Run(seed, fault.world, STEPS).judge())), None
-                )
-            sys.stdout.write(f"{fault.name}: {found} {errors[:1]}\n")
+                found = {seed: errors[0] for seed in range(first, last) if (errors := fault.run(seed).judge())}
+            seed, text = next(iter(found.items()), (None, ""))
+            sys.stdout.write(f"{fault.name}: {len(found)} of {last - first}, first {seed} {text[:150]}\n")
             sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), "episodes" in sys.argv[4:])

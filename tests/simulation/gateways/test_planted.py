@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.gateways.hostile import Run
-from tests.simulation.gateways.planted import PLANTED, STEPS, PlantedFault
+from tests.simulation.gateways.planted import PLANTED, PlantedFault
 
 CAUGHT = tuple(fault for fault in PLANTED if fault.seeds)
 
@@ -13,4 +12,4 @@ CAUGHT = tuple(fault for fault in PLANTED if fault.seeds)
 @pytest.mark.parametrize("fault", CAUGHT, ids=lambda fault: fault.name)
 def test_every_planted_fault_is_caught(fault: PlantedFault, monkeypatch: pytest.MonkeyPatch) -> None:
     fault.plant(monkeypatch)
-    assert any(Run(seed, fault.world, STEPS).judge() for seed in fault.seeds), f"not caught in {fault.seeds}"
+    assert any(fault.run(seed).judge() for seed in fault.seeds), f"not caught in {fault.seeds}"
