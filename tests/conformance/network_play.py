@@ -97,7 +97,7 @@ class NetworkPlay:
             host.step()
 
     def _state(self) -> object:
-        rings = self.world.rings.values()
+        rings = [self.ring(host.id, domain) for host in self.world.alive for domain in host.domains]
         counts = [(len(ring.log), sum(map(len, ring.got.values())), sum(ring.delivered.values())) for ring in rings]
         return counts, [(len(host.events), host.network.known.place) for host in self.world.alive]
 
