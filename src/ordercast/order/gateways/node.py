@@ -45,6 +45,7 @@ from ordercast.order.traffic import Traffic
 ENGINE = "gateways"
 GATEWAY_SHARE = 2.0  # a gateway sends so many times as much in a visit as others
 QUEUE_HIGH = 4 << 20  # bytes that wait to be carried onto a ring, before users are asked to stop
+BACKLOG_HIGH = 32 << 20  # and bytes of packets, at their largest, that wait for their place in the order
 
 
 class GatewayNode:
@@ -88,6 +89,8 @@ class GatewayNode:
         self._passed: list[Effect] = []  # what the order has brought, on its way up
         self._me: ProcessId | None = None
         self._pressures = [Pressure(f"much waits to be carried onto {domain.name}", QUEUE_HIGH) for domain in domains]
+        self._backlog = Pressure("many packets wait for their place in the order", BACKLOG_HIGH)
+        self._packet_size = config.packet_size_max
         self._is_behind = False
         self._is_held = True  # users wait until the network begins
         self._submitted = 0  # messages of this life
@@ -357,6 +360,8 @@ class GatewayNode:
             for pressure, attachment in zip(self._pressures, self._attachments, strict=True)
             if pressure.measure(attachment.inner.freight_size)
         ]
+        if self._backlog.measure(network.backlog * self._packet_size):
+            reasons.append(self._backlog.reason)
         if self._is_behind:
             reasons.append("the application is behind")
         network.hold(reasons)

@@ -164,13 +164,13 @@ class Timeline:
         has_moved = False
         while (found := lowest(self._lanes, limit)) is not None:
             lane, bound = found
+            assert isinstance(lane, RingStream)
             runs = lane.runs
             while runs and runs[0].first <= bound:
                 run = runs[0]
                 if run.content.is_safe and not self._coverage.covers(run):
                     return self._pass_safe(runs[0].content, lane) or has_moved
-                runs.popleft()
-                self._pass(run)
+                self._pass(lane.pop())
                 has_moved = True
             if not lane.is_open and not runs:
                 return True  # it may have to be removed before anything else is passed
@@ -185,18 +185,17 @@ class Timeline:
         if run.content.bodies:
             self.passed.append(run)
 
-    def _pass_safe(self, stretch: Stretch, stream: object) -> bool:
+    def _pass_safe(self, stretch: Stretch, stream: RingStream) -> bool:
         """Pass the first packet of a run that not all rings are known to have, if all members have it or those who
         lack it cannot be heard. In quiet times the statements of all rings are on their way."""
         if self._is_quiet:
             return False
-        assert isinstance(stream, RingStream)
         packet = stretch.between(0, 1)
         stamp = stream.stamp(packet.tick, packet.seqs[0])
         if not self._give_up(packet, stamp):
             return False
         self._split_first(stream)
-        self._pass(stream.runs.popleft())
+        self._pass(stream.pop())
         return True
 
     @staticmethod
