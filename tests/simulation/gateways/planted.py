@@ -215,6 +215,30 @@ def _impatient(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Timeline, "_give_up", wrong)
 
 
+def _singletons(patch: pytest.MonkeyPatch) -> None:
+    """The paper (C5): everybody steps into a ring of itself before a safe message that somebody lacks."""
+
+    def wrong(self: Timeline, packet: Stretch, stamp: Stamp) -> bool:
+        lacking = self._coverage.lacking(packet)
+        if not self._known.heard.isdisjoint(lacking):
+            return False
+        if lacking:
+            others = self._known.members - {self._known.me}
+            self._drop(others, list(self._known.parts), stamp, ChangeReason.GIVEN_UP)
+        return True
+
+    patch.setattr(Timeline, "_give_up", wrong)
+
+
+def _lacking_stay(patch: pytest.MonkeyPatch) -> None:
+    """A safe message is delivered without those who lack it and cannot be heard, though they are still in the view."""
+
+    def wrong(self: Timeline, packet: Stretch, stamp: Stamp) -> bool:
+        return self._known.heard.isdisjoint(self._coverage.lacking(packet))
+
+    patch.setattr(Timeline, "_give_up", wrong)
+
+
 def _safe_is_agreed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Coverage, "covers", lambda self, run: True)
     patch.setattr(Coverage, "lacking", lambda self, packet: NOBODY_ELSE)
@@ -340,6 +364,8 @@ PLANTED = (
     PlantedFault("no waiting", _no_waiting, (0,)),
     PlantedFault("nobody leaves before residual", _nobody_leaves_before_residual, ()),
     PlantedFault("impatient", _impatient, (1,)),
+    PlantedFault("singletons", _singletons, ()),
+    PlantedFault("lacking stay", _lacking_stay, ()),
     PlantedFault("safe is agreed", _safe_is_agreed, (1,)),
     PlantedFault("back by a birth", _back_by_a_birth, ()),
     PlantedFault("claimed by the first", _claimed_by_the_first, ()),

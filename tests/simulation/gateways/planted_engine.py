@@ -1,8 +1,8 @@
 """Faults planted in the shipped engine of a network of rings, for the shipped simulator, swarm and checkers.
 
 Those of the order (`planted.py`) are planted as they are; beside them stand the rules that rings keep for the network,
-which ideal rings do not have. `test_planted_engine.py` demands that each is caught; where, is in `catches.txt`. To hunt:
-`python -m tests.simulation.gateways.planted_engine NAME|all 0 1000`.
+which ideal rings do not have. `test_planted_engine.py` demands that each is caught; where, is in `catches.txt`. To
+hunt: `python -m tests.simulation.gateways.planted_engine NAME|all 10000 11000`.
 """
 
 from __future__ import annotations
@@ -112,7 +112,22 @@ def _ids_without_the_domain(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(frame, "next_ring_seq", wrong)
 
 
+def _holds_stop_carriers(patch: pytest.MonkeyPatch) -> None:
+    """What gateways carry, and control, stop with the users: holds of several rings wait for each other (C9)."""
+    right = TwoQueues.packets, TwoQueues.runs
+
+    def packets(self: TwoQueues) -> int:
+        return 0 if self.is_held else right[0](self)
+
+    def runs(self: TwoQueues, *arguments: Any) -> list[Any]:
+        return [] if self.is_held else right[1](self, *arguments)
+
+    patch.setattr(TwoQueues, "packets", packets)
+    patch.setattr(TwoQueues, "runs", runs)
+
+
 OWN = (
+    EngineFault("holds stop carriers", _holds_stop_carriers),
     EngineFault("agreed rings", _agreed_rings),
     EngineFault("birth at the clock", _birth_at_the_clock),
     EngineFault("no stamp at commit", _no_stamp_at_commit),
@@ -123,6 +138,13 @@ OWN = (
 # Of ideal rings, or of what the shipped engine does otherwise.
 LEFT_OUT = {"agreed rings", "no stamp at commit", "joins before interest", "holds stop carriers"}
 PLANTED = (*OWN, *(EngineFault(fault.name, fault.plant) for fault in planted.PLANTED if fault.name not in LEFT_OUT))
+
+# What the design asks to plant: the paper's own rules, and what is easily forgotten.
+NAMED = {
+    *("agreed rings", "old ring raised", "residual by stamp"),  # C1, C2, C3
+    *("natives in a flush", "front beyond cap", "anybody's word", "since forgotten", "last words speak for rings"),
+    *("residual by highest", "restart below the stored tick", "out of order", "stale marks", "ids without the domain"),
+}
 
 
 def complaint(fault: EngineFault, seed: int) -> str:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from bench.network_memory import entries_of, measure
+
 from tests.conformance.network_play import NetworkPlay, line, people
 
 MARGIN = 1.05
