@@ -102,7 +102,7 @@ class Occurrence(Enum):
     NETWORK_RESIDUAL_IN_HALVES = "halves of a ring had different residual packets"
     NETWORK_DELETED = "ring deleted that was cut off"
     NETWORK_BACK = "deleted ring brought back by a merge"
-    NETWORK_LEFT_BEFORE_RESIDUAL = "members in no half left before a residual packet"
+    NETWORK_LEFT_AT_FRONT = "members in no half left at the front of an ended ring"
     NETWORK_LEFT_BEFORE_SAFE = "members left before a safe packet that they may lack"
     NETWORK_KEPT_FOR_LINK = "item kept for a link to begin"
     NETWORK_BEFORE_LINK = "item dropped that is older than its link"

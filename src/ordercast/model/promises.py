@@ -22,6 +22,7 @@ class Promise(Enum):
     SAFE_DELIVERY = "safe delivery"
     VIRTUAL_SYNCHRONY = "virtual synchrony"
     TRANSITIONAL_SETS = "transitional sets"
+    TRUTHFUL_SETS = "truthful sets"  # of those who came along some may be missing, and nobody else is listed
     VIEW_AGREEMENT = "view agreement"
     VIEW_MONOTONY = "view monotony"
     WHOLE_MESSAGES = "whole messages"

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.gateways import births, views
 from ordercast.order.gateways.coverage import Coverage
@@ -33,6 +32,7 @@ from ordercast.order.gateways.items import (
     Stretch,
     domain_of,
 )
+from ordercast.order.gateways.known import Known
 from ordercast.order.gateways.merging import Flush
 from ordercast.order.gateways.network import RingNetwork
 from ordercast.order.gateways.streams import RingStream
@@ -195,21 +195,21 @@ def _no_waiting(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(RingStream, "bound", property(lambda self: self.runs[0].first if self.runs else NEVER))
 
 
-def _nobody_leaves_before_residual(patch: pytest.MonkeyPatch) -> None:
-    right = Timeline._drop
+def _nobody_leaves_at_the_front(patch: pytest.MonkeyPatch) -> None:
+    """Members in no half known stay in the view until the ring is removed."""
+    right = Known.missing
 
-    def wrong(self: Timeline, leaving: Any, rings: Any, stamp: Stamp, reason: ChangeReason) -> None:
-        if reason is not ChangeReason.RING_SPLIT:
-            right(self, leaving, rings, stamp, reason)
+    def wrong(self: Known, ring: ConfigurationId) -> Processes:
+        return NOBODY_ELSE if any(self.successors(ring)) else right(self, ring)
 
-    patch.setattr(Timeline, "_drop", wrong)
+    patch.setattr(Known, "missing", wrong)
 
 
 def _impatient(patch: pytest.MonkeyPatch) -> None:
     """Members are given up for a safe message although they can be heard."""
 
     def wrong(self: Timeline, packet: Stretch, stamp: Stamp) -> bool:
-        self._drop(self._coverage.lacking(packet), list(self._known.parts), stamp, ChangeReason.GIVEN_UP)
+        self._drop(self._coverage.lacking(packet), stamp)
         return True
 
     patch.setattr(Timeline, "_give_up", wrong)
@@ -223,8 +223,7 @@ def _singletons(patch: pytest.MonkeyPatch) -> None:
         if not self._known.heard.isdisjoint(lacking):
             return False
         if lacking:
-            others = self._known.members - {self._known.me}
-            self._drop(others, list(self._known.parts), stamp, ChangeReason.GIVEN_UP)
+            self._drop(self._known.members - {self._known.me}, stamp)
         return True
 
     patch.setattr(Timeline, "_give_up", wrong)
@@ -263,7 +262,7 @@ def _views_without_past(patch: pytest.MonkeyPatch) -> None:
     """Equal parts make equal views."""
     right = views.view_id
 
-    def wrong(before: Any, stamp: Stamp, shape: Any) -> ConfigurationId:
+    def wrong(before: Any, stamp: Stamp, shape: Any, lost: Any = ()) -> ConfigurationId:
         return ConfigurationId(max([stamp[0] << 16, *(view.seq + 1 for view in before)]), right((), stamp, shape)[1])
 
     patch.setattr(views, "view_id", wrong)
@@ -293,12 +292,7 @@ def _caps_wake_nobody(patch: pytest.MonkeyPatch) -> None:
 
 def _removed_at_the_cap(patch: pytest.MonkeyPatch) -> None:
     """A ring is deleted at a merge's cap, before the merge."""
-
-    def wrong(self: Timeline, stream: RingStream) -> Stamp:
-        place = self._known.place
-        return place if any(self._known.successors(stream.ring)) else max(place, stream.front)
-
-    patch.setattr(Timeline, "_end_of", wrong)
+    patch.setattr(Timeline, "_end_of", lambda self, stream: max(self._known.place, stream.front))
 
 
 def _mergers_are_not_asked(patch: pytest.MonkeyPatch) -> None:
@@ -362,7 +356,7 @@ PLANTED = (
     PlantedFault("out of order", _out_of_order, (0,)),
     PlantedFault("no stamp at commit", _no_stamp_at_commit, ()),
     PlantedFault("no waiting", _no_waiting, (0,)),
-    PlantedFault("nobody leaves before residual", _nobody_leaves_before_residual, ()),
+    PlantedFault("nobody leaves at the front", _nobody_leaves_at_the_front, ()),
     PlantedFault("impatient", _impatient, (1,)),
     PlantedFault("singletons", _singletons, ()),
     PlantedFault("lacking stay", _lacking_stay, ()),

@@ -16,10 +16,9 @@ from ordercast.trace.parquet import read_run
 from ordercast.trace.records import DeliveredBatch, Event, Noted, Submitted
 from tests.simulation.planted import PLANTED, PlantedFault
 
-from .live_traces import KEPT, outcomes_on, verdicts_on, write_history
+from .live_traces import KEPT, VIEW_PROMISES, outcomes_on, verdicts_on, write_history
 
 SEEDS = (1, 10, SATURATED_FIRST)  # 10 has large messages, the last is saturated
-VIEW_PROMISES = (Promise.TRANSITIONAL_SETS, Promise.VIEW_AGREEMENT, Promise.VIEW_MONOTONY)
 
 
 def _result(seed: int) -> Result:

@@ -26,6 +26,7 @@ def bear(known: Known, ring: LogicalRing) -> None:
         _join(known, parts, topology, ring)
     if ring.is_merge:
         known.merges.add(ring.birth)
+        known.lost |= _lost(ring)
     parts[ring.id] = _members(known, parts, ring)
     for process in ring.members:
         known.rebase(process, domain_of(ring.id), ring.id)
@@ -53,6 +54,16 @@ def _join(known: Known, parts: PartMembers, topology: TopologyItem, ring: Logica
         if end.successor.birth < ring.birth:
             known.born.add(end.successor.id)
     known.ends.add_words(topology.words)
+
+
+def _lost(ring: LogicalRing) -> PartMembers:
+    """Return who has left each part that a merge brings because nothing more was known of them: at all sides that have
+    the part. Another side may know more."""
+    lost: PartMembers = {}
+    for topology in ring.topologies:
+        for part in topology.parts:
+            lost[part.ring.id] = lost.get(part.ring.id, part.lost) & part.lost
+    return lost
 
 
 def _members(known: Known, parts: PartMembers, ring: LogicalRing) -> Processes:

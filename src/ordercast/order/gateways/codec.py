@@ -317,7 +317,7 @@ def _topology(topology: TopologyItem) -> bytes:
             *ids,
             _RING.pack(*topology.view),
             _set(topology.reachable),
-            _counted([_logical(part.ring) + _set(part.members) for part in topology.parts]),
+            _counted([_logical(part.ring) + _set(part.members) + _set(part.lost) for part in topology.parts]),
             _counted([struct.pack(">QBQQ", base.process, base.domain, *base.ring) for base in topology.bases]),
             _counted([_end(end) for end in topology.ends]),
             _counted([struct.pack(">QQQQQ", one.gateway, *one.ring, *one.successor) for one in topology.words]),
@@ -349,8 +349,8 @@ def _read_topology(body: ByteReader) -> TopologyItem:
 
 
 def _read_part(body: ByteReader) -> TopologyPart:
-    part = TopologyPart(_read_logical(body), _read_set(body))
-    if not part.members <= part.ring.members:
+    part = TopologyPart(_read_logical(body), _read_set(body), _read_set(body))
+    if not part.members | part.lost <= part.ring.members:
         raise WireError("a part with others than the members of its ring")
     return part
 

@@ -30,6 +30,7 @@ class Known:
         self.stable: Stamp = NO_STAMP  # everybody is past it
         self.rings: dict[ConfigurationId, LogicalRing] = {}
         self.parts: dict[ConfigurationId, Processes] = {}  # the topology: members that still count, by logical ring
+        self.lost: dict[ConfigurationId, Processes] = {}  # of ended parts: members in no half known, who have left
         self.born: set[ConfigurationId] = set()
         self.merges: set[Stamp] = set()  # births of the merges in this process's past
         self.bases: dict[tuple[ProcessId, int], ConfigurationId] = {}
@@ -91,6 +92,11 @@ class Known:
             )
             self._complete[ring] = answer
         return answer
+
+    def missing(self, ring: ConfigurationId) -> Processes:
+        """Return the members of a complete ring of whom nothing is known beyond its front, and who have not left it."""
+        halves = NOBODY_ELSE.union(*(end.half for end in self.ends.of(ring)))
+        return self.rings[ring].members - halves - self.lost.get(ring, NOBODY_ELSE)
 
     def successors(self, ring: ConfigurationId) -> Iterable[LogicalRing]:
         return (end.successor for end in self.ends.of(ring))

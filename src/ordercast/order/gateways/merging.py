@@ -15,6 +15,7 @@ from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.model.notes import Occurrence
 from ordercast.order.gateways.items import (
     CAP,
+    NOBODY_ELSE,
     Base,
     EndItem,
     Flooded,
@@ -185,7 +186,10 @@ class Merging:
             by=known.me,
             view=self._views.current.id,
             reachable=known.members & known.heard,
-            parts=tuple(TopologyPart(known.rings[ring], members) for ring, members in sorted(known.parts.items())),
+            parts=tuple(
+                TopologyPart(known.rings[ring], members, known.lost.get(ring, NOBODY_ELSE))
+                for ring, members in sorted(known.parts.items())
+            ),
             bases=tuple(Base(process, domain, ring) for (process, domain), ring in sorted(known.bases.items())),
             ends=tuple(self._ends_before(merge)),
             words=tuple(sorted(self._words_before(merge))),

@@ -1,11 +1,20 @@
-"""A known hole in the rules of the order of several rings, as an expected failure: who mends it removes the mark."""
+"""Halves of a ring that not everybody knows: what is delivered in one view is a prefix, however many one knows of."""
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
 from ordercast.model.ids import ConfigurationId, ProcessId
-from ordercast.order.gateways.items import Carried, EndItem, LogicalRing, Processes, Stretch
+from ordercast.order.gateways.births import bear
+from ordercast.order.gateways.items import (
+    Carried,
+    EndItem,
+    LogicalRing,
+    Processes,
+    Stretch,
+    TopologyItem,
+    TopologyPart,
+)
 from ordercast.order.gateways.merging import PhysicalRing
 
 from .network_stage import Stage, people, ring_ids
@@ -65,10 +74,23 @@ def test_both_deliver_all_that_they_know() -> None:
     assert [text for text in _at_q().step() if ":" not in text] == ["5R", "7R", "8A", "9R"]
 
 
-@pytest.mark.xfail(
-    reason="members in no half known should leave at the ring's front, not before its first residual packet"
-)
 def test_what_is_delivered_in_one_view_is_a_prefix_though_halves_are_known_at_different_places() -> None:
-    """p does not know what {h} had beyond the regular packets of R, so its view should end where they do."""
+    """p does not know what {h} had beyond the regular packets of R, so its view ends where they do."""
     here, there = _in_first_view(_at_p()), _in_first_view(_at_q())
     assert here[: len(there)] == there[: len(here)]
+
+
+def test_who_is_lost_leaves_at_the_front_and_is_not_lost_again_after_a_merge() -> None:
+    """p's topology says that h is lost; where another side counts h, what is known of it counts anew."""
+    stage = _at_p()
+    assert stage.step() == ["5R", "6: ARC", "8A", "9R", "12: AC?"]
+    known, ring = stage.network.known, stage.ids["R"]
+    for said, missing in ((people(H), people()), (people(), people(H))):
+        merge = LogicalRing(ConfigurationId(9 * 1024 + 5, ProcessId(P)), people(P), people(), 400)
+        part = TopologyPart(LogicalRing(ring, people(G, R1, H), people(G, H), 1), FIRST | people(H), said)
+        topology = TopologyItem(merge.id, merge.id, ProcessId(P), merge.id, people(), (part,), (), (), ())
+        known.parts[ring], known.lost[ring] = FIRST, people(H)
+        known.place = (399, 0, 0)
+        bear(known, replace(merge, topologies=(topology,)))
+        known.born.discard(merge.id)
+        assert known.missing(ring) == missing
