@@ -1,8 +1,8 @@
 """Memory of a network of rings over thousands of ring changes and a million messages: it must be flat.
 
-Five members of the shipped engine in one process, joined by function calls: two rings and a gateway. Again and again one
-member of a ring loses its attachment and gets it back; meanwhile all send. Two ring changes at least come of that: a
-split and a merge. After each step the resident memory is told, and how many entries the engines' collections have.
+Five members of the shipped engine in one process, joined by function calls: two rings and a gateway. Again and again
+one member of a ring loses its attachment and gets it back; meanwhile all send. Two ring changes at least come of that:
+a split and a merge. After each step the resident memory is told, and how many entries the engines' collections have.
 
     python bench/network_memory.py [--json] [--changes 2000] [--messages 1000000]
 """

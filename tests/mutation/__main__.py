@@ -28,6 +28,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from ordercast.order.catalogue import DEFAULT
+from ordercast.sim.ring_episodes import EPISODES_FIRST
 from ordercast.sim.swarm import SwarmKind, outline
 from tests.simulation.gateways.episodes import Episodes
 from tests.simulation.gateways.hostile import Filtering, Run
@@ -131,7 +132,7 @@ def _in_child(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 def _seeds_of(module: str, count: int, shipped: int) -> Seeds:
     if module in GATEWAYS:
         ideal = [(kind, seed) for seed in range(count) for kind in IDEAL]
-        return ideal + [("gateways", first + seed) for seed in range(shipped) for first in (AIMED_FIRST, 0)]
+        return ideal + [("gateways", first + seed) for seed in range(shipped) for first in (EPISODES_FIRST, 0)]
     kind = "groups" if module.startswith("groups/") else "plain"
     return [(kind, first + number) for number in range(count) for first in (AIMED_FIRST, 0)]
 

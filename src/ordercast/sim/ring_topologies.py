@@ -16,16 +16,8 @@ def drawn_attachments(nodes: int, rng: Random) -> Attachments:
     """Return the segments of each host: some hosts join rings, the others are spread over them."""
     rings = rng.randrange(2, RINGS_MAX + 1)
     gateways = rng.choice(_KINDS)(rings, rng)
-    return _with_others(gateways if len(gateways) <= nodes else _line(2, rng), nodes)
-
-
-def bridged_attachments(nodes: int, rng: Random) -> Attachments:
-    """The same in networks where a ring may fall apart, and both halves stay connected over other rings."""
-    gateways = rng.choice((_parallel, _cycle, _double_line))(rng.choice((2, 3, 3)), rng)
-    return _with_others(gateways if len(gateways) < nodes else _parallel(2, rng), nodes)
-
-
-def _with_others(gateways: Joined, nodes: int) -> Attachments:
+    if len(gateways) > nodes:
+        gateways = _line(2, rng)
     rings = 1 + max(segment for segments in gateways for segment in segments)
     others = [(number % rings,) for number in range(nodes - len(gateways))]
     return (*gateways, *others)

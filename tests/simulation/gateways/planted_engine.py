@@ -2,7 +2,7 @@
 
 Those of the order (`planted.py`) are planted as they are; beside them stand the rules that rings keep for the network,
 which ideal rings do not have. `test_planted_engine.py` demands that each is caught; where, is in `catches.txt`. To
-hunt: `python -m tests.simulation.gateways.planted_engine NAME|all 10000 11000`.
+hunt: `python -m tests.simulation.gateways.planted_engine NAME|all 20000 21000`.
 """
 
 from __future__ import annotations

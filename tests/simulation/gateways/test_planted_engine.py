@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ordercast.sim.aimed_swarm import AIMED_FIRST
+from ordercast.sim.ring_episodes import EPISODES_FIRST
 from tests.simulation.catches import first_catch
 from tests.simulation.gateways.planted_engine import NAMED, PLANTED, RUNS, EngineFault, complaint
 
@@ -19,7 +19,7 @@ MARKED = [
 @pytest.mark.parametrize("fault", MARKED)
 def test_the_checkers_catch(fault: EngineFault, monkeypatch: pytest.MonkeyPatch) -> None:
     fault.plant(monkeypatch)
-    seeds = range(AIMED_FIRST, AIMED_FIRST + RUNS)
+    seeds = range(EPISODES_FIRST, EPISODES_FIRST + RUNS)
     found = first_catch("gateways", fault.name, seeds, lambda seed: bool(complaint(fault, seed)))
     assert found is not None, f"not caught in {RUNS} runs"
 
