@@ -38,6 +38,7 @@ def episode_options(options: SimOptions, seed: int) -> SimOptions:
         nodes=nodes,
         attachments=attachments,
         aim=None,
+        messages=options.messages if options.clients else rng.randrange(150, 400),
         links=(),
         slow_hosts=(),
         ghost=0.0,
