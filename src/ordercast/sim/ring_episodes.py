@@ -29,16 +29,16 @@ BRIDGED: tuple[Attachments, ...] = (
 def episode_options(options: SimOptions, seed: int) -> SimOptions:
     """The same with episodes, and hardly any other fault."""
     rng = Random(f"ring episodes {seed}")
-    nodes = rng.choice((5, 6, 7, 8))
+    nodes = rng.choice((5, 5, 6, 7))
     gateways = rng.choice(BRIDGED)
     attachments = (*gateways, *((place % segment_count(gateways),) for place in range(nodes - len(gateways))))
-    faults = episodes(rng.randrange(2, 5), attachments, rng)
+    faults = episodes(rng.randrange(1, 4), attachments, rng)
     return replace(
         options,
         nodes=nodes,
         attachments=attachments,
         aim=None,
-        messages=options.messages if options.clients else rng.randrange(150, 400),
+        messages=options.messages if options.clients else rng.randrange(80, 220),
         links=(),
         slow_hosts=(),
         ghost=0.0,
