@@ -45,6 +45,8 @@ class Sleepy(Filtering):
 class Run:
     """One run: a world, and what happens to it."""
 
+    rounds_max = 600  # in which all have come together, or never will
+
     def __init__(self, seed: int, world: type[World] = World, steps: int = 700) -> None:
         self.rng = random.Random(seed * 7919 + 1)
         self.world = world(seed)
@@ -184,9 +186,9 @@ class Run:
             host.network.hold(())
         return self._settle() and self.say_more(1)
 
-    def _settle(self, limit: int = 600) -> bool:
+    def _settle(self) -> bool:
         rng, world = self.rng, self.world
-        for _ in range(limit):
+        for _ in range(self.rounds_max):
             for domain in self.domains:
                 hosts = [host for host in world.alive if domain in host.domains]
                 if not any(domain in host.attempts for host in hosts) and not world.is_formed(domain):
