@@ -22,7 +22,7 @@ TURNS_MAX = 14  # between two faults of one episode
 class Episodes(Run):
     """One run of several episodes."""
 
-    rounds_max = 150
+    rounds_max = 100
 
     def __init__(self, seed: int, world: type[World] = World, steps: int = EPISODES) -> None:
         super().__init__(seed, world, steps)

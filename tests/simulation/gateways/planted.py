@@ -185,6 +185,11 @@ def _out_of_order(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Forwarding, "forward", wrong)
 
 
+def _birth_at_the_clock(patch: pytest.MonkeyPatch) -> None:
+    """The paper (C8): a ring is born at the highest clock of its members, not above it."""
+    patch.setattr(World, "birth_step", 0)
+
+
 def _no_stamp_at_commit(patch: pytest.MonkeyPatch) -> None:
     """A new ring's tick does not look at the packets of the old ring."""
     patch.setattr(World, "stamps_at_commit", False)
@@ -354,6 +359,7 @@ PLANTED = (
     PlantedFault("residual by highest", _residual_by_highest, ()),
     PlantedFault("residual not onto own ring", _residual_not_onto_own_ring, ()),
     PlantedFault("out of order", _out_of_order, (0,)),
+    PlantedFault("birth at the clock", _birth_at_the_clock, ()),
     PlantedFault("no stamp at commit", _no_stamp_at_commit, ()),
     PlantedFault("no waiting", _no_waiting, (0,)),
     PlantedFault("nobody leaves at the front", _nobody_leaves_at_the_front, ()),
