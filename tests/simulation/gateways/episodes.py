@@ -11,12 +11,13 @@ from __future__ import annotations
 import sys
 from collections import Counter
 
-from ordercast.order.gateways.items import Processes
+from ordercast.order.gateways.items import Processes, TopologyItem
 from tests.simulation.gateways.hostile import Run
 from tests.simulation.gateways.ideal import Host, World
 
 EPISODES = 8
 TURNS_MAX = 14  # between two faults of one episode
+PATIENCE = 50  # turns until a merge is under way
 
 
 class Episodes(Run):
@@ -50,17 +51,20 @@ class Episodes(Run):
                 self._half_a_merge()
 
     def _half_a_merge(self) -> None:
-        """Let everybody come together for a while, which may end before, among or behind marks and topologies."""
+        """Let everybody come together, and tear a ring apart when some of its members have marked, or have heard what
+        one side has to say."""
         rng, world = self.rng, self.world
         self._heal()
         for domain in self.domains:
             world.reform(domain, 0)
-        for _ in range(rng.randrange(4, 24)):
-            self._lossy_turn(0.9)
-            for host in world.alive:
-                for domain in list(host.attempts):
-                    if rng.random() < 0.6:
-                        world.install(host, domain)
+        has_come = rng.choice((_has_marks, _has_topologies, _has_all_topologies, _has_all_topologies))
+        for _ in range(PATIENCE):
+            self._lossy_turn(rng.choice((0.4, 0.9)))
+            self._installations(0.6)
+            ripe = sorted({domain for host in world.alive for domain in host.domains if has_come(host, domain)})
+            if ripe and rng.random() < 0.4:
+                self._tear(rng.choice(ripe))
+                return
 
     def _some_traffic(self, turns: int) -> None:
         rng, world = self.rng, self.world
@@ -91,32 +95,56 @@ class Episodes(Run):
         receiving, installing = rng.choice((0.1, 0.4, 0.8)), rng.choice((0.1, 0.3))
         for _ in range(turns):
             self._lossy_turn(receiving)
-            for host in world.alive:
-                for domain in list(host.attempts):
-                    if rng.random() < installing:
-                        world.install(host, domain)
+            self._installations(installing)
             if rng.random() < 0.3:
                 self._notice(rng.choice(self.domains))
             if rng.random() < 0.2:
                 self._send(rng.choice(world.alive))
 
+    def _installations(self, chance: float) -> None:
+        for host in self.world.alive:
+            for domain in list(host.attempts):
+                if self.rng.random() < chance:
+                    self.world.install(host, domain)
+
     def _trouble(self) -> None:
         rng, world = self.rng, self.world
         domain = rng.choice(self.domains)
-        hosts = [host for host in world.alive if domain in host.domains]
         what = rng.random()
-        if what < 0.65 and len(hosts) > 1:
-            first = self._half(hosts)
-            for host in hosts:
-                world.cells[domain, host.id] = host.id not in first
-            world.break_rings()
-        elif what < 0.75 and len(world.alive) > 3:
+        if what < 0.65:
+            self._tear(domain)
+            return
+        if what < 0.75 and len(world.alive) > 3:
             self._replace(rng.choice(world.alive))
         elif what < 0.85:
             self._heal()
         if rng.random() < 0.7:
             for cell in (0, 1):
                 world.reform(domain, cell)
+
+    def _tear(self, domain: int) -> None:
+        """Let a domain fall apart; mostly both sides agree on new rings at once."""
+        rng, world = self.rng, self.world
+        hosts = [host for host in world.alive if domain in host.domains]
+        first = self._half(hosts)
+        if rng.random() < 0.6:
+            self._last_packets(domain, hosts)
+        for host in hosts:
+            world.cells[domain, host.id] = host.id not in first
+        world.break_rings()
+        if rng.random() < 0.7:
+            for cell in (0, 1):
+                world.reform(domain, cell)
+
+    def _last_packets(self, domain: int, hosts: list[Host]) -> None:
+        """Let some send what only some receive."""
+        for host in hosts:
+            if self.rng.random() < 0.5:
+                self._send(host)
+                self.world.visit(host, domain, 4)
+        for host in hosts:
+            if self.rng.random() < 0.4:
+                self.world.receive(host, domain)
 
     def _half(self, hosts: list[Host]) -> Processes:
         """Return those on one side of a cut: with a gateway on each side, if there are two."""
@@ -133,6 +161,23 @@ class Episodes(Run):
         new = self.world.add(host.domains)
         for domain in new.domains:
             self.world.cells[domain, new.id] = self.world.cells[domain, host.id]
+
+
+def _has_marks(host: Host, domain: int) -> bool:
+    flush = host.network.merging.flushes.get(domain)
+    return flush is not None and bool(flush.marks)
+
+
+def _has_topologies(host: Host, domain: int) -> bool:
+    flush = host.network.merging.flushes.get(domain)
+    return flush is not None and bool(flush.topologies)
+
+
+def _has_all_topologies(host: Host, domain: int) -> bool:
+    """Whether both sides have spoken on the ring, and the host does not know it."""
+    flush, log = host.network.merging.flushes.get(domain), host.world.rings[host.rings[domain]].log
+    said = sum(packet.carried is not None and isinstance(packet.carried.item, TopologyItem) for packet in log)
+    return flush is not None and flush.tick is not None and said >= len(flush.halves)
 
 
 def main(first: int, last: int) -> int:
