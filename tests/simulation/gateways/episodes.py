@@ -23,6 +23,7 @@ PATIENCE = 50  # turns until a merge is under way
 class Episodes(Run):
     """One run of several episodes."""
 
+    safe_share = 0.6
     rounds_max = 100
 
     def __init__(self, seed: int, world: type[World] = World, steps: int = EPISODES) -> None:

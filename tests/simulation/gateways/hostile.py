@@ -45,6 +45,7 @@ class Sleepy(Filtering):
 class Run:
     """One run: a world, and what happens to it."""
 
+    safe_share = 0.4  # of all messages
     rounds_max = 600  # in which all have come together, or never will
 
     def __init__(self, seed: int, world: type[World] = World, steps: int = 700) -> None:
@@ -106,7 +107,7 @@ class Run:
         mask = EVERYTHING
         if self.world.is_filtering and self.rng.random() < 0.9:
             mask = 1 << self.rng.randrange(GROUPS)
-        host.natives[domain].append(Native(b"m%d" % self.messages, self.rng.random() < 0.4, mask))
+        host.natives[domain].append(Native(b"m%d" % self.messages, self.rng.random() < self.safe_share, mask))
 
     def _turn(self) -> None:
         rng, world = self.rng, self.world
