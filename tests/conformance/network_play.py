@@ -23,6 +23,8 @@ class NetworkPlay:
         self.world = World(1)
         self.domains = sorted({domain for domains in attachments for domain in domains})
         self.deaf: set[tuple[int, int]] = set()  # who receives nothing on which domain
+        self.slow: set[tuple[int, int]] = set()  # whose ring on which domain hands up nothing
+        self.asleep: set[int] = set()  # whose order does not go on
         for domains in attachments:
             self.world.add(domains)
 
@@ -69,6 +71,18 @@ class NetworkPlay:
         for domain in host.domains:
             self.join(domain)
 
+    def install(self, domain: int, *hosts: int) -> None:
+        """Let some hosts install the ring that they have agreed on."""
+        for who in hosts:
+            self.world.install(self.host(who), domain)
+
+    def number(self, who: int, body: str, receivers: Processes, is_safe: bool = False) -> None:
+        """Let a host send a message on its first ring that some receive, and others not."""
+        self.send(who, body, is_safe=is_safe)
+        ring = self.ring(who, self.host(who).domains[0])
+        for process in receivers:
+            ring.got[process].add(len(ring.log))
+
     def settle(self, *, installing: bool = True) -> None:
         """Let everything go on until nothing moves any more."""
         last: object = None
@@ -79,6 +93,10 @@ class NetworkPlay:
                 return
             last = now
         raise AssertionError("it does not come to an end")
+
+    def settle_once(self) -> None:
+        """Let everybody do something once."""
+        self._round(True)
 
     def _round(self, installing: bool) -> None:
         world = self.world
@@ -92,9 +110,11 @@ class NetworkPlay:
                 if (host.id, domain) not in self.deaf:
                     for _ in range(20):
                         world.receive(host, domain)
-                world.deliver(host, domain, is_all=True)
+                if (host.id, domain) not in self.slow:
+                    world.deliver(host, domain, is_all=True)
                 world.tell_lowest(domain, host)
-            host.step()
+            if host.id not in self.asleep:
+                host.step()
 
     def _state(self) -> object:
         rings = [self.ring(host.id, domain) for host in self.world.alive for domain in host.domains]

@@ -1,0 +1,123 @@
+"""Scenes: single runs in which a rule is needed that random ones need seldom. Each returns the network as it ends.
+
+Rings are ideal and do what they are told (`tests/conformance/network_play.py`). With all rules in force nothing is wrong
+at the end; without the one, something is: `planted.py` says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ordercast.order.gateways.items import TopologyItem
+from tests.conformance.network_play import NetworkPlay, line, parallel, people
+from tests.simulation.gateways.judges import verdict
+
+Scene = Callable[[], NetworkPlay]
+
+# The hosts of `parallel`: 1 and 2 on the first domain, gateways 3 and 4, 5 and 6 on the second.
+ALL = people(1, 2, 3, 4, 5, 6)
+ROUNDS = 40
+
+
+def judged(scene: Scene) -> list[str]:
+    """Return what is wrong with a scene, in the end and after all have come together."""
+    try:
+        play = scene()
+        for domain in play.domains:
+            play.join(domain)
+        play.settle()
+        alive = frozenset(host.id for host in play.world.alive)
+        apart = [host.id for host in play.world.alive if host.view().members != alive]
+    except AssertionError as error:
+        return [f"assertion: {error}"]
+    return verdict(play.world) + ([f"not together: {apart}"] if apart else [])
+
+
+def residual_with_a_hole() -> NetworkPlay:
+    """The first ring splits. One half had the packets a and c, the other a and b, which is safe. The first half says what
+    it has, and is cut off before it hears of b: its members must leave just before b."""
+    play = parallel()
+    play.number(1, "a", people(1, 2, 3, 4))
+    play.number(2, "b", people(2, 4), is_safe=True)
+    play.number(1, "c", people(1, 3))
+    play.deaf = {(who, 1) for who in (1, 2, 3, 4)}
+    play.cut(1, people(1, 3), people(2, 4))
+    play.install(1, 1, 3)
+    play.deaf.clear()
+    play.settle(installing=False)  # what they had comes to the second ring
+    play.cut(2, people(3), people(4, 5, 6))
+    play.settle()
+    assert play.bodies(5) == ["a", "b", "c"] and play.bodies(1) == ["a", "c"]
+    return play
+
+
+def stated_behind_a_merge() -> NetworkPlay:
+    """A safe message of 1 does not come to 5, which is cut off and comes back by a merge before 1 goes on. What the
+    gateway states of the merged ring says nothing of what 5 has from before."""
+    play = line()
+    play.deaf = {(5, 2)}
+    play.asleep = {1}
+    play.send(1, "safe", is_safe=True)
+    play.settle()
+    play.cut(2, people(3, 4), people(5))
+    play.settle()
+    play.deaf.clear()
+    play.join(2)
+    play.settle()
+    play.asleep.clear()
+    play.settle()
+    assert "safe" in play.bodies(1) and "safe" not in play.bodies(5)
+    return play
+
+
+def held_and_not_handed_up() -> NetworkPlay:
+    """All of the first ring have a packet, and only the gateway 3 hands it up and tells how far the ring is, so that the
+    second ring goes on; then 3 dies. The next ring must be born above that packet, which nobody on it has handed up."""
+    play = parallel()
+    play.send(5, "before")
+    play.settle()
+    play.slow = {(1, 1), (2, 1), (4, 1), (4, 2)}
+    for number in range(6):
+        play.send(3, f"m{number}", domain=1)
+        play.settle()
+        play.send(5, f"n{number}")
+        play.settle()
+    play.crash(3)
+    play.slow.clear()
+    play.settle()
+    return play
+
+
+def halves_of_two_minds() -> NetworkPlay:
+    """The halves 3 5 and 4 6 of the second ring merge, over the first they are one network. Both have said what they
+    are, but 4 and 6 have not heard it all when the ring falls apart: 3 and 5 merge, 4 and 6 give up, and are slow. Others
+    must wait for their word."""
+    play = parallel()
+    play.cut(2, people(3, 5), people(4, 6))
+    play.settle()
+    play.join(2)
+    play.install(2, 3, 4, 5, 6)
+    for _ in range(ROUNDS):
+        play.settle_once()
+        flushes = [play.host(who).network.merging.flushes.get(2) for who in (3, 4, 5, 6)]
+        if all(flush is not None and flush.tick is not None for flush in flushes):
+            break
+    play.deaf = {(4, 2), (6, 2)}
+    play.settle()
+    assert sum(_is_topology(packet.carried) for packet in play.ring(3, 2).log) == 2
+    play.cut(2, people(3, 5), people(4, 6))
+    play.install(2, 3, 5)
+    play.deaf.clear()
+    play.settle(installing=False)
+    play.send(1, "meanwhile")
+    play.settle(installing=False)
+    play.install(2, 4, 6)
+    play.settle()
+    return play
+
+
+def _is_topology(carried: object) -> bool:
+    return carried is not None and isinstance(getattr(carried, "item", None), TopologyItem)
+
+
+SCENES: tuple[Scene, ...] = (residual_with_a_hole, stated_behind_a_merge, held_and_not_handed_up, halves_of_two_minds)
