@@ -94,6 +94,7 @@ class GatewayNode:
         self._is_leaving = False
         self._is_farewell = False  # the rings are being left
         self._has_news = False  # rings have handed up something that the order has not seen
+        self.make_network: Callable[..., RingNetwork] = RingNetwork  # a simulator looks on
 
     # What a driver asks
 
@@ -116,6 +117,16 @@ class GatewayNode:
             return Membership(self._rings[0].ring.id, (self.process,))
         view = self._network.view
         return Membership(view.id, tuple(sorted(view.members)))
+
+    @property
+    def network(self) -> RingNetwork | None:
+        """The order of the network, once all rings have begun."""
+        return self._network
+
+    @property
+    def freight_sizes(self) -> list[int]:
+        """Bytes that wait to be carried, by attachment."""
+        return [attachment.inner.freight_size for attachment in self._attachments]
 
     @property
     def state_name(self) -> str:
@@ -307,7 +318,7 @@ class GatewayNode:
         """Begin alone in a network of the own rings."""
         rings = {domain: change.configuration.id for domain, change in self._begun.items()}
         tick = max(change.birth for change in self._begun.values())
-        self._network = RingNetwork(self.process, rings, tick)
+        self._network = self.make_network(self.process, rings, tick)
         self._begun.clear()
         self._passing = PassingUp(self._network.view)
         self._network.begun = self._begun_messages
