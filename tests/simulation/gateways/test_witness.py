@@ -20,7 +20,8 @@ from ordercast.order.gateways.holds import Pressure
 from ordercast.order.gateways.items import Carried, Column, EndItem, Flooded, LogicalRing, Processes, Stretch
 from ordercast.order.gateways.network import RingNetwork
 from ordercast.order.gateways.passing import PassingUp
-from ordercast.order.gateways.views import Views
+from ordercast.order.gateways.view_number import ViewNumber
+from ordercast.order.gateways.views import NetworkView, Views
 from ordercast.order.ring.handing import HandingUp
 from ordercast.order.stamped.lanes import Stamp, StampedRun
 from ordercast.sim.gateways import witness
@@ -43,6 +44,7 @@ def _clock_forgotten(patch: pytest.MonkeyPatch) -> None:
     """A process begins at the first tick again after a restart."""
     right = StoredClock.start
     patch.setattr(StoredClock, "start", lambda self, stored: right(self, {}))
+    patch.setattr(ViewNumber, "start", lambda self, stored: 0)
 
 
 def _agreed_rings(patch: pytest.MonkeyPatch) -> None:
@@ -117,8 +119,14 @@ def _ends_that_differ(patch: pytest.MonkeyPatch) -> None:
 
 
 def _all_come_along(patch: pytest.MonkeyPatch) -> None:
-    """At a merge everybody in the old view and the new one is taken to come along."""
-    patch.setattr(Views, "_companions", lambda self, ring: self.current.members)
+    """At every change all members of the new view are taken to come along."""
+    right = Views.settle
+
+    def wrong(self: Views) -> NetworkView | None:
+        view = right(self)
+        return view if view is None else replace(view, transitional=view.members)
+
+    patch.setattr(Views, "settle", wrong)
 
 
 FAULTS = (

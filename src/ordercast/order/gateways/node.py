@@ -35,10 +35,12 @@ from ordercast.order.gateways.items import BegunMessage
 from ordercast.order.gateways.network import RingNetwork
 from ordercast.order.gateways.passing import PassingUp
 from ordercast.order.gateways.promised import PROMISED, SERVICES
+from ordercast.order.gateways.view_number import ViewNumber
 from ordercast.order.layered import InnerRing
 from ordercast.order.ring.config import ONE_NETWORK, RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.traffic import RING_TRAFFIC
+from ordercast.order.ring.two_queues import CONTROL_SENDER
 from ordercast.order.setup import Domain
 from ordercast.order.traffic import Traffic
 
@@ -91,6 +93,7 @@ class GatewayNode:
         self._is_behind = False
         self._is_held = True  # users wait until the network begins
         self._submitted = 0  # messages of this life
+        self._view_number = ViewNumber()
         self._is_leaving = False
         self._is_farewell = False  # the rings are being left
         self._has_news = False  # rings have handed up something that the order has not seen
@@ -203,6 +206,7 @@ class GatewayNode:
         if not self._clock.start(stored):
             text = "the stored clock cannot be true and is not used: this process counts from the beginning"
             effects.append(Alarm(AlarmKind.STORAGE_DAMAGED, text, self._me))
+        self._clock.hear(self._view_number.start(stored))
         for attachment in self._attachments:
             effects += self._taken(attachment, attachment.inner.start(stored, incarnation, now))
         first = self._attachments[0]
@@ -211,6 +215,8 @@ class GatewayNode:
     def submit(self, submissions: Sequence[Submission | Submissions], now: Instant) -> list[Effect]:
         if self._is_leaving:
             raise UsageError("this process is leaving: it sends nothing more")
+        if any(one.sender == CONTROL_SENDER for one in submissions):
+            raise UsageError(f"sender {CONTROL_SENDER} is the network's own")
         first = self._attachments[0]
         effects = first.inner.submit(submissions, now)
         self._submitted += sum(1 if isinstance(one, Submission) else len(one.payloads) for one in submissions)
@@ -231,7 +237,7 @@ class GatewayNode:
             for attachment in self._attachments:
                 effects += self._taken(attachment, attachment.inner.clock_stored(now, is_again=is_again))
                 is_again = False  # one ring tells it
-        else:
+        else:  # of one of the rings; for a number of views nobody waits
             for attachment in self._attachments:
                 effects += self._taken(attachment, attachment.inner.persisted(key, now))
         return effects + self._go_on(now)
@@ -309,6 +315,7 @@ class GatewayNode:
             for attachment in self._attachments:
                 attachment.inner.lowest.mine = network.known.place
             effects += self._passed_up()
+            effects += self._view_number.writes(network.view.id)
             effects += self._notes(network)
             effects += self._hold(network, now) + self._carry(network, now)
         effects += self._leave_if_done(network, passing, now)
