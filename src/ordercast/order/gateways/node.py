@@ -390,9 +390,9 @@ class GatewayNode:
         occurred = network.known.occurred
         effects: list[Effect] = [Record(Occurred(what, count)) for what, count in occurred.items() if count]
         occurred.clear()
-        for attachment in self._attachments:
-            effects += (Record(PacketDropped(why)) for why in attachment.dropped)
-            attachment.dropped.clear()
+        for dropped in (network.known.refused, *(attachment.dropped for attachment in self._attachments)):
+            effects += (Record(PacketDropped(why)) for why in dropped)
+            dropped.clear()
         return effects
 
     def _leave_if_done(self, network: RingNetwork, passing: PassingUp, now: Instant) -> list[Effect]:

@@ -26,6 +26,7 @@ from ordercast.sim.gateways.ledger import RingLedger
 from ordercast.sim.gateways.watched import WatchedNetwork
 from ordercast.sim.ring.network_witness import data_key, is_data
 from ordercast.trace.records import DeliveredBatch, Event, Installed, Started, StorageTurned
+from ordercast.wire.header import FLAGS_AT, RECOVERED, origin_of
 
 if TYPE_CHECKING:
     from ordercast.sim.host import Host
@@ -63,6 +64,8 @@ class RingsWitness:
             data = bytes(packet.data)
             if is_data(data):
                 self.ledger.received(process, *data_key(data))
+                if data[FLAGS_AT] & RECOVERED:
+                    self.ledger.received(process, *origin_of(data))
 
     def observe(self, event: Event) -> None:
         match event:
