@@ -30,7 +30,7 @@ from ordercast.order.attached import Attached, RingChange, RingPackets
 from ordercast.order.clock import CLOCK_KEY, StoredClock
 from ordercast.order.engine import Engine, EngineStats, Membership, granted
 from ordercast.order.gateways.attachment import RingAttachment, is_greeting
-from ordercast.order.gateways.holds import Pressure
+from ordercast.order.gateways.holds import Pressures
 from ordercast.order.gateways.items import BegunMessage
 from ordercast.order.gateways.network import RingNetwork
 from ordercast.order.gateways.passing import PassingUp
@@ -46,7 +46,6 @@ from ordercast.order.traffic import Traffic
 
 ENGINE = "gateways"
 GATEWAY_SHARE = 2.0  # a gateway sends so many times as much in a visit as others
-QUEUE_HIGH = 4 << 20  # bytes that wait to be carried onto a ring, before users are asked to stop
 
 
 class GatewayNode:
@@ -89,8 +88,7 @@ class GatewayNode:
         self._passing: PassingUp | None = None
         self._passed: list[Effect] = []  # what the order has brought, on its way up
         self._me: ProcessId | None = None
-        self._pressures = [Pressure(f"much waits to be carried onto {domain.name}", QUEUE_HIGH) for domain in domains]
-        self._is_behind = False
+        self._pressures = Pressures([domain.name for domain in domains])
         self._is_held = True  # users wait until the network begins
         self._submitted = 0  # messages of this life
         self._view_number = ViewNumber()
@@ -237,7 +235,7 @@ class GatewayNode:
             for attachment in self._attachments:
                 effects += self._taken(attachment, attachment.inner.clock_stored(now, is_again=is_again))
                 is_again = False  # one ring tells it
-        else:  # of one of the rings; for a number of views nobody waits
+        else:
             for attachment in self._attachments:
                 effects += self._taken(attachment, attachment.inner.persisted(key, now))
         return effects + self._go_on(now)
@@ -262,7 +260,7 @@ class GatewayNode:
         return effects + self._go_on(now)
 
     def behind(self, is_behind: bool, now: Instant) -> list[Effect]:
-        self._is_behind = is_behind
+        self._pressures.is_behind = is_behind
         return self._go_on(now)
 
     def leave(self, now: Instant) -> list[Effect]:
@@ -318,8 +316,7 @@ class GatewayNode:
             effects += self._view_number.writes(network.view.id)
             effects += self._notes(network)
             effects += self._hold(network, now) + self._carry(network, now)
-        effects += self._leave_if_done(network, passing, now)
-        return effects
+        return effects + self._leave_if_done(passing, now)
 
     def _found(self) -> list[Effect]:
         """Begin alone in a network of the own rings."""
@@ -370,14 +367,7 @@ class GatewayNode:
 
     def _hold(self, network: RingNetwork, now: Instant) -> list[Effect]:
         """Ask users everywhere to stop, or to go on; and stop the own ones while somebody asks for it."""
-        reasons = [
-            pressure.reason
-            for pressure, attachment in zip(self._pressures, self._attachments, strict=True)
-            if pressure.measure(attachment.inner.freight_size)
-        ]
-        if self._is_behind:
-            reasons.append("the application is behind")
-        network.hold(reasons)
+        network.hold(self._pressures.reasons(self.freight_sizes))
         first = self._attachments[0]
         is_held = not network.may_send(first.domain)
         if is_held == self._is_held:
@@ -395,16 +385,13 @@ class GatewayNode:
             dropped.clear()
         return effects
 
-    def _leave_if_done(self, network: RingNetwork, passing: PassingUp, now: Instant) -> list[Effect]:
+    def _leave_if_done(self, passing: PassingUp, now: Instant) -> list[Effect]:
         """Say farewell on all rings when everything that was submitted has been passed up, and nothing is left to be
         carried; the last ring that is left ends the life."""
         if not self._is_leaving:
             return []
         effects: list[Effect] = []
-        is_done = passing.own == self._submitted and not any(
-            attachment.inner.freight_size for attachment in self._attachments
-        )
-        if is_done and not self._is_farewell:
+        if not self._is_farewell and passing.own == self._submitted and not any(self.freight_sizes):
             self._is_farewell = True
             for attachment in self._attachments:
                 effects += self._taken(attachment, attachment.inner.leave(now))

@@ -18,8 +18,9 @@ from ordercast.model.ids import ConfigurationId, NodeId, ProcessId, node_of
 from ordercast.model.inputs import Packet
 from ordercast.model.promises import RingsPromise
 from ordercast.order.engine import Engine
+from ordercast.order.gateways.holds import QUEUE_HIGH
 from ordercast.order.gateways.items import LogicalRing
-from ordercast.order.gateways.node import QUEUE_HIGH, GatewayNode
+from ordercast.order.gateways.node import GatewayNode
 from ordercast.order.gateways.views import NetworkView
 from ordercast.sim.findings import Findings
 from ordercast.sim.gateways.ledger import RingLedger
