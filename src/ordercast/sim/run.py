@@ -22,10 +22,12 @@ from ordercast.model.notes import Moved, NetworkTurned, Occurred, TokenReleased,
 from ordercast.networks.assembly import assembled
 from ordercast.order.catalogue import entry_of
 from ordercast.order.engine import Engine
+from ordercast.order.gateways.node import ENGINE as GATEWAYS
 from ordercast.order.membership.states.moves import GATHER
 from ordercast.order.setup import Domain
 from ordercast.sim.digest import Digest
 from ordercast.sim.faults import Fault
+from ordercast.sim.gateways.witness import RingsWitness
 from ordercast.sim.network_swarm import release_row, turn_row
 from ordercast.sim.options import SimOptions
 from ordercast.sim.plots import lay
@@ -145,6 +147,11 @@ def simulate(
         observers.append(world.witness.observe)
         for network in world.networks:
             network.witness = world.witness.arriving
+    make = make_engine or partial(engine_of, options, verbose)
+    if options.engine == GATEWAYS:
+        world.rings_witness = RingsWitness()
+        observers.append(world.rings_witness.observe)
+        make = partial(world.rings_witness.watched, make)
     if options.rosters:
         world.roster_witness = RosterWitness()
         observers.append(world.roster_witness.observe)
@@ -154,7 +161,7 @@ def simulate(
         lay(world, options.aim, Random(f"aim {seed}"))
     if script is not None:
         script(world)
-    settled = world.run(make_engine or partial(engine_of, options, verbose))
+    settled = world.run(make)
     verdicts = checkers.verdicts() + (group_checkers.verdicts() if options.has_clients else [])
     if not options.poison:  # a forged aru makes a token rest too early, which costs time and no promise
         verdicts += rest.verdicts()
@@ -164,6 +171,10 @@ def simulate(
         verdicts += world.witness.verdicts()
         tally.counts[f"networks: {options.networks.replication.value}"] += 1
         tally.counts.update(f"networks: {fault.kind.value}" for fault in options.faults if fault.network is not None)
+    if world.rings_witness is not None:
+        if settled:
+            world.rings_witness.settled(world.hosts)
+        verdicts += world.rings_witness.verdicts()
     if world.roster_witness is not None:
         verdicts += world.roster_witness.verdicts()
     tally.counts.update(world.group_counts)

@@ -21,6 +21,7 @@ from ordercast.order.engine import Engine
 from ordercast.session.reader import ROOM
 from ordercast.sim.churn import Crowd
 from ordercast.sim.faults import Fault, FaultKind, ambush, random_faults
+from ordercast.sim.gateways.witness import RingsWitness
 from ordercast.sim.host import Host
 from ordercast.sim.network import Network
 from ordercast.sim.options import SimOptions
@@ -69,6 +70,7 @@ class World:
     alarms: list[tuple[int, ProcessId, Alarm]] = field(default_factory=list)
     segments: list[Segment] = field(init=False)  # each with its networks, several where they are redundant
     witness: NetworkWitness | None = None  # judges what the layer does with several networks
+    rings_witness: RingsWitness | None = None  # judges what becomes of several rings
     roster_witness: RosterWitness | None = None  # judges who was taken in, where there are node lists
     group_counts: Counter[str] = field(default_factory=Counter)  # what happened in the groups
     names: dict[tuple[int, str], ProcessId] = field(default_factory=dict)  # of clients: where each was last used

@@ -42,6 +42,13 @@ from ordercast.order.stamped.lanes import NEVER, NO_STAMP, Stamp
 from tests.simulation.gateways.episodes import EPISODES, Episodes
 from tests.simulation.gateways.hostile import Filtering, Run, Sleepy
 from tests.simulation.gateways.ideal import World
+from tests.simulation.gateways.scenes import (
+    Scene,
+    halves_of_two_minds,
+    held_and_not_handed_up,
+    judged,
+    residual_with_a_hole,
+)
 
 STEPS = 350
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -54,6 +61,13 @@ class PlantedFault:
     seeds: tuple[int, ...]  # of runs of which at least one shows it; none: no short run is known that does
     world: type[World] = World
     in_episodes: bool = False
+    scene: Scene | None = None  # the one run that shows it, instead of seeds
+
+    def is_caught(self) -> bool:
+        """Return whether the runs that are known to show the fault do; it is planted."""
+        if self.scene is not None:
+            return bool(judged(self.scene))
+        return any(self.run(seed).judge() for seed in self.seeds)
 
     def run(self, seed: int) -> Run:
         return Episodes(seed, self.world, EPISODES) if self.in_episodes else Run(seed, self.world, STEPS)
@@ -356,16 +370,16 @@ PLANTED = (
     PlantedFault("since forgotten", _since_forgotten, (0,)),
     PlantedFault("halves speak for rings", _halves_speak_for_rings, ()),
     PlantedFault("last words speak for rings", _last_words_speak_for_rings, (1,)),
-    PlantedFault("residual by highest", _residual_by_highest, ()),
+    PlantedFault("residual by highest", _residual_by_highest, (), scene=residual_with_a_hole),
     PlantedFault("residual not onto own ring", _residual_not_onto_own_ring, ()),
     PlantedFault("out of order", _out_of_order, (0,)),
-    PlantedFault("birth at the clock", _birth_at_the_clock, ()),
-    PlantedFault("no stamp at commit", _no_stamp_at_commit, ()),
+    PlantedFault("birth at the clock", _birth_at_the_clock, (0,), in_episodes=True),
+    PlantedFault("no stamp at commit", _no_stamp_at_commit, (), scene=held_and_not_handed_up),
     PlantedFault("no waiting", _no_waiting, (0,)),
     PlantedFault("nobody leaves at the front", _nobody_leaves_at_the_front, ()),
     PlantedFault("impatient", _impatient, (1,)),
-    PlantedFault("singletons", _singletons, ()),
-    PlantedFault("lacking stay", _lacking_stay, ()),
+    PlantedFault("singletons", _singletons, (0,), in_episodes=True),
+    PlantedFault("lacking stay", _lacking_stay, (), scene=residual_with_a_hole),
     PlantedFault("safe is agreed", _safe_is_agreed, (1,)),
     PlantedFault("back by a birth", _back_by_a_birth, ()),
     PlantedFault("claimed by the first", _claimed_by_the_first, ()),
@@ -374,7 +388,7 @@ PLANTED = (
     PlantedFault("sure of all", _sure_of_all, ()),
     PlantedFault("caps wake nobody", _caps_wake_nobody, (5,)),
     PlantedFault("removed at the cap", _removed_at_the_cap, (8,)),
-    PlantedFault("mergers are not asked", _mergers_are_not_asked, ()),
+    PlantedFault("mergers are not asked", _mergers_are_not_asked, (), scene=halves_of_two_minds),
 )
 
 

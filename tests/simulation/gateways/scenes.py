@@ -1,7 +1,7 @@
 """Scenes: single runs in which a rule is needed that random ones need seldom. Each returns the network as it ends.
 
-Rings are ideal and do what they are told (`tests/conformance/network_play.py`). With all rules in force nothing is wrong
-at the end; without the one, something is: `planted.py` says which.
+Rings are ideal and do what they are told (`tests/conformance/network_play.py`). With all rules in force nothing is
+wrong at the end; without the one, something is: `planted.py` says which.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def judged(scene: Scene) -> list[str]:
 
 
 def residual_with_a_hole() -> NetworkPlay:
-    """The first ring splits. One half had the packets a and c, the other a and b, which is safe. The first half says what
-    it has, and is cut off before it hears of b: its members must leave just before b."""
+    """The first ring splits. One half had the packets a and c, the other a and b, which is safe. The first half says
+    what it has, and is cut off before it hears of b: its members must leave just before b."""
     play = parallel()
     play.number(1, "a", people(1, 2, 3, 4))
     play.number(2, "b", people(2, 4), is_safe=True)
@@ -71,8 +71,8 @@ def stated_behind_a_merge() -> NetworkPlay:
 
 
 def held_and_not_handed_up() -> NetworkPlay:
-    """All of the first ring have a packet, and only the gateway 3 hands it up and tells how far the ring is, so that the
-    second ring goes on; then 3 dies. The next ring must be born above that packet, which nobody on it has handed up."""
+    """All of the first ring have packets, and only the gateway 3 hands them up and tells how far the ring is, so that
+    the second ring goes on; then 3 dies. The next ring must be born above what nobody on it has handed up."""
     play = parallel()
     play.send(5, "before")
     play.settle()
@@ -90,8 +90,8 @@ def held_and_not_handed_up() -> NetworkPlay:
 
 def halves_of_two_minds() -> NetworkPlay:
     """The halves 3 5 and 4 6 of the second ring merge, over the first they are one network. Both have said what they
-    are, but 4 and 6 have not heard it all when the ring falls apart: 3 and 5 merge, 4 and 6 give up, and are slow. Others
-    must wait for their word."""
+    are, but 4 and 6 have not heard it all when the ring falls apart: 3 and 5 merge, 4 and 6 give up, and are slow.
+    Others must wait for their word."""
     play = parallel()
     play.cut(2, people(3, 5), people(4, 6))
     play.settle()

@@ -39,6 +39,7 @@ class Known:
         self.ends = Ends()
         self.streams: dict[ConfigurationId, RingStream] = {}
         self.occurred: Counter[Occurrence] = Counter()  # whoever takes it empties it
+        self.refused: list[str] = []  # why items counted nowhere; whoever takes it empties it
         self._heard: Processes | None = None
         self._complete: dict[ConfigurationId, bool] = {}
         self.version = 0
@@ -51,6 +52,12 @@ class Known:
     def members(self) -> Processes:
         """Everybody who counts in the topology."""
         return NOBODY_ELSE.union(*self.parts.values())
+
+    def refuse(self, why: str | None) -> bool:
+        """Note why an item is dropped, if it is; return whether it is."""
+        if why is not None:
+            self.refused.append(why)
+        return why is not None
 
     def own_ring(self, domain: int) -> LogicalRing:
         return self.rings[self.own[domain]]

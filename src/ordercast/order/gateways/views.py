@@ -11,7 +11,7 @@ the same view never differs in what follows.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from ordercast.model.configuration import ChangeReason
@@ -38,6 +38,12 @@ class NetworkView:
     reason: ChangeReason
     follows: bool = True  # what has this very stamp came before; otherwise it comes next
     number: int = 0  # of the views at this very place, how many came before
+
+    @property
+    def place(self) -> Stamp:
+        """Where it lies: just behind what has this stamp."""
+        tick, tag, seq = self.stamp
+        return (tick, tag, seq if self.follows else seq - 1)
 
     @property
     def shape(self) -> PartShapes:
@@ -111,12 +117,11 @@ class Views:
             return None
         old, members = self.current, self._known.members
         follows = change.stamp <= self._known.place
-        is_same_place = (old.stamp, old.follows) == (change.stamp, follows)
         before = change.sides if change.sides is not None else (old.id,)
         reason = change.reason
         if reason is ChangeReason.RING_REFORMED and not old.members <= members:
             reason = ChangeReason.RING_SPLIT
-        self.current = NetworkView(
+        view = NetworkView(
             view_id(before, change.stamp, shape, change.lost),
             old.id,
             change.stamp,
@@ -125,8 +130,8 @@ class Views:
             (old.members & members) - change.strangers,
             reason,
             follows,
-            old.number + 1 if is_same_place else 0,
         )
+        self.current = replace(view, number=old.number + 1) if view.place == old.place else view
         return self.current
 
     def _rings(self) -> tuple[TopologyPart, ...]:
