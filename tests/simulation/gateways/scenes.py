@@ -144,15 +144,19 @@ def residual_of_the_other_half() -> NetworkPlay:
 
 
 def lost_and_back() -> NetworkPlay:
-    """The half 4 6 of the second ring is lost with the way over the first, and comes back by a merge that 1 has heard
-    of before it goes on. All the same it was lost for 1, where it was for the others."""
+    """The halves 3 5 and 4 6 of the second ring are to merge, when 4 6 is lost with the way over the first ring. The merge
+    brings it back, and 1 has heard of that before it goes on. All the same it was lost, where it was for the others."""
     play = parallel()
     play.cut(2, people(3, 5), people(4, 6))
+    play.settle()
+    play.join(2)
+    play.install(2, 3, 4, 5, 6)
+    play.deaf = {(5, 2)}
     play.settle()
     play.asleep = {1}
     play.cut(1, people(1, 2, 3), people(4))
     play.settle()
-    play.join(2)
+    play.deaf.clear()
     play.settle()
     play.asleep.clear()
     play.settle()
