@@ -39,16 +39,11 @@ from ordercast.order.gateways.streams import RingStream
 from ordercast.order.gateways.timeline import Timeline
 from ordercast.order.gateways.views import Views
 from ordercast.order.stamped.lanes import NEVER, NO_STAMP, Stamp
+from tests.simulation.gateways import scenes
 from tests.simulation.gateways.episodes import EPISODES, Episodes
 from tests.simulation.gateways.hostile import Filtering, Run, Sleepy
 from tests.simulation.gateways.ideal import World
-from tests.simulation.gateways.scenes import (
-    Scene,
-    halves_of_two_minds,
-    held_and_not_handed_up,
-    judged,
-    residual_with_a_hole,
-)
+from tests.simulation.gateways.scenes import Scene, judged
 
 STEPS = 350
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -365,30 +360,30 @@ PLANTED = (
     PlantedFault("half a merge", _half_a_merge, (0,)),
     PlantedFault("natives in a flush", _natives_in_a_flush, (0,)),
     PlantedFault("front beyond cap", _front_beyond_cap, (1,)),
-    PlantedFault("anybody's word", _anybodys_word, (32,)),
-    PlantedFault("merges complete parts early", _merges_complete_parts_early, ()),
+    PlantedFault("anybody's word", _anybodys_word, (), scene=scenes.agreed_and_not_installed),
+    PlantedFault("merges complete parts early", _merges_complete_parts_early, (), scene=scenes.lost_and_back),
     PlantedFault("since forgotten", _since_forgotten, (0,)),
-    PlantedFault("halves speak for rings", _halves_speak_for_rings, ()),
+    PlantedFault("halves speak for rings", _halves_speak_for_rings, (), scene=scenes.stated_behind_a_merge),
     PlantedFault("last words speak for rings", _last_words_speak_for_rings, (1,)),
-    PlantedFault("residual by highest", _residual_by_highest, (), scene=residual_with_a_hole),
-    PlantedFault("residual not onto own ring", _residual_not_onto_own_ring, ()),
+    PlantedFault("residual by highest", _residual_by_highest, (), scene=scenes.residual_with_a_hole),
+    PlantedFault("residual not onto own ring", _residual_not_onto_own_ring, (), scene=scenes.residual_of_others),
     PlantedFault("out of order", _out_of_order, (0,)),
     PlantedFault("birth at the clock", _birth_at_the_clock, (0,), in_episodes=True),
-    PlantedFault("no stamp at commit", _no_stamp_at_commit, (), scene=held_and_not_handed_up),
+    PlantedFault("no stamp at commit", _no_stamp_at_commit, (), scene=scenes.held_and_not_handed_up),
     PlantedFault("no waiting", _no_waiting, (0,)),
-    PlantedFault("nobody leaves at the front", _nobody_leaves_at_the_front, ()),
+    PlantedFault("nobody leaves at the front", _nobody_leaves_at_the_front, (), scene=scenes.a_half_that_some_hear_of),
     PlantedFault("impatient", _impatient, (1,)),
     PlantedFault("singletons", _singletons, (0,), in_episodes=True),
-    PlantedFault("lacking stay", _lacking_stay, (), scene=residual_with_a_hole),
+    PlantedFault("lacking stay", _lacking_stay, (), scene=scenes.residual_with_a_hole),
     PlantedFault("safe is agreed", _safe_is_agreed, (1,)),
-    PlantedFault("back by a birth", _back_by_a_birth, ()),
-    PlantedFault("claimed by the first", _claimed_by_the_first, ()),
-    PlantedFault("views without past", _views_without_past, ()),
+    PlantedFault("back by a birth", _back_by_a_birth, (), scene=scenes.halves_of_two_minds),
+    PlantedFault("claimed by the first", _claimed_by_the_first, (), scene=scenes.halves_of_two_minds),
+    PlantedFault("views without past", _views_without_past, (), scene=scenes.equal_parts_of_different_pasts),
     PlantedFault("all come along", _all_come_along, (7,)),
-    PlantedFault("sure of all", _sure_of_all, ()),
+    PlantedFault("sure of all", _sure_of_all, (), scene=scenes.halves_of_two_minds),
     PlantedFault("caps wake nobody", _caps_wake_nobody, (5,)),
     PlantedFault("removed at the cap", _removed_at_the_cap, (8,)),
-    PlantedFault("mergers are not asked", _mergers_are_not_asked, (), scene=halves_of_two_minds),
+    PlantedFault("mergers are not asked", _mergers_are_not_asked, (), scene=scenes.halves_of_two_minds),
 )
 
 

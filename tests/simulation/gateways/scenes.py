@@ -128,7 +128,7 @@ def _is_topology(carried: object) -> bool:
     return carried is not None and isinstance(getattr(carried, "item", None), TopologyItem)
 
 
-def residual_of_the_other_half() -> NetworkPlay:
+def residual_of_others() -> NetworkPlay:
     """The first ring splits, and one half had one packet more. The gateway of the other half hears it while it is still
     on the old ring, and must put it on its next one: 2 is there, and on no other."""
     play = parallel()
@@ -144,8 +144,8 @@ def residual_of_the_other_half() -> NetworkPlay:
 
 
 def lost_and_back() -> NetworkPlay:
-    """The halves 3 5 and 4 6 of the second ring are to merge, when 4 6 is lost with the way over the first ring. The merge
-    brings it back, and 1 has heard of that before it goes on. All the same it was lost, where it was for the others."""
+    """The halves 3 5 and 4 6 of the second ring are to merge, when 4 6 is lost with the way over the first ring. The
+    merge brings it back, and 1 has heard of that before it goes on. All the same it was lost, as for the others."""
     play = parallel()
     play.cut(2, people(3, 5), people(4, 6))
     play.settle()
@@ -165,8 +165,8 @@ def lost_and_back() -> NetworkPlay:
 
 
 def agreed_and_not_installed() -> NetworkPlay:
-    """All of the first ring agree on the next one, which 1 and 3 install, and 2 and 4 do not: they go on otherwise. What 3
-    says of them is not their word."""
+    """All of the first ring agree on the next one, which 1 and 3 install, and 2 and 4 do not: they go on otherwise.
+    What 3 says of them is not their word."""
     play = parallel()
     play.join(1)
     play.install(1, 1, 3)
@@ -177,7 +177,48 @@ def agreed_and_not_installed() -> NetworkPlay:
     return play
 
 
+def equal_parts_of_different_pasts() -> NetworkPlay:
+    """Four rings are joined by a fifth, which falls apart. 3 and 4 have heard one packet more of the third ring than
+    others, and lose that ring at another place; then some of both lose one ring at the same place, with equal parts
+    left, and from different views."""
+    play = NetworkPlay((1,), (1, 5), (2,), (2, 5), (3, 5), (4, 5)).begin()
+    third = play.host(5)
+    play.slow = {(5, 3)}
+    play.send(5, "one more", domain=3)
+    for who, step in ((6, 20), (1, 40), (3, 40)):
+        play.host(who).raise_clock(third.clock + step)
+        play.send(who, f"of {who}")
+    play.settle()
+    play.slow.clear()
+    play.world.deliver(third, 3, is_all=True)
+    play.world.visit(third, 5, 50)
+    ring = play.ring(5, 5)
+    ring.got[play.host(4).id] |= set(range(1, len(ring.log) + 1))
+    play.cut(5, people(2), people(4), people(5), people(6))
+    play.settle()
+    assert "one more" in play.bodies(3) and "one more" not in play.bodies(1)
+    return play
+
+
+def a_half_that_some_hear_of() -> NetworkPlay:
+    """Rings in a circle: 1 2 3, 2 4 5 and 3 5 6. The second one splits into 2 4 and 5, each with a packet that the
+    other lacks. Then the way over 3 is lost: 1 never hears what 5 had, 6 does. For 1 the view ends at the front."""
+    play = NetworkPlay((1,), (1, 2), (1, 3), (2,), (2, 3), (3,)).begin()
+    play.number(5, "lower", people(5))
+    play.number(4, "higher", people(2, 4))
+    play.deaf = {(who, 2) for who in (2, 4, 5)}
+    play.cut(2, people(2, 4), people(5))
+    play.install(2, 2, 4)
+    play.deaf.clear()
+    play.settle(installing=False)
+    play.cut(1, people(1, 2), people(3))
+    play.settle()
+    assert play.bodies(1) == ["higher"] and play.bodies(6) == ["lower", "higher"]
+    return play
+
+
 SCENES: tuple[Scene, ...] = (
     *(residual_with_a_hole, stated_behind_a_merge, held_and_not_handed_up, halves_of_two_minds),
-    *(residual_of_the_other_half, lost_and_back, agreed_and_not_installed),
+    *(residual_of_others, lost_and_back, agreed_and_not_installed, equal_parts_of_different_pasts),
+    a_half_that_some_hear_of,
 )
