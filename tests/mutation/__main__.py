@@ -5,8 +5,8 @@
     python -m tests.mutation GATEWAYS --shipped 20                 # the order of several rings
 
 Each mutant lives in a process of its own, in which one function has changed, and runs some seeds, aimed ones and
-others; for the groups with clients; for the order of several rings over ideal rings, which is quicker, and with
-`--shipped` on the shipped engine too. A run that is not valid has missed the rule; so has a failing test, with
+others; for the groups with clients; for the order of several rings scenes and runs over ideal rings, which are quicker,
+and with `--shipped` on the shipped engine too. A run that is not valid has missed the rule; so has a failing test, with
 `--tests`. What is left is a rule that no schedule reaches, a rule that nobody needs, or one that is the same either
 way. `same runs` says that not even a digest has changed. A log is gone on with where it ends.
 """
@@ -32,6 +32,7 @@ from ordercast.sim.ring_episodes import EPISODES_FIRST
 from ordercast.sim.swarm import SwarmKind, outline
 from tests.simulation.gateways.episodes import Episodes
 from tests.simulation.gateways.hostile import Filtering, Run
+from tests.simulation.gateways.scenes import SCENES, judged
 
 from .mutants import Mutant, mutants_of
 
@@ -134,8 +135,11 @@ def _seeds_of(module: str, count: int, shipped: int) -> Seeds:
     if module in GATEWAYS:
         is_beside = module.removesuffix(".py").rpartition("/")[2] in BESIDE
         shipped = max(shipped, count) if is_beside else shipped
-        ideal = [(kind, seed) for seed in range(count) for kind in IDEAL if not is_beside]
-        return ideal + [("gateways", first + seed) for seed in range(shipped) for first in (EPISODES_FIRST, 0)]
+        ideal = [(kind, seed) for seed in range(count) for kind in IDEAL]
+        scenes = [("scene", number) for number in range(len(SCENES))]
+        return ([] if is_beside else scenes + ideal) + [
+            ("gateways", first + seed) for seed in range(shipped) for first in (EPISODES_FIRST, 0)
+        ]
     kind = "groups" if module.startswith("groups/") else "plain"
     return [(kind, first + number) for number in range(count) for first in (AIMED_FIRST, 0)]
 
@@ -155,6 +159,9 @@ def _run_seeds(seeds: Seeds, expected: dict[str, str]) -> dict[str, Any]:
 
 def _judged(kind: str, seed: int) -> tuple[str, str | None]:
     """Run a seed; return its digest, and what is wrong with it, if anything is."""
+    if kind == "scene":
+        errors = judged(SCENES[seed])
+        return "", errors[0] if errors else None
     if kind in IDEAL:
         run = IDEAL[kind](seed)
         errors = run.judge()

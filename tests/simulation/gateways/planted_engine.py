@@ -29,6 +29,7 @@ from ordercast.order.ring.handing import HandingUp
 from ordercast.order.ring.two_queues import TwoQueues
 from ordercast.sim.swarm import SwarmKind, outline
 from tests.simulation.gateways import planted
+from tests.simulation.gateways.ideal import World
 
 RUNS = 1000
 RUN_SECONDS = 30  # of processor time: a run that takes longer does not end
