@@ -136,9 +136,8 @@ OWN = (
     EngineFault("stale marks", _stale_marks),
     EngineFault("ids without the domain", _ids_without_the_domain),
 )
-_ORDERED = (
-    fault for fault in planted.PLANTED if fault.world is planted.World and fault.name not in {f.name for f in OWN}
-)
+_OWN_NAMES = {fault.name for fault in OWN}
+_ORDERED = (fault for fault in planted.PLANTED if fault.world is World and fault.name not in _OWN_NAMES)
 PLANTED = (*OWN, *(EngineFault(fault.name, fault.plant) for fault in _ORDERED))
 
 # What the design asks to plant: the paper's own rules, and what is easily forgotten.
@@ -147,6 +146,9 @@ NAMED = {
     *("natives in a flush", "front beyond cap", "anybody's word", "since forgotten", "last words speak for rings"),
     *("residual by highest", "restart below the stored tick", "out of order", "stale marks", "ids without the domain"),
 }
+
+# Caught by few runs: sought in the long tests.
+SELDOM = {"anybody's word", "last words speak for rings", "residual by highest"}
 
 
 def complaint(fault: EngineFault, seed: int) -> str:
