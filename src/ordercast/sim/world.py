@@ -52,6 +52,7 @@ EVENTS_MAX = 3_000_000  # a run that needs more is stuck; larger clusters have a
 HOSTS = 65
 CHECK_INTERVAL_NS = 10_000_000
 AMBUSH_PROBABILITY = 0.3
+MOMENTS = (Occurrence.PROMISE_MADE, Occurrence.NETWORK_MARKED, Occurrence.NETWORK_SPOKEN)  # for ambushes
 TOP_UP_NS = 500_000
 RUSH_NS = 4_000_000
 
@@ -365,10 +366,9 @@ class World:
         return bool(self.options.clients) and self.now < self.options.fault_time_ns // 6
 
     def _lie_in_wait(self, event: Event) -> None:
-        """Strike in the middle of a recovery: after a promise, or when the first has installed a configuration."""
-        promised = (
-            isinstance(event, Noted) and isinstance(event.note, Occurred) and event.note.what is Occurrence.PROMISE_MADE
-        )
+        """Strike in the middle of a recovery or a merge: after a promise, a mark or a topology, or when the first has
+        installed a configuration."""
+        promised = isinstance(event, Noted) and isinstance(event.note, Occurred) and event.note.what in MOMENTS
         installed = isinstance(event, Installed) and len(event.configuration.members) > 1
         if (promised or installed) and self.rng.random() < AMBUSH_PROBABILITY:
             self._ambushes -= 1

@@ -20,7 +20,7 @@ def bear(known: Known, ring: LogicalRing) -> None:
     known.learn(ring)
     known.place = ring.birth
     known.born.add(ring.id)
-    before, past = known.parts, frozenset(known.born)
+    before = known.parts
     parts = dict(before)
     for topology in ring.topologies:
         _join(known, parts, topology, ring)
@@ -35,7 +35,7 @@ def bear(known: Known, ring: LogicalRing) -> None:
     for new in parts:
         if new != ring.id and new not in before:
             known.streams[new].begin_at(ring.birth)
-            known.occurred[Occurrence.NETWORK_BACK] += new in past
+            known.occurred[Occurrence.NETWORK_BACK] += new in known.deleted
     known.occurred[Occurrence.NETWORK_MERGE if ring.is_merge else Occurrence.NETWORK_BIRTH] += 1
     known.changed()
 

@@ -6,7 +6,7 @@ them. What follows and is asked often (who is reachable, which parts are complet
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable
 
 from ordercast.model.ids import ConfigurationId, ProcessId
@@ -16,6 +16,8 @@ from ordercast.order.gateways.ends import Ends
 from ordercast.order.gateways.items import NOBODY_ELSE, LogicalRing, Processes, domain_of
 from ordercast.order.gateways.streams import RingStream
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
+
+DELETED_MAX = 64  # rings that are remembered, for nothing but to tell that one is back
 
 
 class Known:
@@ -32,6 +34,7 @@ class Known:
         self.parts: dict[ConfigurationId, Processes] = {}  # the topology: members that still count, by logical ring
         self.lost: dict[ConfigurationId, Processes] = {}  # of ended parts: members in no half known, who have left
         self.born: set[ConfigurationId] = set()
+        self.deleted: deque[ConfigurationId] = deque(maxlen=DELETED_MAX)  # rings that were cut off
         self.merges: set[Stamp] = set()  # births of the merges in this process's past
         self.bases: dict[tuple[ProcessId, int], ConfigurationId] = {}
         self.own: dict[int, ConfigurationId] = {}  # the logical ring of each attachment, by domain

@@ -32,6 +32,7 @@ from ordercast.order.engine import Engine, EngineStats, Membership, granted
 from ordercast.order.gateways.attachment import RingAttachment, is_greeting
 from ordercast.order.gateways.holds import Pressures
 from ordercast.order.gateways.items import BegunMessage
+from ordercast.order.gateways.lists import NodeLists
 from ordercast.order.gateways.network import RingNetwork
 from ordercast.order.gateways.passing import PassingUp
 from ordercast.order.gateways.promised import PROMISED, SERVICES
@@ -92,6 +93,7 @@ class GatewayNode:
         self._is_held = True  # users wait until the network begins
         self._submitted = 0  # messages of this life
         self._view_number = ViewNumber()
+        self._lists = NodeLists()
         self._is_leaving = False
         self._is_farewell = False  # the rings are being left
         self._has_news = False  # rings have handed up something that the order has not seen
@@ -244,12 +246,8 @@ class GatewayNode:
         return granted(changes)
 
     def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
-        effects: list[Effect] = []
-        for attachment in self._attachments:
-            told = attachment.inner.enlist(roster, now)
-            is_first = attachment is self._attachments[0]
-            effects += self._taken(attachment, [one for one in told if is_first or not isinstance(one, Enlisted)])
-        return effects + self._go_on(now)
+        first = self._attachments[0]
+        return self._taken(first, first.inner.enlist(roster, now)) + self._go_on(now)
 
     def wake(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
@@ -280,6 +278,8 @@ class GatewayNode:
             elif isinstance(effect, RingChange):
                 self._has_news = True
                 self._change(attachment, effect)
+            elif isinstance(effect, Enlisted):
+                self._lists.hear(attachment.domain, effect)
             elif isinstance(effect, LeaveDone):
                 attachment.is_gone = True
             elif not isinstance(effect, Room) or attachment is self._attachments[0]:
@@ -296,7 +296,7 @@ class GatewayNode:
 
     def _go_on(self, now: Instant) -> list[Effect]:
         """Let the order go on, and put on the rings what it asks for, until nothing more comes of it."""
-        effects: list[Effect] = []
+        effects = self._spread_lists(now)
         if self._network is None and len(self._begun) == len(self._attachments):
             effects += self._found()
         network, passing = self._network, self._passing
@@ -317,6 +317,14 @@ class GatewayNode:
             effects += self._notes(network)
             effects += self._hold(network, now) + self._carry(network, now)
         return effects + self._leave_if_done(passing, now)
+
+    def _spread_lists(self, now: Instant) -> list[Effect]:
+        """Tell all rings the newest node list that one of them has taken."""
+        effects: list[Effect] = []
+        for attachment, ring in zip(self._attachments, self._rings, strict=True):
+            if (newer := self._lists.newer_than(ring.roster)) is not None:
+                effects += self._taken(attachment, attachment.inner.enlist(newer, now))
+        return effects + self._lists.told()
 
     def _found(self) -> list[Effect]:
         """Begin alone in a network of the own rings."""

@@ -258,7 +258,9 @@ class Timeline:
         known.parts[ring] -= missing
         stay = known.parts[ring]
         known.occurred[Occurrence.NETWORK_LEFT_AT_FRONT] += bool(before - stay and stay)
-        known.occurred[Occurrence.NETWORK_DELETED] += not stay
+        if not stay:
+            known.occurred[Occurrence.NETWORK_DELETED] += 1
+            known.deleted.append(ring)
         self._views.change(known.place, ChangeReason.RING_SPLIT if stay else ChangeReason.RING_CUT_OFF, missing)
         self._settle()
 

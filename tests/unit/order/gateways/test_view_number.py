@@ -45,8 +45,8 @@ def _ring() -> RingNode:
 @pytest.mark.parametrize("seq", [0, 4_000, 5_000_000, 1 << 40])
 def test_ids_rise_from_ring_to_gateways_and_back(seq: int) -> None:
     disk = {CONFIGURATION_SEQ_KEY: seq.to_bytes(8, "big")} if seq else {}
-    engines = (_ring, _gateways, _gateways, _ring, _gateways, _ring)
-    ids = [_life(make(), disk, number) for number, make in enumerate(engines, start=1)]
+    engines: list[Engine] = [_ring(), _gateways(), _gateways(), _ring(), _gateways(), _ring()]
+    ids = [_life(engine, disk, number) for number, engine in enumerate(engines, start=1)]
     assert sorted(set(ids)) == ids and ids[0].seq > seq
 
 
