@@ -379,7 +379,7 @@ PLANTED = (
     PlantedFault("back by a birth", _back_by_a_birth, (), scene=scenes.halves_of_two_minds),
     PlantedFault("claimed by the first", _claimed_by_the_first, (), scene=scenes.halves_of_two_minds),
     PlantedFault("views without past", _views_without_past, (), scene=scenes.equal_parts_of_different_pasts),
-    PlantedFault("all come along", _all_come_along, (7,)),
+    PlantedFault("all come along", _all_come_along, (51,)),
     PlantedFault("sure of all", _sure_of_all, (), scene=scenes.halves_of_two_minds),
     PlantedFault("caps wake nobody", _caps_wake_nobody, (5,)),
     PlantedFault("removed at the cap", _removed_at_the_cap, (8,)),
