@@ -334,7 +334,7 @@ PLANTED = (
     PlantedFault("back by a birth", _back_by_a_birth, ()),
     PlantedFault("claimed by the first", _claimed_by_the_first, ()),
     PlantedFault("views without past", _views_without_past, ()),
-    PlantedFault("all come along", _all_come_along, (7,)),
+    PlantedFault("all come along", _all_come_along, (51,)),
     PlantedFault("sure of all", _sure_of_all, ()),
     PlantedFault("caps wake nobody", _caps_wake_nobody, (5,)),
     PlantedFault("removed at the cap", _removed_at_the_cap, (8,)),
