@@ -166,7 +166,7 @@ def test_sim_json_has_the_documented_keys_and_replays(call: Call) -> None:
     reference = (Path(__file__).parents[3] / "docs/reference/cli.md").read_text()
     assert all(f"`{key}`" in reference for key in document)
     assert status == (0 if document["valid"] else 1)
-    assert len(document["verdicts"]) == 15
+    assert len(document["verdicts"]) == 16
     assert document["options"]["faults"][0] == "100ms crash n1"
     assert {"at_ns", "kind", "processes", "text"} == set(document["timeline"][0])
     again = document_of(call(*shlex.split(document["replay"])[1:], "--json")[1])
