@@ -3,13 +3,15 @@ nothing."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.order.clock import Clock
+from ordercast.order.gateways import reading as reading_module
 from ordercast.order.gateways.codec import Item
-from ordercast.order.gateways.items import Carried, InterestItem, Stretch
+from ordercast.order.gateways.items import Carried, Column, InterestItem, NoticeItem, Statement, Stretch
 from ordercast.order.gateways.network import Heard
 from ordercast.order.gateways.packets import control_freight, freight_from
 from ordercast.order.gateways.reading import RingReading
@@ -85,3 +87,15 @@ def test_what_is_unsound_is_dropped_and_the_rest_is_taken(noise: list[bytes]) ->
         entries = reading.entries(read)
         assert len(entries) + len(reading.dropped) == len(noise) + 1
         assert isinstance(entries[-1], Stretch) and entries[-1].interest == interest
+
+
+def test_an_item_that_has_no_end_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading_module, "UNFINISHED_SIZE_MAX", 1000)
+    entry = Statement(Column(RING, None), (9, 9, 9))
+    (whole,) = freight_from(Carried(NoticeItem(RING, ME, (9, 9, 9), (entry,) * 90)), ROOM)
+    reading = RingReading(RING)
+    for packet in whole.packets[:-1]:
+        queues = TwoQueues(ROOM, Clock())
+        queues.carry([Freight([packet])])
+        assert reading.entries(_packets(queues)) == [] and reading.unfinished_size <= 1000
+    assert len(whole.packets) > 6 and set(reading.dropped) == {"an item in parts that has no end"}

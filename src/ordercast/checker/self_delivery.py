@@ -33,7 +33,7 @@ class SelfDelivery(Checker):
     def _broken(self, life: Life, number: int) -> str | None:
         """Why this process should have delivered it, if it should."""
         home = self.history.placements().homes.get(number)
-        passed = None if home is None else life.regular_after(home)
+        passed = None if home is None else self.history.passed(life, number)
         if passed is not None:
             return f"delivered in {home}, but its submitter went on to view {passed} without delivering it"
         if life.departed:

@@ -25,6 +25,10 @@ class LargeMessages:
         self.parts = {key: parts for key, parts in self.parts.items() if key[0] in originators}
         self.size = sum(len(part) for parts in self.parts.values() for part in parts)
 
+    def forget(self, originator: ProcessId) -> None:
+        """Forget what one has begun."""
+        self.keep({key[0] for key in self.parts} - {originator})
+
     def put(self, key: tuple[ProcessId, int], data: bytes) -> None:
         """Have the first parts of a message, in the place of what was begun before."""
         self.size += len(data) - sum(map(len, self.parts.get(key, ())))

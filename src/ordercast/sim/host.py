@@ -307,6 +307,8 @@ class Host:
         life.busy_until = self.world.now + cost
         if self.world.witness is not None:
             self.world.witness.received(life.process, packets, self.world.now)
+        if self.world.rings_witness is not None:
+            self.world.rings_witness.received(life.process, packets)
         self._input(life, life.engine.receive(packets, self.local_now()), delay=cost)
         self._read_soon(life)
 

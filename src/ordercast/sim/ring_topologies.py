@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
+from ordercast.sim.options import SimOptions
 from ordercast.sim.topology import Attachments
 
 RINGS_MAX = 4
+AMBUSHES, FAULTS = 12, 16  # of a run that aims at merges
 
 Joined = list[tuple[int, ...]]  # the segments of each gateway
 
@@ -21,6 +24,25 @@ def drawn_attachments(nodes: int, rng: Random) -> Attachments:
     rings = 1 + max(segment for segments in gateways for segment in segments)
     others = [(number % rings,) for number in range(nodes - len(gateways))]
     return (*gateways, *others)
+
+
+def aimed_ring_options(options: SimOptions, rng: Random) -> SimOptions:
+    """Return options that aim at merges: rings that two ways join, so that halves stay connected, cut again and again,
+    mostly at the moment at which a process marks or speaks."""
+    gateways = rng.choice((_parallel, _cycle, _double_line))(rng.randrange(2, 4), rng)
+    rings = 1 + max(segment for segments in gateways for segment in segments)
+    others = [(number % rings,) for number in range(rng.randrange(2, 5))]
+    return replace(
+        options,
+        nodes=len(gateways) + len(others),
+        attachments=(*gateways, *others),
+        ambushes=AMBUSHES,
+        random_faults=max(options.random_faults, FAULTS),
+        faults=(),
+        rates=(),
+        links=(),
+        slow_hosts=(),
+    )
 
 
 def _line(rings: int, _: Random) -> Joined:

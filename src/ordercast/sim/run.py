@@ -23,10 +23,12 @@ from ordercast.model.notes import Moved, NetworkTurned, Occurred, TokenReleased,
 from ordercast.networks.assembly import assembled
 from ordercast.order.catalogue import entry_of
 from ordercast.order.engine import Engine
+from ordercast.order.gateways.node import ENGINE as GATEWAYS
 from ordercast.order.membership.states.moves import GATHER
 from ordercast.order.setup import Domain
 from ordercast.sim.digest import Digest
 from ordercast.sim.faults import Fault
+from ordercast.sim.gateways.witness import RingsWitness
 from ordercast.sim.network_swarm import release_row, turn_row
 from ordercast.sim.options import SimOptions
 from ordercast.sim.plot import Aim
@@ -141,7 +143,15 @@ class _Jury:
             world.roster_witness = RosterWitness()
             self.observers.append(world.roster_witness.observe)
 
-    def verdicts(self, world: World) -> list[Verdict]:
+    def watch_rings(self, world: World, make: Callable[[NodeId], Engine]) -> Callable[[NodeId], Engine]:
+        """Return how engines are made, seen by the witness of a network of rings if there is one."""
+        if self._options.engine != GATEWAYS:
+            return make
+        world.rings_witness = RingsWitness()
+        self.observers.append(world.rings_witness.observe)
+        return partial(world.rings_witness.watched, make)
+
+    def verdicts(self, world: World, *, settled: bool) -> list[Verdict]:
         options, counts = self._options, self.tally.counts
         verdicts = self.order.verdicts() + (self._groups.verdicts() if options.has_clients else [])
         if not options.poison:  # a forged aru makes a token rest too early, which costs time and no promise
@@ -152,6 +162,10 @@ class _Jury:
             verdicts += world.witness.verdicts()
             counts[f"networks: {options.networks.replication.value}"] += 1
             counts.update(f"networks: {fault.kind.value}" for fault in options.faults if fault.network is not None)
+        if world.rings_witness is not None:
+            if settled:
+                world.rings_witness.settled(world.hosts)
+            verdicts += world.rings_witness.verdicts()
         if world.roster_witness is not None:
             verdicts += world.roster_witness.verdicts()
         counts.update(world.group_counts)
@@ -180,11 +194,12 @@ def simulate(
     jury.watch_clients(world, _also(client_events, keep_events, client_observer))
     jury.watch_replicas(world, _also(replica_events, keep_events, replica_observer))
     jury.watch_networks(world)
+    make = jury.watch_rings(world, make_engine or partial(engine_of, options, verbose))
     _make_trouble(world, seed, jury.tally.counts)
     if script is not None:
         script(world)
-    settled = world.run(make_engine or partial(engine_of, options, verbose))
-    verdicts = jury.verdicts(world)
+    settled = world.run(make)
+    verdicts = jury.verdicts(world, settled=settled)
     digest, counts = jury.digest.text(), jury.tally.counts
     told = (digest, world.now, world.inputs, settled, counts, world.alarms, events, client_events, replica_events)
     return Result(seed, options, verdicts, combined(verdicts), *told)

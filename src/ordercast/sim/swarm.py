@@ -38,7 +38,8 @@ from ordercast.sim.options import SIM_RING, Delays, SimOptions
 from ordercast.sim.plot import Aim
 from ordercast.sim.replica_tally import NEVER, ReplicaOccurrence
 from ordercast.sim.ring.poison import Poison
-from ordercast.sim.ring_topologies import drawn_attachments
+from ordercast.sim.ring_episodes import EPISODES_FIRST, episode_options
+from ordercast.sim.ring_topologies import aimed_ring_options, drawn_attachments
 from ordercast.sim.rosters import with_rosters
 from ordercast.sim.run import simulate
 from ordercast.sim.topology import Link
@@ -291,8 +292,13 @@ def _options_on_rings(engine: str, seed: int, kind: SwarmKind) -> SimOptions:
     if kind is SwarmKind.REPLICATED:
         raise UsageError(f"the engine {engine!r} carries no replicated state: leave out the option")
     options = hostile_group_options(seed) if kind is SwarmKind.GROUPS else hostile_options(seed)
-    attachments = drawn_attachments(options.nodes, Random(f"rings {seed}"))
-    return replace(options, engine=engine, poison=0.0, aim=None, attachments=attachments)
+    rng = Random(f"rings {seed}")
+    options = replace(options, engine=engine, poison=0.0, aim=None)
+    if seed >= EPISODES_FIRST:
+        return episode_options(options, seed)
+    if seed >= AIMED_FIRST:
+        return aimed_ring_options(options, rng)
+    return replace(options, attachments=drawn_attachments(options.nodes, rng))
 
 
 def outline(seed: int, kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAULT) -> Outline:

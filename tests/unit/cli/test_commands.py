@@ -126,7 +126,7 @@ def test_sim_tells_a_timeline_and_a_verdict(call: Call) -> None:
         "transitional set",
         "delivered",
         "virtual synchrony",
-        " VALID   14 promises kept, 1 not exercised",
+        " VALID   15 promises kept, 1 not exercised",
         "replay   ordercast sim --nodes 3 --messages 30 --duration 300ms --fault '100ms crash n1'",
     ):
         assert words in out
@@ -136,7 +136,7 @@ def test_sim_tells_a_timeline_and_a_verdict(call: Call) -> None:
 def test_sim_runs_other_engines_and_says_what_they_do_not_promise(call: Call) -> None:
     status, out, err = call("sim", "--engine", "sequencer", "--nodes", "3", "--messages", "30", "--duration", "50ms")
     assert (status, err) == (0, "")
-    assert " VALID   9 promises kept, 6 not promised" in out and "NOT PROMISED" in out
+    assert " VALID   9 promises kept, 7 not promised" in out and "NOT PROMISED" in out
     assert "replay   ordercast sim --engine sequencer --nodes 3 --messages 30 --duration 50ms --seed 1" in out
 
 
@@ -166,7 +166,7 @@ def test_sim_json_has_the_documented_keys_and_replays(call: Call) -> None:
     reference = (Path(__file__).parents[3] / "docs/reference/cli.md").read_text()
     assert all(f"`{key}`" in reference for key in document)
     assert status == (0 if document["valid"] else 1)
-    assert len(document["verdicts"]) == 15
+    assert len(document["verdicts"]) == 16
     assert document["options"]["faults"][0] == "100ms crash n1"
     assert {"at_ns", "kind", "processes", "text"} == set(document["timeline"][0])
     again = document_of(call(*shlex.split(document["replay"])[1:], "--json")[1])

@@ -17,11 +17,10 @@ from ordercast.trace.records import DeliveredBatch, Event, Noted, Submitted
 from tests.simulation.catches import first_catch
 from tests.simulation.planted import PLANTED, PlantedFault
 
-from .live_traces import KEPT, outcomes_on, verdicts_on, write_history
+from .live_traces import KEPT, VIEW_PROMISES, outcomes_on, verdicts_on, write_history
 
 LARGE = 60  # a seed with large messages
 ALIKE, UNLIKE, BEHIND = (0,), (0, 70 * MILLISECOND, 300 * MILLISECOND), (2 * SECOND, 0)  # clocks of nodes, by turns
-VIEW_PROMISES = (Promise.TRANSITIONAL_SETS, Promise.VIEW_AGREEMENT, Promise.VIEW_MONOTONY)
 
 
 def _result(seed: int) -> Result:

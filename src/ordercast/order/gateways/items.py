@@ -203,6 +203,7 @@ class TopologyPart(NamedTuple):
 
     ring: LogicalRing  # bare
     members: Processes
+    lost: Processes = NOBODY_ELSE  # of an ended ring: nothing more is known of them, so they left where it ended
 
 
 class BegunMessage(NamedTuple):

@@ -15,6 +15,7 @@ from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.model.notes import Occurrence
 from ordercast.order.gateways.items import (
     CAP,
+    NOBODY_ELSE,
     Base,
     EndItem,
     Flooded,
@@ -165,6 +166,7 @@ class Merging:
         for domain, flush in self.flushes.items():
             if not flush.has_marked and known.place >= known.own_ring(domain).birth:
                 flush.has_marked = True
+                known.occurred[Occurrence.NETWORK_MARKED] += 1
                 mark = MarkItem(flush.physical.id, known.own[domain], known.me, known.clock, known.domains)
                 due.append((domain, mark))
         return due
@@ -177,6 +179,7 @@ class Merging:
         if flush.has_spoken or known.me != flush.speaker(half):
             return None
         flush.has_spoken = True
+        known.occurred[Occurrence.NETWORK_SPOKEN] += 1
         known.occurred[Occurrence.NETWORK_TWO_MERGES] += len(self.pending()) > 1
         return self._topology(flush, known.own[domain])
 
@@ -188,7 +191,10 @@ class Merging:
             by=known.me,
             view=self._views.current.id,
             reachable=known.members & known.heard,
-            parts=tuple(TopologyPart(known.rings[ring], members) for ring, members in sorted(known.parts.items())),
+            parts=tuple(
+                TopologyPart(known.rings[ring], members, known.lost.get(ring, NOBODY_ELSE))
+                for ring, members in sorted(known.parts.items())
+            ),
             bases=tuple(Base(process, domain, ring) for (process, domain), ring in sorted(known.bases.items())),
             ends=tuple(self._ends_before(merge)),
             words=tuple(sorted(self._words_before(merge))),

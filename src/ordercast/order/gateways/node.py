@@ -7,7 +7,7 @@ send on the first attachment.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ordercast.model.effects import Alarm, AlarmKind, Deliver, Effect, Install, LeaveDone, Record, Room
 from ordercast.model.errors import UsageError
@@ -28,26 +28,26 @@ from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
 from ordercast.order.attached import Attached, RingChange, RingPackets
 from ordercast.order.clock import CLOCK_KEY, StoredClock
-from ordercast.order.engine import EngineStats, Membership, granted, stored_configuration_seq
+from ordercast.order.engine import EngineStats, Membership, granted
 from ordercast.order.gateways.attachment import RingAttachment, is_greeting
-from ordercast.order.gateways.holds import Pressure
+from ordercast.order.gateways.holds import Pressures
 from ordercast.order.gateways.items import BegunMessage
 from ordercast.order.gateways.network import RingNetwork
 from ordercast.order.gateways.observed import NetworkSnapshot, snapshot_of
 from ordercast.order.gateways.passing import PassingUp
 from ordercast.order.gateways.promised import PROMISED, SERVICES
+from ordercast.order.gateways.view_number import ViewNumber
 from ordercast.order.gateways.watch import NetworkWatch
 from ordercast.order.layered import InnerRing
-from ordercast.order.membership.bounds import stored_ring_seq
 from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.traffic import RING_TRAFFIC
+from ordercast.order.ring.two_queues import CONTROL_SENDER
 from ordercast.order.setup import Domain
 from ordercast.order.traffic import Traffic
 
 ENGINE = "gateways"
 GATEWAY_SHARE = 2.0  # a gateway sends so many times as much in a visit as others
-QUEUE_HIGH = 4 << 20  # bytes that wait to be carried onto a ring, before users are asked to stop
 
 
 class GatewayNode:
@@ -99,13 +99,14 @@ class GatewayNode:
         self._passing: PassingUp | None = None
         self._passed: list[Effect] = []  # what the order has brought, on its way up
         self._me: ProcessId | None = None
-        self._pressures = [Pressure(f"much waits to be carried onto {domain.name}", QUEUE_HIGH) for domain in domains]
-        self._is_behind = False
+        self._pressures = Pressures([domain.name for domain in domains], config.packet_size_max)
         self._is_held = True  # users wait until the network begins
         self._submitted = 0  # messages of this life
+        self._view_number = ViewNumber()
         self._is_leaving = False
         self._is_farewell = False  # the rings are being left
         self._has_news = False  # rings have handed up something that the order has not seen
+        self.make_network: Callable[..., RingNetwork] = RingNetwork  # a simulator looks on
 
     # What a driver asks
 
@@ -128,6 +129,16 @@ class GatewayNode:
             return Membership(self._rings[0].ring.id, (self.process,))
         view = self._network.view
         return Membership(view.id, tuple(sorted(view.members)))
+
+    @property
+    def network(self) -> RingNetwork | None:
+        """The order of the network, once all rings have begun."""
+        return self._network
+
+    @property
+    def freight_sizes(self) -> list[int]:
+        """Bytes that wait to be carried, by attachment."""
+        return [attachment.inner.freight_size for attachment in self._attachments]
 
     @property
     def state_name(self) -> str:
@@ -209,7 +220,7 @@ class GatewayNode:
         if not self._clock.start(stored):
             text = "the stored clock cannot be true and is not used: this process counts from the beginning"
             effects.append(Alarm(AlarmKind.STORAGE_DAMAGED, text, self._me))
-        self._clock.hear(stored_ring_seq(stored_configuration_seq(stored)) or 0)  # of a life under another engine
+        self._clock.hear(self._view_number.start(stored))
         for attachment in self._attachments:
             effects += self._taken(attachment, attachment.inner.start(stored, incarnation, now))
         first = self._attachments[0]
@@ -218,6 +229,8 @@ class GatewayNode:
     def submit(self, submissions: Sequence[Submission | Submissions], now: Instant) -> list[Effect]:
         if self._is_leaving:
             raise UsageError("this process is leaving: it sends nothing more")
+        if any(one.sender == CONTROL_SENDER for one in submissions):
+            raise UsageError(f"sender {CONTROL_SENDER} is the network's own")
         first = self._attachments[0]
         effects = first.inner.submit(submissions, now)
         self._submitted += sum(1 if isinstance(one, Submission) else len(one.payloads) for one in submissions)
@@ -261,7 +274,7 @@ class GatewayNode:
         return effects + self._go_on(now)
 
     def behind(self, is_behind: bool, now: Instant) -> list[Effect]:
-        self._is_behind = is_behind
+        self._pressures.is_behind = is_behind
         return self._go_on(now)
 
     def leave(self, now: Instant) -> list[Effect]:
@@ -314,9 +327,10 @@ class GatewayNode:
             for attachment in self._attachments:
                 attachment.inner.lowest.mine = network.known.place
             effects += self._passed_up()
+            effects += self._view_number.writes(network.view.id)
             effects += self._notes(network)
             effects += self._hold(network, now) + self._carry(network, now)
-        effects += self._leave_if_done(network, passing, now)
+        effects += self._leave_if_done(passing, now)
         if now >= self.watch.due:
             effects += self.watch.look(snapshot_of(network), now)
         return effects
@@ -325,7 +339,7 @@ class GatewayNode:
         """Begin alone in a network of the own rings."""
         rings = {domain: change.configuration.id for domain, change in self._begun.items()}
         tick = max(change.birth for change in self._begun.values())
-        self._network = RingNetwork(self.process, rings, tick)
+        self._network = self.make_network(self.process, rings, tick)
         self._begun.clear()
         self._passing = PassingUp(self._network.view)
         self._network.begun = self._begun_messages
@@ -370,14 +384,7 @@ class GatewayNode:
 
     def _hold(self, network: RingNetwork, now: Instant) -> list[Effect]:
         """Ask users everywhere to stop, or to go on; and stop the own ones while somebody asks for it."""
-        reasons = [
-            pressure.reason
-            for pressure, attachment in zip(self._pressures, self._attachments, strict=True)
-            if pressure.measure(attachment.inner.freight_size)
-        ]
-        if self._is_behind:
-            reasons.append("the application is behind")
-        network.hold(reasons)
+        network.hold(self._pressures.reasons(self.freight_sizes, network.backlog))
         first = self._attachments[0]
         is_held = not network.may_send(first.domain)
         if is_held == self._is_held:
@@ -390,21 +397,18 @@ class GatewayNode:
         occurred = network.known.occurred
         effects: list[Effect] = [Record(Occurred(what, count)) for what, count in occurred.items() if count]
         occurred.clear()
-        for attachment in self._attachments:
-            effects += (Record(PacketDropped(why)) for why in attachment.dropped)
-            attachment.dropped.clear()
+        for dropped in (network.known.refused, *(attachment.dropped for attachment in self._attachments)):
+            effects += (Record(PacketDropped(why)) for why in dropped)
+            dropped.clear()
         return effects
 
-    def _leave_if_done(self, network: RingNetwork, passing: PassingUp, now: Instant) -> list[Effect]:
+    def _leave_if_done(self, passing: PassingUp, now: Instant) -> list[Effect]:
         """Say farewell on all rings when everything that was submitted has been passed up, and nothing is left to be
         carried; the last ring that is left ends the life."""
         if not self._is_leaving:
             return []
         effects: list[Effect] = []
-        is_done = passing.own == self._submitted and not any(
-            attachment.inner.freight_size for attachment in self._attachments
-        )
-        if is_done and not self._is_farewell:
+        if not self._is_farewell and passing.own == self._submitted and not any(self.freight_sizes):
             self._is_farewell = True
             for attachment in self._attachments:
                 effects += self._taken(attachment, attachment.inner.leave(now))

@@ -104,14 +104,9 @@ def _configuration(
     along = tuple(sorted(view.transitional))
     is_regular = kind is ConfigurationKind.REGULAR
     members = tuple(sorted(view.members)) if is_regular else along
-    place = _position(view, VIEW_SLOTS + 2 * view.number + is_regular)
+    tick, tag, seq = view.place
+    place = Position(ConfigurationId(tick, ProcessId(tag)), seq, VIEW_SLOTS + 2 * view.number + is_regular)
     return Configuration(kind, name, members, previous, along, view.reason, place)
-
-
-def _position(view: NetworkView, slot: int) -> Position:
-    """A change lies just behind what has its stamp, or just before."""
-    tick, tag, seq = view.stamp
-    return Position(ConfigurationId(tick, ProcessId(tag)), seq if view.follows else seq - 1, slot)
 
 
 def _between(old: ConfigurationId, new: ConfigurationId) -> ConfigurationId:

@@ -7,6 +7,7 @@ packets came together in runs, which differs between members.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from ordercast.model.effects import Parcel
 from ordercast.model.errors import WireError
@@ -26,6 +27,8 @@ from ordercast.order.large import LargeMessages
 from ordercast.order.ring.two_queues import CONTROL_SENDER
 from ordercast.wire.header import Part
 from ordercast.wire.run import PacketRun
+
+UNFINISHED_SIZE_MAX: Final = 64 << 20  # of all items that a ring has in parts; a merge takes a few at once
 
 
 class RingReading:
@@ -76,6 +79,9 @@ class RingReading:
         part, payload = control_in(run, seq)
         if part is Part.WHOLE:
             return payload
+        if part is not Part.FIRST and self._large.size + len(payload) > UNFINISHED_SIZE_MAX:
+            self._large.forget(run.originator)
+            raise WireError("an item in parts that has no end")
         parcels: list[Parcel] = []
         self._large.take((seq, run.originator, (CONTROL_SENDER,), bytes(1), (payload,), 1, 0), (part,), parcels)
         return parcels[0][4][0] if parcels else None

@@ -25,6 +25,18 @@ def test_copies_are_dropped_and_what_is_new_of_them_is_taken() -> None:
     assert [run.first[2] for run in stream.runs] == [2, 6]
 
 
+def test_packets_wait_until_they_are_taken_out() -> None:
+    stream = RingStream(RING)
+    stream.take(_stretch(5, 2, 3))
+    stream.take(_stretch(6, 3, 4).hollow())
+    stream.take(_stretch(9, 5))
+    assert stream.waiting == 3
+    assert stream.pop().content == _stretch(5, 2, 3)
+    assert stream.waiting == 1
+    stream.begin_at((10, 0, 0))
+    assert stream.waiting == 0
+
+
 def test_residual_packets_are_the_union_of_all_halves_above_the_regular_ones() -> None:
     stream = RingStream(RING)
     stream.take_residual(_stretch(6, 4, 8), HALF)
