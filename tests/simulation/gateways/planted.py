@@ -277,7 +277,8 @@ def _views_without_past(patch: pytest.MonkeyPatch) -> None:
     right = views.view_id
 
     def wrong(before: Any, stamp: Stamp, shape: Any, lost: Any = ()) -> ConfigurationId:
-        return ConfigurationId(max([stamp[0] << 16, *(view.seq + 1 for view in before)]), right((), stamp, shape)[1])
+        number = max([views.view_number(right((), stamp, shape)), *(views.view_number(view) + 1 for view in before)])
+        return views.id_from(number, stamp, shape)
 
     patch.setattr(views, "view_id", wrong)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from hashlib import blake2b
 
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import Deliver, Effect, Install, Parcel
@@ -12,7 +11,7 @@ from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Position, Pro
 from ordercast.order.gateways.items import BegunMessage, Stretch
 from ordercast.order.gateways.packets import parcel_of
 from ordercast.order.gateways.timeline import Passed
-from ordercast.order.gateways.views import NetworkView
+from ordercast.order.gateways.views import NetworkView, id_from, view_number
 from ordercast.order.large import LargeMessages
 from ordercast.order.ring.two_queues import CONTROL_SENDER
 from ordercast.order.stamped.lanes import Stamp, StampedRun
@@ -111,5 +110,4 @@ def _configuration(
 
 def _between(old: ConfigurationId, new: ConfigurationId) -> ConfigurationId:
     """Return the id of the transitional configuration from one view to another."""
-    digest = blake2b(repr((tuple(old), tuple(new))).encode("ascii"), digest_size=8)
-    return ConfigurationId(new.seq - 1, ProcessId(int.from_bytes(digest.digest(), "big") >> 1))
+    return id_from(view_number(new) - 1, tuple(old), tuple(new))

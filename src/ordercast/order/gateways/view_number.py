@@ -1,11 +1,9 @@
-"""The number of the newest configuration in stable storage: one for all engines, so that ids go on rising when a
-cluster is restarted with another one.
+"""The number of the newest configuration in stable storage: one for all engines, so that ids and places go on rising
+when a cluster is restarted with another one. A view has its tick for a number, and ticks come first in places: so a
+ring that goes on has a higher seq, and a network that goes on after a ring has higher ticks.
 
-In this engine the stored clock sees to it that ids of views rise, so nobody waits for the write. Another engine that
-begins where this one ended has nothing but the number: it is written a little ahead of each view, and no more than a
-little, for rings believe only what is near their own. What this engine has written it remembers under a key of its own:
-where the number is another one, a ring was here meanwhile, and places in the order must lie above those of the ring
-too, whose first number is its seq.
+In this engine the stored clock sees to it that ids of views rise, so nobody waits for the write. It is a little ahead
+of each view, and no more than a little, for rings believe only what is near their own.
 """
 
 from __future__ import annotations
@@ -14,11 +12,9 @@ from ordercast.model.effects import Effect, Persist
 from ordercast.model.ids import ConfigurationId
 from ordercast.model.inputs import Stored
 from ordercast.order.engine import CONFIGURATION_SEQ_KEY, stored_configuration_seq
-from ordercast.order.gateways.views import COUNT_BITS
 from ordercast.order.membership.bounds import stored_ring_seq
 
-VIEWS_KEY = "views"
-AHEAD_BITS = COUNT_BITS + 7  # 128 ticks
+AHEAD = 128  # ticks
 
 
 class ViewNumber:
@@ -29,16 +25,12 @@ class ViewNumber:
 
     def start(self, stored: Stored) -> int:
         """Return the tick from which on all views are above those of earlier lives, whatever their engine."""
-        number = stored_configuration_seq(stored)
-        self._stored = int.from_bytes(number, "big")
-        if stored.get(VIEWS_KEY, b"") == number:
-            return (self._stored >> COUNT_BITS) + bool(self._stored)
-        return stored_ring_seq(number) or 0
+        self._stored = stored_ring_seq(stored_configuration_seq(stored)) or 0
+        return self._stored + bool(self._stored)
 
     def writes(self, view: ConfigurationId) -> list[Effect]:
         """Return the write of a number above a view, if the stored one is not."""
         if view.seq < self._stored:
             return []
-        self._stored = ((view.seq >> AHEAD_BITS) + 1) << AHEAD_BITS
-        number = self._stored.to_bytes(8, "big")
-        return [Persist(CONFIGURATION_SEQ_KEY, number), Persist(VIEWS_KEY, number)]
+        self._stored = (view.seq // AHEAD + 1) * AHEAD
+        return [Persist(CONFIGURATION_SEQ_KEY, self._stored.to_bytes(8, "big"))]

@@ -21,7 +21,8 @@ from ordercast.order.gateways.items import NOBODY_ELSE, LogicalRing, Processes, 
 from ordercast.order.gateways.known import Known
 from ordercast.order.stamped.lanes import Stamp
 
-COUNT_BITS = 16  # views at one tick
+DIGEST_BITS = 47  # of a tag; before them stands which of the views at one tick it is
+COUNT_BITS = 63 - DIGEST_BITS
 VIEW_STEP = 2  # between two views lies the transitional configuration that leads to the later one
 
 
@@ -152,14 +153,26 @@ def view_id(
     before: Iterable[ConfigurationId], stamp: Stamp, shape: PartShapes, lost: Processes = NOBODY_ELSE
 ) -> ConfigurationId:
     """Return the id of a view: above all that came before, and with their digest."""
-    past = [tuple(view) for view in before]
-    seq = max([stamp[0] << COUNT_BITS, *(view[0] + VIEW_STEP for view in past)])
+    past = list(before)
+    number = max([stamp[0] << COUNT_BITS, *(view_number(view) + VIEW_STEP for view in past)])
     parts = [(tuple(ring), sorted(members)) for ring, members in shape]
-    digest = blake2b(repr((past, stamp, parts, sorted(lost))).encode("ascii"), digest_size=8)
-    return ConfigurationId(seq, ProcessId(int.from_bytes(digest.digest(), "big") >> 1))
+    return id_from(number, [tuple(view) for view in past], stamp, parts, sorted(lost))
+
+
+def id_from(number: int, *past: object) -> ConfigurationId:
+    """Return the id of a configuration: its tick, then which one it is at this tick and a digest of its past."""
+    digest = blake2b(repr(past).encode("ascii"), digest_size=8).digest()
+    tick, count = divmod(number, 1 << COUNT_BITS)
+    tag = count << DIGEST_BITS | int.from_bytes(digest, "big") >> (64 - DIGEST_BITS)
+    return ConfigurationId(tick, ProcessId(tag))
+
+
+def view_number(view: ConfigurationId) -> int:
+    """Return the tick of a configuration and which one it is there, in one number."""
+    return view.seq << COUNT_BITS | view.representative >> DIGEST_BITS
 
 
 def view_text(view: ConfigurationId) -> str:
     """Return the id of a view for people: its tick, its number there, and the end of its digest."""
-    tick, count = divmod(view.seq, 1 << COUNT_BITS)
+    tick, count = divmod(view_number(view), 1 << COUNT_BITS)
     return f"{tick}.{count // VIEW_STEP}-{view.representative & 0xFFFF:04x}"

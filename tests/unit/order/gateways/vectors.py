@@ -50,7 +50,7 @@ TOPOLOGY = TopologyItem(
     NEXT,
     LAB,
     GATE,
-    ConfigurationId(90 << 16 | 1, ProcessId(12345)),
+    ConfigurationId(90, ProcessId(1 << 47 | 12345)),
     ALL,
     (TopologyPart(BARE, frozenset({GATE}), frozenset({TWO})),),
     (Base(GATE, 2, LAB),),
