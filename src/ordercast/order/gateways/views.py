@@ -37,6 +37,7 @@ class NetworkView:
     reason: ChangeReason
     follows: bool = True  # what has this very stamp came before; otherwise it comes next
     number: int = 0  # of the views at this very place, how many came before
+    sources: Processes = NOBODY_ELSE  # members of all rings that are parts, even if none of them counts any more
 
     @property
     def shape(self) -> PartShapes:
@@ -124,6 +125,7 @@ class Views:
             reason,
             follows,
             old.number + 1 if is_same_place else 0,
+            NOBODY_ELSE.union(*(self._known.rings[ring].members for ring in self._known.parts)),
         )
         return self.current
 
