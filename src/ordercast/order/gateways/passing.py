@@ -89,7 +89,7 @@ class PassingUp:
         old, self.view = self.view, view
         between = _between(old.id, view.id)
         # The ring of one that has left may still bring the end of its message.
-        self.large.keep({process for part in view.rings for process in part.ring.members})
+        self.large.keep(view.sources)
         self._begun = {key: self._begun[key] for key in self.large.parts}
         return [
             Install(_configuration(view, ConfigurationKind.TRANSITIONAL, between, old.id)),

@@ -39,6 +39,7 @@ class NetworkView:
     reason: ChangeReason
     follows: bool = True  # what has this very stamp came before; otherwise it comes next
     number: int = 0  # of the views at this very place, how many came before
+    sources: Processes = NOBODY_ELSE  # members of all rings that are parts, even if none of them counts any more
 
     @property
     def place(self) -> Stamp:
@@ -131,6 +132,7 @@ class Views:
             (old.members & members) - change.strangers,
             reason,
             follows,
+            sources=NOBODY_ELSE.union(*(self._known.rings[ring].members for ring in self._known.parts)),
         )
         self.current = replace(view, number=old.number + 1) if view.place == old.place else view
         return self.current
