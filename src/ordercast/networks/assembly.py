@@ -36,14 +36,17 @@ def assembled(
     nodes: int = 0,
     verbose: bool = False,
     domains: tuple[Domain, ...] = (),
+    is_filtering: bool = True,
 ) -> Assembly:
-    """The engine of this name. `holder` has its configuration tables as attributes; `nodes` is how many there are."""
+    """The engine of this name. `holder` has its configuration tables as attributes; `nodes` is how many there are. Where
+    the raw stream is wanted, nothing is filtered."""
 
     def over_networks(ring: RingNode) -> Networks:
         return Networks(ring, node, networks, setup.ring, verbose=verbose, cluster=ring.cluster)
 
     others = tuple(other for other in ENGINES if other != name)
-    setup = Setup(node, tables_of(name, holder), nodes, verbose, networks.in_words, others, domains)
+    tables = tables_of(name, holder)
+    setup = Setup(node, tables, nodes, verbose, networks.in_words, others, domains, is_filtering=is_filtering)
     entry = entry_of(name)
     if networks.count == 1:
         return Assembly(entry.make(setup), None)

@@ -8,6 +8,7 @@ chapter 5)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ordercast.model.effects import Deliver, Install
@@ -34,6 +35,8 @@ class Attached:
     engine: str = "gateways"  # the enclosing one
     others: tuple[str, ...] = ()  # the other domains of the network: whoever hears one of them is told to a person
     lowest: LowestPlace = field(default_factory=LowestPlace)  # how far all members of the ring are
+    # What stands before messages to these destinations, so that others can tell who wants them; nothing: everybody.
+    block_of: Callable[[tuple[str, ...]], bytes] = lambda destinations: b""
 
     def __post_init__(self) -> None:
         if not 0 <= self.domain <= DOMAIN_MAX:

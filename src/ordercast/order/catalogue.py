@@ -74,6 +74,7 @@ def _gateways(setup: Setup) -> ObservedEngine:
         beneath=setup.beneath,
         other_engines=setup.others,
         over_networks=setup.over_networks,
+        is_filtering=setup.is_filtering,
     )
 
 

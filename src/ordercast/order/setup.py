@@ -33,6 +33,7 @@ class Setup:
     others: tuple[str, ...] = ()  # the other engines that may run in a cluster of the same name
     domains: tuple[Domain, ...] = ()  # the broadcast domains of this process, by attachment; none: all share one
     over_networks: Callable[[RingNode], Engine] = lambda ring: ring  # puts several networks beneath a ring
+    is_filtering: bool = True  # an engine that prunes does; without, everybody has the raw stream
 
     @property
     def ring(self) -> RingConfig:

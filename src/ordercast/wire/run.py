@@ -40,9 +40,10 @@ from ordercast.wire.header import (
     payloads_from,
 )
 
-# What is to be put into packets of one shape: the shape, the payloads of all packets in a row, and which part of its
-# message each is (nothing, if they are whole messages). The last part of a message may be shorter than the shape says.
-Load = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], Sequence[bytes], Sequence[Part]]
+# What is to be put into packets of one shape: the shape, the payloads of all packets in a row, which part of its
+# message each is (nothing, if they are whole messages), and the block before the descriptors, if an enclosing engine
+# wants one. The last part of a message may be shorter than the shape says.
+Load = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], Sequence[bytes], Sequence[Part], bytes]
 
 
 # A packet whose content is known as bytes: flags, how many messages, and all behind the header.
@@ -312,15 +313,14 @@ def build_runs(
     seq: Seq,
     token_round: int,
     timestamp: int,
-    block: bytes = b"",
 ) -> list[PacketRun]:
     """New data packets of this process, as others would read them, numbered from `seq` on and stamped from `timestamp`
-    on; with a block before the descriptors, if an enclosing engine wants one, and then all with one stamp."""
+    on; those with a block all with one stamp."""
     runs: list[PacketRun] = []
     for load in _joined(loads):
-        run = _build(heading, load, me, seq, token_round, timestamp, block)
+        run = _build(heading, load, me, seq, token_round, timestamp)
         runs.append(run)
-        seq, timestamp = Seq(seq + run.count), timestamp if block else timestamp + run.count
+        seq, timestamp = Seq(seq + run.count), timestamp if load[6] else timestamp + run.count
     return runs
 
 
@@ -329,10 +329,10 @@ def _joined(loads: Sequence[Load]) -> Sequence[Load]:
     if len(loads) < 2:
         return loads
     joined: list[Load] = []
-    for (*shape, _), group in groupby(loads, lambda load: (*load[:4], bool(load[5]))):
+    for (*shape, _, block), group in groupby(loads, lambda load: (*load[:4], bool(load[5]), load[6])):
         alike = list(group)
         payloads = [payload for load in alike for payload in load[4]]
-        joined.append((*shape, payloads, [part for load in alike for part in load[5]]))
+        joined.append((*shape, payloads, [part for load in alike for part in load[5]], block))
     return joined
 
 
@@ -376,14 +376,12 @@ def build_data(
     """One new data packet of this process."""
     senders, lengths, services, payloads = zip(*entries, strict=True)
     part = flags >> PART_SHIFT
-    load = flags & BELOW_PART, senders, lengths, services, payloads, [Part(part)] if part else ()
+    load = flags & BELOW_PART, senders, lengths, services, payloads, [Part(part)] if part else (), b""
     return _build(heading, load, me, seq, token_round, timestamp)
 
 
-def _build(
-    heading: Heading, load: Load, me: ProcessId, seq: Seq, token_round: int, timestamp: int, block: bytes = b""
-) -> PacketRun:
-    flags, senders, lengths, services, payloads, parts = load
+def _build(heading: Heading, load: Load, me: ProcessId, seq: Seq, token_round: int, timestamp: int) -> PacketRun:
+    flags, senders, lengths, services, payloads, parts, block = load
     each = len(senders)
     count = len(payloads) // each
     size = HEADER_SIZE + len(block) + DESCRIPTOR_SIZE * each + sum(lengths)

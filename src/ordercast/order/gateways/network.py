@@ -171,7 +171,7 @@ class RingNetwork:
     def step(self) -> None:
         """Let the order go on as far as it can, and say what others may wait for."""
         self.timeline.advance()
-        if self.masks.in_force == EVERYTHING:
+        if self.merging.flushes and self.masks.in_force == EVERYTHING:
             for domain, mark in self.merging.marks_due():
                 self.forwarding.queues[domain].append(Carried(mark))
         if self.known.is_gateway:
@@ -244,6 +244,8 @@ class RingNetwork:
         item, since, half = heard.carried
         assert not isinstance(item, HelloItem | MarkItem | TopologyItem)
         since = self.forwarding.since(domain, heard.sender, since)
+        if isinstance(item, Stretch) and item.bodies:
+            self.masks.came(item.mask)
         if self.forwarding.accept(item, since, domain, half):
             self._count(self.known.own[domain], item, half, is_regular)
 

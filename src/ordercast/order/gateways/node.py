@@ -9,7 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ordercast.model.effects import Alarm, AlarmKind, Deliver, Effect, Enlisted, Install, LeaveDone, Record, Room
+from ordercast.model.effects import (
+    Alarm,
+    AlarmKind,
+    Deliver,
+    Effect,
+    Enlisted,
+    Install,
+    LeaveDone,
+    Record,
+    Room,
+    Subscribed,
+)
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import (
     MAIN,
@@ -31,8 +42,10 @@ from ordercast.order.clock import CLOCK_KEY, StoredClock
 from ordercast.order.engine import Engine, EngineStats, Membership, granted
 from ordercast.order.gateways.attachment import RingAttachment, is_greeting
 from ordercast.order.gateways.holds import Pressure
-from ordercast.order.gateways.items import BegunMessage
+from ordercast.order.gateways.interest import Subscriptions, mask_of
+from ordercast.order.gateways.items import EVERYTHING, BegunMessage
 from ordercast.order.gateways.network import RingNetwork
+from ordercast.order.gateways.packets import block_of, control_freight
 from ordercast.order.gateways.passing import PassingUp
 from ordercast.order.gateways.promised import PROMISED, SERVICES
 from ordercast.order.layered import InnerRing
@@ -40,6 +53,7 @@ from ordercast.order.ring.config import ONE_NETWORK, RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.traffic import RING_TRAFFIC
 from ordercast.order.setup import Domain
+from ordercast.order.stamped.lanes import StampedRun
 from ordercast.order.traffic import Traffic
 
 ENGINE = "gateways"
@@ -58,14 +72,21 @@ class GatewayNode:
         beneath: str = ONE_NETWORK,
         other_engines: Sequence[str] = (),
         over_networks: Callable[[RingNode], Engine] = lambda ring: ring,
+        is_filtering: bool = True,
     ) -> None:
+        """Where nothing is filtered everybody has the whole stream."""
         if not domains or len({domain.number for domain in domains}) < len(domains):
             raise UsageError("a process is attached to at least one domain, and to each once")
         self._node = node
         size_max = config.message_size_max
-        self._promises = Promises(ENGINE, PROMISED, SERVICES, size_max, replicas=frozenset(), shares_views=False)
+        self._promises = Promises(
+            ENGINE, PROMISED, SERVICES, size_max, prunes=is_filtering, replicas=frozenset(), shares_views=False
+        )
+        self._is_filtering = is_filtering
+        self._subscriptions = Subscriptions()
         self._clock = StoredClock()
         share = GATEWAY_SHARE if len(domains) > 1 else 1.0
+        block = _block_for if is_filtering else _no_block
         self._rings = [
             RingNode(
                 node,
@@ -73,7 +94,7 @@ class GatewayNode:
                 verbose=verbose,
                 beneath=beneath,
                 other_engines=other_engines,
-                attached=Attached(domain.number, domain.name, self._clock, share),
+                attached=Attached(domain.number, domain.name, self._clock, share, block_of=block),
             )
             for domain in domains
         ]
@@ -226,7 +247,10 @@ class GatewayNode:
         return effects + self._go_on(now)
 
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
-        return granted(changes)
+        if not self._is_filtering:
+            return granted(changes)
+        self._subscriptions.change(changes)
+        return self._go_on(now)
 
     def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
@@ -300,6 +324,8 @@ class GatewayNode:
             effects += self._passed_up()
             effects += self._notes(network)
             effects += self._hold(network, now) + self._carry(network, now)
+            if self._is_filtering:
+                effects += self._subscribe(network, now)
         effects += self._leave_if_done(network, passing, now)
         return effects
 
@@ -307,7 +333,7 @@ class GatewayNode:
         """Begin alone in a network of the own rings."""
         rings = {domain: change.configuration.id for domain, change in self._begun.items()}
         tick = max(change.birth for change in self._begun.values())
-        self._network = RingNetwork(self.process, rings, tick)
+        self._network = RingNetwork(self.process, rings, tick, self._is_filtering)
         self._begun.clear()
         self._passing = PassingUp(self._network.view)
         self._network.begun = self._begun_messages
@@ -322,8 +348,13 @@ class GatewayNode:
 
     def _take_passed(self) -> None:
         assert self._network is not None and self._passing is not None
-        self._passed += self._passing.effects(self._network.passed, self.process)
-        self._network.passed.clear()
+        passed = self._network.passed
+        self._passed += self._passing.effects(passed, self.process)
+        for each in passed:
+            if isinstance(each, StampedRun) and each.content.interest is not None:
+                self._network.masks.delivered(each.content.interest)
+                self._has_news = True  # a merge may have waited for it
+        passed.clear()
 
     def _begun_messages(self) -> tuple[BegunMessage, ...]:
         """Return the messages in parts at this very place of the order."""
@@ -367,6 +398,19 @@ class GatewayNode:
         self._is_held = is_held
         return self._taken(first, first.inner.hold(is_held, now))
 
+    def _subscribe(self, network: RingNetwork, now: Instant) -> list[Effect]:
+        """Tell the network what users want, in a native packet, which is delivered where users' packets may be; tell
+        users what surely comes from now on."""
+        network.masks.want(self._subscriptions.mask)
+        effects: list[Effect] = []
+        first = next((one for one in self._attachments if network.may_number(one.domain)), None)
+        interest = network.interest_due() if first is not None else None
+        if first is not None and interest is not None:
+            freight = control_freight(interest, first.inner.freight_body_max)
+            effects += self._taken(first, first.inner.carry([freight], now))
+        granted = self._subscriptions.granted(network.masks.in_force)
+        return [*effects, Subscribed(granted)] if granted else effects
+
     def _notes(self, network: RingNetwork) -> list[Effect]:
         """Tell what has happened, and what was dropped."""
         occurred = network.known.occurred
@@ -393,3 +437,14 @@ class GatewayNode:
         if self.is_gone:
             effects.append(LeaveDone())
         return effects
+
+
+def _block_for(destinations: tuple[str, ...]) -> bytes:
+    """Return what stands before messages to these destinations."""
+    mask = mask_of(destinations)
+    return b"" if mask == EVERYTHING else block_of(None, mask)
+
+
+def _no_block(destinations: tuple[str, ...]) -> bytes:
+    """Return what stands before messages that all have to have, wherever they go."""
+    return b""

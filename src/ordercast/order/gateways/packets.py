@@ -12,10 +12,11 @@ it has, and all behind the block.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, overload
 
 from ordercast.model.effects import Parcel
 from ordercast.model.errors import WireError
@@ -103,6 +104,69 @@ def body_of(run: PacketRun, seq: int) -> bytes:
     return bytes((flags >> PART_SHIFT, count)) + run.data[begin : at + run.size]
 
 
+class RunBodies(Sequence[bytes]):
+    """The bodies of a run's packets, taken out of the run when somebody asks. What the ring has read of the packets
+    serves for the order of the network: nothing is done per packet until they go onto another ring."""
+
+    __slots__ = ("run",)
+
+    def __init__(self, run: PacketRun) -> None:
+        self.run = run
+
+    def __len__(self) -> int:
+        return self.run.count
+
+    @overload
+    def __getitem__(self, place: int) -> bytes: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[bytes]: ...
+
+    def __getitem__(self, place: int | slice) -> bytes | Sequence[bytes]:
+        run = self.run
+        places = range(run.count)[place]
+        if isinstance(places, int):
+            return body_of(run, run.seq + places)
+        return RunBodies(run.piece(run.seq + places[0], run.seq + places[-1])) if places else ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    @property
+    def behind_blocks(self) -> tuple[bytes, ...]:
+        """What stands behind the block of each packet."""
+        run = self.run
+        begin = HEADER_SIZE + run.data[run.at + HEADER_SIZE]
+        found: tuple[bytes, ...] = _behind(begin, run.size, run.count).unpack_from(run.data, run.at)
+        return found
+
+    @property
+    def body_size(self) -> int:
+        """The size of each body."""
+        run = self.run
+        return run.size - HEADER_SIZE - run.data[run.at + HEADER_SIZE] + BODY_HEAD
+
+
+@lru_cache(maxsize=512)
+def _behind(begin: int, size: int, count: int) -> struct.Struct:
+    """So many packets of one size, of each what stands behind some bytes."""
+    return struct.Struct(">" + f"{begin}x{size - begin}s" * count)
+
+
+@lru_cache(maxsize=512)
+def _numbers(size: int, count: int) -> struct.Struct:
+    """Numbers that stand so far apart."""
+    return struct.Struct(">Q" + f"{size - _NUMBER.size}xQ" * (count - 1))
+
+
+def size_of(bodies: Sequence[bytes]) -> int:
+    """Return the bytes of all bodies."""
+    return bodies.body_size * len(bodies) if isinstance(bodies, RunBodies) else sum(map(len, bodies))
+
+
 def is_control(run: PacketRun) -> bool:
     """Whether a run has items of control: they have packets of their own."""
     at = run.at + HEADER_SIZE
@@ -128,22 +192,21 @@ def stretches_of(run: PacketRun, logical: ConfigurationId) -> Iterator[Stretch]:
     """Return the packets of a run that are natives of this logical ring, in stretches of one tick."""
     block = block_from(run.block(run.seq))
     assert block.origin is None, "who carries a packet is not its source"
-    is_safe = asks_for_safe(body_of(run, run.seq))
+    is_safe = _asks_for_safe(run)
     first, end = run.seq, run.last
     while first <= end:
         last, tick = end, run.timestamp(first)
         while run.timestamp(last) != tick:  # two visits of one process in a row: seldom
             last = Seq(last - 1)
-        seqs = tuple(range(first, last + 1))
-        bodies = tuple(body_of(run, seq) for seq in seqs)
-        yield Stretch(logical, tick, run.originator, seqs, bodies, is_safe, block.mask)
+        bodies = RunBodies(run.piece(first, last))
+        yield Stretch(logical, tick, run.originator, tuple(range(first, last + 1)), bodies, is_safe, block.mask)
         first = Seq(last + 1)
 
 
 def interest_stretch(run: PacketRun, seq: int, logical: ConfigurationId, interest: InterestItem) -> Stretch:
     """Return the native packet that tells what its originator wants; `seq` has been read from it."""
-    body = body_of(run, seq)
-    return Stretch(logical, run.timestamp(seq), run.originator, (seq,), (body,), asks_for_safe(body), interest=interest)
+    bodies = (body_of(run, seq),)
+    return Stretch(logical, run.timestamp(seq), run.originator, (seq,), bodies, _asks_for_safe(run), interest=interest)
 
 
 def carried_stretches(run: PacketRun) -> list[Stretch]:
@@ -152,22 +215,15 @@ def carried_stretches(run: PacketRun) -> list[Stretch]:
     origin, mask = block_from(run.block(run.seq))
     assert origin is not None, "a native has no other origin"
     first = run.at + HEADER_SIZE + run.data[run.at + HEADER_SIZE] - _NUMBER.size
-    numbered = [(_NUMBER.unpack_from(run.data, first + at * run.size)[0], run.seq + at) for at in range(run.count)]
-    sound = [(seq, body_of(run, here)) for seq, here in numbered if seq <= NUMBER_MAX]
-    cuts = [0, *(at for at in range(1, len(sound)) if sound[at][0] <= sound[at - 1][0]), len(sound)]
-    is_safe = asks_for_safe(body_of(run, run.seq))
+    seqs = _numbers(run.size, run.count).unpack_from(run.data, first)
+    cuts = [0, run.count]
+    if seqs[-1] > NUMBER_MAX or seqs != tuple(range(seqs[0], seqs[0] + run.count)):
+        cuts[1:1] = [at for at in range(1, run.count) if seqs[at] <= seqs[at - 1] or seqs[at] > NUMBER_MAX]
+    is_safe, bodies = _asks_for_safe(run), RunBodies(run)
     found = [
-        Stretch(
-            origin.ring,
-            origin.tick,
-            origin.originator,
-            tuple(seq for seq, _ in sound[start:end]),
-            tuple(body for _, body in sound[start:end]),
-            is_safe,
-            mask,
-        )
+        Stretch(origin.ring, origin.tick, origin.originator, seqs[start:end], bodies[start:end], is_safe, mask)
         for start, end in pairwise(cuts)
-        if start < end
+        if seqs[start] <= NUMBER_MAX
     ]
     return [_told(one) for one in found] if is_control(run) else found
 
@@ -182,13 +238,30 @@ def _told(stretch: Stretch) -> Stretch:
     return stretch.hollow() if item is None else replace(stretch, interest=item)
 
 
-def asks_for_safe(body: bytes) -> bool:
-    """Whether the messages of a packet ask for safe delivery: all do, or none."""
-    count = body[1]
-    return body[BODY_HEAD + DESCRIPTOR_SIZE * count - 1] == Service.SAFE
+def _asks_for_safe(run: PacketRun) -> bool:
+    """Whether the messages of a run ask for safe delivery: all do, or none."""
+    at = run.at + HEADER_SIZE
+    return run.data[at + run.data[at] + DESCRIPTOR_SIZE * run.data[run.at + FLAGS_AT + 1] - 1] == Service.SAFE
 
 
-def parcel_of(stretch: Stretch, index: int) -> tuple[Parcel, Part]:
+def parcels_of(stretch: Stretch) -> Iterator[tuple[Parcel, Sequence[int]]]:
+    """Return the messages of a stretch, with which parts of a message its packets have, if they have parts; of bodies
+    that are unsound, a parcel without messages."""
+    seqs, bodies = stretch.seqs, stretch.bodies
+    if isinstance(bodies, RunBodies) and bodies.run.parcel is not None and seqs[-1] - seqs[0] == len(seqs) - 1:
+        run = bodies.run
+        yield (seqs[0], stretch.originator, *run.parcel[2:]), run.parts  # type: ignore[misc]
+        return
+    for index in range(len(seqs)):
+        try:
+            parcel, part = _parcel_of(stretch, index)
+        except WireError:
+            yield (seqs[index], stretch.originator, (), b"", (), 1, 0), ()
+            continue
+        yield parcel, () if part is Part.WHOLE else (part,)
+
+
+def _parcel_of(stretch: Stretch, index: int) -> tuple[Parcel, Part]:
     """Return the messages of one packet of a stretch, and which part of its message the packet has. WireError when the
     body is unsound: the ring looked at it only if it was a packet."""
     body, seq = stretch.bodies[index], stretch.seqs[index]
@@ -222,12 +295,11 @@ def freight_of(stretch: Stretch, since: Stamp, half: Processes | None, body_size
     """Return the packets of a stretch as they are carried, one freight each; as one item, if they count under a
     condition or one has no room for a block."""
     room = body_size_max + len(NATIVE_BLOCK) + BODY_HEAD - BLOCK_SIZE_MAX
-    if since != NO_STAMP or half is not None or any(len(body) > room for body in stretch.bodies):
+    bodies = stretch.bodies
+    largest = bodies.body_size if isinstance(bodies, RunBodies) else max(map(len, bodies), default=0)
+    if since != NO_STAMP or half is not None or largest > room:
         return [control_freight(stretch, body_size_max, since, half)]
-    if stretch.is_hollow:
-        body = _hollow_body(is_safe=stretch.is_safe)
-        return [Freight([_carried(stretch, seq, body)]) for seq in stretch.seqs]
-    return [Freight([_carried(stretch, seq, body)]) for seq, body in zip(stretch.seqs, stretch.bodies, strict=True)]
+    return [Freight(_carried(stretch), is_divisible=True)]
 
 
 def _hollow_body(*, is_safe: bool) -> bytes:
@@ -236,10 +308,20 @@ def _hollow_body(*, is_safe: bool) -> bytes:
     return bytes((Part.WHOLE, 1)) + DESCRIPTORS[1].pack(CONTROL_SENDER, 0) + bytes((service,))
 
 
-def _carried(stretch: Stretch, seq: int, body: bytes) -> RawPacket:
-    origin = PacketOrigin(stretch.ring, stretch.tick, stretch.originator, Seq(seq))
-    part, count = body[0], body[1]
-    return SAFE | EXTENDED | part << PART_SHIFT, count, block_of(origin, stretch.mask) + body[BODY_HEAD:]
+def _carried(stretch: Stretch) -> list[RawPacket]:
+    """Return the packets of a stretch; their blocks differ in the seq alone, which ends them."""
+    origin = PacketOrigin(stretch.ring, stretch.tick, stretch.originator, Seq(0))
+    block, pack, bodies = block_of(origin, stretch.mask)[: -_NUMBER.size], _NUMBER.pack, stretch.bodies
+    if isinstance(bodies, RunBodies) and not bodies.run.parts:
+        flags, count = SAFE | EXTENDED, bodies.run.data[bodies.run.at + FLAGS_AT + 1]
+        rest = zip(stretch.seqs, bodies.behind_blocks, strict=True)
+        return [(flags, count, block + pack(seq) + behind) for seq, behind in rest]
+    if stretch.is_hollow:
+        bodies = (_hollow_body(is_safe=stretch.is_safe),) * len(stretch.seqs)
+    return [
+        (SAFE | EXTENDED | body[0] << PART_SHIFT, body[1], block + pack(seq) + body[BODY_HEAD:])
+        for seq, body in zip(stretch.seqs, bodies, strict=True)
+    ]
 
 
 def control_freight(item: Item, body_size_max: int, since: Stamp = NO_STAMP, half: Processes | None = None) -> Freight:

@@ -28,6 +28,7 @@ class Freight:
 
     packets: Sequence[RawPacket]
     is_local: bool = False  # it means nothing on another ring: it is thrown away with the one that it was meant for
+    is_divisible: bool = False  # each packet stands for itself; otherwise a ring has nothing of it before the last
 
     @property
     def size(self) -> int:
@@ -43,11 +44,11 @@ class TwoQueues(Outbox):
         """`body_size_max` is a ring's that stands alone. Packets leave room for what a gateway writes before the
         descriptors; one with a single large message need not, since gateways can carry it as an item of control."""
         lone = body_size_max - SHORT_BLOCK
-        super().__init__(body_size_max - BLOCK_SIZE_MAX, lone_size_max=lone, apart=CONTROL_SENDER)
+        super().__init__(body_size_max - BLOCK_SIZE_MAX, lone_size_max=lone)
         self._clock = clock
         self._freight: deque[Freight] = deque()
         self._freight_packets = 0  # that wait
-        self._sent = 0  # packets of the first: a ring that ends before its last one has nothing of it
+        self._sent = 0  # packets of the first that cannot be divided
         self.freight_size = 0  # bytes of it that wait
         self.is_held = False  # users wait
 
@@ -83,9 +84,9 @@ class TwoQueues(Outbox):
         natives = 0 if self.is_held else super().packets()
         carried = self._take_freight(limit - min(natives, limit // 2))
         runs = build_raw(heading, carried, me, first, token_round, tick)
-        loads = [] if self.is_held else [_as_safe(load) for load in self.take(limit - len(carried))]
+        loads = [] if self.is_held else [_as_native(load) for load in self.take(limit - len(carried))]
         first = Seq(first + len(carried))
-        return runs + build_runs(heading, loads, me, first, token_round, tick, NATIVE_BLOCK)
+        return runs + build_runs(heading, loads, me, first, token_round, tick)
 
     def _take_freight(self, limit: int) -> list[RawPacket]:
         taken: list[RawPacket] = []
@@ -93,10 +94,13 @@ class TwoQueues(Outbox):
             packets = self._freight[0].packets
             more = packets[self._sent : self._sent + limit - len(taken)]
             taken += more
-            self._sent += len(more)
             self.freight_size -= sum(len(packet[2]) for packet in more)
+            self._sent += len(more)
             if self._sent == len(packets):
                 self._freight.popleft()
+                self._sent = 0
+            elif self._freight[0].is_divisible:
+                self._freight[0] = Freight(packets[self._sent :], is_divisible=True)
                 self._sent = 0
         self._freight_packets -= len(taken)
         return taken
@@ -110,6 +114,6 @@ class TwoQueues(Outbox):
         return begun + super().start_over()
 
 
-def _as_safe(load: Load) -> Load:
-    flags, *rest = load
-    return (flags | SAFE | EXTENDED, *rest)  # type: ignore[return-value]
+def _as_native(load: Load) -> Load:
+    flags, *rest, block = load
+    return (flags | SAFE | EXTENDED, *rest, block or NATIVE_BLOCK)  # type: ignore[return-value]
