@@ -73,7 +73,9 @@ class PacketRun:
         self.count = count  # of packets
         self.is_safe = is_safe  # safe delivery is asked for
         self.parts = parts  # which part of a message each packet has; nothing: whole messages
-        self.parcel = parcel  # the messages; None once delivered, and of a recovered packet, which is not delivered
+        # The messages; None once delivered, and of a recovered packet, which is not delivered. Of packets with a block
+        # they stay in the bytes until an enclosing engine wants them, unless they are parts.
+        self.parcel = parcel
 
     @property
     def last(self) -> Seq:
@@ -142,11 +144,16 @@ def parse_run(data: bytes, start: int, size: int, heading: Heading, expected: Se
         run = parse_data(data, flags, count, heading.members[place], seq, start, start + length)
     except (struct.error, IndexError, WireError):
         return None
-    if length == size and run.parcel is not None:
+    if length == size and not flags & RECOVERED:
         alike = (len(data) - start) // size
         if alike > 1:
             head = data[start + HEADER_SIZE] if flags & EXTENDED else 0
-            _extend_parts(run, alike, head) if run.parts else _extend(run, alike, head)
+            if run.parts:
+                _extend_parts(run, alike, head)
+            elif head:
+                _extend_bare(run, alike, head, count)
+            else:
+                _extend(run, alike)
     return run
 
 
@@ -181,7 +188,8 @@ def parse_data(
         raise WireError("parts that do not exist")
     filled = min(end, start + columns[1]) if part == Part.LAST else end  # the last part may be padded
     payloads = payloads_from(data, start, filled, columns[count:])
-    parcel = seq, originator, columns[:count], services, payloads, count, 0
+    is_bare = flags & EXTENDED and not part
+    parcel = None if is_bare else (seq, originator, columns[:count], services, payloads, count, 0)
     return PacketRun(data, at, end - at, seq, originator, 1, flags & SAFE, (part,) if part else (), parcel)
 
 
@@ -200,11 +208,19 @@ def parse_packet(packet: bytes, heading: Heading) -> PacketRun:
 
 
 @lru_cache(maxsize=512)
-def _shape(each: int, length: int, count: int, head: int) -> struct.Struct:
+def _shape(each: int, length: int, count: int) -> struct.Struct:
     """So many packets with so many messages of one length. Each has what is the same in packets that are alike, the
-    seq, the block if there is one, the descriptors, and the payloads."""
-    packet = f"{FIXED_SIZE}sQ16x{_block_shape(head)}{DESCRIPTOR_SIZE * each}s" + f"{length}s" * each
+    seq, the descriptors, and the payloads."""
+    packet = f"{FIXED_SIZE}sQ16x{DESCRIPTOR_SIZE * each}s" + f"{length}s" * each
     return struct.Struct(">" + packet * count)
+
+
+@lru_cache(maxsize=512)
+def _bare_shape(each: int, size: int, count: int, head: int) -> struct.Struct:
+    """So many packets of one size with a block, without their payloads."""
+    descriptors = DESCRIPTOR_SIZE * each
+    rest = size - HEADER_SIZE - head - descriptors
+    return struct.Struct(">" + f"{FIXED_SIZE}sQ16x{_block_shape(head)}{descriptors}s{rest}x" * count)
 
 
 def _block_shape(head: int) -> str:
@@ -217,7 +233,7 @@ def _same_in_block(head: int) -> int:
     return head if head <= SHORT_BLOCK else head - 8
 
 
-def _extend(run: PacketRun, alike: int, head: int) -> None:
+def _extend(run: PacketRun, alike: int) -> None:
     """Take the packets behind the run's only one into it, as long as they differ in nothing but numbers and bytes."""
     assert run.parcel is not None
     seq, originator, senders, services, payloads, each, _ = run.parcel
@@ -225,18 +241,16 @@ def _extend(run: PacketRun, alike: int, head: int) -> None:
     lengths = set(map(len, payloads))
     if len(lengths) > 1:
         return
-    fields = _shape(each, lengths.pop(), more, head).unpack_from(data, at + run.size)
-    begin = at + HEADER_SIZE + head
+    fields = _shape(each, lengths.pop(), more).unpack_from(data, at + run.size)
+    begin = at + HEADER_SIZE
     first, descriptors = data[at : at + FIXED_SIZE], data[begin : begin + DESCRIPTOR_SIZE * each]
-    lead = 4 if head else 3  # fields of a packet before its payloads
-    stride = lead + each
+    stride = 3 + each
     count = 1 + min(
         _matching(fields[1::stride], tuple(range(seq + 1, seq + alike))),
         _matching(fields[::stride], (first,) * more),
-        _matching(fields[lead - 1 :: stride], (descriptors,) * more),
-        _matching(fields[2::stride], (_same_block(run, head),) * more) if head else more,
+        _matching(fields[2::stride], (descriptors,) * more),
     )
-    gathered = [*payloads, *fields[lead : (count - 1) * stride : stride]] if each == 1 else [*payloads]
+    gathered = [*payloads, *fields[3 : (count - 1) * stride : stride]] if each == 1 else [*payloads]
     if each > 1:
         found = list(fields[: (count - 1) * stride])
         for width in range(stride, each, -1):  # of each packet only the payloads stay
@@ -244,6 +258,20 @@ def _extend(run: PacketRun, alike: int, head: int) -> None:
         gathered += found
     run.count = count
     run.parcel = seq, originator, tuple(senders) * count, bytes(services) * count, gathered, each, 0
+
+
+def _extend_bare(run: PacketRun, alike: int, head: int, each: int) -> None:
+    """The same for packets with a block, whose messages stay where they are."""
+    data, at, seq, more = run.data, run.at, run.seq, alike - 1
+    fields = _bare_shape(each, run.size, more, head).unpack_from(data, at + run.size)
+    begin = at + HEADER_SIZE + head
+    first, descriptors = data[at : at + FIXED_SIZE], data[begin : begin + DESCRIPTOR_SIZE * each]
+    run.count = 1 + min(
+        _matching(fields[1::4], tuple(range(seq + 1, seq + alike))),
+        _matching(fields[::4], (first,) * more),
+        _matching(fields[2::4], (_same_block(run, head),) * more),
+        _matching(fields[3::4], (descriptors,) * more),
+    )
 
 
 def _same_block(run: PacketRun, head: int) -> bytes:
@@ -403,5 +431,6 @@ def _build(heading: Heading, load: Load, me: ProcessId, seq: Seq, token_round: i
             if len(payload) < lengths[0]:  # the last part: padded, so that all are alike
                 pieces[index * stride + 2] = block + DESCRIPTORS[1].pack(senders[0], len(payload)) + served
                 pieces[index * stride + 3] = payload.ljust(lengths[0], b"\0")
-    parcel = seq, me, senders * count, served * count, payloads, each, 0
+    is_bare = block and not parts
+    parcel = None if is_bare else (seq, me, senders * count, served * count, payloads, each, 0)
     return PacketRun(b"".join(pieces), 0, size, seq, me, count, flags & SAFE, parts, parcel)

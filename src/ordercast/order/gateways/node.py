@@ -114,7 +114,7 @@ class GatewayNode:
         self._submitted = 0  # messages of this life
         self._is_leaving = False
         self._is_farewell = False  # the rings are being left
-        self._has_news = False  # rings have handed up something that the order has not seen
+        self._has_news = False  # there is something that the order has not seen
 
     # What a driver asks
 
@@ -250,6 +250,7 @@ class GatewayNode:
         if not self._is_filtering:
             return granted(changes)
         self._subscriptions.change(changes)
+        self._has_news = True
         return self._go_on(now)
 
     def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
@@ -269,11 +270,11 @@ class GatewayNode:
         return effects + self._go_on(now)
 
     def behind(self, is_behind: bool, now: Instant) -> list[Effect]:
-        self._is_behind = is_behind
+        self._is_behind, self._has_news = is_behind, True
         return self._go_on(now)
 
     def leave(self, now: Instant) -> list[Effect]:
-        self._is_leaving = True
+        self._is_leaving = self._has_news = True
         return self._go_on(now)
 
     # What rings cause
@@ -284,13 +285,15 @@ class GatewayNode:
         for effect in effects:
             if isinstance(effect, RingPackets):
                 self._has_news = True
-                if self._network is not None:
-                    self._network.deliver(attachment.domain, attachment.read(effect.runs))
+                network = self._network
+                if network is not None:
+                    logical = network.known.own[attachment.domain]
+                    network.deliver(attachment.domain, attachment.read(effect.runs, logical))
             elif isinstance(effect, RingChange):
                 self._has_news = True
                 self._change(attachment, effect)
             elif isinstance(effect, LeaveDone):
-                attachment.is_gone = True
+                attachment.is_gone = self._has_news = True
             elif not isinstance(effect, Room) or attachment is self._attachments[0]:
                 assert not isinstance(effect, Deliver | Install), "a ring in a network hands up packets"
                 onward.append(effect)
@@ -309,18 +312,16 @@ class GatewayNode:
         if self._network is None and len(self._begun) == len(self._attachments):
             effects += self._found()
         network, passing = self._network, self._passing
-        if network is None or passing is None:
+        if network is None or passing is None or not self._hears(network):
             return effects
-        self._has_news = True
         while self._has_news:
             self._has_news = False
             network.known.clock = max(network.known.clock, self._clock.tick)
-            for attachment in self._attachments:
-                network.hear_lowest(attachment.domain, attachment.inner.lowest.known)
+            self._hears(network)
             network.step()
             self._clock.hear(network.known.clock)
             for attachment in self._attachments:
-                attachment.inner.lowest.mine = network.known.place
+                attachment.lowest.mine = network.known.place
             effects += self._passed_up()
             effects += self._notes(network)
             effects += self._hold(network, now) + self._carry(network, now)
@@ -329,12 +330,23 @@ class GatewayNode:
         effects += self._leave_if_done(network, passing, now)
         return effects
 
+    def _hears(self, network: RingNetwork) -> bool:
+        """Hear how far all members of each ring are; return whether there is any news for the order."""
+        for attachment in self._attachments:
+            known = attachment.lowest.known
+            if known != attachment.lowest_heard:
+                attachment.lowest_heard = known
+                network.hear_lowest(attachment.domain, known)
+                self._has_news = True
+        return self._has_news
+
     def _found(self) -> list[Effect]:
         """Begin alone in a network of the own rings."""
         rings = {domain: change.configuration.id for domain, change in self._begun.items()}
         tick = max(change.birth for change in self._begun.values())
         self._network = RingNetwork(self.process, rings, tick, self._is_filtering)
         self._begun.clear()
+        self._has_news = True
         self._passing = PassingUp(self._network.view)
         self._network.begun = self._begun_messages
         self._network.learn_begun = self._learn_begun

@@ -16,12 +16,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import Final, NamedTuple, overload
+from typing import Final, NamedTuple
 
 from ordercast.model.effects import Parcel
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.model.service import Service
+from ordercast.order.gateways.bodies import BODY_HEAD, AlikeBodies
 from ordercast.order.gateways.codec import Item, decode_item, encode_item
 from ordercast.order.gateways.items import EVERYTHING, Carried, InterestItem, Local, Processes, Stretch
 from ordercast.order.ring.two_queues import BLOCK_SIZE_MAX, CONTROL_SENDER, NATIVE_BLOCK, Freight
@@ -49,7 +50,6 @@ _NUMBER = struct.Struct(">Q")
 MASKED: Final = _SIZE.size + _MASK.size
 CARRIED: Final = _SIZE.size + _ORIGIN.size
 CARRIED_MASKED: Final = CARRIED + _MASK.size
-BODY_HEAD: Final = 2  # part, messages
 assert (len(NATIVE_BLOCK), MASKED, CARRIED, CARRIED_MASKED) == (1, SHORT_BLOCK, 41, BLOCK_SIZE_MAX)
 
 
@@ -104,67 +104,21 @@ def body_of(run: PacketRun, seq: int) -> bytes:
     return bytes((flags >> PART_SHIFT, count)) + run.data[begin : at + run.size]
 
 
-class RunBodies(Sequence[bytes]):
-    """The bodies of a run's packets, taken out of the run when somebody asks. What the ring has read of the packets
-    serves for the order of the network: nothing is done per packet until they go onto another ring."""
-
-    __slots__ = ("run",)
-
-    def __init__(self, run: PacketRun) -> None:
-        self.run = run
-
-    def __len__(self) -> int:
-        return self.run.count
-
-    @overload
-    def __getitem__(self, place: int) -> bytes: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[bytes]: ...
-
-    def __getitem__(self, place: int | slice) -> bytes | Sequence[bytes]:
-        run = self.run
-        places = range(run.count)[place]
-        if isinstance(places, int):
-            return body_of(run, run.seq + places)
-        return RunBodies(run.piece(run.seq + places[0], run.seq + places[-1])) if places else ()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and tuple(self) == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-    @property
-    def behind_blocks(self) -> tuple[bytes, ...]:
-        """What stands behind the block of each packet."""
-        run = self.run
-        begin = HEADER_SIZE + run.data[run.at + HEADER_SIZE]
-        found: tuple[bytes, ...] = _behind(begin, run.size, run.count).unpack_from(run.data, run.at)
-        return found
-
-    @property
-    def body_size(self) -> int:
-        """The size of each body."""
-        run = self.run
-        return run.size - HEADER_SIZE - run.data[run.at + HEADER_SIZE] + BODY_HEAD
-
-
-@lru_cache(maxsize=512)
-def _behind(begin: int, size: int, count: int) -> struct.Struct:
-    """So many packets of one size, of each what stands behind some bytes."""
-    return struct.Struct(">" + f"{begin}x{size - begin}s" * count)
+def bodies_of(run: PacketRun) -> Sequence[bytes]:
+    """Return the packets of a run without what belongs to its ring."""
+    data, at = run.data, run.at
+    if is_in_parts(run):
+        return tuple(body_of(run, seq) for seq in range(run.seq, run.seq + run.count))
+    each, begin = data[at + FLAGS_AT + 1], at + HEADER_SIZE + data[at + HEADER_SIZE]
+    start = begin + DESCRIPTOR_SIZE * each
+    head = bytes((Part.WHOLE, each)) + data[begin:start]
+    return AlikeBodies(head, BODY_HEAD + at + run.size - begin, data, start, run.size, run.count)
 
 
 @lru_cache(maxsize=512)
 def _numbers(size: int, count: int) -> struct.Struct:
     """Numbers that stand so far apart."""
     return struct.Struct(">Q" + f"{size - _NUMBER.size}xQ" * (count - 1))
-
-
-def size_of(bodies: Sequence[bytes]) -> int:
-    """Return the bytes of all bodies."""
-    return bodies.body_size * len(bodies) if isinstance(bodies, RunBodies) else sum(map(len, bodies))
 
 
 def is_control(run: PacketRun) -> bool:
@@ -177,15 +131,39 @@ def is_control(run: PacketRun) -> bool:
 _CONTROL = CONTROL_SENDER.to_bytes(4, "big")
 
 
-def control_in(run: PacketRun, seq: int) -> tuple[Part, bytes]:
-    """Return the payload of one packet of control, and which part of its item it is."""
-    data, at = run.data, run.at + (seq - run.seq) * run.size
+def is_carried(run: PacketRun) -> bool:
+    """Whether a gateway carries the packets of a run: they have been numbered elsewhere first."""
+    return run.data[run.at + HEADER_SIZE] > MASKED
+
+
+def is_in_parts(run: PacketRun) -> bool:
+    """Whether each packet of a run has a part of a message or an item."""
+    return run.flags >> PART_SHIFT != Part.WHOLE
+
+
+def control_in(run: PacketRun) -> bytes:
+    """Return the item in a packet of control that has a whole one."""
+    data, at = run.data, run.at
     begin = at + HEADER_SIZE + data[at + HEADER_SIZE]
     if data[at + FLAGS_AT + 1] != 1:
         raise WireError("several items in one packet")
     length = int.from_bytes(data[begin + 4 : begin + 6], "big")
     begin += DESCRIPTOR_SIZE
-    return Part(data[at + FLAGS_AT] >> PART_SHIFT), data[begin : begin + length]
+    return data[begin : begin + length]
+
+
+def parts_in(run: PacketRun) -> tuple[Sequence[int], Sequence[bytes]]:
+    """Return which parts of items the packets of a run have, and their bytes."""
+    if run.parcel is not None:
+        return run.parts, run.parcel[4]
+    begin = HEADER_SIZE + run.data[run.at + HEADER_SIZE] + DESCRIPTOR_SIZE  # packets of this process, all alike
+    return (run.flags >> PART_SHIFT,) * run.count, _behind(begin, run.size, run.count).unpack_from(run.data, run.at)
+
+
+@lru_cache(maxsize=512)
+def _behind(begin: int, size: int, count: int) -> struct.Struct:
+    """So many packets of one size, of each what stands behind some bytes."""
+    return struct.Struct(">" + f"{begin}x{size - begin}s" * count)
 
 
 def stretches_of(run: PacketRun, logical: ConfigurationId) -> Iterator[Stretch]:
@@ -198,7 +176,7 @@ def stretches_of(run: PacketRun, logical: ConfigurationId) -> Iterator[Stretch]:
         last, tick = end, run.timestamp(first)
         while run.timestamp(last) != tick:  # two visits of one process in a row: seldom
             last = Seq(last - 1)
-        bodies = RunBodies(run.piece(first, last))
+        bodies = bodies_of(run.piece(first, last))
         yield Stretch(logical, tick, run.originator, tuple(range(first, last + 1)), bodies, is_safe, block.mask)
         first = Seq(last + 1)
 
@@ -219,7 +197,7 @@ def carried_stretches(run: PacketRun) -> list[Stretch]:
     cuts = [0, run.count]
     if seqs[-1] > NUMBER_MAX or seqs != tuple(range(seqs[0], seqs[0] + run.count)):
         cuts[1:1] = [at for at in range(1, run.count) if seqs[at] <= seqs[at - 1] or seqs[at] > NUMBER_MAX]
-    is_safe, bodies = _asks_for_safe(run), RunBodies(run)
+    is_safe, bodies = _asks_for_safe(run), bodies_of(run)
     found = [
         Stretch(origin.ring, origin.tick, origin.originator, seqs[start:end], bodies[start:end], is_safe, mask)
         for start, end in pairwise(cuts)
@@ -248,9 +226,8 @@ def parcels_of(stretch: Stretch) -> Iterator[tuple[Parcel, Sequence[int]]]:
     """Return the messages of a stretch, with which parts of a message its packets have, if they have parts; of bodies
     that are unsound, a parcel without messages."""
     seqs, bodies = stretch.seqs, stretch.bodies
-    if isinstance(bodies, RunBodies) and bodies.run.parcel is not None and seqs[-1] - seqs[0] == len(seqs) - 1:
-        run = bodies.run
-        yield (seqs[0], stretch.originator, *run.parcel[2:]), run.parts  # type: ignore[misc]
+    if isinstance(bodies, AlikeBodies) and seqs[-1] - seqs[0] == len(seqs) - 1:
+        yield bodies.parcel(seqs[0], stretch.originator), ()
         return
     for index in range(len(seqs)):
         try:
@@ -296,7 +273,7 @@ def freight_of(stretch: Stretch, since: Stamp, half: Processes | None, body_size
     condition or one has no room for a block."""
     room = body_size_max + len(NATIVE_BLOCK) + BODY_HEAD - BLOCK_SIZE_MAX
     bodies = stretch.bodies
-    largest = bodies.body_size if isinstance(bodies, RunBodies) else max(map(len, bodies), default=0)
+    largest = bodies.size if isinstance(bodies, AlikeBodies) else max(map(len, bodies), default=0)
     if since != NO_STAMP or half is not None or largest > room:
         return [control_freight(stretch, body_size_max, since, half)]
     return [Freight(_carried(stretch), is_divisible=True)]
@@ -312,10 +289,10 @@ def _carried(stretch: Stretch) -> list[RawPacket]:
     """Return the packets of a stretch; their blocks differ in the seq alone, which ends them."""
     origin = PacketOrigin(stretch.ring, stretch.tick, stretch.originator, Seq(0))
     block, pack, bodies = block_of(origin, stretch.mask)[: -_NUMBER.size], _NUMBER.pack, stretch.bodies
-    if isinstance(bodies, RunBodies) and not bodies.run.parts:
-        flags, count = SAFE | EXTENDED, bodies.run.data[bodies.run.at + FLAGS_AT + 1]
-        rest = zip(stretch.seqs, bodies.behind_blocks, strict=True)
-        return [(flags, count, block + pack(seq) + behind) for seq, behind in rest]
+    if isinstance(bodies, AlikeBodies):
+        flags, each, descriptors = SAFE | EXTENDED, bodies.each, bodies.head[BODY_HEAD:]
+        rest = zip(stretch.seqs, bodies.behind_heads(), strict=True)
+        return [(flags, each, block + pack(seq) + descriptors + behind) for seq, behind in rest]
     if stretch.is_hollow:
         bodies = (_hollow_body(is_safe=stretch.is_safe),) * len(stretch.seqs)
     return [
