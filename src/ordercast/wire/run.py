@@ -10,7 +10,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import groupby, repeat
+from itertools import chain, groupby, repeat
+from typing import NamedTuple
 
 from ordercast.model.effects import Burst, Parcel
 from ordercast.model.errors import WireError
@@ -40,14 +41,41 @@ from ordercast.wire.header import (
     payloads_from,
 )
 
+BLOCK_NUMBER = struct.Struct(">Q")  # ends a long block
+
 # What is to be put into packets of one shape: the shape, the payloads of all packets in a row, which part of its
 # message each is (nothing, if they are whole messages), and the block before the descriptors, if an enclosing engine
 # wants one. The last part of a message may be shorter than the shape says.
 Load = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], Sequence[bytes], Sequence[Part], bytes]
 
 
-# A packet whose content is known as bytes: flags, how many messages, and all behind the header.
-RawPacket = tuple[int, int, bytes]
+class RawRun(NamedTuple):
+    """Packets that are alike, whose content is known as bytes."""
+
+    flags: int
+    each: int  # messages in a packet
+    block: bytes  # before the descriptors, without the number that ends it, if it ends with one
+    numbers: Sequence[int]  # that end the blocks; none: they end with none
+    descriptors: bytes
+    payloads: Sequence[bytes | memoryview]  # of each packet in one piece, all of one length; a last part may be shorter
+    parts: Sequence[Part] = ()  # which part of its message each is; nothing: whole messages
+
+    @property
+    def size(self) -> int:
+        """Bytes behind the headers."""
+        each = len(self.block) + 8 * bool(self.numbers) + len(self.descriptors) + len(self.payloads[0])
+        return each * len(self.payloads)
+
+    @property
+    def shape(self) -> tuple[int, int, bytes, bool, bytes, int, bool]:
+        """What is the same in runs that can be one."""
+        length, is_numbered, is_cut = len(self.payloads[0]), bool(self.numbers), bool(self.parts)
+        return self.flags, self.each, self.block, is_numbered, self.descriptors, length, is_cut
+
+    def between(self, start: int, stop: int) -> RawRun:
+        """Return some of the packets."""
+        cut = slice(start, stop)
+        return self._replace(numbers=self.numbers[cut], payloads=self.payloads[cut], parts=self.parts[cut])
 
 
 class PacketRun:
@@ -74,7 +102,7 @@ class PacketRun:
         self.is_safe = is_safe  # safe delivery is asked for
         self.parts = parts  # which part of a message each packet has; nothing: whole messages
         # The messages; None once delivered, and of a recovered packet, which is not delivered. Of packets with a block
-        # they stay in the bytes until an enclosing engine wants them, unless they are parts.
+        # they stay in the bytes until an enclosing engine wants them.
         self.parcel = parcel
 
     @property
@@ -188,8 +216,7 @@ def parse_data(
         raise WireError("parts that do not exist")
     filled = min(end, start + columns[1]) if part == Part.LAST else end  # the last part may be padded
     payloads = payloads_from(data, start, filled, columns[count:])
-    is_bare = flags & EXTENDED and not part
-    parcel = None if is_bare else (seq, originator, columns[:count], services, payloads, count, 0)
+    parcel = None if flags & EXTENDED else (seq, originator, columns[:count], services, payloads, count, 0)
     return PacketRun(data, at, end - at, seq, originator, 1, flags & SAFE, (part,) if part else (), parcel)
 
 
@@ -218,9 +245,10 @@ def _shape(each: int, length: int, count: int) -> struct.Struct:
 @lru_cache(maxsize=512)
 def _bare_shape(each: int, size: int, count: int, head: int) -> struct.Struct:
     """So many packets of one size with a block, without their payloads."""
-    descriptors = DESCRIPTOR_SIZE * each
+    descriptors, same = DESCRIPTOR_SIZE * each, _same_in_block(head)
     rest = size - HEADER_SIZE - head - descriptors
-    return struct.Struct(">" + f"{FIXED_SIZE}sQ16x{_block_shape(head)}{descriptors}s{rest}x" * count)
+    behind = f"{head + descriptors}s" if same == head else f"{same}s{head - same}x{descriptors}s"
+    return struct.Struct(">" + f"{FIXED_SIZE}sQ16x{behind}{rest}x" * count)
 
 
 def _block_shape(head: int) -> str:
@@ -264,13 +292,15 @@ def _extend_bare(run: PacketRun, alike: int, head: int, each: int) -> None:
     """The same for packets with a block, whose messages stay where they are."""
     data, at, seq, more = run.data, run.at, run.seq, alike - 1
     fields = _bare_shape(each, run.size, more, head).unpack_from(data, at + run.size)
-    begin = at + HEADER_SIZE + head
-    first, descriptors = data[at : at + FIXED_SIZE], data[begin : begin + DESCRIPTOR_SIZE * each]
+    begin, same = at + HEADER_SIZE, _same_in_block(head)
+    behind = [data[begin : begin + head + DESCRIPTOR_SIZE * each]]
+    if same < head:
+        behind = [data[begin : begin + same], behind[0][head:]]
+    stride = 2 + len(behind)
     run.count = 1 + min(
-        _matching(fields[1::4], tuple(range(seq + 1, seq + alike))),
-        _matching(fields[::4], (first,) * more),
-        _matching(fields[2::4], (_same_block(run, head),) * more),
-        _matching(fields[3::4], (descriptors,) * more),
+        _matching(fields[1::stride], tuple(range(seq + 1, seq + alike))),
+        _matching(fields[::stride], (data[at : at + FIXED_SIZE],) * more),
+        *(_matching(fields[2 + place :: stride], (one,) * more) for place, one in enumerate(behind)),
     )
 
 
@@ -289,37 +319,40 @@ def _matching(found: tuple[object, ...], expected: tuple[object, ...]) -> int:
 @lru_cache(maxsize=512)
 def _part_shape(length: int, count: int, head: int) -> struct.Struct:
     """So many packets with a part of so many bytes each: all that must be equal, apart from flags, seq, length and
-    payload."""
-    return struct.Struct(">" + f"{FLAGS_AT}sB{FIXED_SIZE - FLAGS_AT - 1}sQ16x{_block_shape(head)}IHB{length}s" * count)
+    payload; behind a block the payload is left out."""
+    payload = f"{length}x" if head else f"{length}s"
+    packet = f"{FLAGS_AT}sB{FIXED_SIZE - FLAGS_AT - 1}sQ16x{_block_shape(head)}IHB{payload}"
+    return struct.Struct(">" + packet * count)
 
 
 def _extend_parts(run: PacketRun, alike: int, head: int) -> None:
     """The same for parts of messages of one sender: they differ in which part they are, too, and the last of each
     message may be padded."""
-    assert run.parcel is not None
-    seq, originator, (sender,), (service,), payloads, *_ = run.parcel
-    size, room = run.size, run.size - HEADER_SIZE - head - DESCRIPTOR_SIZE
-    before, flags, behind, *_ = _part_shape(room, 1, head).unpack_from(run.data, run.at)
-    more = alike - 1
-    fields = _part_shape(room, more, head).unpack_from(run.data, run.at + size)
-    stride = 9 if head else 8  # the last four of them are sender, length, service and payload
-    kinds, lengths = fields[1::stride], fields[stride - 3 :: stride]
+    seq, originator, size = run.seq, run.originator, run.size
+    room, more, stride = size - HEADER_SIZE - head - DESCRIPTOR_SIZE, alike - 1, 8
+    fields = _part_shape(room, alike, head).unpack_from(run.data, run.at)
+    at = 5 if head else 4  # sender, length and service stand here, and the payload if there is no block
+    before, flags, behind, sender, service = fields[0], fields[1], fields[2], fields[at], fields[at + 2]
+    later = fields[stride:]
+    kinds, lengths = later[1::stride], later[at + 1 :: stride]
     sound = {pair: _is_sound_part(*pair, flags & BELOW_PART, room) for pair in set(zip(kinds, lengths, strict=True))}
     count = 1 + min(
-        _matching(fields[3::stride], tuple(range(seq + 1, seq + alike))),
-        _matching(fields[::stride], (before,) * more),
-        _matching(fields[2::stride], (behind,) * more),
-        _matching(fields[4::stride], (_same_block(run, head),) * more) if head else more,
-        _matching(fields[stride - 4 :: stride], (sender,) * more),
-        _matching(fields[stride - 2 :: stride], (service,) * more),
+        _matching(later[3::stride], tuple(range(seq + 1, seq + alike))),
+        _matching(later[::stride], (before,) * more),
+        _matching(later[2::stride], (behind,) * more),
+        _matching(later[4::stride], (_same_block(run, head),) * more) if head else more,
+        _matching(later[at::stride], (sender,) * more),
+        _matching(later[at + 2 :: stride], (service,) * more),
         _matching(tuple(map(sound.__getitem__, zip(kinds, lengths, strict=True))), (True,) * more),
     )
-    gathered = [*payloads, *fields[stride - 1 : (count - 1) * stride : stride]]
-    for index, length in enumerate(lengths[: count - 1], 1):
-        if length < room:
-            gathered[index] = gathered[index][:length]
     run.count = count
     run.parts = [*run.parts, *(kind >> PART_SHIFT for kind in kinds[: count - 1])]
+    if head:
+        return
+    gathered = list(fields[at + 3 : count * stride : stride])
+    for index, length in enumerate(fields[at + 1 : count * stride : stride]):
+        if length < room:
+            gathered[index] = gathered[index][:length]
     run.parcel = seq, originator, (sender,) * count, bytes((service,)) * count, gathered, 1, 0
 
 
@@ -364,30 +397,35 @@ def _joined(loads: Sequence[Load]) -> Sequence[Load]:
     return joined
 
 
-def _raw_shape(packet: RawPacket) -> tuple[int, int, int, bytes, bytes]:
-    """What is the same in packets that are alike."""
-    flags, each, content = packet
-    head = content[0]
-    descriptors = content[head : head + DESCRIPTOR_SIZE * each]
-    return flags, each, len(content), content[: _same_in_block(head)], descriptors
-
-
 def build_raw(
-    heading: Heading, packets: Sequence[RawPacket], me: ProcessId, seq: Seq, token_round: int, timestamp: int
+    heading: Heading, raw: Sequence[RawRun], me: ProcessId, seq: Seq, token_round: int, timestamp: int
 ) -> list[PacketRun]:
     """New data packets of this process whose content is known as bytes, all with one stamp. Nobody needs their messages
     here."""
     runs: list[PacketRun] = []
-    for _, group in groupby(packets, _raw_shape):
+    for (flags, each, block, is_numbered, descriptors, length, is_cut), group in groupby(raw, lambda one: one.shape):
         alike = list(group)
-        flags, each, _ = alike[0]
-        contents = [content for _, _, content in alike]
-        count, size = len(contents), HEADER_SIZE + len(contents[0])
-        fixed = FIXED.pack(OPENING, size, heading.cluster, me, heading.ring, flags, each, heading.places[me])
-        pieces = [fixed, b"", b""] * count
-        pieces[1::3] = map(NUMBERS.pack, range(seq, seq + count), repeat(token_round), repeat(timestamp))
-        pieces[2::3] = contents
-        runs.append(PacketRun(b"".join(pieces), 0, size, seq, me, count, flags & SAFE))
+        payloads = list(chain.from_iterable(one.payloads for one in alike))
+        count = len(payloads)
+        size = HEADER_SIZE + len(block) + 8 * is_numbered + len(descriptors) + length
+        fixed = OPENING, size, heading.cluster, me, heading.ring
+        head = [block, b"", descriptors] if is_numbered else [block + descriptors]
+        pieces = [FIXED.pack(*fixed, flags, each, heading.places[me]), b"", *head, b""] * count
+        stride = len(head) + 3
+        pieces[1::stride] = map(NUMBERS.pack, range(seq, seq + count), repeat(token_round), repeat(timestamp))
+        if is_numbered:
+            pieces[3::stride] = map(BLOCK_NUMBER.pack, chain.from_iterable(one.numbers for one in alike))
+        pieces[stride - 1 :: stride] = payloads
+        parts = list(chain.from_iterable(one.parts for one in alike))
+        if is_cut:
+            told = {part: FIXED.pack(*fixed, flags | part << PART_SHIFT, 1, heading.places[me]) for part in Part}
+            pieces[::stride] = [told[part] for part in parts]
+            for index, payload in enumerate(payloads):
+                if len(payload) < length:  # the last part: padded, so that all are alike
+                    descriptor = descriptors[:4] + len(payload).to_bytes(2, "big") + descriptors[6:]
+                    pieces[index * stride + stride - 2] = descriptor if is_numbered else block + descriptor
+                    pieces[index * stride + stride - 1] = bytes(payload).ljust(length, b"\0")
+        runs.append(PacketRun(b"".join(pieces), 0, size, seq, me, count, flags & SAFE, parts))
         seq = Seq(seq + count)
     return runs
 
@@ -431,6 +469,5 @@ def _build(heading: Heading, load: Load, me: ProcessId, seq: Seq, token_round: i
             if len(payload) < lengths[0]:  # the last part: padded, so that all are alike
                 pieces[index * stride + 2] = block + DESCRIPTORS[1].pack(senders[0], len(payload)) + served
                 pieces[index * stride + 3] = payload.ljust(lengths[0], b"\0")
-    is_bare = block and not parts
-    parcel = None if is_bare else (seq, me, senders * count, served * count, payloads, each, 0)
+    parcel = None if block else (seq, me, senders * count, served * count, payloads, each, 0)
     return PacketRun(b"".join(pieces), 0, size, seq, me, count, flags & SAFE, parts, parcel)

@@ -60,7 +60,8 @@ class Holds:
 
     def in_force(self, members: Processes) -> list[HoldItem]:
         """Return the holds of members of a view, sorted by process."""
-        return [hold for process, hold in sorted(self._latest.items()) if hold.is_on and process in members]
+        latest = self._latest
+        return [latest[process] for process in sorted(latest) if latest[process].is_on and process in members]
 
     def said(self, members: Processes) -> tuple[HoldItem, ...]:
         """Return the latest word of each member of a view, for a topology."""

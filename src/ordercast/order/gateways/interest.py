@@ -57,6 +57,11 @@ class Subscriptions:
         self._waiting: dict[str, int] = {}  # groups whose wish was not answered, with their masks
         self.mask = 0  # of all groups that are wanted
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a wish was not answered."""
+        return bool(self._waiting)
+
     def change(self, changes: Iterable[Interest]) -> None:
         """Hear which groups are wanted from now on, and which no longer: these need no answer any more."""
         for group, is_wanted in ((change.group, change.is_wanted) for change in changes):
@@ -70,8 +75,6 @@ class Subscriptions:
 
     def granted(self, in_force: int) -> tuple[str, ...]:
         """Return the groups whose messages surely come from now on, each once."""
-        if not self._waiting:
-            return ()
         granted = tuple(group for group, bucket in self._waiting.items() if bucket & in_force)
         for group in granted:
             del self._waiting[group]

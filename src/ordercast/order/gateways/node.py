@@ -413,15 +413,17 @@ class GatewayNode:
     def _subscribe(self, network: RingNetwork, now: Instant) -> list[Effect]:
         """Tell the network what users want, in a native packet, which is delivered where users' packets may be; tell
         users what surely comes from now on."""
-        network.masks.want(self._subscriptions.mask)
+        subscriptions, masks = self._subscriptions, network.masks
+        masks.want(subscriptions.mask)
         effects: list[Effect] = []
         first = next((one for one in self._attachments if network.may_number(one.domain)), None)
         interest = network.interest_due() if first is not None else None
         if first is not None and interest is not None:
             freight = control_freight(interest, first.inner.freight_body_max)
             effects += self._taken(first, first.inner.carry([freight], now))
-        granted = self._subscriptions.granted(network.masks.in_force)
-        return [*effects, Subscribed(granted)] if granted else effects
+        if subscriptions.is_waiting and (told := subscriptions.granted(masks.in_force)):
+            effects.append(Subscribed(told))
+        return effects
 
     def _notes(self, network: RingNetwork) -> list[Effect]:
         """Tell what has happened, and what was dropped."""

@@ -12,7 +12,7 @@ it has, and all behind the block.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
@@ -41,7 +41,7 @@ from ordercast.wire.header import (
     Part,
     payloads_from,
 )
-from ordercast.wire.run import PacketRun, RawPacket
+from ordercast.wire.run import PacketRun, RawRun
 
 _MASK = struct.Struct(">Q")
 _ORIGIN = struct.Struct(">QQQQQ")  # ring seq, representative, tick, originator, seq
@@ -152,18 +152,17 @@ def control_in(run: PacketRun) -> bytes:
     return data[begin : begin + length]
 
 
-def parts_in(run: PacketRun) -> tuple[Sequence[int], Sequence[bytes]]:
+def parts_in(run: PacketRun) -> tuple[Sequence[int], Sequence[memoryview]]:
     """Return which parts of items the packets of a run have, and their bytes."""
-    if run.parcel is not None:
-        return run.parts, run.parcel[4]
-    begin = HEADER_SIZE + run.data[run.at + HEADER_SIZE] + DESCRIPTOR_SIZE  # packets of this process, all alike
-    return (run.flags >> PART_SHIFT,) * run.count, _behind(begin, run.size, run.count).unpack_from(run.data, run.at)
-
-
-@lru_cache(maxsize=512)
-def _behind(begin: int, size: int, count: int) -> struct.Struct:
-    """So many packets of one size, of each what stands behind some bytes."""
-    return struct.Struct(">" + f"{begin}x{size - begin}s" * count)
+    data, at = memoryview(run.data), run.at
+    begin = at + HEADER_SIZE + data[at + HEADER_SIZE] + DESCRIPTOR_SIZE
+    room, end = at + run.size - begin, begin + run.count * run.size
+    payloads = [data[place : place + room] for place in range(begin, end, run.size)]
+    parts, index = bytes(run.parts), -1
+    while (index := parts.find(Part.LAST, index + 1)) >= 0:  # it may be padded
+        place = begin + index * run.size - DESCRIPTOR_SIZE
+        payloads[index] = payloads[index][: int.from_bytes(data[place + 4 : place + 6], "big")]
+    return parts, payloads
 
 
 def stretches_of(run: PacketRun, logical: ConfigurationId) -> Iterator[Stretch]:
@@ -285,34 +284,29 @@ def _hollow_body(*, is_safe: bool) -> bytes:
     return bytes((Part.WHOLE, 1)) + DESCRIPTORS[1].pack(CONTROL_SENDER, 0) + bytes((service,))
 
 
-def _carried(stretch: Stretch) -> list[RawPacket]:
+def _carried(stretch: Stretch) -> list[RawRun]:
     """Return the packets of a stretch; their blocks differ in the seq alone, which ends them."""
     origin = PacketOrigin(stretch.ring, stretch.tick, stretch.originator, Seq(0))
-    block, pack, bodies = block_of(origin, stretch.mask)[: -_NUMBER.size], _NUMBER.pack, stretch.bodies
+    block, seqs, bodies = block_of(origin, stretch.mask)[: -_NUMBER.size], stretch.seqs, stretch.bodies
     if isinstance(bodies, AlikeBodies):
-        flags, each, descriptors = SAFE | EXTENDED, bodies.each, bodies.head[BODY_HEAD:]
-        rest = zip(stretch.seqs, bodies.behind_heads(), strict=True)
-        return [(flags, each, block + pack(seq) + descriptors + behind) for seq, behind in rest]
+        descriptors = bodies.head[BODY_HEAD:]
+        return [RawRun(SAFE | EXTENDED, bodies.each, block, seqs, descriptors, bodies.behind_heads())]
     if stretch.is_hollow:
-        bodies = (_hollow_body(is_safe=stretch.is_safe),) * len(stretch.seqs)
-    return [
-        (SAFE | EXTENDED | body[0] << PART_SHIFT, body[1], block + pack(seq) + body[BODY_HEAD:])
-        for seq, body in zip(stretch.seqs, bodies, strict=True)
-    ]
+        bodies = (_hollow_body(is_safe=stretch.is_safe),) * len(seqs)
+    runs = []
+    for seq, body in zip(seqs, bodies, strict=True):
+        flags, start = SAFE | EXTENDED | body[0] << PART_SHIFT, BODY_HEAD + DESCRIPTOR_SIZE * body[1]
+        runs.append(RawRun(flags, body[1], block, (seq,), body[BODY_HEAD:start], (body[start:],)))
+    return runs
 
 
 def control_freight(item: Item, body_size_max: int, since: Stamp = NO_STAMP, half: Processes | None = None) -> Freight:
     """Return an item of control in as many packets as it takes."""
-    data, room = encode_item(item, since, half), body_size_max - DESCRIPTOR_SIZE
-    chunks = [data[at : at + room] for at in range(0, len(data), room)]
-    parts = _parts(len(chunks))
-    return Freight([_message(chunk, part) for chunk, part in zip(chunks, parts, strict=True)], isinstance(item, Local))
-
-
-def _parts(count: int) -> Iterable[Part]:
-    return [Part.WHOLE] if count == 1 else [Part.FIRST, *[Part.MIDDLE] * (count - 2), Part.LAST]
-
-
-def _message(chunk: bytes, part: Part) -> RawPacket:
-    descriptor = DESCRIPTORS[1].pack(CONTROL_SENDER, len(chunk)) + bytes((Service.SAFE,))
-    return SAFE | EXTENDED | part << PART_SHIFT, 1, NATIVE_BLOCK + descriptor + chunk
+    data, room = memoryview(encode_item(item, since, half)), body_size_max - DESCRIPTOR_SIZE
+    count = -(-len(data) // room)
+    size = -(-len(data) // count)  # all are equally long but the last: so they travel well together
+    chunks = [data[at : at + size] for at in range(0, len(data), size)]
+    parts = [Part.FIRST, *[Part.MIDDLE] * (len(chunks) - 2), Part.LAST] if len(chunks) > 1 else ()
+    descriptor = DESCRIPTORS[1].pack(CONTROL_SENDER, size) + bytes((Service.SAFE,))
+    run = RawRun(SAFE | EXTENDED, 1, NATIVE_BLOCK, (), descriptor, chunks, parts)
+    return Freight([run], isinstance(item, Local))
