@@ -190,7 +190,9 @@ def main() -> None:
         print(json.dumps({"python": platform.python_version(), "rows": [asdict(row) for row in rows]}))
         return
     print(f"CPython {platform.python_version()}, CPU microseconds per delivered message; all members send")
-    print(f"{'network':12} {'bytes':>6} {'ordinary':>9} {'ratio':>6} {'gateway':>9} {'ratio':>6} {'all':>9} {'speed':>6}")
+    print(
+        f"{'network':12} {'bytes':>6} {'ordinary':>9} {'ratio':>6} {'gateway':>9} {'ratio':>6} {'all':>9} {'speed':>6}"
+    )
     for row in rows:
         base = next(one for one in rows if one.size == row.size and one.network == "plain ring")
         gateway = f"{row.gateway_us:9.3f} {row.gateway_us / base.ordinary_us:6.2f}" if row.gateway_us else " " * 16

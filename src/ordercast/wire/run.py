@@ -61,16 +61,21 @@ class RawRun(NamedTuple):
     parts: Sequence[Part] = ()  # which part of its message each is; nothing: whole messages
 
     @property
+    def length(self) -> int:
+        """Bytes of payloads in a packet."""
+        return int.from_bytes(self.descriptors[4:6], "big") if self.parts else len(self.payloads[0])
+
+    @property
     def size(self) -> int:
         """Bytes behind the headers."""
-        each = len(self.block) + 8 * bool(self.numbers) + len(self.descriptors) + len(self.payloads[0])
+        each = len(self.block) + 8 * bool(self.numbers) + len(self.descriptors) + self.length
         return each * len(self.payloads)
 
     @property
     def shape(self) -> tuple[int, int, bytes, bool, bytes, int, bool]:
         """What is the same in runs that can be one."""
-        length, is_numbered, is_cut = len(self.payloads[0]), bool(self.numbers), bool(self.parts)
-        return self.flags, self.each, self.block, is_numbered, self.descriptors, length, is_cut
+        is_numbered, is_cut = bool(self.numbers), bool(self.parts)
+        return self.flags, self.each, self.block, is_numbered, self.descriptors, self.length, is_cut
 
     def between(self, start: int, stop: int) -> RawRun:
         """Return some of the packets."""
