@@ -33,7 +33,7 @@ BATCH = 400  # packets: more than a visit sends, so that no ring ever rests
 CONFIG = RingConfig(queue_size_max=4 << 20, message_size_max=1 << 16, backlog_max=16_384)
 ONE_RING = ((0,),) * 5
 TWO_RINGS = ((0, 1), (0,), (0,), (1,), (1,))
-TURNS = 1
+TURNS = 3
 
 Segments = Sequence[Sequence[int]]  # of each member, by attachment
 

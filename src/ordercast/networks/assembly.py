@@ -38,8 +38,8 @@ def assembled(
     domains: tuple[Domain, ...] = (),
     is_filtering: bool = True,
 ) -> Assembly:
-    """The engine of this name. `holder` has its configuration tables as attributes; `nodes` is how many there are. Where
-    the raw stream is wanted, nothing is filtered."""
+    """The engine of this name. `holder` has its configuration tables as attributes; `nodes` is how many there are;
+    nothing is filtered where the raw stream is wanted."""
 
     def over_networks(ring: RingNode) -> Networks:
         return Networks(ring, node, networks, setup.ring, verbose=verbose, cluster=ring.cluster)

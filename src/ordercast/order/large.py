@@ -52,7 +52,7 @@ class LargeMessages:
 
 
 def _end_of(kinds: bytes, start: int) -> int:
-    """Return where the parts of one message end that stand in a row: behind its last, or before the first of another."""
+    """Return where the parts of one message end: behind its last one, or before the first of another message."""
     last, first = kinds.find(Part.LAST, start), kinds.find(Part.FIRST, start + 1)
     ends = [place for place in (last + 1, first) if place > 0]
     return min(ends, default=len(kinds))

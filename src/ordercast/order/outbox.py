@@ -1,9 +1,10 @@
 """Messages accepted and not yet numbered; packs them into the bodies of packets.
 
 Small messages share a packet as long as they ask for the same delivery class (safe or not), so that a whole packet is
-deliverable or not, and have the same block before them, which an enclosing engine may ask for. A message that does not fit is sent in parts, and packets of other senders go in between. Order
-is kept per sender: whatever a sender submits after a large message waits until its last part has been numbered, so
-that at most one message of each sender is in parts at any time, and (originator, sender) names it.
+deliverable or not, and have the same block before them, if an enclosing engine wants blocks. A message that does not
+fit is sent in parts, and packets of other senders go in between. Order is kept per sender: whatever a sender submits
+after a large message waits until its last part has been numbered, so that at most one message of each sender is in
+parts at any time, and (originator, sender) names it.
 
 Messages wait in lots: those in a row that are alike. Whole packets are cut from a lot at once, so that many small
 messages cost hardly more than their bytes.

@@ -115,6 +115,11 @@ class RingNetwork:
             and not any(known.is_complete(ring) for ring in known.parts)
         )
 
+    @property
+    def undelivered_size(self) -> int:
+        """Bytes of packets that wait for their place in the order."""
+        return sum(stream.size for stream in self.known.streams.values())
+
     def may_number(self, domain: int) -> bool:
         """Whether natives may go onto a ring: not while it is flushed for a merge."""
         return not self.merging.is_flushing(domain)

@@ -59,6 +59,7 @@ from ordercast.order.traffic import Traffic
 ENGINE = "gateways"
 GATEWAY_SHARE = 2.0  # a gateway sends so many times as much in a visit as others
 QUEUE_HIGH = 4 << 20  # bytes that wait to be carried onto a ring, before users are asked to stop
+BACKLOG_HIGH = 32 << 20  # bytes that wait for their place in the order, likewise
 
 
 class GatewayNode:
@@ -73,6 +74,8 @@ class GatewayNode:
         other_engines: Sequence[str] = (),
         over_networks: Callable[[RingNode], Engine] = lambda ring: ring,
         is_filtering: bool = True,
+        queue_high: int = QUEUE_HIGH,
+        backlog_high: int = BACKLOG_HIGH,
     ) -> None:
         """Where nothing is filtered everybody has the whole stream."""
         if not domains or len({domain.number for domain in domains}) < len(domains):
@@ -108,7 +111,8 @@ class GatewayNode:
         self._passing: PassingUp | None = None
         self._passed: list[Effect] = []  # what the order has brought, on its way up
         self._me: ProcessId | None = None
-        self._pressures = [Pressure(f"much waits to be carried onto {domain.name}", QUEUE_HIGH) for domain in domains]
+        self._pressures = [Pressure(f"much waits to be carried onto {domain.name}", queue_high) for domain in domains]
+        self._backlog = Pressure("much waits for its place in the order", backlog_high)
         self._is_behind = False
         self._is_held = True  # users wait until the network begins
         self._submitted = 0  # messages of this life
@@ -400,6 +404,8 @@ class GatewayNode:
             for pressure, attachment in zip(self._pressures, self._attachments, strict=True)
             if pressure.measure(attachment.inner.freight_size)
         ]
+        if self._backlog.measure(network.undelivered_size):
+            reasons.append(self._backlog.reason)
         if self._is_behind:
             reasons.append("the application is behind")
         network.hold(reasons)

@@ -182,6 +182,7 @@ class Timeline:
         if self._views.is_pending:
             self._settle()
         known.place = run.last
+        known.streams[run.content.ring].passed(run.content)
         if run.content.bodies:
             self.passed.append(run)
 
