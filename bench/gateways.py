@@ -56,6 +56,7 @@ class RingCluster:
         self.members = [make(NodeId(node), mine) for node, mine in enumerate(segments)]
         self.tokens: deque[tuple[int, Packet]] = deque()
         self.delivered = [0] * len(segments)
+        self.submitted = [0] * len(segments)
         self.spent_ns = [0] * len(segments)
         self.load: Submissions | None = None
         self.load_size = 0
@@ -76,9 +77,9 @@ class RingCluster:
             if self.now > 60_000_000_000:
                 sys.exit("the network did not form")
 
-    def send(self, size: int) -> None:
-        """Let everybody send messages of one size from now on."""
-        count = BATCH * max(1, CONFIG.whole_size_max // (size + DESCRIPTOR_SIZE))
+    def send(self, size: int, batch: int = BATCH) -> None:
+        """Let everybody send messages of one size from now on, packets in batches."""
+        count = batch * max(1, CONFIG.whole_size_max // (size + DESCRIPTOR_SIZE))
         self.load, self.load_size = Submissions([bytes(size)] * count), count * (size + 64)
         for node in range(len(self.members)):
             self.submit(node)
@@ -87,6 +88,7 @@ class RingCluster:
         member = self.members[node]
         if self.load is not None and member.room() > self.load_size:
             load = [self.load]
+            self.submitted[node] += len(self.load.payloads)
             self.timed(node, lambda: member.submit(load, self.now))
 
     def pass_tokens(self, limit: int) -> None:
