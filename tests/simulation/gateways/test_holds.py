@@ -107,11 +107,11 @@ def test_gateways_in_a_circle_that_hold_each_other_let_go() -> None:
     hosts = Hosts(CIRCLE)
     hosts.send(SIZE, BATCH)
     before = 0
-    for _ in range(10):
-        hosts.go_on(20)
+    for _ in range(5):
+        hosts.go_on(10)
         assert min(hosts.delivered) > before
         before = min(hosts.delivered)
     hosts.stop_sending()
-    hosts.go_on(300)
+    hosts.go_on(100)
     assert len(set(hosts.delivered)) == 1 and hosts.delivered[0] == sum(hosts.submitted)
     assert all(member.is_idle() for member in hosts.members)
