@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from ordercast.model.effects import Parcel
 from ordercast.model.errors import WireError
@@ -152,8 +152,8 @@ def control_in(run: PacketRun) -> bytes:
     return data[begin : begin + length]
 
 
-def parts_in(run: PacketRun) -> tuple[Sequence[int], Sequence[memoryview]]:
-    """Return which parts of items the packets of a run have, and their bytes."""
+def parts_in(run: PacketRun) -> tuple[Sequence[int], Sequence[bytes]]:
+    """Return which parts of items the packets of a run have, and their bytes: views of them, to be joined."""
     data, at = memoryview(run.data), run.at
     begin = at + HEADER_SIZE + data[at + HEADER_SIZE] + DESCRIPTOR_SIZE
     room, end = at + run.size - begin, begin + run.count * run.size
@@ -162,7 +162,7 @@ def parts_in(run: PacketRun) -> tuple[Sequence[int], Sequence[memoryview]]:
     while (index := parts.find(Part.LAST, index + 1)) >= 0:  # it may be padded
         place = begin + index * run.size - DESCRIPTOR_SIZE
         payloads[index] = payloads[index][: int.from_bytes(data[place + 4 : place + 6], "big")]
-    return parts, payloads
+    return parts, cast("list[bytes]", payloads)
 
 
 def stretches_of(run: PacketRun, logical: ConfigurationId) -> Iterator[Stretch]:
