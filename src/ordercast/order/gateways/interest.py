@@ -26,6 +26,7 @@ from ordercast.model.inputs import Interest
 from ordercast.model.notes import Occurrence
 from ordercast.order.gateways.items import EVERYTHING, InterestItem, Processes, Stretch
 from ordercast.order.gateways.known import Known
+from ordercast.order.gateways.packets import block_of
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 
 BUCKETS = 64
@@ -45,6 +46,12 @@ def mask_of(destinations: tuple[str, ...]) -> int:
     for destination in destinations:
         mask |= bucket_mask(destination)
     return mask
+
+
+def native_block(destinations: tuple[str, ...]) -> bytes:
+    """Return what stands before messages to these destinations on their own ring; nothing, if they go everywhere."""
+    mask = mask_of(destinations)
+    return b"" if mask == EVERYTHING else block_of(None, mask)
 
 
 class Subscriptions:

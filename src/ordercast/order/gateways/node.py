@@ -37,15 +37,15 @@ from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, S
 from ordercast.model.notes import Occurred, PacketDropped
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
-from ordercast.order.attached import Attached, RingChange, RingPackets
+from ordercast.order.attached import Attached, RingChange, RingPackets, no_block
 from ordercast.order.clock import CLOCK_KEY, StoredClock
 from ordercast.order.engine import Engine, EngineStats, Membership, granted
 from ordercast.order.gateways.attachment import RingAttachment, is_greeting
 from ordercast.order.gateways.holds import Pressure
-from ordercast.order.gateways.interest import Subscriptions, mask_of
-from ordercast.order.gateways.items import EVERYTHING, BegunMessage
+from ordercast.order.gateways.interest import Subscriptions, native_block
+from ordercast.order.gateways.items import BegunMessage
 from ordercast.order.gateways.network import RingNetwork
-from ordercast.order.gateways.packets import block_of, control_freight
+from ordercast.order.gateways.packets import control_freight
 from ordercast.order.gateways.passing import PassingUp
 from ordercast.order.gateways.promised import PROMISED, SERVICES
 from ordercast.order.layered import InnerRing
@@ -89,7 +89,7 @@ class GatewayNode:
         self._subscriptions = Subscriptions()
         self._clock = StoredClock()
         share = GATEWAY_SHARE if len(domains) > 1 else 1.0
-        block = _block_for if is_filtering else _no_block
+        block_of = native_block if is_filtering else no_block
         self._rings = [
             RingNode(
                 node,
@@ -97,7 +97,7 @@ class GatewayNode:
                 verbose=verbose,
                 beneath=beneath,
                 other_engines=other_engines,
-                attached=Attached(domain.number, domain.name, self._clock, share, block_of=block),
+                attached=Attached(domain.number, domain.name, self._clock, share, block_of=block_of),
             )
             for domain in domains
         ]
@@ -457,14 +457,3 @@ class GatewayNode:
         if self.is_gone:
             effects.append(LeaveDone())
         return effects
-
-
-def _block_for(destinations: tuple[str, ...]) -> bytes:
-    """Return what stands before messages to these destinations."""
-    mask = mask_of(destinations)
-    return b"" if mask == EVERYTHING else block_of(None, mask)
-
-
-def _no_block(destinations: tuple[str, ...]) -> bytes:
-    """Return what stands before messages that all have to have, wherever they go."""
-    return b""
