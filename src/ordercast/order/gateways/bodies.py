@@ -99,7 +99,7 @@ def bodies_from(head: bytes, data: bytes, at: int, count: int) -> AlikeBodies:
     return AlikeBodies(head, start + size, data, at, size, count)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=128)
 def _payloads(lengths: tuple[int, ...], stride: int, count: int) -> struct.Struct:
     """So many packets with payloads of these lengths, so far apart."""
     packet = "".join(f"{length}s" for length in lengths)
