@@ -19,7 +19,7 @@ from ordercast.order.outbox import cost, lots_from
 from ordercast.order.ring.two_queues import CONTROL_SENDER, NATIVE_BLOCK, Freight, TwoQueues
 from ordercast.order.stamped.lanes import Stamp
 from ordercast.wire.header import EXTENDED, SAFE, Heading
-from ordercast.wire.run import PacketRun, parse_packet
+from ordercast.wire.run import PacketRun, RawRun, parse_packet
 
 from .gateway_strategies import items, sinces
 
@@ -74,7 +74,7 @@ def test_an_interest_is_a_native_of_its_ring() -> None:
 
 def _control(data: bytes) -> Freight:
     descriptor = CONTROL_SENDER.to_bytes(4, "big") + len(data).to_bytes(2, "big") + bytes(1)
-    return Freight([(SAFE | EXTENDED, 1, NATIVE_BLOCK + descriptor + data)])
+    return Freight([RawRun(SAFE | EXTENDED, 1, NATIVE_BLOCK, (), descriptor, [data])])
 
 
 @given(st.lists(st.binary(max_size=40), max_size=5))

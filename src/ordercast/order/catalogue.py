@@ -78,6 +78,7 @@ def _gateways(setup: Setup) -> ObservedEngine:
         other_engines=setup.others,
         domain_names=setup.domain_names,
         node_names=setup.node_names,
+        is_filtering=setup.is_filtering,
     )
 
 

@@ -14,13 +14,14 @@ gateway) is for whoever takes it.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from itertools import pairwise
 from typing import Final, NamedTuple, assert_never
 
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.order.gateways.bodies import AlikeBodies, bodies_from
 from ordercast.order.gateways.items import (
     Base,
     BegunMessage,
@@ -43,6 +44,7 @@ from ordercast.order.gateways.items import (
     TopologyPart,
 )
 from ordercast.order.gateways.pieces import (
+    COUNT,
     FLAG,
     PROCESS,
     RING,
@@ -58,6 +60,8 @@ from ordercast.order.gateways.pieces import (
     write_set,
 )
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
+from ordercast.wire.codec import NUMBER_MAX
+from ordercast.wire.header import DESCRIPTOR_SIZE
 from ordercast.wire.reader import ByteReader
 
 # What nobody has more of. A network has 256 domains, and few rings in each that have not been forgotten.
@@ -89,7 +93,7 @@ HALF: Final = 2
 _KIND = struct.Struct(">BB")
 _PACKET = struct.Struct(">QH")  # of a stretch: seq, size of the body
 _BEGUN = struct.Struct(">QIQQQI")  # of a message in parts: originator, sender, stamp, size
-_SAFE, _HOLLOW, _INTEREST = 1, 2, 4  # what a stretch is
+_SAFE, _HOLLOW, _INTEREST, _ALIKE = 1, 2, 4, 8  # what a stretch is
 
 
 class ReadItem(NamedTuple):
@@ -322,27 +326,54 @@ def _read_word(body: ByteReader) -> OwnWord:
 
 def _stretch(stretch: Stretch) -> bytes:
     flags = _SAFE * stretch.is_safe | _HOLLOW * stretch.is_hollow | _INTEREST * (stretch.interest is not None)
+    bodies = stretch.bodies
+    if isinstance(bodies, AlikeBodies):
+        flags |= _ALIKE
     fixed = struct.pack(">QQQQQB", *stretch.ring, stretch.tick, stretch.originator, stretch.mask, flags)
     interest = stretch.interest
     wanted = struct.pack(">QQ", interest.process, interest.mask) if interest is not None else b""
-    packets = zip(stretch.seqs, stretch.bodies or (b"",) * len(stretch.seqs), strict=True)
+    if isinstance(bodies, AlikeBodies):
+        count = len(stretch.seqs)
+        seqs = COUNT.pack(count) + struct.pack(f">{count}Q", *stretch.seqs)
+        return b"".join((fixed, wanted, seqs, bodies.head[1:], bodies.joined()))
+    packets = zip(stretch.seqs, bodies or (b"",) * len(stretch.seqs), strict=True)
     return fixed + wanted + counted([_PACKET.pack(seq, len(body)) + body for seq, body in packets])
 
 
 def _read_stretch(body: ByteReader) -> Stretch:
     ring, (tick,), originator = read_ring(body), body.unpack(PROCESS), read_process(body)
     (mask,) = body.unpack(PROCESS)
-    flags = read_flag(body, _SAFE | _HOLLOW | _INTEREST)
+    flags = read_flag(body, _SAFE | _HOLLOW | _INTEREST | _ALIKE)
     interest = InterestItem(*_read_mask(body)) if flags & _INTEREST else None
-    packets = read_list(body, _read_packet, PACKETS_MAX, "packets")
-    seqs = tuple(seq for seq, _ in packets)
-    if not seqs or any(one >= other for one, other in pairwise(seqs)):
+    seqs, bodies = _read_alike(body) if flags & _ALIKE else _read_packets(body)
+    if not seqs or seqs[-1] > NUMBER_MAX or not _ascend(seqs):
         raise WireError("packets that do not ascend")
-    bodies = tuple(data for _, data in packets)
     if (flags & _HOLLOW and any(bodies)) or (interest is not None and len(bodies) != 1):
         raise WireError("a stretch that contradicts itself")
     bodies = () if flags & _HOLLOW else bodies
     return Stretch(ring, sane(tick), originator, seqs, bodies, bool(flags & _SAFE), mask, interest)
+
+
+def _ascend(seqs: tuple[int, ...]) -> bool:
+    is_row = seqs == tuple(range(seqs[0], seqs[0] + len(seqs)))
+    return is_row or all(one < other for one, other in pairwise(seqs))
+
+
+def _read_alike(body: ByteReader) -> tuple[tuple[int, ...], Sequence[bytes]]:
+    (count,) = body.unpack(COUNT)
+    if count > PACKETS_MAX:
+        raise WireError(f"{count} packets, more than {PACKETS_MAX}")
+    seqs = body.numbers(count, "Q")
+    each = body.byte()
+    head = bytes((0, each)) + body.take(DESCRIPTOR_SIZE * each)
+    bodies = bodies_from(head, body.data, body.at, count)
+    body.at = len(body.data)
+    return seqs, bodies
+
+
+def _read_packets(body: ByteReader) -> tuple[tuple[int, ...], Sequence[bytes]]:
+    packets = read_list(body, _read_packet, PACKETS_MAX, "packets")
+    return tuple(seq for seq, _ in packets), tuple(data for _, data in packets)
 
 
 def _read_packet(body: ByteReader) -> tuple[int, bytes]:

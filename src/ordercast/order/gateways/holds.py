@@ -14,7 +14,7 @@ from ordercast.model.ids import ProcessId
 from ordercast.order.gateways.items import HoldItem, Processes
 
 QUEUE_HIGH = 4 << 20  # bytes that wait to be carried onto a ring, before users are asked to stop
-BACKLOG_HIGH = 32 << 20  # and bytes of packets, at their largest, that wait for their place in the order
+BACKLOG_HIGH = 32 << 20  # bytes that wait for their place in the order, likewise
 
 
 class Pressure:
@@ -37,19 +37,17 @@ class Pressure:
 class Pressures:
     """All reasons of this process to hold: what waits for each attachment or for its place, and the application."""
 
-    __slots__ = ("_backlog", "_packet_size", "_queues", "is_behind")
+    __slots__ = ("_backlog", "_queues", "is_behind")
 
-    def __init__(self, names: Iterable[str], packet_size: int) -> None:
-        self._queues = [Pressure(f"much waits to be carried onto {name}", QUEUE_HIGH) for name in names]
-        self._backlog = Pressure("many packets wait for their place in the order", BACKLOG_HIGH)
-        self._packet_size = packet_size
+    def __init__(self, names: Iterable[str], queue_high: int, backlog_high: int) -> None:
+        self._queues = [Pressure(f"much waits to be carried onto {name}", queue_high) for name in names]
+        self._backlog = Pressure("much waits for its place in the order", backlog_high)
         self.is_behind = False  # the application is
 
     def reasons(self, sizes: Iterable[int], backlog: int) -> list[str]:
-        """Return the reasons to hold now, given the bytes that wait for each attachment, and the packets that wait for
-        their place."""
+        """Return the reasons to hold now, given the bytes that wait for each attachment and for their place."""
         reasons = [queue.reason for queue, size in zip(self._queues, sizes, strict=True) if queue.measure(size)]
-        if self._backlog.measure(backlog * self._packet_size):
+        if self._backlog.measure(backlog):
             reasons.append(self._backlog.reason)
         return [*reasons, "the application is behind"] if self.is_behind else reasons
 
@@ -83,7 +81,8 @@ class Holds:
 
     def in_force(self, members: Processes) -> list[HoldItem]:
         """Return the holds of members of a view, sorted by process."""
-        return [hold for process, hold in sorted(self._latest.items()) if hold.is_on and process in members]
+        latest = self._latest
+        return [latest[process] for process in sorted(latest) if latest[process].is_on and process in members]
 
     def said(self, members: Processes) -> tuple[HoldItem, ...]:
         """Return the latest word of each member of a view, for a topology."""

@@ -117,9 +117,9 @@ class RingNetwork:
         )
 
     @property
-    def backlog(self) -> int:
-        """Packets that wait for their place in the order."""
-        return sum(stream.waiting for stream in self.known.streams.values())
+    def undelivered_size(self) -> int:
+        """Bytes of packets that wait for their place in the order."""
+        return sum(stream.size for stream in self.known.streams.values())
 
     def may_number(self, domain: int) -> bool:
         """Whether natives may go onto a ring: not while it is flushed for a merge."""
@@ -177,7 +177,7 @@ class RingNetwork:
     def step(self) -> None:
         """Let the order go on as far as it can, and say what others may wait for."""
         self.timeline.advance()
-        if self.masks.in_force == EVERYTHING:
+        if self.merging.flushes and self.masks.in_force == EVERYTHING:
             for domain, mark in self.merging.marks_due():
                 self.forwarding.queues[domain].append(Carried(mark))
         if self.known.is_gateway:
@@ -261,6 +261,8 @@ class RingNetwork:
         item, since, half = heard.carried
         assert not isinstance(item, HelloItem | MarkItem | TopologyItem)
         since = self.forwarding.since(domain, heard.sender, since)
+        if isinstance(item, Stretch) and item.bodies:
+            self.masks.came(item.mask)
         if self.forwarding.accept(item, since, domain, half):
             self._count(self.known.own[domain], item, half, is_regular)
 

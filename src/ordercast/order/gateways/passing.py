@@ -6,10 +6,9 @@ from collections.abc import Iterable
 
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import Deliver, Effect, Install, Parcel
-from ordercast.model.errors import WireError
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Position, ProcessId
 from ordercast.order.gateways.items import BegunMessage, Stretch
-from ordercast.order.gateways.packets import parcel_of
+from ordercast.order.gateways.packets import parcels_of
 from ordercast.order.gateways.timeline import Passed
 from ordercast.order.gateways.views import NetworkView, id_from, view_number
 from ordercast.order.large import LargeMessages
@@ -48,20 +47,18 @@ class PassingUp:
         tick, tag, _ = run.first
         stretch = run.content
         parcels: list[Parcel] = []
-        for index in range(len(stretch.seqs)):
-            try:
-                parcel, part = parcel_of(stretch, index)
-            except WireError:
+        for parcel, parts in parcels_of(stretch):
+            if not parcel[2]:
                 self.unsound += 1
+            elif parcel[2][0] == CONTROL_SENDER:
                 continue
-            if parcel[2][0] == CONTROL_SENDER:
-                continue
-            if part is Part.WHOLE:
+            elif parts:
+                for place, part in enumerate(parts):
+                    if part == Part.FIRST:
+                        self._begun[parcel[1], parcel[2][0]] = (tick, tag, parcel[0] + place)
+                self.large.take(parcel, parts, parcels)
+            else:
                 parcels.append(parcel)
-                continue
-            if part is Part.FIRST:
-                self._begun[parcel[1], parcel[2][0]] = (tick, tag, stretch.seqs[index])
-            self.large.take(parcel, (part,), parcels)
         if not parcels:
             return
         if stretch.originator == me:

@@ -184,7 +184,7 @@ class Timeline:
                 run = runs[0]
                 if run.content.is_safe and not self._coverage.covers(run):
                     return self._pass_safe(runs[0].content, lane) or has_moved
-                self._pass(lane.pop())
+                self._pass(lane.runs.popleft())
                 has_moved = True
             if not lane.is_open and not runs:
                 return True  # it may have to be removed before anything else is passed
@@ -196,6 +196,7 @@ class Timeline:
         if self._views.is_pending:
             self._settle()
         known.place = run.last
+        known.streams[run.content.ring].passed(run.content)
         if run.content.bodies:
             self.passed.append(run)
 
@@ -209,7 +210,7 @@ class Timeline:
         if not self._give_up(packet, stamp):
             return False
         self._split_first(stream)
-        self._pass(stream.pop())
+        self._pass(stream.runs.popleft())
         return True
 
     @staticmethod

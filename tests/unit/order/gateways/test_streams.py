@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.order.gateways.bodies import size_of
 from ordercast.order.gateways.items import LogicalRing, Stretch
 from ordercast.order.gateways.streams import RingStream
 
@@ -30,11 +31,12 @@ def test_packets_wait_until_they_are_taken_out() -> None:
     stream.take(_stretch(5, 2, 3))
     stream.take(_stretch(6, 3, 4).hollow())
     stream.take(_stretch(9, 5))
-    assert stream.waiting == 3
-    assert stream.pop().content == _stretch(5, 2, 3)
-    assert stream.waiting == 1
+    whole = _stretch(5, 2, 3)
+    assert stream.size == size_of(whole.bodies) + size_of(_stretch(9, 5).bodies)
+    stream.passed(stream.runs.popleft().content)
+    assert stream.size == size_of(_stretch(9, 5).bodies) > 0
     stream.begin_at((10, 0, 0))
-    assert stream.waiting == 0
+    assert stream.size == 0
 
 
 def test_residual_packets_are_the_union_of_all_halves_above_the_regular_ones() -> None:
