@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import MILLISECOND
-from ordercast.model.notes import Occurrence
-from ordercast.order.gateways import holds
-from ordercast.sim.faults import Fault, FaultKind
-from ordercast.sim.options import SIM_RING, SimOptions
+from ordercast.sim.options import SimOptions
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import SwarmKind, options_of
 from ordercast.trace.records import Installed
@@ -48,17 +42,6 @@ def test_a_calm_network_is_one_view_of_everybody() -> None:
 def test_a_ring_alone_is_a_network_too() -> None:
     result = simulate(SimOptions(nodes=3, engine="gateways", messages=20, random_faults=3), 4)
     assert result.settled and result.is_valid, result.verdict.sentence
-
-
-def test_users_are_held_while_much_waits_for_its_place_in_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The gateway pauses: what the other ring sends meanwhile cannot be ordered."""
-    monkeypatch.setattr(holds, "BACKLOG_HIGH", 4 * SIM_RING.packet_size_max)
-    pause = Fault(150 * MILLISECOND, FaultKind.PAUSE, node=2, duration_ns=40 * MILLISECOND)
-    options = SimOptions(nodes=5, engine="gateways", attachments=LINE, messages=200, faults=(pause,))
-    options = replace(options, fault_time_ns=300 * MILLISECOND)
-    result = simulate(options, 1)
-    assert result.settled and result.is_valid, result.verdict.sentence
-    assert result.counts[Occurrence.NETWORK_HELD.value] > 0
 
 
 def test_swarms_say_what_they_cannot_judge() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ordercast.model.ids import ConfigurationId, ProcessId, process_text
 from ordercast.model.promises import RingsPromise
-from ordercast.order.gateways.items import LogicalRing, NoticeItem, Processes, Stretch
+from ordercast.order.gateways.items import EVERYTHING, LogicalRing, NoticeItem, Processes, Stretch
 from ordercast.order.gateways.merging import PhysicalRing
 from ordercast.order.gateways.network import Heard, RingEntry
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
@@ -26,6 +26,7 @@ class _Packet(NamedTuple):
     tick: int
     originator: ProcessId
     body: bytes
+    mask: int
 
 
 class RingLedger:
@@ -120,7 +121,7 @@ class RingLedger:
         for seq, body in zip(stretch.seqs, bodies, strict=True):
             if half is None and seq not in known:
                 self._seqs[own.id].append(seq)
-            known[seq] = _Packet(stretch.tick, stretch.originator, body)
+            known[seq] = _Packet(stretch.tick, stretch.originator, body, stretch.mask)
             self._where[own.id, seq].add((digest, seq))
             self._has[process].add((own.id, seq))
 
@@ -186,7 +187,8 @@ class RingLedger:
         seqs, packets = self._seqs[source], self._regular[source]
         count = self._stated.get((member, source), 0)
         while count < len(seqs) and (at := (packets[seqs[count]].tick, stream.tag, seqs[count])) <= stamp:
-            if at > since and not self._is_had(member, (source, seqs[count])):
+            is_for_all = packets[seqs[count]].mask == EVERYTHING  # of others a member may have no need
+            if is_for_all and at > since and not self._is_had(member, (source, seqs[count])):
                 what = f"says that {process_text(member)} has {source} up to {stamp}, but it lacks packet {seqs[count]}"
                 self._findings.add(RingsPromise.STATEMENTS, what, notice.by, notice.ring)
                 return
