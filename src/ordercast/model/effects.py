@@ -172,6 +172,7 @@ class Alarm:
     duration: Duration | None = None
     network: int | None = None  # which of several redundant networks
     evidence: Evidence | None = None  # what speaks against it
+    attachment: Attachment = MAIN  # whose ring, or whose networks, it speaks of
 
 
 @dataclass(slots=True)
@@ -200,6 +201,7 @@ class Record:
     """A trace entry: the only voice of a pure layer."""
 
     note: Note
+    attachment: Attachment = MAIN  # whose ring, or whose networks, it speaks of
 
 
 Effect = (

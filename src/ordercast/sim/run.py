@@ -140,7 +140,7 @@ def simulate(
             world.replica_observers.append(replica_events.append)
         if replica_observer is not None:
             world.replica_observers.append(replica_observer)
-    if options.networks.count > 1 and options.segments == 1:  # it knows the networks of one attachment
+    if options.networks.count > 1 and (entry.is_layered or options.segments == 1):  # networks lie beneath rings
         world.witness = NetworkWitness(options)
         observers.append(world.witness.observe)
         for network in world.networks:

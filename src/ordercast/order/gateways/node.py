@@ -63,7 +63,7 @@ class GatewayNode:
             raise UsageError("a process is attached to at least one domain, and to each once")
         self._node = node
         size_max = config.message_size_max
-        self._promises = Promises(ENGINE, PROMISED, SERVICES, size_max, replicas=frozenset(), shares_views=False)
+        self._promises = Promises(ENGINE, PROMISED, SERVICES, size_max, shares_views=False)
         self._clock = StoredClock()
         share = GATEWAY_SHARE if len(domains) > 1 else 1.0
         self._rings = [
