@@ -203,6 +203,17 @@ class History:
             self._placements = Placements(origins, places, homes)
         return self._placements
 
+    def passed(self, life: Life, number: int) -> ConfigurationId | None:
+        """Return the configuration that a process installed past a delivered message, if it went past it: past the
+        configuration of the message or, where views are not shared, past its position."""
+        placements = self.placements()
+        home = placements.homes.get(number)
+        if home is None:
+            return None
+        if self.shares_views:
+            return life.regular_after(home)
+        return life.regular_past(placements.origins[number], placements.places[number])
+
     # What makes a history unfit to be judged.
 
     def add_fault(self, text: str) -> None:
