@@ -2,8 +2,8 @@
 
 An engine may have several, each on an attachment of its own and with stored keys of its own, as if it were alone. What
 an input causes comes back in the order in which it has to be carried out, fit for the driver: packets, notes and alarms
-bear the attachment, stored keys the name. Only the `Stream` is for the enclosing engine, which puts in its place what it makes
-of it; and a `Room` or `LeaveDone` speaks of the inner ring alone.
+bear the attachment, stored keys the name. Only the `Stream` is for the enclosing engine, which puts in its place what
+it makes of it; and a `Room` or `LeaveDone` speaks of the inner ring alone.
 
 An inner ring is never told that an application is behind: that would stop what the enclosing engine has to send. It
 holds back what its own users send.

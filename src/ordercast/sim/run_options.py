@@ -32,9 +32,7 @@ def _plain(value: object) -> Any:
     return [_plain(item) for item in value] if isinstance(value, tuple | list) else value
 
 
-def replay_command(
-    options: SimOptions, seed: int, *, is_hostile: bool, topology: RingTopology | None = None
-) -> str:
+def replay_command(options: SimOptions, seed: int, *, is_hostile: bool, topology: RingTopology | None = None) -> str:
     """What differs from the defaults, written out. Hostile options were drawn for this topology, or for any."""
     words = ["ordercast", "sim"]
     if is_hostile:

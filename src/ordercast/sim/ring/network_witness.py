@@ -103,6 +103,8 @@ class NetworkWitness:
         self._conducts: dict[tuple[ProcessId, Attachment], Conduct] = {}
         self._members: dict[ProcessId, tuple[ProcessId, ...]] = {}  # of the configuration of each
         self._complete: set[ProcessId] = set()  # those who were in a configuration of all
+        self._rings: dict[tuple[int, int], ConfigurationId] = {}  # by host and segment: whose token it has had last
+        self._whole = set() if options.segments > 1 else {0}  # segments whose hosts were on one ring
         self._arriving: Counter[tuple[DataKey, int]] = Counter()  # copies of a packet that a host gets, or got
         self._owned: set[tuple[DataKey, int]] = set()  # packets that a host has because it sent them
         self._submitted: dict[object, int] = {}
@@ -146,7 +148,8 @@ class NetworkWitness:
             if effect.kind is AlarmKind.NETWORK_FAULTY:
                 self._conduct(process, effect.attachment).alarmed = effect.network
         elif isinstance(effect, Record):
-            self._noted(process, self._conduct(process, effect.attachment), effect.note, now)
+            segment = self._options.segments_of(node_of(process))[effect.attachment]
+            self._noted(process, segment, self._conduct(process, effect.attachment), effect.note, now)
 
     def _installed(self, process: ProcessId, configuration: Configuration) -> None:
         if configuration.kind is ConfigurationKind.REGULAR:
@@ -154,22 +157,31 @@ class NetworkWitness:
             if len(configuration.members) == self._options.nodes:
                 self._complete.add(process)
 
-    def _noted(self, process: ProcessId, conduct: Conduct, note: Note, now: int) -> None:
+    def _noted(self, process: ProcessId, segment: int, conduct: Conduct, note: Note, now: int) -> None:
         if isinstance(note, NetworkTurned):
             self._turned(process, conduct, note)
         elif isinstance(note, TokenReleased):
             self._released(process, conduct, note, now)
+            self._on_ring(node_of(process), segment, note.ring)
         elif isinstance(note, Occurred):
             conduct.has_kept |= note.what is Occurrence.TOKEN_RESTED
         elif isinstance(note, Moved):
             conduct.is_operational = note.target == OPERATIONAL
-            if note.target == GATHER and process in self._complete:
+            if note.target == GATHER and process in self._complete and segment in self._whole:
                 self._found(NetworkPromise.NO_VIEW_CHANGE, process, f"gave up its ring: {note.text}")
+
+    def _on_ring(self, node: int, segment: int, ring: ConfigurationId) -> None:
+        if segment in self._whole or self._rings.get((node, segment)) == ring:
+            return
+        self._rings[node, segment] = ring
+        hosts = (host for host in range(self._options.nodes) if segment in self._options.segments_of(host))
+        if all(self._rings.get((host, segment)) == ring for host in hosts):
+            self._whole.add(segment)
 
     def observe(self, event: Event) -> None:
         """How long messages take from the moment at which all are together."""
         if isinstance(event, Submitted):
-            if event.process in self._complete:
+            if event.process in self._complete and len(self._whole) == self._options.segments:
                 for submitted in event.messages:
                     self._submitted[submitted.message] = event.at
         elif isinstance(event, DeliveredBatch):
@@ -293,12 +305,11 @@ class NetworkWitness:
         self._owned.add((key, node_of(process)))
 
     def _mates(self, process: ProcessId, attachment: Attachment) -> list[int]:
-        """The other hosts of a ring that a process is on; none while it is not known who they are: a configuration of a
-        network of rings says it once all are together."""
+        """The other hosts of a ring that a process is on; none while it is not known who they are."""
         options = self._options
-        if options.segments > 1 and process not in self._complete:
-            return []
         segment = options.segments_of(node_of(process))[attachment]
+        if segment not in self._whole:
+            return []
         nodes = (node_of(member) for member in self._members.get(process, ()) if member != process)
         return [node for node in nodes if segment in options.segments_of(node)]
 
