@@ -21,7 +21,7 @@ from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
 from ordercast.trace.client_records import GotMessage, GotView
 from ordercast.trace.parquet import RunInfo, write_run
-from ordercast.trace.records import Event
+from ordercast.trace.records import DeliveredBatch, Event
 from ordercast.trace.replica_records import Applied
 from tests.unit.checker.test_mutations import MUTATIONS
 from tests.unit.pipeline.agreement import assert_agreement, assert_clients_agree, reference
@@ -52,7 +52,14 @@ def result() -> Result:
 
 
 def damaged(events: list[Event], number: int) -> list[Event]:
-    return MUTATIONS[number % len(MUTATIONS)](events, random.Random(number))
+    """One change to the history. A slot below zero is no position: no trace has it."""
+    mutation = MUTATIONS[number % len(MUTATIONS)]
+    tried = (mutation(events, random.Random(number + 100 * turn)) for turn in range(100))
+    return next(broken for broken in tried if all(slot >= 0 for slot in slots_in(broken)))
+
+
+def slots_in(events: list[Event]) -> list[int]:
+    return [each.slot for event in events if isinstance(event, DeliveredBatch) for each in event.messages]
 
 
 def test_a_run_is_judged_alike(result: Result) -> None:
