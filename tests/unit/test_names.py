@@ -39,7 +39,7 @@ OWN = ("order/", "wire/", "networks/", "trace/", "checker/", "pipeline/verify/")
 WHO_SPEAKS_OF_RINGS = {
     "what a layer has for the ring alone, under its name": (
         *("sim/ring/__init__.py", "sim/ring/network_witness.py", "sim/ring/poison.py", "sim/ring/rest_witness.py"),
-        *("sim/ring/recovery_plots.py", "sim/plots.py"),
+        *("sim/ring/recovery_plots.py", "sim/ring/ambushes.py", "sim/plots.py"),
         *("daemon/status/sections.py", "daemon/status/metrics.py", "cli/status_drawing.py"),
         *("pipeline/report/ring.py", "pipeline/report/token.py", "pipeline/report/engines.py"),
         *("pipeline/report/tables.py", "pipeline/report/page.py", "pipeline/report/__init__.py"),

@@ -1,4 +1,4 @@
-"""The option with which commands choose an engine."""
+"""The options with which commands choose an engine and, where it has one, its topology."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Topology = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help=f"With --engine gateways, how gateways join rings: {', '.join(each.value for each in RingTopology)}.",
+        help=f"With --engine gateways, the topology: {', '.join(each.value for each in RingTopology)}.",
     ),
 ]
 OtherEngine = Annotated[

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ordercast.sim.client_plots import BeginningPlot, GatheringPlot, SlowReaderPlot
 from ordercast.sim.plot import Aim, Plot
+from ordercast.sim.ring.ambushes import CoverageAmbush, InstallationAmbush, MarkAmbush, TopologyAmbush
 from ordercast.sim.ring.recovery_plots import ExchangePlot, GapPlot, LatePlot, PromisePlot
-from ordercast.sim.ring_ambushes import CoverageAmbush, InstallationAmbush, MarkAmbush, TopologyAmbush
 
 if TYPE_CHECKING:
     from ordercast.sim.world import World
