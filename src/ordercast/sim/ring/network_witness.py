@@ -62,6 +62,7 @@ def token_in(packet: bytes) -> Token:
 class Conduct:
     """What one process has done so far, on the networks of one attachment."""
 
+    segment: int
     states: list[NetworkState]
     is_operational: bool = False  # its engine works with the token, and does not form a ring
     sent: list[int] = field(default_factory=list)  # data packets, by network, since the marks last changed
@@ -148,8 +149,7 @@ class NetworkWitness:
             if effect.kind is AlarmKind.NETWORK_FAULTY:
                 self._conduct(process, effect.attachment).alarmed = effect.network
         elif isinstance(effect, Record):
-            segment = self._options.segments_of(node_of(process))[effect.attachment]
-            self._noted(process, segment, self._conduct(process, effect.attachment), effect.note, now)
+            self._noted(process, self._conduct(process, effect.attachment), effect.note, now)
 
     def _installed(self, process: ProcessId, configuration: Configuration) -> None:
         if configuration.kind is ConfigurationKind.REGULAR:
@@ -157,17 +157,17 @@ class NetworkWitness:
             if len(configuration.members) == self._options.nodes:
                 self._complete.add(process)
 
-    def _noted(self, process: ProcessId, segment: int, conduct: Conduct, note: Note, now: int) -> None:
+    def _noted(self, process: ProcessId, conduct: Conduct, note: Note, now: int) -> None:
         if isinstance(note, NetworkTurned):
             self._turned(process, conduct, note)
         elif isinstance(note, TokenReleased):
             self._released(process, conduct, note, now)
-            self._on_ring(node_of(process), segment, note.ring)
+            self._on_ring(node_of(process), conduct.segment, note.ring)
         elif isinstance(note, Occurred):
             conduct.has_kept |= note.what is Occurrence.TOKEN_RESTED
         elif isinstance(note, Moved):
             conduct.is_operational = note.target == OPERATIONAL
-            if note.target == GATHER and process in self._complete and segment in self._whole:
+            if note.target == GATHER and process in self._complete and conduct.segment in self._whole:
                 self._found(NetworkPromise.NO_VIEW_CHANGE, process, f"gave up its ring: {note.text}")
 
     def _on_ring(self, node: int, segment: int, ring: ConfigurationId) -> None:
@@ -235,7 +235,7 @@ class NetworkWitness:
             for network in effect.networks:
                 conduct.sent[network] += len(packets)
             for packet in packets:
-                self._data(process, effect.attachment, conduct, packet, now)
+                self._data(process, conduct, packet, now)
 
     def _unicast(self, process: ProcessId, conduct: Conduct, effect: SendTo) -> None:
         key = token_key(effect.packet) if is_token(effect.packet) else None
@@ -292,26 +292,24 @@ class NetworkWitness:
 
     # R4 to R6: nothing is sent again that was not lost
 
-    def _data(self, process: ProcessId, attachment: Attachment, conduct: Conduct, packet: bytes, now: int) -> None:
+    def _data(self, process: ProcessId, conduct: Conduct, packet: bytes, now: int) -> None:
         """What goes out on several networks at a time is sent once."""
         ring, seq = key = data_key(packet)
         conduct.held.setdefault(ring, set()).add(seq)
         if packet[FLAGS_AT] & RETRANSMITTED and conduct.again_at.get(key) != now:
             conduct.again_at[key] = now
-            others = self._mates(process, attachment)
+            others = self._mates(process, conduct.segment)
             if others and all(self._arriving[key, n] > 0 or (key, n) in self._owned for n in others):
                 text = f"packet {seq} of ring {ring.hex()} was sent again though it reaches everybody"
                 self._found(NetworkPromise.NOTHING_TWICE, process, text)
         self._owned.add((key, node_of(process)))
 
-    def _mates(self, process: ProcessId, attachment: Attachment) -> list[int]:
+    def _mates(self, process: ProcessId, segment: int) -> list[int]:
         """The other hosts of a ring that a process is on; none while it is not known who they are."""
-        options = self._options
-        segment = options.segments_of(node_of(process))[attachment]
         if segment not in self._whole:
             return []
         nodes = (node_of(member) for member in self._members.get(process, ()) if member != process)
-        return [node for node in nodes if segment in options.segments_of(node)]
+        return [node for node in nodes if segment in self._options.segments_of(node)]
 
     # Verdicts
 
@@ -367,8 +365,8 @@ class NetworkWitness:
     def _conduct(self, process: ProcessId, attachment: Attachment) -> Conduct:
         key = process, attachment
         if key not in self._conducts:
-            count = self._config.count
-            self._conducts[key] = Conduct([NetworkState.GOOD] * count, sent=[0] * count)
+            count, segment = self._config.count, self._options.segments_of(node_of(process))[attachment]
+            self._conducts[key] = Conduct(segment, [NetworkState.GOOD] * count, sent=[0] * count)
         return self._conducts[key]
 
     def _found(self, promise: NetworkPromise, process: ProcessId, what: str) -> None:
