@@ -10,7 +10,7 @@ import os
 import signal
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
@@ -289,7 +289,7 @@ def _options_on(engine: str, seed: int, kind: SwarmKind) -> SimOptions:
     return replace(options_of(seed, kind), engine=engine, poison=0.0)  # forgers know the packets of a ring
 
 
-_HOSTILE = {
+_HOSTILE: dict[SwarmKind, Callable[[int], SimOptions]] = {
     SwarmKind.PLAIN: hostile_options,
     SwarmKind.GROUPS: hostile_group_options,
     SwarmKind.REPLICATED: hostile_replica_options,

@@ -97,7 +97,7 @@ class CoverageAmbush(RingAmbush):
     def moment(self, event: Event) -> int | None:
         if isinstance(event, DeliveredBatch):
             for delivered in event.messages:
-                if (at := self._sent.pop(delivered.message, None)) is not None:
+                if delivered.message is not None and (at := self._sent.pop(delivered.message, None)) is not None:
                     self._took_ns = max(1, event.at - at)
         if not isinstance(event, Submitted):
             return None
