@@ -120,6 +120,6 @@ def test_spark_says_what_the_checkers_say(spark: SparkSession, traces: Path) -> 
     assert outcomes.count(Outcome.VALID) < 8 and outcomes.count(Outcome.INVALID) > 25
     for judged in verify(spark, found_in([traces])):
         assert judged.verdicts == expected[judged.path]
-    for judged in verify(spark, found_in([traces]), task_rows=10, part_rows=2_000):
+    for judged in verify(spark, found_in([traces])[::6], task_rows=10, part_rows=2_000):
         assert judged.how == "parts"
         assert [one.outcome for one in judged.verdicts] == [one.outcome for one in expected[judged.path]]
