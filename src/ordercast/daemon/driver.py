@@ -121,7 +121,7 @@ class Driver:
         except Exception as error:
             self._application.on_failure(error)
             return
-        self._protected(lambda: effects, now)
+        self._protected(now, lambda now: effects)
 
     def behind(self, is_behind: bool) -> None:
         """Told from within an effect too, so not before the effects at hand are carried out."""
@@ -130,22 +130,22 @@ class Driver:
     def _behind(self, is_behind: bool) -> None:
         if not self._is_stopped:
             now = _now()
-            self._protected(lambda: self._engine.behind(is_behind, now), now)
+            self._protected(now, self._engine.behind, is_behind)
 
     def interest(self, changes: Sequence[Interest]) -> None:
         """Tell the engine what is wanted; not from within an effect."""
         now = _now()
-        self._protected(lambda: self._engine.interest(changes, now), now)
+        self._protected(now, self._engine.interest, changes)
 
     def enlist(self, roster: Roster) -> None:
         """UsageError when it is not newer than what the engine has. Not from within an effect."""
         now = _now()
         effects = self._engine.enlist(roster, now)
-        self._protected(lambda: effects, now)
+        self._protected(now, lambda now: effects)
 
     def leave(self) -> None:
         now = _now()
-        self._protected(lambda: self._engine.leave(now), now)
+        self._protected(now, self._engine.leave)
 
     def _readable(self, lane: LaneSocket) -> None:
         """Data, or packets of links."""
@@ -174,7 +174,7 @@ class Driver:
     def _receive(self, packets: list[Packet], now: Instant) -> None:
         if packets and not self._is_stopped:
             self._read_at = now
-            self._protected(lambda: self._engine.receive(packets, now), now)
+            self._protected(now, self._engine.receive, packets)
 
     def _wake(self) -> None:
         now = _now()
@@ -184,7 +184,7 @@ class Driver:
         self._timer = None
         if len(self._sockets) > 1:
             self._read_all(now)
-        self._protected(lambda: self._engine.wake(now), now)
+        self._protected(now, self._engine.wake)
 
     def _read_all(self, now: Instant) -> None:
         """Before a timer blames a network: what has come on each and is not read yet."""
@@ -206,12 +206,12 @@ class Driver:
             self._is_storage_failing = error is not None
             self._raise(storage_alarm(self._storage.folder, error), now)
         if error is None:
-            self._protected(lambda: self._engine.persisted(key, now), now)
+            self._protected(now, self._engine.persisted, key)
 
-    def _protected(self, step: Callable[[], list[Effect]], now: Instant) -> None:
+    def _protected(self, now: Instant, step: Callable[..., list[Effect]], *arguments: object) -> None:
         """A step that fails ends the node: an engine that broke in the middle must not go on."""
         try:
-            self._carry_out(step(), now)
+            self._carry_out(step(*arguments, now), now)
         except Exception as error:
             self._application.on_failure(error)
 

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import cached_property
 from time import monotonic_ns
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -348,8 +349,9 @@ class Participant(ABC):
             self._since_turn = 0
             await asyncio.sleep(0)
 
-    @property
+    @cached_property
     def _overhead(self) -> int:
+        """Return what a message takes of the engine's room beside its bytes; asked for once the recording is open."""
         return OVERHEAD + (STAMP_SIZE if self._is_stamping else 0)
 
     @property

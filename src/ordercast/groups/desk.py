@@ -86,9 +86,12 @@ class GroupDesk:
     ) -> None:
         """Have it sent in this session's turn, after what it has asked for before. `changes`: it is a join or a leave
         of so many groups."""
-        joins = joins_of(payloads[0]) if changes else ()
-        self.interests.ask(joins)
-        destinations = EVERYWHERE if changes or not payloads else destinations_of(payloads[0])
+        joins: tuple[str, ...] = ()
+        if changes:
+            joins, destinations = joins_of(payloads[0]), EVERYWHERE
+            self.interests.ask(joins)
+        else:
+            destinations = destinations_of(payloads[0]) if payloads else EVERYWHERE
         start = 0
         for end, size in portions(payloads, self._overhead, self._portion_size_max):
             portion, told = (payloads[start:], accepted) if end == len(payloads) else (payloads[start:end], None)

@@ -76,7 +76,9 @@ class Turns:
         the engine is not ready for."""
         while self._ready:
             turn = self._queues[self._ready[0]][0]
-            is_crowded = turn.changes and self._changing and self.changing + turn.changes > CHANGING_MAX
+            if not turn.changes:
+                return turn
+            is_crowded = self._changing and self.changing + turn.changes > CHANGING_MAX
             if not is_crowded and may_join(turn.joins):
                 return turn
             self._held_up.append(self._ready.popleft())

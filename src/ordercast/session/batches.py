@@ -59,6 +59,7 @@ _PLACES = ">QQQHII"  # origin, number, base, each, first
 _MESSAGES = Struct(_PLACES + "HI")
 _CONFIRM = Struct(_PLACES + "I")
 _DROPPED = Struct(">QQ")
+_SERVICES = tuple(Service)  # by number
 
 
 def send_size(payloads: int, size: int) -> int:
@@ -87,10 +88,10 @@ def decode_send(body: bytes) -> Send:
         lengths, at = _lengths(body, _SEND.size, count, size)
         head = body[at : at + size]
         if count == 1:
-            return Send(Service(service), head, [body[at:]])
+            return Send(_SERVICES[service], head, [body[at:]])
         if beginnings(body, at, lengths, size).count(head) != count:
             raise WireError("messages of one frame have different heads")
-        return Send(Service(service), head, list(cut(body, at, lengths)))
+        return Send(_SERVICES[service], head, list(cut(body, at, lengths)))
 
 
 def encode_messages(run: MessageRun) -> bytes:

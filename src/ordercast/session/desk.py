@@ -216,8 +216,8 @@ class SessionDesk:
     def debt(self, received: int) -> int:
         """Return all bytes that are kept for it: what it has not taken, what is not sent yet, and, being `received`,
         what it has not said to the end; room that was granted for that is taken."""
-        requested = self._host.desk.requests_size_of(self.number)
-        return self.half.waiting_size + max(received, self.half.extra) + requested
+        half = self.half
+        return half.waiting_size + max(received, half.extra) + self._host.desk.requests_size_of(self.number)
 
     # The end
 

@@ -21,6 +21,8 @@ def cut(data: bytes, at: int, lengths: tuple[int, ...], skip: int = 0) -> Sequen
     """Return the pieces of these lengths from `at` on, each without its first `skip` bytes. None is shorter than that,
     and all are there."""
     length, count = lengths[0], len(lengths)
+    if count == 1:
+        return (data[at + skip : at + length],)
     if lengths.count(length) == count:
         return _equal_pieces(data, at, (skip, length - skip, 0), count)
     return [data[start + skip : end] for start, end in pairwise(accumulate(lengths, initial=at))]

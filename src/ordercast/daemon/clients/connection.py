@@ -108,13 +108,16 @@ class Connection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         if self.is_closing:
             return  # whatever it still says
-        if self.half.name:  # noise is no sign of life
+        if self.desk.half.name:  # noise is no sign of life
             self._heard_at = asyncio.get_running_loop().time()
+        self._host.begin_reading()
         try:
             count = self._take(self._reader.received(nbytes))
         except WireError as error:
             self.leave_with(self.desk.wrong(error))
             return
+        finally:
+            self._host.end_reading(self)
         if count % FRAMES_TOGETHER > FRAMES_FEW:
             self._server.works(count % FRAMES_TOGETHER)
         self.flush()
@@ -276,7 +279,10 @@ class Connection(asyncio.BufferedProtocol):
         """Account for all that is kept for it: what it has not taken, has not said to the end, and what is not sent
         yet. The transport does not tell when it has written: the server asks again before it believes what it was
         told."""
-        debt = self.desk.debt(self._reader.begun_size) + self._buffered
+        transport = self._transport
+        debt = self.desk.debt(self._reader.begun_size)
+        if transport is not None:
+            debt += transport.get_write_buffer_size()
         if debt != self._debt:
             self._debt = debt
             self._server.account(self, debt)
@@ -295,7 +301,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         while not self._is_full and (frames := self.desk.take(WRITE_SIZE_MAX)):
             self._transport.write(frames[0] if len(frames) == 1 else b"".join(frames))
-            if not self.half.waiting_size:
+            if not self.desk.half.waiting_size:
                 break
         if self._holding is not None and not self.desk.is_holding:
             self._let_go()

@@ -19,6 +19,7 @@ SO_MEMINFO = 55
 SK_MEMINFO_DROPS = 8
 SK_MEMINFO_COUNT = 9
 
+STATED = slice(LENGTH_AT, LENGTH_AT + 2)  # where a packet says its length
 READ_SIZE = 1 << 16
 READS_MAX = 32  # of a lane, before the engine sees what they brought
 
@@ -72,9 +73,8 @@ class LaneSocket:
         packets: list[Packet] = []
         counters = self.counters
         counters.reads += len(reads)
-        for (size, stated), group in groupby(reads, lambda data: (len(data), data[LENGTH_AT : LENGTH_AT + 2])):
-            alike = list(group)
-            length = int.from_bytes(stated, "big")
+        for alike in [reads] if len(reads) == 1 else [list(group) for _, group in groupby(reads, _shape)]:
+            size, length = len(alike[0]), int.from_bytes(alike[0][STATED], "big")
             counters.bytes_received += size * len(alike)
             if HEAD_SIZE < length < size:  # several packets in one read
                 packets += [Packet(data, length, self.lane, self.attachment, self.network) for data in alike]
@@ -107,3 +107,8 @@ class LaneSocket:
             return 0
         drops = int(struct.unpack(f"={SK_MEMINFO_COUNT}I", memory)[SK_MEMINFO_DROPS])
         return max(0, drops - self.counters.sends) if self.drops_echoes else drops
+
+
+def _shape(data: bytes) -> tuple[int, bytes]:
+    """Return what is the same in reads that are alike."""
+    return len(data), data[STATED]

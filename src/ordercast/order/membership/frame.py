@@ -151,7 +151,7 @@ class Frame(PacketReader):
         return self._running.storage.is_without
 
     def next_deadline(self) -> Instant | None:
-        return self._running.timers.earliest
+        return None if self._facts is None else self._facts.timers.earliest
 
     def room(self) -> int:
         return max(0, self._config.queue_size_max - self._running.outbox.size)
@@ -204,14 +204,16 @@ class Frame(PacketReader):
 
     def submit(self, submissions: Sequence[Submission | Submissions], now: Instant) -> list[Effect]:
         step = self._begin(now)
+        if step.facts.leaving:
+            raise UsageError("this process is leaving: it sends nothing more")
         lots = self._lots_from(submissions)
-        size = cost(lots)
-        if size > self.room():
-            self._wanted = max(self._wanted, min(size, self._config.queue_size_max))
+        size, size_max, outbox = cost(lots), self._config.queue_size_max, step.facts.outbox
+        if outbox.size + size > size_max:
+            self._wanted = max(self._wanted, min(size, size_max))
             raise UsageError(f"no room for {size} bytes; wait for a Room effect")
-        step.facts.outbox.add(lots, size)
-        if self.room() < self._config.queue_size_max // 4:
-            self._wanted = max(self._wanted, self._config.queue_size_max // 2)
+        outbox.add(lots, size)
+        if outbox.size > size_max - size_max // 4:
+            self._wanted = max(self._wanted, size_max // 2)
         self._state = self._state.on_submission(step)
         if not step.facts.timers.is_armed(Timer.STALL):
             self._watch_sending(step)
@@ -324,8 +326,6 @@ class Frame(PacketReader):
 
     def _lots_from(self, submissions: Sequence[Submission | Submissions]) -> list[Lot]:
         """What the outbox takes; UsageError for what cannot be served."""
-        if self._running.leaving:
-            raise UsageError("this process is leaving: it sends nothing more")
         size_max = self._config.message_size_max
         lots: list[Lot] = []
         for submission in submissions:

@@ -42,14 +42,18 @@ class Ring:
     store: Store = field(default_factory=Store)
     birth: int = 0  # the tick at which it begins, in a network of rings
     heading: Heading = field(init=False)  # of this ring's data packets
+    index: int = field(init=False)  # my place in ring order, from 0
+    representative: ProcessId = field(init=False)
+    successor: ProcessId = field(init=False)
+    predecessor: ProcessId = field(init=False)
 
     def __post_init__(self) -> None:
         assert self.me in self.members and self.members == tuple(sorted(self.members))
         self.heading = Heading(self.cluster, self.id, self.members)
-
-    @property
-    def representative(self) -> ProcessId:
-        return self.members[0]
+        self.index = self.members.index(self.me)
+        self.representative = self.members[0]
+        self.successor = self.members[(self.index + 1) % len(self.members)]
+        self.predecessor = self.members[self.index - 1]
 
     @property
     def last_sender(self) -> ProcessId:
@@ -57,19 +61,6 @@ class Ring:
         none."""
         originator = self.store.high_originator
         return originator if originator != NOBODY else self.representative
-
-    @property
-    def index(self) -> int:
-        """My place in ring order, from 0."""
-        return self.members.index(self.me)
-
-    @property
-    def successor(self) -> ProcessId:
-        return self.members[(self.index + 1) % len(self.members)]
-
-    @property
-    def predecessor(self) -> ProcessId:
-        return self.members[self.index - 1]
 
     def expected_token_seq(self) -> int:
         """The number on the next token that comes here: every other member has forwarded it once."""
