@@ -189,6 +189,14 @@ class History:
         services = self.columns.services
         return [number for number in numbers if services[number] not in self.early]
 
+    def passed(self, life: Life, number: int) -> ConfigurationId | None:
+        """Return the first regular configuration with which a process went past a delivered message: a later one than
+        the message's, or, where those who are cut off may be in different ones, one at a higher position."""
+        placements = self.placements()
+        if self.shares_views:
+            return life.regular_after(placements.homes[number])
+        return life.regular_past(placements.origins[number], placements.places[number])
+
     def placements(self) -> Placements:
         """Computed when asked for, and kept until the next delivery."""
         if self._placements is None:
@@ -202,17 +210,6 @@ class History:
                     homes.update(dict.fromkeys(run.numbers, stay.home))
             self._placements = Placements(origins, places, homes)
         return self._placements
-
-    def passed(self, life: Life, number: int) -> ConfigurationId | None:
-        """Return the configuration that a process installed past a delivered message, if it went past it: past the
-        configuration of the message or, where views are not shared, past its position."""
-        placements = self.placements()
-        home = placements.homes.get(number)
-        if home is None:
-            return None
-        if self.shares_views:
-            return life.regular_after(home)
-        return life.regular_past(placements.origins[number], placements.places[number])
 
     # What makes a history unfit to be judged.
 

@@ -32,9 +32,9 @@ class SelfDelivery(Checker):
 
     def _broken(self, life: Life, number: int) -> str | None:
         """Why this process should have delivered it, if it should."""
-        passed = self.history.passed(life, number)
+        home = self.history.placements().homes.get(number)
+        passed = None if home is None else self.history.passed(life, number)
         if passed is not None:
-            home = self.history.placements().homes[number]
             return f"delivered in {home}, but its submitter went on to view {passed} without delivering it"
         if life.departed:
             return "its submitter left without delivering it"

@@ -89,9 +89,9 @@ class Occurrence(Enum):
     # In a network of rings
     NETWORK_BIRTH = "ring took its predecessor's place"
     NETWORK_MERGE = "rings merged"
-    NETWORK_MARKED = "marked for a merge"
-    NETWORK_TOPOLOGY_TOLD = "topology of a half told for a merge"
     NETWORK_MERGE_BY_RESIDUAL = "merge completed in a transitional configuration"
+    NETWORK_MARKED = "marked for a merge"
+    NETWORK_SPOKEN = "topology said for a merge"
     NETWORK_GIVEN_UP_BEFORE_MARKS = "merge given up before all had marked"
     NETWORK_GIVEN_UP_AFTER_MARKS = "merge given up after all had marked"
     NETWORK_TWO_MINDS = "some merged and others gave up, and stayed connected"

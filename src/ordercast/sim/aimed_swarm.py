@@ -25,7 +25,7 @@ GROUP_AIMS = (Aim.GATHERING, Aim.GAP, Aim.GATHERING, Aim.PROMISE, Aim.SLOW_READE
 RING_AIMS = (Aim.MARK, Aim.TOPOLOGY, Aim.INSTALLATION, Aim.COVERAGE)  # by turns, in a network of rings
 
 
-def aimed_ring_options(options: SimOptions, seed: int) -> SimOptions:
+def ambushed_ring_options(options: SimOptions, seed: int) -> SimOptions:
     """A network of rings that is cut and healed, so that rings merge, and struck at the worst moments of that."""
     rng = Random(f"ring aims swarm {seed}")
     faults = sorted((*options.faults, *cascade(rng.randrange(2, 5), options.nodes, rng)), key=lambda fault: fault.at)

@@ -28,7 +28,7 @@ from ordercast.sim.aimed_swarm import (
     aimed_network_options,
     aimed_options,
     aimed_replica_options,
-    aimed_ring_options,
+    ambushed_ring_options,
     with_slow_reader,
 )
 from ordercast.sim.calm_swarm import calm_options
@@ -303,7 +303,7 @@ def _options_on_rings(engine: str, seed: int, kind: SwarmKind, topology: RingTop
     attachments = drawn_attachments(options.nodes, Random(f"rings {seed}"), topology)
     options = replace(options, engine=engine, poison=0.0, aim=None, attachments=attachments)
     options = replace(options, lines=options.lines * options.segments)
-    return aimed_ring_options(options, seed) if seed >= AIMED_FIRST else options
+    return ambushed_ring_options(options, seed) if seed >= AIMED_FIRST else options
 
 
 def outline(

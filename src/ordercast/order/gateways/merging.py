@@ -161,9 +161,9 @@ class Merging:
         for domain, flush in self.flushes.items():
             if not flush.has_marked and known.place >= known.own_ring(domain).birth:
                 flush.has_marked = True
+                known.occurred[Occurrence.NETWORK_MARKED] += 1
                 mark = MarkItem(flush.physical.id, known.own[domain], known.me, known.clock, known.domains)
                 due.append((domain, mark))
-                known.occurred[Occurrence.NETWORK_MARKED] += 1
         return due
 
     def topology_due(self, domain: int) -> TopologyItem | None:
@@ -175,7 +175,7 @@ class Merging:
         if flush.has_spoken or known.me != min(gateways or half.members):
             return None
         flush.has_spoken = True
-        known.occurred[Occurrence.NETWORK_TOPOLOGY_TOLD] += 1
+        known.occurred[Occurrence.NETWORK_SPOKEN] += 1
         known.occurred[Occurrence.NETWORK_TWO_MERGES] += len(self.pending()) > 1
         return self._topology(flush, known.own[domain])
 

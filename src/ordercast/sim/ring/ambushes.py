@@ -73,7 +73,7 @@ class MarkAmbush(OccurrenceAmbush):
 class TopologyAmbush(OccurrenceAmbush):
     """Strikes when the speaker of one half of a merge has told its topology, and the others perhaps not yet."""
 
-    what = Occurrence.NETWORK_TOPOLOGY_TOLD
+    what = Occurrence.NETWORK_SPOKEN
 
 
 class InstallationAmbush(RingAmbush):
