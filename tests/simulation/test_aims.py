@@ -9,7 +9,8 @@ from functools import cache, partial
 import pytest
 
 from ordercast.model.notes import Evidence, NetworkState, Occurrence
-from ordercast.sim.aimed_swarm import AIMED_FIRST, AIMS, GROUP_AIMS
+from ordercast.sim.aimed_swarm import AIMED_FIRST, AIMS, GROUP_AIMS, RING_AIMS
+from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.group_tally import GroupOccurrence
 from ordercast.sim.network_swarm import turn_row
 from ordercast.sim.options import SimOptions
@@ -58,3 +59,16 @@ def test_no_seed_below_the_first_has_a_plot_and_all_others_have_by_turns() -> No
     assert {hostile_replica_options(seed).aim for seed in range(AIMED_FIRST, AIMED_FIRST + 2)} == {None, Aim.BEGINNING}
     of_groups = {options_of(seed, SwarmKind.GROUPS).aim for seed in range(AIMED_FIRST, AIMED_FIRST + 8)}
     assert of_groups == set(GROUP_AIMS)
+    rings = range(AIMED_FIRST, AIMED_FIRST + 4)
+    assert all([options_of(seed, kind, "gateways").aim for seed in rings] == [*RING_AIMS] for kind in SwarmKind)
+    assert all(options_of(seed, kind, "gateways").aim is None for kind in SwarmKind for seed in (0, AIMED_FIRST - 1))
+
+
+@pytest.mark.parametrize("seed", range(AIMED_FIRST, AIMED_FIRST + len(RING_AIMS)))
+def test_a_network_of_rings_is_struck_at_its_worst_moments(seed: int) -> None:
+    """The plot strikes besides what is scripted, and everything holds."""
+    options, struck = options_of(seed, engine="gateways"), list[Fault]()
+    result = simulate(options, seed, on_fault=lambda _, fault: struck.append(fault))
+    assert result.is_valid, result.verdict.sentence
+    more = [fault for fault in struck if fault not in options.faults and fault.kind is not FaultKind.RESTART]
+    assert sum(fault.kind is not FaultKind.HEAL for fault in more) > options.random_faults + options.ambushes

@@ -178,6 +178,7 @@ class Alarm:
     network: int | None = None  # which of several redundant networks
     evidence: Evidence | None = None  # what speaks against it
     domain: int | None = None  # which of several broadcast domains
+    attachment: Attachment = MAIN  # whose ring, or whose networks, it speaks of
 
     @property
     def about(self) -> tuple[AlarmKind, ProcessId | None, int | None, int | None]:
@@ -212,6 +213,7 @@ class Record:
     """A trace entry: the only voice of a pure layer."""
 
     note: Note
+    attachment: Attachment = MAIN  # whose ring, or whose networks, it speaks of
 
 
 Effect = (

@@ -166,6 +166,11 @@ class Host:
         return Station(self, process) if self.world.options.has_clients else None
 
     @property
+    def is_router(self) -> bool:
+        """Whether others reach each other over this host."""
+        return self.life is not None and len(self.segments) > 1
+
+    @property
     def is_paused(self) -> bool:
         return self.world.now < self.paused_until
 

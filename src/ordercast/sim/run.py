@@ -111,7 +111,7 @@ class _Jury:
     """Who watches a run and judges it, whatever the run has: clients, replicas, several networks, node lists."""
 
     def __init__(self, options: SimOptions) -> None:
-        entry = entry_of(options.engine)
+        self._entry = entry = entry_of(options.engine)
         self._options = options
         self.order, self.tally, self.digest, self._rest = Checkers(), Tally(), Digest(), RestWitness()
         self._groups, self._replicas = GroupCheckers(entry.groups), ReplicaCheckers(entry.replicas)
@@ -135,7 +135,7 @@ class _Jury:
 
     def watch_networks(self, world: World) -> None:
         options = self._options
-        if options.networks.count > 1 and options.segments == 1:  # it knows the networks of one attachment
+        if options.networks.count > 1 and (self._entry.is_layered or options.segments == 1):  # they lie beneath rings
             world.witness = NetworkWitness(options)
             self.observers.append(world.witness.observe)
             for network in world.networks:

@@ -184,13 +184,15 @@ class World:
         return [other for other in attached if other != node and (reached is None or other in reached)]
 
     def can_talk(self, one: int, other: int) -> bool:
-        """Whether packets pass both ways between two hosts, on some network of a segment that both are attached to."""
-        return one == other or any(
-            not (network.is_cut(one, other) or network.is_cut(other, one))
-            for segment in self.hosts[one].segments
-            if other in segment.attachments
-            for network in segment.networks
-        )
+        """Whether packets pass both ways between two hosts, on some network of a segment that both are attached to, or
+        over live hosts that join segments and route between them."""
+        reached, fresh = {one}, [one]
+        while other not in reached and fresh:
+            host = self.hosts[fresh.pop()]
+            beside = {node for segment in host.segments for node in segment.beside(host.node)} - reached
+            reached |= beside
+            fresh += [node for node in sorted(beside) if self.hosts[node].is_router]
+        return other in reached
 
     def departed(self, host: Host) -> None:
         """A host has left in order. After healing segments stay joined: it comes back if it joins some."""

@@ -70,6 +70,14 @@ def test_version_and_help(call: Call) -> None:
         (["sim", "--nodes", "0"], "nodes must be within 1..64"),
         (["sim", "--messages", "-1"], "messages must be within"),
         (["sim", "--engine", "star"], "there is no engine 'star'; there are: ring, gateways, sequencer"),
+        (
+            ["sim", "--engine", "gateways", "--topology", "tree"],
+            "there is no topology 'tree': choose among line, cycle",
+        ),
+        (["sim", "--engine", "gateways", "--topology", "star", "--rings", "1"], "'star' has 2 to 255 rings, not 1"),
+        (["sim", "--rings", "2"], "--rings goes with --topology"),
+        (["sim", "--topology", "line", "--attach", "n0 seg0 seg1"], "leave out --attach"),
+        (["swarm", "--seeds", "1", "--topology", "line"], "the engine 'ring' has no network of rings"),
         (["sim", "--engine", "sequencer", "--loss", "1%"], "never change and nothing is repaired: leave out loss"),
         (["swarm", "--seeds", "1", "--engine", "sequencer", "--groups"], "leave out the option"),
         (["up", "--engine", "sequencer"], "runs in the simulator alone; daemons can run: ring, gateways"),
@@ -286,6 +294,15 @@ def test_a_run_with_clients_is_judged_by_the_checkers_of_groups_and_can_be_repla
     hostile = call("sim", "--hostile", "--groups", "--seed", "3", "--json")[1]
     assert json.loads(hostile)["replay"] == "ordercast sim --hostile --groups --seed 3"
     assert "--groups goes with --hostile" in call("sim", "--groups")[2]
+
+
+def test_a_topology_is_simulated_by_name_and_can_be_replayed(call: Call) -> None:
+    named = json.loads(call(*SMALL, "--engine", "gateways", "--topology", "hub", "--rings", "2", "--json")[1])
+    words = shlex.split(named["replay"])
+    assert "'n0 seg0 seg1'" in named["replay"] and "--topology" not in words
+    assert json.loads(call(*words[1:], "--json")[1])["digest"] == named["digest"]
+    words = ["sim", "--hostile", "--engine", "gateways", "--topology", "line", "--seed", "3"]
+    assert json.loads(call(*words, "--json")[1])["replay"] == shlex.join(["ordercast", *words])
 
 
 # check

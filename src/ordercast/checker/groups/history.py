@@ -133,9 +133,8 @@ class GroupHistory:
         self._positions: dict[int, Position] = {}
         self.faults: list[str] = []
         self.early: frozenset[int] = frozenset()  # services whose messages may come before their place in the order
-        self.events: list[
-            tuple[JudgedClient, int, bool]
-        ] = []  # messages sent (True) and got, in the order of the history
+        self.shares_views = True  # a message is delivered in one configuration, or in the one that ends it
+        self.events: list[tuple[JudgedClient, int, bool]] = []  # messages sent (True) and got, as the history has them
         self.matters: set[GroupMatter] = set()  # what others counted in messages that are not here (`matters.py`)
 
     @property
@@ -187,10 +186,21 @@ class GroupHistory:
             return False
         return not (client.gaps and client.has_lost(self._positions.get(number)))
 
+    def is_past(self, client: JudgedClient, stay: Stay, number: int) -> bool:
+        """Return whether a client that was in a view can no longer get a message that others got there: it has come to
+        another view or, where views are not shared, past the place of the message."""
+        if self.shares_views:
+            return stay.next is not None
+        place = self._positions[number]
+        while stay.next is not None:
+            stay = stay.next
+        return stay.view.id.position > place or (bool(client.places) and client.places[-1] > place)
+
     # Events
 
     def _started(self, event: Started) -> None:
         self.early = frozenset(event.promises.early)
+        self.shares_views = event.promises.shares_views
         if self.promised is None:
             self.promised = frozenset(event.promises.groups)
 

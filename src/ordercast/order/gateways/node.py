@@ -83,9 +83,7 @@ class GatewayNode:
             raise UsageError("a process is attached to at least one domain, and to each once")
         self._node = node
         size_max = config.message_size_max
-        self._promises = Promises(
-            ENGINE, PROMISED, SERVICES, size_max, prunes=is_filtering, replicas=frozenset(), shares_views=False
-        )
+        self._promises = Promises(ENGINE, PROMISED, SERVICES, size_max, prunes=is_filtering, shares_views=False)
         self._is_filtering = is_filtering
         self._subscriptions = Subscriptions()
         self._clock = StoredClock()

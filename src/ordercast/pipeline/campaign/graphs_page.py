@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ordercast.pipeline.campaign.graphs import DEGREE_MAX, RINGS, GraphSum
-from ordercast.pipeline.page.html import Fact, Figure, Page, Section, Table, Text
+from ordercast.pipeline.page.html import Fact, Figure, Page, PageTable, Section, Text
 from ordercast.pipeline.page.plot import Plot, Series, Shape
 from ordercast.pipeline.page.scales import Axis
 
@@ -132,13 +132,15 @@ def graphs_page(sums: Sequence[GraphSum], command: str) -> Page:
     sections = [
         Section(
             "What the paper says, and what holds",
-            [Table(("the paper", "found", "holds"), found, wide=("the paper", "found"), left=("holds",))],
+            [PageTable(("the paper", "found", "holds"), found, wide=("the paper", "found"), left=("holds",))],
         ),
         Section(
             "Networks",
             [
-                Table(("network", "how it is made"), kinds, left=("network",), wide=("how it is made",)),
-                Table(COLUMNS, sum_rows(sums), left=("network",), caption=f"Means over {seeds} networks of each kind."),
+                PageTable(("network", "how it is made"), kinds, left=("network",), wide=("how it is made",)),
+                PageTable(
+                    COLUMNS, sum_rows(sums), left=("network",), caption=f"Means over {seeds} networks of each kind."
+                ),
             ],
         ),
         Section("Ways", [Figure(height_plot(sums), "Means of those in one piece, while one in twenty is.")]),

@@ -10,11 +10,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from ordercast.checker.verdict import Outcome, Verdict
-from ordercast.model.configuration import ConfigurationKind
+from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, Install, Record, SendTo
-from ordercast.model.ids import MILLISECOND, ConfigurationId, ProcessId, node_of
+from ordercast.model.ids import MILLISECOND, Attachment, ConfigurationId, ProcessId, node_of
 from ordercast.model.inputs import Packet
-from ordercast.model.notes import Moved, NetworkState, NetworkTurned, Occurred, Occurrence, Release, TokenReleased
+from ordercast.model.notes import Moved, NetworkState, NetworkTurned, Note, Occurred, Occurrence, Release, TokenReleased
 from ordercast.model.promises import NetworkPromise
 from ordercast.networks.config import Replication
 from ordercast.order.membership.states.moves import GATHER, OPERATIONAL
@@ -60,11 +60,11 @@ def token_in(packet: bytes) -> Token:
 
 @dataclass(slots=True)
 class Conduct:
-    """What one process has done so far."""
+    """What one process has done so far, on the networks of one attachment."""
 
+    segment: int
     states: list[NetworkState]
     is_operational: bool = False  # its engine works with the token, and does not form a ring
-    members: tuple[ProcessId, ...] = ()
     sent: list[int] = field(default_factory=list)  # data packets, by network, since the marks last changed
     brought: dict[Key, int] = field(default_factory=dict)  # networks that brought each token, as bits
     first_at: dict[Key, int] = field(default_factory=dict)
@@ -77,7 +77,6 @@ class Conduct:
     held: dict[bytes, set[int]] = field(default_factory=dict)  # data packets that came, or were sent, by ring digest
     known: dict[bytes, int] = field(default_factory=dict)  # up to here nothing is missing
     alarmed: int | None = None  # the network of an alarm that no mark has followed yet
-    is_complete: bool = False  # it was in a view of all
 
     def missing(self, ring: ConfigurationId, through: int) -> int | None:
         """The first packet that never came."""
@@ -102,7 +101,11 @@ class NetworkWitness:
     def __init__(self, options: SimOptions) -> None:
         self._options = options
         self._config = options.networks
-        self._conducts: dict[ProcessId, Conduct] = {}
+        self._conducts: dict[tuple[ProcessId, Attachment], Conduct] = {}
+        self._members: dict[ProcessId, tuple[ProcessId, ...]] = {}  # of the configuration of each
+        self._complete: set[ProcessId] = set()  # those who were in a configuration of all
+        self._rings: dict[tuple[int, int], ConfigurationId] = {}  # by host and segment: whose token it has had last
+        self._whole = set() if options.segments > 1 else {0}  # segments whose hosts were on one ring
         self._arriving: Counter[tuple[DataKey, int]] = Counter()  # copies of a packet that a host gets, or got
         self._owned: set[tuple[DataKey, int]] = set()  # packets that a host has because it sent them
         self._submitted: dict[object, int] = {}
@@ -124,9 +127,8 @@ class NetworkWitness:
                 self._arriving[data_key(packet), target] -= 1
 
     def received(self, process: ProcessId, packets: list[Packet], now: int) -> None:
-        conduct = self._conduct(process)
         for packet in packets:
-            data = bytes(packet.data)
+            conduct, data = self._conduct(process, packet.attachment), bytes(packet.data)
             if is_token(data):
                 key = token_key(data)
                 conduct.brought[key] = conduct.brought.get(key, 0) | 1 << packet.network
@@ -137,33 +139,49 @@ class NetworkWitness:
                 conduct.held.setdefault(ring, set()).add(seq)
 
     def effect(self, process: ProcessId, effect: Effect, now: int) -> None:
-        conduct = self._conduct(process)
-        if isinstance(effect, Broadcast):
-            self._broadcast(process, conduct, effect, now)
+        if isinstance(effect, Install):
+            self._installed(process, effect.configuration)
+        elif isinstance(effect, Broadcast):
+            self._broadcast(process, self._conduct(process, effect.attachment), effect, now)
         elif isinstance(effect, SendTo):
-            self._unicast(process, conduct, effect)
-        elif isinstance(effect, Install) and effect.configuration.kind is ConfigurationKind.REGULAR:
-            conduct.members = effect.configuration.members
-            conduct.is_complete |= len(conduct.members) == self._options.nodes
+            self._unicast(process, self._conduct(process, effect.attachment), effect)
         elif isinstance(effect, Alarm):
             if effect.kind is AlarmKind.NETWORK_FAULTY:
-                conduct.alarmed = effect.network
+                self._conduct(process, effect.attachment).alarmed = effect.network
         elif isinstance(effect, Record):
-            if isinstance(effect.note, NetworkTurned):
-                self._turned(process, conduct, effect.note)
-            elif isinstance(effect.note, TokenReleased):
-                self._released(process, conduct, effect.note, now)
-            elif isinstance(effect.note, Occurred):
-                conduct.has_kept |= effect.note.what is Occurrence.TOKEN_RESTED
-            elif isinstance(effect.note, Moved):
-                conduct.is_operational = effect.note.target == OPERATIONAL
-                if effect.note.target == GATHER and conduct.is_complete:
-                    self._found(NetworkPromise.NO_VIEW_CHANGE, process, f"gave up its ring: {effect.note.text}")
+            self._noted(process, self._conduct(process, effect.attachment), effect.note, now)
+
+    def _installed(self, process: ProcessId, configuration: Configuration) -> None:
+        if configuration.kind is ConfigurationKind.REGULAR:
+            self._members[process] = configuration.members
+            if len(configuration.members) == self._options.nodes:
+                self._complete.add(process)
+
+    def _noted(self, process: ProcessId, conduct: Conduct, note: Note, now: int) -> None:
+        if isinstance(note, NetworkTurned):
+            self._turned(process, conduct, note)
+        elif isinstance(note, TokenReleased):
+            self._released(process, conduct, note, now)
+            self._on_ring(node_of(process), conduct.segment, note.ring)
+        elif isinstance(note, Occurred):
+            conduct.has_kept |= note.what is Occurrence.TOKEN_RESTED
+        elif isinstance(note, Moved):
+            conduct.is_operational = note.target == OPERATIONAL
+            if note.target == GATHER and process in self._complete and conduct.segment in self._whole:
+                self._found(NetworkPromise.NO_VIEW_CHANGE, process, f"gave up its ring: {note.text}")
+
+    def _on_ring(self, node: int, segment: int, ring: ConfigurationId) -> None:
+        if segment in self._whole or self._rings.get((node, segment)) == ring:
+            return
+        self._rings[node, segment] = ring
+        hosts = (host for host in range(self._options.nodes) if segment in self._options.segments_of(host))
+        if all(self._rings.get((host, segment)) == ring for host in hosts):
+            self._whole.add(segment)
 
     def observe(self, event: Event) -> None:
         """How long messages take from the moment at which all are together."""
         if isinstance(event, Submitted):
-            if self._conduct(event.process).is_complete:
+            if event.process in self._complete and len(self._whole) == self._options.segments:
                 for submitted in event.messages:
                     self._submitted[submitted.message] = event.at
         elif isinstance(event, DeliveredBatch):
@@ -277,15 +295,21 @@ class NetworkWitness:
     def _data(self, process: ProcessId, conduct: Conduct, packet: bytes, now: int) -> None:
         """What goes out on several networks at a time is sent once."""
         ring, seq = key = data_key(packet)
-        node = node_of(process)
-        others = [node_of(member) for member in conduct.members if member != process]
         conduct.held.setdefault(ring, set()).add(seq)
         if packet[FLAGS_AT] & RETRANSMITTED and conduct.again_at.get(key) != now:
             conduct.again_at[key] = now
-            if all(self._arriving[key, n] > 0 or (key, n) in self._owned for n in others):
+            others = self._mates(process, conduct.segment)
+            if others and all(self._arriving[key, n] > 0 or (key, n) in self._owned for n in others):
                 text = f"packet {seq} of ring {ring.hex()} was sent again though it reaches everybody"
                 self._found(NetworkPromise.NOTHING_TWICE, process, text)
-        self._owned.add((key, node))
+        self._owned.add((key, node_of(process)))
+
+    def _mates(self, process: ProcessId, segment: int) -> list[int]:
+        """The other hosts of a ring that a process is on; none while it is not known who they are."""
+        if segment not in self._whole:
+            return []
+        nodes = (node_of(member) for member in self._members.get(process, ()) if member != process)
+        return [node for node in nodes if segment in self._options.segments_of(node)]
 
     # Verdicts
 
@@ -310,7 +334,8 @@ class NetworkWitness:
         hop = config.token_hold_ns + HOP_NS
         if config.replication is not Replication.ACTIVE:
             hop += ring.token_retransmit_ns
-        return ROTATIONS_MAX * self._options.nodes * hop + ring.rest_ns
+        turns = 2 * self._options.segments - 1  # rings that wait for each other, there and back
+        return turns * (ROTATIONS_MAX * self._options.nodes * hop + ring.rest_ns)
 
     def _is_owed(self, promise: NetworkPromise) -> bool:
         options = self._options
@@ -324,7 +349,8 @@ class NetworkWitness:
         """Packets of a network arrive in the order in which they were sent, whoever sent them, and the networks are
         less far apart than a token waits."""
         options = self._options
-        lines = [*options.lines, *[None] * options.networks.count][: options.networks.count]
+        count = options.networks.count * options.segments
+        lines = [*options.lines, *[None] * count][:count]
         delays = [
             (options.delay_min_ns, options.delay_max_ns)
             if line is None
@@ -336,12 +362,12 @@ class NetworkWitness:
         is_near = options.networks.replication is Replication.ACTIVE or 2 * slowest < options.networks.token_hold_ns
         return is_steady and is_near and all(low == high for low, high in delays)
 
-    def _conduct(self, process: ProcessId) -> Conduct:
-        conduct = self._conducts.get(process)
-        if conduct is None:
-            count = self._config.count
-            conduct = self._conducts[process] = Conduct([NetworkState.GOOD] * count, sent=[0] * count)
-        return conduct
+    def _conduct(self, process: ProcessId, attachment: Attachment) -> Conduct:
+        key = process, attachment
+        if key not in self._conducts:
+            count, segment = self._config.count, self._options.segments_of(node_of(process))[attachment]
+            self._conducts[key] = Conduct(segment, [NetworkState.GOOD] * count, sent=[0] * count)
+        return self._conducts[key]
 
     def _found(self, promise: NetworkPromise, process: ProcessId, what: str) -> None:
         self._findings.add(promise, what, process)
