@@ -144,14 +144,14 @@ class Archives:
         self.archivers: dict[SimClient, Archiver] = {}
 
     def run(self, options: SimOptions, seed: int) -> Result:
-        record = Client._record
+        record = SimClient._record
 
         def recorded(client: SimClient, piece: Piece) -> None:
             record(client, piece)
             if client in self.archivers:
                 self.archivers[client].take(piece)
 
-        with patch.object(Client, "_record", recorded):
+        with patch.object(SimClient, "_record", recorded):
             result = simulate(options, seed, keep_events=True, script=self._script)
         for archiver in self.archivers.values():
             if archiver.disk is not None:
