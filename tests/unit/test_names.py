@@ -74,7 +74,7 @@ WHO_SPEAKS_OF_RINGS = {
     ),
     "what the simulator has for the ring alone, and whoever puts it into a run": (
         *("sim/ring/__init__.py", "sim/ring/network_witness.py", "sim/ring/poison.py", "sim/ring/rest_witness.py"),
-        *("sim/ring/recovery_plots.py", "sim/plots.py", "sim/run.py", "sim/swarm.py", "sim/network_swarm.py"),
+        *("sim/ring/recovery_plots.py", "sim/ring/ambushes.py", "sim/plots.py", "sim/run.py", "sim/swarm.py", "sim/network_swarm.py"),
         *("sim/aimed_swarm.py", "sim/ring_topologies.py"),
     ),
     "what status, reports and campaigns show of the ring alone": (
@@ -109,7 +109,7 @@ WHO_SPEAKS_OF_RINGS = {
     ),
     "values in every trace: notes, reasons, promises, and how a ring fills a position": (
         *("model/configuration.py", "model/ids.py", "model/notes.py", "model/promises.py"),
-        *("trace/columns.py", "trace/note_rows.py", "sim/digest.py"),
+        *("trace/columns.py", "trace/note_rows.py", "sim/digest.py", "checker/fifo.py"),
     ),
     "fencing tokens, which are numbers of grants": (
         *("replicated/machine.py", "replicated/structures/claims.py", "replicated/structures/leader.py"),
