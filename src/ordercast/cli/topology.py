@@ -158,7 +158,9 @@ def _page(status: Document, section: Document) -> list[RenderableType]:
     drawing, rings, gateways = drawing_of(section)
     vital = {gateways[place] for place in drawing.vital_gateways()}
     members = section["attached"]
-    head = f"{len(rings)} rings, {len(members)} members, {len(gateways)} gateways, as {status['me']['name']} sees them"
+    counts = ((len(rings), "ring"), (len(members), "member"), (len(gateways), "gateway"))
+    told = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts)
+    head = f"{told}, as {status['me']['name']} sees them"
     lines: list[RenderableType] = [Text(head, "bold"), _rings_table(section, vital)]
     phrase = waits_for(section)
     lines.append(Text(f"{section['undelivered']:,} packets wait here{': ' + phrase if phrase else ''}"))

@@ -15,6 +15,11 @@ from ordercast.model.ids import SECOND
 THREE_RINGS = Path(__file__).parents[3] / "docs" / "examples" / "three-rings.toml"
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+
+
 def _part(name: str, members: str, front: int, undelivered: int = 0, awaited: str = "") -> dict[str, Any]:
     gateways = [member for member in members.split() if member.startswith("g")]
     values = {"members": members.split(), "gateways": gateways, "front": front, "undelivered": undelivered}
@@ -54,7 +59,7 @@ def _file(folder: Path, section: dict[str, Any]) -> str:
 def test_the_table_has_every_ring_and_who_is_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["topology", _file(tmp_path, _section(waiting=_wait(3, rings="lab")))]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert "2 rings, 3 members, 1 gateways, as ann sees them" in lines
+    assert "2 rings, 3 members, 1 gateway, as ann sees them" in lines
     assert "office ann g1 g1* 97 +7 4 0 lab" in lines
     assert "lab g1 bob g1* 93 +3 0 (all wait for it)" in lines
     assert "4 packets wait here: a message of ann on office has waited 3.0 s for lab" in lines
