@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .PHONY: demo test test-long check format setup swarm chaos chaos-replicated enlist bench-core bench-memory bench-live bench-clients \
-	bench-model bench-networks bench-replicated bench-pipeline bench-campaign bench-archive bench-streaming clean
+	bench-model bench-networks bench-gateways bench-replicated bench-pipeline bench-campaign bench-archive bench-streaming clean
 
 demo: $(READY)  ## a real cluster on this machine: one daemon killed, one cut off, one late; all of it judged, and a report
 	@sh packaging/bring-java.sh
@@ -36,8 +36,8 @@ format: $(READY)
 swarm: $(READY)  ## the long hunt: SEEDS=A..B
 	$(BIN)/ordercast swarm --seeds $(or $(SEEDS),0..9999)
 
-chaos: $(READY)  ## live nodes on hosts of their own while everything fails: SEED=N SECONDS=T, as root
-	$(BIN)/python -m rig.chaos --seed $(or $(SEED),1) --seconds $(or $(SECONDS),60)
+chaos: $(READY)  ## live nodes on hosts of their own while everything fails: SEED=N SECONDS=T ENGINE=ring|gateways, as root
+	$(BIN)/python -m rig.chaos --seed $(or $(SEED),1) --seconds $(or $(SECONDS),60) --engine $(or $(ENGINE),ring)
 
 chaos-replicated: $(READY)  ## replicas and their daemons killed, stopped and cut off, histories judged: SEEDS=A..B SECONDS=T, as root
 	$(BIN)/python -m rig.replica_chaos --seeds $(or $(SEEDS),1) --seconds $(or $(SECONDS),120)
@@ -72,6 +72,9 @@ bench-model: $(READY)  ## the paper's model of rotation time and latency against
 
 bench-networks: $(READY)  ## redundant networks: cost of the layer, the paper's figures, live on limited bridges (root); ARGS=--quick
 	$(BIN)/python -m bench.networks --json bench-networks.json $(ARGS)
+
+bench-gateways: $(READY)  ## a network of rings beside one plain ring, live on bridges (root); ARGS=--quick for a short one
+	$(BIN)/python -m bench.gateways --json bench-gateways.json $(ARGS)
 
 bench-replicated: $(READY)  ## the replicated dictionary beside PySyncObj's, then a gigabyte for a joiner
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'

@@ -26,6 +26,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from rig.cluster import rings_of
 from rig.hosts import Hosts, why_not
 from rig.programs import cpu_seconds, kill
 
@@ -54,6 +55,8 @@ class Case:
     accelerated: bool = False
     rate: float = 0.0  # messages a second of all senders together, in turns; 0: as many as flow control lets through
     ring: tuple[tuple[str, int], ...] = ()
+    engine: str = "ring"
+    share: float = 0.0  # of gateways; 0: as usual
 
     @property
     def name(self) -> str:
@@ -67,6 +70,7 @@ class Case:
         words += ["" if self.segmentation else "no offload", "" if self.wire else "single datagrams on the wire"]
         words += ["accelerated" if self.accelerated else "", f"{self.rate:,.0f}/s" if self.rate else ""]
         words += [f"{key}={value}" for key, value in self.ring]
+        words += [self.engine if self.engine != default.engine else "", f"share {self.share:g}" if self.share else ""]
         return ", ".join(word for word in words if word)
 
 
@@ -111,13 +115,16 @@ class Nodes:
                 "trace": case.trace,
                 "trace_folder": str(folder / f"n{host.number}") if case.trace != "off" else "",
                 "ring": dict(case.ring),
+                "engine": case.engine,
+                "rings": rings_of(hosts),
+                **({"share": case.share} if case.share else {}),
             }
             program = host.run(
                 [python, str(ROOT / "bench" / "live_node.py")],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
-                env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+                env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
             )
             self.programs.append(program)
             self.say(json.dumps(task), [program])
@@ -156,6 +163,11 @@ def nodes_of(hosts: Hosts, case: Case, seconds: float, python: str) -> Iterator[
 
 
 def measure(hosts: Hosts, case: Case, seconds: float, python: str) -> Outcome:
+    return outcome_of(case, answers_of(hosts, case, seconds, python))
+
+
+def answers_of(hosts: Hosts, case: Case, seconds: float, python: str) -> list[dict[str, Any]]:
+    """Run a case, and return what its nodes tell."""
     hosts.segmentation(case.wire)
     with nodes_of(hosts, case, seconds, python) as nodes:
         nodes.hear()
@@ -168,7 +180,7 @@ def measure(hosts: Hosts, case: Case, seconds: float, python: str) -> Outcome:
         nodes.say("end")
         for program in nodes.programs:
             program.wait(PATIENCE_S)
-    return outcome_of(case, answers)
+    return answers
 
 
 def outcome_of(case: Case, answers: list[dict[str, Any]]) -> Outcome:

@@ -19,6 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rig.worker import domains_of, rings_on
+
 from ordercast.api.raw import RawNode
 from ordercast.daemon.config.node import PORT, NetworkConfig, NodeConfig, Peer, TraceConfig, TraceLevel, Transport
 from ordercast.model.configuration import Configuration, ConfigurationKind
@@ -27,6 +29,7 @@ from ordercast.model.ids import NodeId
 from ordercast.model.roster import Place
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig, Replication
+from ordercast.order.gateways import node as gateways
 from ordercast.order.membership.stats import RingStats
 from ordercast.order.ring.config import RingConfig
 
@@ -134,7 +137,13 @@ class Load:
 def config_from(task: dict[str, Any]) -> NodeConfig:
     more = list(zip(*task.get("more_addresses", ()), strict=True)) or [()] * len(task["addresses"])
     peers = tuple(
-        Peer(NodeId(i), f"n{i}", address, more=tuple(Place(other, PORT + 1, PORT) for other in others))
+        Peer(
+            NodeId(i),
+            f"n{i}",
+            address,
+            more=tuple(Place(other, PORT + 1, PORT) for other in others),
+            rings=rings_on(i, task.get("rings", [])),
+        )
         for i, (address, others) in enumerate(zip(task["addresses"], more, strict=True), 1)
     )
     ring = replace(
@@ -155,6 +164,8 @@ def config_from(task: dict[str, Any]) -> NodeConfig:
         (network,) * len(task.get("more_addresses", ())),
         NetworksConfig(replication=Replication(task.get("replication", "active"))),
         trace or TraceConfig(),
+        engine=task.get("engine", "ring"),
+        rings=domains_of(task.get("rings", []), network),
     )
 
 
@@ -188,7 +199,7 @@ async def work(task: dict[str, Any]) -> None:
     total = int((await lines.readline()).decode())  # everybody has stopped: so many were sent
     await load.delivers(total)
     sockets, stats = node.sockets, node.engine.stats
-    assert isinstance(stats, RingStats)
+    token = stats if isinstance(stats, RingStats) else RingStats()
     alarms = [alarm.text for _, alarm in node.counters.alarms if alarm.network is not None]
     tell(
         {
@@ -203,9 +214,10 @@ async def work(task: dict[str, Any]) -> None:
             "latencies": sorted(load.latencies),
             "new_views": len(load.views) - views,
             "retransmitted": stats.packets_retransmitted,
-            "visits": stats.visits,
-            "limited": stats.limited_visits,
-            "rotation_ns": stats.rotation_ns,
+            "visits": token.visits,
+            "limited": token.limited_visits,
+            "rotation_ns": token.rotation_ns,
+            "occurred": dict(node.counters.occurred),
             "segmentation": sockets.segmentation,
             "reads": sockets.data.counters.reads,
             "packets": sockets.data.counters.packets_received,
@@ -238,6 +250,8 @@ def tell(document: dict[str, Any]) -> None:
 
 def main() -> None:
     task = json.loads(sys.stdin.readline())
+    if "share" in task:
+        gateways.GATEWAY_SHARE = task["share"]
     gc.freeze()
     asyncio.run(work(task))
 

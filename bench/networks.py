@@ -75,7 +75,7 @@ class Replicated(Nodes):
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
-                env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+                env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
             )
             self.programs.append(program)
             self.say(json.dumps(task), [program])

@@ -1,6 +1,7 @@
 """Chaos: a live cluster under load while everything fails that can fail, drawn from a seed, and judged at the end.
 
     python -m rig.chaos --seed 1 --seconds 60
+    python -m rig.chaos --engine gateways --topology circle
 
 The seed decides what happens and in which order; how the nodes meet it is up to the machine, so a seed is a kind of run
 and not a replay. The traces are kept when the verdict is not VALID.
@@ -13,6 +14,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +28,7 @@ from ordercast.checker import Outcome, Verdict, combined
 from ordercast.cli.documents import verdict_document, verdict_documents
 from ordercast.cli.drawing import closing_line, draw_witnesses, verdict_table
 from ordercast.cli.terminal import Meter, output, write_json
+from ordercast.order.catalogue import DEFAULT, LIVE, entry_of
 from rig.cluster import QUICK, Impatient, LiveCluster
 from rig.faults import Fault, Faults, names
 from rig.hosts import Hosts, why_not
@@ -34,6 +37,15 @@ CALM_CHANCE = 0.08  # that all faults end, and all must come together, in the mi
 GAP_S = 1.2  # between the beginnings of two faults, in the mean
 SETTLE_PATIENCE_S = 120.0
 INBOX_SIZE = 256 << 10
+
+# Rings, by the numbers of their hosts; whoever is on several is a gateway.
+TOPOLOGIES: dict[str, list[list[int]]] = {
+    "pair": [[1, 2, 3], [3, 4, 5]],
+    "parallel": [[1, 2, 5, 6], [3, 4, 5, 6]],
+    "line": [[1, 2, 3], [3, 4, 5], [5, 6]],
+    "circle": [[1, 4, 6], [2, 4, 5], [3, 5, 6]],
+    "hub": [[1, 2, 7], [3, 4, 7], [5, 6, 7]],
+}
 
 
 @dataclass
@@ -167,15 +179,30 @@ def world_from(rng: Random, switch: bool) -> dict[str, Any]:
     }
 
 
-def chaos(seed: int, seconds: float, nodes: int, switch: bool, folder: Path, console: Console | None) -> Result:
+def chaos(
+    seed: int,
+    seconds: float,
+    nodes: int,
+    switch: bool,
+    folder: Path,
+    console: Console | None,
+    engine: str = DEFAULT,
+    topology: str | None = None,
+) -> Result:
+    """`nodes`: of one ring; several have those of their topology, which is drawn unless it is given."""
     rng = Random(seed)
     world = world_from(rng, switch)
+    segments: Sequence[Collection[int]] = ()
+    if entry_of(engine).attachments_max > 1:
+        world["topology"] = topology or rng.choice(sorted(TOPOLOGIES))
+        segments = TOPOLOGIES[world["topology"]]
+        nodes = max(map(max, segments))
     result = Result(seed, world, folder)
     ring = {**(QUICK if world["timeouts"] == "quick" else {}), "accelerated": world["accelerated"]}
     if console is not None:
         console.print(f"seed {seed}, {nodes} nodes, " + ", ".join(f"{key} {value}" for key, value in world.items()))
     with ExitStack() as stack:
-        hosts = stack.enter_context(Hosts(nodes, switch=switch, seed=seed))
+        hosts = stack.enter_context(Hosts(nodes, switch=switch, seed=seed, segments=segments))
         hosts.segmentation(False)
         cluster = stack.enter_context(
             LiveCluster(
@@ -218,6 +245,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--nodes", type=int, default=5)
+    parser.add_argument("--engine", choices=LIVE, default=DEFAULT, help="of the nodes; gateways have several rings")
+    parser.add_argument("--topology", choices=sorted(TOPOLOGIES), help="of the rings; otherwise the seed draws one")
     parser.add_argument("--bridge", action="store_true", help="the kernel's bridge instead of the switch program")
     parser.add_argument("--keep", action="store_true", help="keep the traces of a VALID run, too")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
@@ -229,7 +258,8 @@ def main() -> int:
         return 2
     folder = Path(tempfile.mkdtemp(prefix=f"ordercast-chaos-{options.seed}-"))
     console = output()
-    result = chaos(options.seed, options.seconds, options.nodes, switch, folder, None if options.json else console)
+    told = None if options.json else console
+    result = chaos(options.seed, options.seconds, options.nodes, switch, folder, told, options.engine, options.topology)
     if options.json:
         write_json(result.document())
     else:

@@ -8,6 +8,8 @@
         cluster.settle()
         assert cluster.verdict().outcome is Outcome.VALID
 
+Where the hosts are on several segments, each segment is a ring, and whoever has a leg in several is a gateway.
+
 Nodes record into `traces/n1`, `traces/n2`, … of the folder, and what only the harness knows goes to
 `traces/cluster.jsonl`: give `traces` to `ordercast check`. A thread for each worker reads what it says, and whoever
 waits is woken by that, or gives up with what everybody said last.
@@ -18,8 +20,6 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -34,7 +34,7 @@ from ordercast.cli.check import judge
 from ordercast.model.ids import MILLISECOND, ProcessId, incarnation_of
 from ordercast.trace.cluster import append_cluster_event
 from rig.hosts import Host, Hosts
-from rig.programs import ROOT, Program, close_pipes, tell
+from rig.programs import Program, close_pipes, tell
 from rig.switch import Link
 from rig.worker import Task
 
@@ -153,7 +153,9 @@ class LiveCluster:
         self.reports: dict[Host, dict[str, Any]] = {}  # the last ones, when all is settled
         self._state = folder / "state"
         more = [[host.address(network) for host in hosts] for network in range(1, hosts.networks)]
-        self._task = {"ring": QUICK, "more_addresses": more, **task}
+        rings = rings_of(hosts)
+        several = {"rings": rings, "engine": "gateways"} if rings else {}
+        self._task = {"ring": QUICK, "more_addresses": more, **several, **task}
         self._addresses = [host.address6() if ipv6 else host.address() for host in hosts]
         self._changed = threading.Condition()
         self._numbers = count(1)
@@ -187,13 +189,7 @@ class LiveCluster:
             task = Task(
                 host.number, self._addresses, str(self.folder / f"n{host.number}"), str(state), **{**self._task, **more}
             )
-            program = host.run(
-                [sys.executable, "-m", self.program, task.text()],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                cwd=ROOT,
-            )
-            life = self.lives[host] = Life(host, program)
+            life = self.lives[host] = Life(host, host.fork(self.program, task.text()))
             reader = threading.Thread(target=self._read, args=(life,), daemon=True)
             reader.start()
             self._readers.append(reader)
@@ -461,8 +457,21 @@ class LiveCluster:
         return combined(self.verdicts)
 
 
+def rings_of(hosts: Hosts) -> list[dict[str, list[str]]]:
+    """Of each segment: its hosts, and where each receives on its networks; nothing where there is one segment alone."""
+    segments = range(hosts.segments) if hosts.segments > 1 else ()
+    return [
+        {
+            str(host.number): [host.address(network, segment) for network in range(hosts.networks)]
+            for host in hosts
+            if segment in host.segments
+        }
+        for segment in segments
+    ]
+
+
 def _is_quiet(reports: dict[Host, dict[str, Any]]) -> bool:
-    """Nobody has anything to do, in one ring."""
+    """Nobody has anything to do, in one configuration."""
     return all(report["idle"] and not report["sending"] for report in reports.values()) and (
         len({report["ring"] for report in reports.values()}) == 1
     )

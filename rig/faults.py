@@ -39,6 +39,7 @@ class Cut:
     side_a: list[Host]
     side_b: list[Host]
     one_way: bool
+    segment: int | None  # None: all
 
 
 class Faults:
@@ -50,6 +51,9 @@ class Faults:
         process = [self.kill, self.kill, self.restart, self.stop, self.stop, self.block, self.leave, self.slow]
         other = [self.everybody, self.garbage, self.burst, self.burst]
         self._catalogue = [*network, *process, *other]
+        self._gateways = [host for host in self._hosts if len(host.segments) > 1]
+        if self._gateways:
+            self._catalogue += [self.cut_ring, self.cut_ring, self.unplug, self.unplug, self.kill_gateway]
         if cluster.hosts.has_switch:
             self._catalogue += [self.disturb, self.disturb, self.disturb]
 
@@ -73,18 +77,39 @@ class Faults:
         source, *targets = self._rng.sample(list(self._hosts), self._rng.randint(2, len(self._hosts)))
         return self._cut("one-way cut", [source], targets, one_way=True)
 
-    def _cut(self, kind: str, side_a: list[Host], side_b: list[Host], one_way: bool = False) -> Fault:
-        cut = Cut(side_a, side_b, one_way)
+    def cut_ring(self) -> Fault:
+        """One LAN is cut in the middle; others may join its halves."""
+        segment = self._rng.randrange(self._hosts.segments)
+        mixed = self._rng.sample(on := self._on(segment), len(on))
+        at = self._rng.randrange(1, len(mixed))
+        return self._cut("ring cut", mixed[:at], mixed[at:], segment=segment)
+
+    def unplug(self) -> Fault:
+        """A gateway loses one of its legs."""
+        gateway = self._rng.choice(self._gateways)
+        segment = self._rng.choice(gateway.segments)
+        others = [host for host in self._on(segment) if host is not gateway]
+        return self._cut("unplugged", [gateway], others, segment=segment)
+
+    def _on(self, segment: int) -> list[Host]:
+        return [host for host in self._hosts if segment in host.segments]
+
+    def _cut(
+        self, kind: str, side_a: list[Host], side_b: list[Host], one_way: bool = False, segment: int | None = None
+    ) -> Fault:
+        cut = Cut(side_a, side_b, one_way, segment)
         self._cuts.append(cut)
-        self._hosts.cut(side_a, side_b, one_way=one_way)
+        self._hosts.cut(side_a, side_b, one_way=one_way, segment=segment)
 
         def mend() -> None:
             self._cuts.remove(cut)
             self._hosts.heal()
             for other in self._cuts:
-                self._hosts.cut(other.side_a, other.side_b, one_way=other.one_way)
+                self._hosts.cut(other.side_a, other.side_b, one_way=other.one_way, segment=other.segment)
 
-        return Fault(kind, f"{names(side_a)} {'→' if one_way else '|'} {names(side_b)}", self._some(0.3, 5.0), mend)
+        where = "" if segment is None else f" on r{segment + 1}"
+        text = f"{names(side_a)} {'→' if one_way else '|'} {names(side_b)}{where}"
+        return Fault(kind, text, self._some(0.3, 5.0), mend)
 
     def loss(self) -> Fault:
         victims = self._several()
@@ -129,7 +154,12 @@ class Faults:
     # Processes
 
     def kill(self) -> Fault:
-        victims = self._untroubled()
+        return self._kill(self._untroubled())
+
+    def kill_gateway(self) -> Fault:
+        return self._kill([gateway for gateway in self._gateways if gateway not in self._in_trouble][:1])
+
+    def _kill(self, victims: list[Host]) -> Fault:
         if not victims:
             return self.burst()
         forget = self._rng.random() < 0.3

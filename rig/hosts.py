@@ -36,7 +36,8 @@ from typing import Any, Self, overload
 from rig import namespaces
 from rig.fabric import Bridge, Fabric, Faults, Loss, SwitchClient
 from rig.namespaces import RigError, command, ip
-from rig.programs import end
+from rig.nursery import forked
+from rig.programs import Program, end
 from rig.switch import EVERYBODY, Link
 
 HOSTS_MAX = 250  # a byte of the address
@@ -94,6 +95,12 @@ class Host:
         """Starts a program on this host; `options` are those of Popen. It leads a session of its own."""
         options.setdefault("start_new_session", True)
         program: subprocess.Popen[Any] = subprocess.Popen(namespaces.argv_inside(self.namespace, argv), **options)
+        self.programs.append(program)
+        return program
+
+    def fork(self, module: str, argument: str) -> Program:
+        """Starts the `main` of a module on this host, to be told and heard: see `nursery.py`."""
+        program = forked(module, argument, namespace=self.namespace)
         self.programs.append(program)
         return program
 

@@ -73,17 +73,22 @@ def inside(name: str) -> Iterator[None]:
     """This thread is in the namespace meanwhile. A socket stays where it was made, so it may be used afterwards."""
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        target = os.open(FOLDER / name, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            _enter(target)
-        finally:
-            os.close(target)
+        enter(FOLDER / name)
         try:
             yield
         finally:
             _enter(home)
     finally:
         os.close(home)
+
+
+def enter(path: Path) -> None:
+    """This thread is in that namespace from now on."""
+    namespace = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        _enter(namespace)
+    finally:
+        os.close(namespace)
 
 
 def _enter(namespace: int) -> None:

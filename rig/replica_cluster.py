@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterable
@@ -25,7 +23,7 @@ from ordercast.trace.cluster import append_cluster_event
 from rig.cluster import PATIENCE_S, LiveCluster
 from rig.daemon_worker import sockets_of
 from rig.hosts import Host, Hosts
-from rig.programs import ROOT, Program, close_pipes, tell
+from rig.programs import Program, close_pipes, tell
 from rig.replica_worker import KINDS, ReplicaTask
 
 
@@ -105,13 +103,7 @@ class ReplicaCluster(LiveCluster):
                 1000 * self._seed + self._starts,
                 self._pause_s,
             )
-            program = host.run(
-                [sys.executable, "-m", "rig.replica_worker", task.text()],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                cwd=ROOT,
-            )
-            life = self.replicas[host] = ReplicaLife(host, program)
+            life = self.replicas[host] = ReplicaLife(host, host.fork("rig.replica_worker", task.text()))
             reader = threading.Thread(target=self._read_replica, args=(life,), daemon=True)
             reader.start()
             self._readers.append(reader)

@@ -25,6 +25,7 @@ from ordercast.daemon.config.node import (
     NetworkConfig,
     NodeConfig,
     Peer,
+    RingDomain,
     TraceConfig,
     TraceLevel,
     Transport,
@@ -65,13 +66,21 @@ class Task:
     transports: list[str] = field(default_factory=list)  # of each further network; what is left out is as the first
     listed: list[int] | None = None  # nodes on the node list at first; None: all
     version: int = 1  # of that list
+    rings: list[dict[str, list[str]]] = field(default_factory=list)  # of each of several: nodes, and addresses there
+    engine: str = "ring"
     replication: str = "active"
     redundancy: dict[str, Any] = field(default_factory=dict)  # keys of NetworksConfig that are not as usual
 
     def peers(self, listed: list[int] | None) -> tuple[Peer, ...]:
         more = list(zip(*self.more_addresses, strict=True)) or [()] * len(self.addresses)
         return tuple(
-            Peer(NodeId(n), f"n{n}", address, more=tuple(Place(other, PORT + 1, PORT) for other in others))
+            Peer(
+                NodeId(n),
+                f"n{n}",
+                address,
+                more=tuple(Place(other, PORT + 1, PORT) for other in others),
+                rings=rings_on(n, self.rings),
+            )
             for n, (address, others) in enumerate(zip(self.addresses, more, strict=True), 1)
             if listed is None or n in listed
         )
@@ -84,6 +93,8 @@ class Task:
             peers=self.peers(self.listed),
             nodes_version=self.version,
             ring=RingConfig(cluster=self.cluster, **ring),
+            engine=self.engine,
+            rings=domains_of(self.rings, self._network(self.transport), len(self.more_addresses)),
             network=self._network(self.transport),
             more_networks=tuple(self._network(kind) for kind in self._transports()),
             redundancy=NetworksConfig(replication=Replication(self.replication), **self.redundancy),
@@ -101,6 +112,24 @@ class Task:
 
     def text(self) -> str:
         return json.dumps(asdict(self))
+
+
+def domains_of(rings: list[dict[str, list[str]]], network: NetworkConfig, more: int = 0) -> tuple[RingDomain, ...]:
+    """The rings, on networks of their own that have one multicast group: nothing of one is heard on another."""
+
+    def peer(node: str, addresses: list[str]) -> Peer:
+        places = tuple(Place(address, PORT + 1, PORT) for address in addresses[1:])
+        return Peer(NodeId(int(node)), f"n{node}", addresses[0], more=places)
+
+    return tuple(
+        RingDomain(f"r{number}", number, network, (network,) * more, tuple(peer(*one) for one in ring.items()))
+        for number, ring in enumerate(rings, 1)
+    )
+
+
+def rings_on(node: int, rings: list[dict[str, list[str]]]) -> tuple[str, ...]:
+    """Return the names of those that a node is on."""
+    return tuple(f"r{number}" for number, ring in enumerate(rings, 1) if str(node) in ring)
 
 
 def tell(event: str, **details: Any) -> None:
@@ -141,6 +170,8 @@ class Worker:
         self._may_read.set()
         self._is_reading = False  # something that was delivered is being taken
         self._delivered = 0
+        self._delivered_at = time.monotonic()
+        self._silence_s = 0.0  # the longest between two deliveries since somebody asked for it
         self._sent = 0
 
     # Orders
@@ -157,6 +188,8 @@ class Worker:
                     sender.cancel()
             case "report" | "ping":
                 pass
+            case "time":  # from now on
+                self._delivered_at, self._silence_s = time.monotonic(), 0.0
             case "drain":
                 await self._until(self._is_drained)
             case "hear":
@@ -184,7 +217,7 @@ class Worker:
 
     def _report(self) -> dict[str, Any]:
         node, counters = self.node, self.node.counters
-        lanes = (node.sockets.data, node.sockets.token)
+        lanes = [lane for network in node.networks for lane in (network.data, network.token)]
         return {
             "state": node.engine.state_name,
             "ring": str(node.engine.configuration.id),
@@ -195,6 +228,7 @@ class Worker:
             "submitted": counters.messages_submitted,
             "delivered": counters.messages_delivered,
             "taken": self._delivered,
+            "silence_s": self._silence_s,
             "views": len(counters.views),
             "pauses": counters.pauses,
             "longest_pause_ns": counters.longest_pause_ns,
@@ -214,6 +248,8 @@ class Worker:
             await self._may_read.wait()
             if isinstance(batch, Deliver):
                 self._delivered += len(batch)
+                self._silence_s = max(self._silence_s, time.monotonic() - self._delivered_at)
+                self._delivered_at = time.monotonic()
 
     def _has_unread(self) -> bool:
         return self._delivered < self.node.counters.messages_delivered

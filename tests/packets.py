@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from ordercast.model.effects import Parcel
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq, node_of
+from ordercast.order.gateways.bodies import BODY_HEAD, AlikeBodies
+from ordercast.order.gateways.packets import bodies_of, body_of, is_in_parts, parts_in
 from ordercast.trace.records import Event, Installed
-from ordercast.wire.header import HEADER, HEADER_SIZE, ORIGIN, RECOVERED, digest_of
+from ordercast.wire.header import (
+    DESCRIPTOR_SIZE,
+    DESCRIPTORS,
+    HEADER,
+    HEADER_SIZE,
+    ORIGIN,
+    RECOVERED,
+    digest_of,
+)
+from ordercast.wire.run import PacketRun
 
 
 class DataHeader(NamedTuple):
@@ -52,3 +64,16 @@ def originator_of(packet: bytes, events: Iterable[Event]) -> int:
         if isinstance(event, Installed) and digest_of(event.configuration.id) == digest:
             return node_of(event.configuration.members[place])
     raise AssertionError("a data packet of a ring that nobody has installed")
+
+
+def messages_of(run: PacketRun) -> tuple[Parcel, Sequence[int]]:
+    """The messages of packets with a block, which are in their bytes alone, and which parts they are."""
+    if is_in_parts(run):
+        body = body_of(run, run.seq)
+        (sender,), service = DESCRIPTORS[1].unpack_from(body, BODY_HEAD)[:1], body[BODY_HEAD + DESCRIPTOR_SIZE - 1]
+        parts, payloads = parts_in(run)
+        texts = [bytes(payload) for payload in payloads]
+        return (run.seq, run.originator, (sender,) * run.count, bytes((service,)) * run.count, texts, 1, 0), parts
+    bodies = bodies_of(run)
+    assert isinstance(bodies, AlikeBodies)
+    return bodies.parcel(run.seq, run.originator), ()

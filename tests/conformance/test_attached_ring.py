@@ -23,7 +23,7 @@ from ordercast.wire.head import CLUSTER as CLUSTER_FIELD
 from ordercast.wire.head import cluster_id_from
 from ordercast.wire.header import DESCRIPTOR_SIZE, EXTENDED, FLAGS_AT, HEADER_SIZE, PART_SHIFT, SAFE, Heading, Part
 from ordercast.wire.messages import CommitEntry, CommitToken
-from ordercast.wire.run import PacketRun, build_runs
+from ordercast.wire.run import PacketRun, RawRun, build_runs
 from tests.packets import header_of
 
 from .solo import CLUSTER, ONE, SMALL, THREE, TRIO, TWO, Solo, data_of
@@ -71,8 +71,8 @@ class AttachedSolo(Solo):
 
     def native(self, seq: int, tick: int, originator: ProcessId = ONE, text: bytes = b"x") -> bytes:
         heading = Heading(CLUSTER, FIRST, TRIO)
-        load = SAFE | EXTENDED, (0,), (len(text),), (0,), [text], ()
-        (run,) = build_runs(heading, [load], originator, Seq(seq), 1, tick, NATIVE_BLOCK)
+        load = SAFE | EXTENDED, (0,), (len(text),), (0,), [text], (), NATIVE_BLOCK
+        (run,) = build_runs(heading, [load], originator, Seq(seq), 1, tick)
         return run.packet(Seq(seq))
 
     def carry(self, *texts: str, is_local: bool = False) -> list[Effect]:
@@ -89,7 +89,7 @@ class AttachedSolo(Solo):
 def _freight(text: str, *, is_local: bool = False) -> Freight:
     data = text.encode()
     descriptor = bytes(4) + len(data).to_bytes(2, "big") + bytes(1)
-    return Freight([(SAFE | EXTENDED, 1, NATIVE_BLOCK + descriptor + data)], is_local)
+    return Freight([RawRun(SAFE | EXTENDED, 1, NATIVE_BLOCK, (), descriptor, [data])], is_local)
 
 
 def ticks(effects: list[Effect]) -> list[int]:

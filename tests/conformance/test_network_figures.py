@@ -7,10 +7,12 @@ from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.order.gateways.items import (
     Base,
     Carried,
+    Column,
     EndItem,
     HelloItem,
     LogicalRing,
     MarkItem,
+    Stretch,
     TopologyItem,
     TopologyPart,
 )
@@ -22,7 +24,7 @@ from .network_stage import Stage, people, ring_ids
 P, Q, R, B1, B2, C1 = 1, 2, 3, 4, 5, 6
 
 
-def _figure_5_5(me: int, is_safe: bool = False) -> Stage:
+def figure_5_5(me: int, is_safe: bool = False) -> Stage:
     members = {"A": people(P, Q), "B": people(Q, R, B1, B2), "C": people(R, C1)}
     stage = Stage(ProcessId(me), members, people(Q, R), ring_ids("ABC"))
     stage.receive("A", (7, 14, 15, 26, 29), is_safe)
@@ -38,7 +40,7 @@ def _figure_5_5(me: int, is_safe: bool = False) -> Stage:
 
 def test_figure_5_5_agreed() -> None:
     """L1745-1749: 7A 8C 9B 10B 10C, then no further: C may still send something with timestamp 12."""
-    stage = _figure_5_5(P)
+    stage = figure_5_5(P)
     assert stage.step() == ["7A", "8C", "9B", "10B", "10C"]
     stage.tell_front("C", 12)
     assert stage.step()[5:] == []
@@ -48,7 +50,7 @@ def test_figure_5_5_agreed() -> None:
 
 def test_figure_5_5_safe() -> None:
     """L1751-1777: 9B is safe, 10B is not, for ring C has B's messages only up to 9."""
-    stage = _figure_5_5(P, is_safe=True)
+    stage = figure_5_5(P, is_safe=True)
     assert stage.step() == ["7A", "8C", "9B"]
     stage.guarantee("C", {"B": 10})
     assert stage.step()[3:] == ["10B", "10C"]
@@ -58,32 +60,33 @@ def test_figure_5_14_a_ring_splits_and_another_is_cut_off() -> None:
     """L2216-2229: B' is formed at 25. C is deleted at 11, then 13B 14A 15A 15B, then B' takes the place of B at 25.
 
     The paper raises B's max_timestamp to 25 and sends Topology Change messages; here B is complete because its other
-    gateway can no longer be heard, and every process finds so by itself."""
+    gateway can no longer be heard, and every process finds so by itself. Whoever was on B and does not go on to B'
+    leaves at 17, B's front: nothing above it is known of them."""
     stage = _figure_5_14()
-    assert stage.step() == ["7A", "8C", "9B", "10B", "10C", "11: AB", "13B", "14A", "15A", "15B", "25: A?"]
+    assert stage.step() == ["7A", "8C", "9B", "10B", "10C", "11: AB", "13B", "14A", "15A", "15B", "17: AB", "25: A?"]
     view = stage.network.view
     assert view.members == people(P, Q, B1)
-    assert view.reason is ChangeReason.RING_SPLIT
+    assert view.reason is ChangeReason.RING_REFORMED
     # 26A waits for B', of which nothing above 25 is known.
-    stage.hear(2, B1, 1, 27, Carried(HelloItem(_new_b())))
-    assert stage.step()[11:] == ["26A"]
+    stage.hear(2, B1, 1, 27, Carried(HelloItem(new_b())))
+    assert stage.step()[12:] == ["26A"]
 
 
-def _new_b() -> ConfigurationId:
+def new_b() -> ConfigurationId:
     return ConfigurationId(2048 + 4 * 2, ProcessId(Q))
 
 
 def _figure_5_14() -> Stage:
-    stage = _figure_5_5(Q)
-    stage.network.install(2, [], people(Q, B1), PhysicalRing(_new_b(), people(Q, B1), 25))
+    stage = figure_5_5(Q)
+    stage.network.install(2, [], people(Q, B1), PhysicalRing(new_b(), people(Q, B1), 25))
     return stage
 
 
 def test_figure_5_14_as_the_processors_on_a_hear_of_it() -> None:
     """L2227: processors on A make the same changes at the same places, when q's END comes to them."""
-    stage = _figure_5_5(P)
+    stage = figure_5_5(P)
     before = stage.ids["B"]
-    new = LogicalRing(_new_b(), people(Q, B1), people(Q), 25)
+    new = LogicalRing(new_b(), people(Q, B1), people(Q), 25)
     stage.hear(1, Q, 100, 30, Carried(EndItem(before, people(Q, B1), new, people(Q))))
     assert stage.step() == _figure_5_14().step()
 
@@ -93,7 +96,7 @@ def test_figure_5_14_as_the_processors_on_a_hear_of_it() -> None:
 GA, GB, GC, GD, GE, B9 = 11, 12, 13, 14, 15, 19
 
 
-def _figure_5_15() -> Stage:
+def _figure_5_15(me: int = GA) -> Stage:
     members = {
         "A": people(GA),
         "B": people(GA, GB, GC, B9),
@@ -101,7 +104,7 @@ def _figure_5_15() -> Stage:
         "D": people(GE),
         "E": people(GB, GD),
     }
-    stage = Stage(ProcessId(GA), members, people(GA, GB, GC, GD, GE), ring_ids("ABCDE"))
+    stage = Stage(ProcessId(me), members, people(GA, GB, GC, GD, GE), ring_ids("ABCDE"))
     known = stage.network.known
     f = ConfigurationId(1024 + 4, ProcessId(GD))  # the other half of A's domain
     known.learn(LogicalRing(f, people(GD), people(GD), 1))
@@ -152,13 +155,15 @@ def test_figure_5_15_the_merge_brings_back_what_was_cut_off() -> None:
     other = ConfigurationId(physical.seq, ProcessId(GD))
     stage.hear(1, GA, 1, 141, Carried(MarkItem(physical, own, ProcessId(GA), 140, (1, 2))))
     stage.hear(1, GD, 2, 142, Carried(MarkItem(physical, other, ProcessId(GD), 139, (1, 5))))
-    stage.tell_front("B", 200)
     stage.network.known.streams[stage.network.known.own[2]].raise_front((200, 0, 0))
+    for tick, seq in ((130, 60), (150, 61)):  # d carries what E sends, after its mark
+        packet = Stretch(stage.ids["E"], tick, ProcessId(GB), (seq,), (b"",))
+        stage.hear(1, GD, 2 + seq, 142, Carried(packet))
     stage.step()
     (topology,) = [c.item for c in stage.network.forwarding.queues[1] if isinstance(c.item, TopologyItem)]
     names = {ring: name for name, ring in stage.ids.items()}
     assert "".join(sorted(names.get(part.ring.id, "?") for part in topology.parts)) == "??CD"
-    stage.hear(1, GA, 3, 143, Carried(topology))
+    stage.hear(1, GA, 65, 143, Carried(topology))
     e, new = stage.ids["E"], stage.network.known.rings
     theirs = TopologyItem(
         physical=physical,
@@ -174,7 +179,7 @@ def test_figure_5_15_the_merge_brings_back_what_was_cut_off() -> None:
         ends=(),
         words=(),
     )
-    stage.hear(1, GD, 4, 144, Carried(theirs))
+    stage.hear(1, GD, 66, 144, Carried(theirs))
     stage.step()
     view = stage.network.view
     assert view.reason is ChangeReason.RINGS_MERGED
@@ -182,3 +187,37 @@ def test_figure_5_15_the_merge_brings_back_what_was_cut_off() -> None:
     assert view.members == people(GA, GB, GC, GD, GE, B9)
     assert e in {part.ring.id for part in view.rings}
     assert view.transitional == people(GA, GC, GE, B9)
+    stage.hear(1, GD, 67, 160, Carried(HelloItem(physical)))
+    assert stage.step()[-1] == "150E" and "130E" not in stage.log
+
+
+def test_figure_5_15_the_other_side_keeps_what_it_hears() -> None:
+    """L2268: a's deletion of E at 85 does not concern b and d, who still hear it. In the paper they drop a's Topology
+    Change because of its timestamp; here there is none, and each side finds by itself what it has lost."""
+    stage = _figure_5_15(GB)
+    for name in "EF":
+        stage.tell_front(name, 135)
+    rest = ConfigurationId(6144 + 8, ProcessId(GB))  # B'' of the figure
+    stage.network.install(2, [], people(GB), PhysicalRing(rest, people(GB), 130))
+    # At 124 first those leave who were on B and are not on B'', then C goes.
+    assert stage.step() == ["119: FBCDE", "122: FBCE", "124: FBCE", "124: FBE", "130: FE?"]
+    assert stage.network.view.members == people(GB, GD)
+
+
+def test_figure_5_16_what_all_of_a_ring_have_goes_on_with_its_half() -> None:
+    """L2274: a's row of A as A ends is that of its next ring, for all of the half have it. The paper's A' is the merged
+    ring already and begins at 120 for E and F: nothing of theirs below concerns it. Our second step does the same: what
+    d carries begins at the merge, so that the old entries of E and F say nothing of what A' must have."""
+    stage = _figure_5_15()
+    row = {"A": 120, "B": 110, "C": 100, "D": 95, "E": 85, "F": 90}
+    coverage, streams = stage.network.coverage, stage.network.known.streams
+    for source, tick in row.items():
+        ring = stage.ids[source]
+        coverage.count(stage.ids["A"], Column(ring, None), streams[ring].stamp(tick, 1), is_regular=True)
+    _after_both_changes(stage)
+    names = {ring: name for name, ring in stage.ids.items()}
+    rows = {
+        ring: {names[column.source]: stamp[0] for column, stamp in coverage.row(ring).items()}
+        for ring in (stage.ids["A"], stage.network.known.own[1])
+    }
+    assert rows == {stage.ids["A"]: row, stage.network.known.own[1]: row}

@@ -35,6 +35,7 @@ from ordercast.wire.head import KIND_AT
 from ordercast.wire.header import FLAGS_AT, RECOVERED, RETRANSMITTED, TIMESTAMP, MessageKind
 from ordercast.wire.run import PacketRun
 from tests.engines.enclosing import Enclosing
+from tests.packets import messages_of
 
 
 @dataclass
@@ -157,8 +158,8 @@ class AttachedAlone(Enclosing):
         for run in runs:
             if is_control(run):
                 continue
-            assert run.parcel is not None
-            self._large.take(run.parcel, run.parts, parcels) if run.parts else parcels.append(run.parcel)
+            parcel, parts = messages_of(run)
+            self._large.take(parcel, parts, parcels) if parts else parcels.append(parcel)
         return [Deliver(configuration, self._configuration.id, parcels)] if parcels else []
 
     def _change(self, change: RingChange) -> list[Effect]:

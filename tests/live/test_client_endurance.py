@@ -13,7 +13,7 @@ import pytest
 import ordercast
 from ordercast import ConnectionLost, Message, Reconnected, UsageError, View
 from ordercast.api.blocking import BlockingClient
-from ordercast.api.link import Link
+from ordercast.api.link import ClientLink
 from ordercast.session.addresses import addresses_from, is_trusted
 from ordercast.session.client_half import ClientHalf
 from ordercast.session.frames import SlowPolicy
@@ -51,10 +51,10 @@ async def test_credit_is_looked_at_again_by_who_waited_for_it() -> None:
     """Whoever is woken finds that somebody else was quicker."""
 
     class Nobody:
-        def on_news(self, link: Link, news: object, size: int) -> None:
+        def on_news(self, link: ClientLink, news: object, size: int) -> None:
             raise AssertionError
 
-        def on_lost(self, link: Link, why: str) -> None:
+        def on_lost(self, link: ClientLink, why: str) -> None:
             raise AssertionError
 
     class Wire(asyncio.Transport):
@@ -68,7 +68,7 @@ async def test_credit_is_looked_at_again_by_who_waited_for_it() -> None:
         def is_closing(self) -> bool:
             return False
 
-    link, wire = Link(Nobody(), ClientHalf("", SlowPolicy.WAIT)), Wire()
+    link, wire = ClientLink(Nobody(), ClientHalf("", SlowPolicy.WAIT)), Wire()
     link._transport = wire
     link.half.credit = 0
     passed = 0

@@ -227,6 +227,25 @@ def test_programs_run_on_their_host_and_end_with_it() -> None:
 
 
 @needs_hosts
+def test_forked_workers_run_on_their_host_as_processes_of_their_own() -> None:
+    with Hosts(2) as hosts:
+        one, two = (host.fork("tests.live.echo_worker", f"n{host.number}") for host in hosts)
+        for worker, name in ((one, b"n1"), (two, b"n2")):
+            assert worker.stdin is not None and worker.stdout is not None
+            said, pid, leader, *devices = worker.stdout.readline().split()
+            assert said == name and int(pid) == int(leader) == worker.pid and b"eth0" in devices
+            worker.stdin.write(b"hello\n")
+            worker.stdin.flush()
+            assert worker.stdout.readline() == b"hello\n"
+        one.send_signal(signal.SIGKILL)
+        assert one.wait(PATIENCE_S) == -signal.SIGKILL and one.stdout is not None and one.stdout.read() == b""
+        two.send_signal(signal.SIGSTOP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            two.wait(0)
+    assert two.poll() is not None, "stopped ones are ended, too"
+
+
+@needs_hosts
 def test_everything_goes_when_a_test_fails() -> None:
     names: list[str] = []
     with suppress(ZeroDivisionError), Hosts(2, switch=why_not(switch=True) is None) as hosts:
@@ -239,10 +258,18 @@ def test_everything_goes_when_a_test_fails() -> None:
 
 
 @needs_hosts
-def test_leftovers_of_the_dead_go_and_those_of_the_living_stay() -> None:
+@pytest.mark.parametrize(
+    "start",
+    [
+        "run(['sleep', '1000'])",
+        "fork('tests.live.echo_worker', 'n1'); program.stdout.readline(); program.send_signal(signal.SIGSTOP)",
+    ],
+    ids=["run", "forked, and stopped"],
+)
+def test_leftovers_of_the_dead_go_and_those_of_the_living_stay(start: str) -> None:
     code = (
         "import os, signal, sys; from rig import Hosts; hosts = Hosts(2); hosts.__enter__();"
-        "program = hosts[0].run(['sleep', '1000']);"
+        f"program = hosts[0].{start};"
         "print(hosts[0].namespace, program.pid, flush=True); sys.stdin.read() or os.kill(os.getpid(), signal.SIGKILL)"
     )
     root = str(Path(__file__).parents[2])

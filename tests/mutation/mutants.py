@@ -32,9 +32,16 @@ def mutants_of(source: str) -> Iterator[Mutant]:
         for what, change in _changes(node):
             copy = deepcopy(tree)
             change(next(each for at, each in enumerate(ast.walk(copy)) if at == index))
-            rule = _rule_of(node)
-            text = " ".join(ast.unparse(rule).split())[:TEXT_MAX]
-            yield Mutant(rule.lineno, f"{what}: {text}", ast.fix_missing_locations(copy))
+            yield Mutant(_rule_of(node).lineno, f"{what}: {_text_of(node)}", ast.fix_missing_locations(copy))
+
+
+def rules_in(source: str) -> set[str]:
+    """Return what the mutants of a module take out, in words."""
+    return {f"{what}: {_text_of(node)}" for node in ast.walk(ast.parse(source)) for what, _ in _changes(node)}
+
+
+def _text_of(node: ast.AST) -> str:
+    return " ".join(ast.unparse(_rule_of(node)).split())[:TEXT_MAX]
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str, _Change]]:

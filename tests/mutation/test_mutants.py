@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from .mutants import mutants_of
+from . import __main__ as mutation
+from .mutants import mutants_of, rules_in
 
 SOURCE = """
 def allowed(names, wanted, limit):
@@ -50,3 +51,9 @@ def test_a_mutant_does_without_the_rule() -> None:
     assert right == [False, False, False, True, False]
     differing = [mutant.what for mutant in mutants_of(SOURCE) if _answers(mutant.tree) != right]
     assert len(differing) == 8, "an empty list is refused by what follows, too"
+
+
+def test_what_is_known_to_be_equivalent_is_still_there() -> None:
+    for module, what in mutation.equivalents():
+        source = (mutation.SOURCE / module).read_text(encoding="utf-8")
+        assert what in rules_in(source), f"{module}: {what}"

@@ -67,7 +67,7 @@ def bare_ends(draw: st.DrawFn) -> EndItem:
 @st.composite
 def parts(draw: st.DrawFn) -> TopologyPart:
     ring = draw(bare_rings())
-    return TopologyPart(ring, draw(_within(ring.members)))
+    return TopologyPart(ring, draw(_within(ring.members)), draw(_within(ring.members)))
 
 
 def _tuples(one: st.SearchStrategy[object]) -> st.SearchStrategy[tuple[object, ...]]:

@@ -15,6 +15,7 @@ from ordercast.order.ring.traffic import RING_TRAFFIC
 from ordercast.wire.codec import CONTROL, decode, encode
 from ordercast.wire.head import KIND_AT, kind_of, transmitter_of, with_head
 from ordercast.wire.header import (
+    EXTENDED,
     HEADER_SIZE,
     ORIGIN_SIZE,
     PART_SHIFT,
@@ -172,7 +173,7 @@ def test_parsing_data_with_any_flags_and_count_raises_wire_error_and_nothing_els
     with suppress(WireError):
         run = parse_data(data, flags, count, ProcessId(1), Seq(1))
         assert (run.packet(Seq(1)), run.is_safe) == (data, flags & SAFE)
-        assert (run.parcel is None) == bool(flags & RECOVERED)
+        assert (run.parcel is None) == bool(flags & (RECOVERED | EXTENDED))
         if run.parcel is not None:
             assert run.part == flags >> PART_SHIFT
             assert [len(column) for column in run.parcel[2:5]] == [count] * 3

@@ -23,7 +23,7 @@ from ordercast.order.gateways.packets import (
     freight_of,
     interest_stretch,
     is_control,
-    parcel_of,
+    parcels_of,
     stretches_of,
 )
 from ordercast.order.large import LargeMessages
@@ -31,6 +31,7 @@ from ordercast.order.ring.two_queues import BLOCK_SIZE_MAX, NATIVE_BLOCK, Freigh
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 from ordercast.wire.header import EXTENDED, PART_SHIFT, SAFE, Heading, Part
 from ordercast.wire.run import PacketRun, build_raw, build_runs, parse_packet, parse_run
+from tests.packets import messages_of
 
 from .gateway_strategies import items, numbers, processes, rings, sets, sinces, u64
 
@@ -80,25 +81,25 @@ def test_a_block_survives_its_bytes_and_natives_leave_room_for_it(block: Block) 
     assert block_from(data) == block and data[0] == len(data) <= BLOCK_SIZE_MAX
 
 
-def _through(packets: list[tuple[int, int, bytes]]) -> list[PacketRun]:
+def _through(freight: Freight) -> list[PacketRun]:
     """Packets as another member of the ring reads them, one by one."""
-    runs = build_raw(HEADING, packets, ME, Seq(5), 1, 77)
+    runs = build_raw(HEADING, freight.runs, ME, Seq(5), 1, 77)
     return [parse_packet(run.packet(Seq(seq)), HEADING) for run in runs for seq in range(run.seq, run.last + 1)]
 
 
 @given(items, sinces, st.integers(40, 200))
 def test_an_item_travels_in_as_many_packets_as_it_takes(item: Item, since: Stamp, room: int) -> None:
     freight = control_freight(item, room, since)
-    runs = _through(list(freight.packets))
+    runs = _through(freight)
     assert all(is_control(run) and run.size <= 59 + 1 + room for run in runs)
     whole: list[bytes] = []
     large = LargeMessages()
     for run in runs:
-        assert run.parcel is not None
-        parcels = [run.parcel]
-        if run.parts:
+        parcel, parts = messages_of(run)
+        parcels = [parcel]
+        if parts:
             parcels.clear()
-            large.take(run.parcel, run.parts, parcels)
+            large.take(parcel, parts, parcels)
         whole += [bytes(payload) for parcel in parcels for payload in parcel[4]]
     assert [decode_item(data) for data in whole] == [(item, since, None)]
 
@@ -111,8 +112,8 @@ def test_natives_are_carried_unchanged(
     group: list[bytes], service: Service, logical: ConfigurationId, count: int
 ) -> None:
     lengths, asked = tuple(map(len, group)), (int(service),) * len(group)
-    load = SAFE | EXTENDED, (9,) * len(group), lengths, asked, group * count, ()
-    (run,) = build_runs(HEADING, [load], ME, Seq(11), 1, 77, NATIVE_BLOCK)
+    load = SAFE | EXTENDED, (9,) * len(group), lengths, asked, group * count, (), NATIVE_BLOCK
+    (run,) = build_runs(HEADING, [load], ME, Seq(11), 1, 77)
     (stretch,) = stretches_of(run, logical)
     assert (stretch.ring, stretch.tick, stretch.originator, stretch.is_safe) == (
         logical,
@@ -123,13 +124,13 @@ def test_natives_are_carried_unchanged(
     carried = [
         one
         for freight in freight_of(stretch, NO_STAMP, None, 900)
-        for read in _through(list(freight.packets))
+        for read in _through(freight)
         for one in carried_stretches(read)
     ]
     assert [(one.seqs, one.bodies) for one in carried] == [((11 + at,), (stretch.bodies[at],)) for at in range(count)]
     for one in carried:
-        parcel, part = parcel_of(one, 0)
-        assert part is Part.WHOLE
+        ((parcel, parts),) = parcels_of(one)
+        assert not parts
         assert (parcel[1:3], bytes(parcel[3]), list(parcel[4])) == ((ME, (9,) * len(group)), bytes(asked), group)
 
 
@@ -137,12 +138,12 @@ def test_natives_are_carried_unchanged(
 def test_a_stretch_that_is_carried_is_read_as_one(seqs: list[int], in_parts: bool, mask: int) -> None:
     body = bytes((Part.MIDDLE if in_parts else Part.WHOLE, 1)) + bytes((0, 0, 0, 9, 0, 4, 0)) + b"body"
     stretch = Stretch(HEADING_RING, 40, ProcessId(3), tuple(seqs), (body,) * len(seqs), False, mask)
-    packets = [packet for freight in freight_of(stretch, NO_STAMP, None, 900) for packet in freight.packets]
-    (built,) = build_raw(HEADING, packets, ME, Seq(5), 1, 77)
+    (freight,) = freight_of(stretch, NO_STAMP, None, 900)
+    (built,) = build_raw(HEADING, freight.runs, ME, Seq(5), 1, 77)
     read = parse_run(*built.burst()[:1], 0, built.size, HEADING, Seq(5))
     assert read is not None and read.count == len(seqs)
     assert carried_stretches(read) == carried_stretches(built) == [stretch]
-    (backwards,) = build_raw(HEADING, packets[::-1], ME, Seq(5), 1, 77)
+    (backwards,) = build_raw(HEADING, freight.runs[::-1], ME, Seq(5), 1, 77)
     assert [one.seqs for one in carried_stretches(backwards)] == [(seq,) for seq in reversed(seqs)]
 
 
@@ -153,12 +154,12 @@ def test_packets_without_room_for_a_block_are_carried_as_one_item(lengths: list[
     )
     stretch = Stretch(HEADING_RING, 40, ProcessId(3), tuple(range(1, len(bodies) + 1)), bodies)
     freight = freight_of(stretch, NO_STAMP, None, 200)
-    packets = [packet for one in freight for packet in one.packets]
-    assert all(len(rest) <= 201 for _, _, rest in packets)
+    packets = sum(one.count for one in freight)
+    assert all(run.size <= 201 * len(run.payloads) for one in freight for run in one.runs)
     if max(lengths) + 7 + BLOCK_SIZE_MAX > 201:
-        assert len(freight) == 1 and len(packets) <= 2 + (sum(map(len, bodies)) + 10 * len(bodies)) // 193
+        assert len(freight) == 1 and packets <= 2 + (sum(map(len, bodies)) + 10 * len(bodies)) // 193
     else:
-        assert len(packets) == len(bodies)
+        assert packets == len(bodies)
 
 
 @given(rings, numbers, st.booleans(), u64, st.lists(u64, min_size=1, max_size=3))
@@ -167,15 +168,15 @@ def test_hollow_packets_and_interests_are_carried(
 ) -> None:
     hollow = Stretch(logical, 40, ProcessId(3), (seq,), (), is_safe, mask)
     ((freight,),) = [freight_of(hollow, NO_STAMP, None, 900)]
-    assert [carried_stretches(run) for run in _through(list(freight.packets))] == [[hollow]]
+    assert [carried_stretches(run) for run in _through(freight)] == [[hollow]]
 
     items = [InterestItem(ME, wish) for wish in wishes]
-    packets = [packet for item in items for packet in control_freight(item, 900).packets]
-    (native,) = build_raw(HEADING, packets, ME, Seq(5), 1, 77)
+    raw = [run for item in items for run in control_freight(item, 900).runs]
+    (native,) = build_raw(HEADING, raw, ME, Seq(5), 1, 77)
     assert is_control(native)
     told = [interest_stretch(native, Seq(5 + at), logical, item) for at, item in enumerate(items)]
     assert all(one.is_safe and one.mask == (1 << 64) - 1 for one in told)
-    carried = [packet for one in told for freight in freight_of(one, NO_STAMP, None, 900) for packet in freight.packets]
+    carried = [run for one in told for freight in freight_of(one, NO_STAMP, None, 900) for run in freight.runs]
     (run,) = build_raw(HEADING, carried, ME, Seq(9), 1, 88)
     pieces = [run.piece(seq, seq) for seq in range(run.seq, run.last + 1)]
     assert [one for piece in pieces for one in carried_stretches(piece)] == told
@@ -187,15 +188,15 @@ def test_other_control_is_not_taken_for_something_carried(item: Item) -> None:
         return
     whole = Stretch(HEADING_RING, 40, ProcessId(3), (7,), (_body(control_freight(item, 60000)),))
     (freight,) = freight_of(whole, NO_STAMP, None, 60100)
-    (run,) = _through(list(freight.packets))
+    (run,) = _through(freight)
     with pytest.raises(WireError, match="should not have been carried"):
         carried_stretches(run)
 
 
 def _body(freight: Freight) -> bytes:
     """The body of a freight's only packet."""
-    ((flags, count, rest),) = freight.packets
-    return bytes((flags >> PART_SHIFT, count)) + rest[len(NATIVE_BLOCK) :]
+    (run,) = freight.runs
+    return bytes((Part.WHOLE, run.each)) + run.descriptors + bytes(run.payloads[0])
 
 
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=6), st.booleans())
@@ -203,8 +204,8 @@ def test_a_run_of_natives_is_read_as_one_and_cut_by_ticks(visits: list[int], in_
     packets, seq = b"", Seq(1)
     for tick, count in enumerate(visits, 50):
         parts = [Part.FIRST] * count if in_parts else []
-        load = SAFE | EXTENDED, (9,), (4,), (0,), [b"same"] * count, parts
-        (built,) = build_runs(HEADING, [load], ME, seq, 1, tick, NATIVE_BLOCK)
+        load = SAFE | EXTENDED, (9,), (4,), (0,), [b"same"] * count, parts, NATIVE_BLOCK
+        (built,) = build_runs(HEADING, [load], ME, seq, 1, tick)
         packets, seq = packets + built.burst()[0], Seq(seq + count)
     size = len(packets) // (seq - 1)
     run = parse_run(packets, 0, size, HEADING, Seq(1))
@@ -222,5 +223,5 @@ HEADING_RING = ConfigurationId(1024, ME)
 @given(st.binary(max_size=40), st.binary(max_size=8))
 def test_a_body_that_is_unsound_raises_nothing_else(body: bytes, head: bytes) -> None:
     stretch = Stretch(HEADING_RING, 1, ME, (1,), (head + body,))
-    with suppress(WireError):
-        parcel_of(stretch, 0)
+    ((parcel, parts),) = parcels_of(stretch)
+    assert len(parcel[2]) == len(parcel[4]) and len(parts) <= 1

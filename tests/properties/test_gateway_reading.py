@@ -3,13 +3,15 @@ nothing."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.order.clock import Clock
+from ordercast.order.gateways import reading as reading_module
 from ordercast.order.gateways.codec import Item
-from ordercast.order.gateways.items import Carried, InterestItem, Stretch
+from ordercast.order.gateways.items import Carried, Column, InterestItem, NoticeItem, Statement, Stretch
 from ordercast.order.gateways.network import Heard
 from ordercast.order.gateways.packets import control_freight, freight_from
 from ordercast.order.gateways.reading import RingReading
@@ -17,7 +19,7 @@ from ordercast.order.outbox import cost, lots_from
 from ordercast.order.ring.two_queues import CONTROL_SENDER, NATIVE_BLOCK, Freight, TwoQueues
 from ordercast.order.stamped.lanes import Stamp
 from ordercast.wire.header import EXTENDED, SAFE, Heading
-from ordercast.wire.run import PacketRun, parse_packet
+from ordercast.wire.run import PacketRun, RawRun, parse_packet
 
 from .gateway_strategies import items, sinces
 
@@ -72,7 +74,7 @@ def test_an_interest_is_a_native_of_its_ring() -> None:
 
 def _control(data: bytes) -> Freight:
     descriptor = CONTROL_SENDER.to_bytes(4, "big") + len(data).to_bytes(2, "big") + bytes(1)
-    return Freight([(SAFE | EXTENDED, 1, NATIVE_BLOCK + descriptor + data)])
+    return Freight([RawRun(SAFE | EXTENDED, 1, NATIVE_BLOCK, (), descriptor, [data])])
 
 
 @given(st.lists(st.binary(max_size=40), max_size=5))
@@ -85,3 +87,15 @@ def test_what_is_unsound_is_dropped_and_the_rest_is_taken(noise: list[bytes]) ->
         entries = reading.entries(read)
         assert len(entries) + len(reading.dropped) == len(noise) + 1
         assert isinstance(entries[-1], Stretch) and entries[-1].interest == interest
+
+
+def test_an_item_that_has_no_end_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading_module, "UNFINISHED_SIZE_MAX", 1000)
+    entry = Statement(Column(RING, None), (9, 9, 9))
+    (whole,) = freight_from(Carried(NoticeItem(RING, ME, (9, 9, 9), (entry,) * 90)), ROOM)
+    reading = RingReading(RING)
+    for place in range(whole.count - 1):
+        queues = TwoQueues(ROOM, Clock())
+        queues.carry([Freight(whole.between(place, place + 1))])
+        assert reading.entries(_packets(queues)) == [] and reading.unfinished_size <= 1000
+    assert whole.count > 6 and set(reading.dropped) == {"an item in parts that has no end"}

@@ -19,6 +19,7 @@ from ordercast.order.ring.delivery import Delivery
 from ordercast.order.ring.ordering import visit
 from ordercast.wire.header import (
     DESCRIPTOR_SIZE,
+    EXTENDED,
     FLAGS_AT,
     HEADER_SIZE,
     PART_SHIFT,
@@ -102,7 +103,7 @@ def _load(
     part = Part(flags >> PART_SHIFT)
     kept = flags & (1 << PART_SHIFT) - 1
     payloads = [payload for group in groups for payload in group]
-    return kept, its_senders, its_lengths, its_services, payloads, [part] * len(groups) if part else []
+    return kept, its_senders, its_lengths, its_services, payloads, [part] * len(groups) if part else [], b""
 
 
 def _groups(load: Load) -> list[Sequence[bytes]]:
@@ -114,7 +115,7 @@ def _groups(load: Load) -> list[Sequence[bytes]]:
 def _unload(
     load: Load,
 ) -> tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], Sequence[Sequence[bytes]]]:
-    flags, its_senders, its_lengths, its_services, _, parts = load
+    flags, its_senders, its_lengths, its_services, _, parts, _ = load
     return flags | (parts[0] << PART_SHIFT if parts else 0), its_senders, its_lengths, its_services, _groups(load)
 
 
@@ -353,7 +354,7 @@ def test_packets_shorter_than_their_pieces_of_a_read_are_read_all_the_same(
 
 # Noise
 
-GOOD: Load = (0, (7,), (4,), (int(Service.AGREED),), [b"good"], ())
+GOOD: Load = (0, (7,), (4,), (int(Service.AGREED),), [b"good"], (), b"")
 
 
 @given(st.binary(max_size=300), st.integers(0, 320), st.integers(1, 400), st.integers(0, 3), st.booleans())
@@ -374,7 +375,7 @@ def test_reading_what_was_damaged_never_raises(read: bytes, size: int | None) ->
     run = parse_run(read, 0, size or max(1, header.length), heading, header.seq)
     if run is not None:
         assert run.at + run.count * run.size <= len(read)
-        assert (run.parcel is None) == bool(read[FLAGS_AT] & RECOVERED)
+        assert (run.parcel is None) == bool(read[FLAGS_AT] & (RECOVERED | EXTENDED))
         if run.parcel is not None:
             assert {len(column) for column in run.parcel[2:5]} == {run.count * run.parcel[5]}
 
@@ -478,7 +479,7 @@ def test_packets_kept_in_runs_are_delivered_as_if_kept_one_by_one(
 @given(load_lists(flags_too=False), st.data())
 def test_what_is_not_yet_safe_waits_from_the_middle_of_a_run_on(loads: list[Load], data: st.DataObject) -> None:
     """All ask for safe delivery and are whole: exactly what is safe is delivered, once, in order."""
-    safe_loads: list[Load] = [(SAFE, *load[1:5], ()) for load in loads]
+    safe_loads: list[Load] = [(SAFE, *load[1:5], (), b"") for load in loads]
     holder = Holder()
     for run in _built(safe_loads, seq=Seq(1)):
         holder.keep(run)

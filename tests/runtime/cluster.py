@@ -7,10 +7,11 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from rig.nursery import forked
 from rig.programs import kill
 
 from ordercast.cli.daemons import ordercast_command
@@ -24,11 +25,18 @@ QUICK = 'token_loss = "300ms"\nrest = "40ms"\npause = "100ms"\n'
 CLIENTS = '[clients]\nfolder = "."\n'
 
 
+def forked_command(*arguments: str, imports: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Start the command `ordercast` without waiting for its imports; all that it says goes to the log."""
+    fd = log.fileno()
+    return forked("ordercast.cli.main", *arguments, imports=imports, stdout=fd, stderr=fd)
+
+
 class Cluster:
     """Processes of `ordercast daemon`, one file, and their logs."""
 
-    def __init__(self, folder: Path, transport: str, more: str = "") -> None:
-        """`more`: further lines of the file."""
+    def __init__(self, folder: Path, transport: str, more: str = "", *, is_fresh: bool = False) -> None:
+        """`more`: further lines of the file. `is_fresh`: daemons are started as users start them."""
+        self.is_fresh = is_fresh
         self.folder = folder
         self.file = folder / "cluster.toml"
         port = free_ports()
@@ -45,14 +53,17 @@ class Cluster:
         )
 
     def start(self, name: str, *, open_files: int | None = None, **environment: str) -> None:
-        """`open_files`: the limit of them, soft and hard."""
+        """`open_files`: the limit of them, soft and hard. Where nothing of the kind is asked for, and others have
+        shown that the command starts (`is_fresh`), the daemon is forked: see `rig/nursery.py`."""
+        arguments = ["daemon", "--config", str(self.file), "--name", name, "--log", "json"]
         limited = [] if open_files is None else ["sh", "-c", f'ulimit -n {open_files}; exec "$@"', "sh"]
         with self.log(name).open("ab") as log:
-            self.processes[name] = subprocess.Popen(
-                [*limited, *ordercast_command("daemon", "--config", str(self.file), "--name", name, "--log", "json")],
-                stderr=log,
-                env={**os.environ, **environment},
-            )
+            if self.is_fresh or limited or environment:
+                self.processes[name] = subprocess.Popen(
+                    [*limited, *ordercast_command(*arguments)], stderr=log, env={**os.environ, **environment}
+                )
+            else:
+                self.processes[name] = forked_command(*arguments, imports=["ordercast.daemon.run"], log=log)
 
     def unix(self, name: str) -> str:
         """Where clients find it."""

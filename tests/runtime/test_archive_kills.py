@@ -17,12 +17,13 @@ import pytest
 from ordercast import connect
 from ordercast.archive.entries import record_bytes
 from ordercast.archive.reader import Archive
-from ordercast.cli.daemons import ordercast_command
 from ordercast.model.errors import UsageError
 from ordercast.model.events import Message
-from tests.runtime.cluster import NAMES, PATIENCE_S, Cluster
+from tests.runtime.cluster import NAMES, PATIENCE_S, Cluster, forked_command
 
 KILLS = int(os.environ.get("ORDERCAST_KILLS", "6"))
+PAUSE_S = 0.01  # between what is sent: there is always something under way, and not more than is needed
+LOOK_S = 0.1  # between two looks, each of which reads a whole archive
 
 
 class Archivers:
@@ -35,11 +36,9 @@ class Archivers:
     def start(self, name: str, *daemons: str) -> None:
         at = " ".join(self._cluster.unix(daemon) for daemon in daemons)
         folder = self._cluster.folder / name
-        command = ordercast_command("archive", "orders", "--dir", str(folder), "--at", at)
+        arguments = ("archive", "orders", "--dir", str(folder), "--at", at, "--segment-size", "64KiB", "--json")
         with (self._cluster.folder / f"{name}.archiver.log").open("ab") as log:
-            self.processes[name] = subprocess.Popen(
-                [*command, "--segment-size", "64KiB", "--json"], stdout=log, stderr=log
-            )
+            self.processes[name] = forked_command(*arguments, imports=["ordercast.archive.archiver"], log=log)
 
     def kill(self, name: str) -> None:
         process = self.processes.pop(name)
@@ -62,7 +61,7 @@ class Sender(threading.Thread):
 
     def run(self) -> None:
         with connect(self._at, name="sender") as me:
-            while not self.is_over.is_set():
+            while not self.is_over.wait(PAUSE_S):
                 payloads = [b"%d" % number for number in range(self.confirmed, self.confirmed + 20)]
                 me.send_many("orders", payloads, confirm=True)
                 self.confirmed += 20
@@ -86,7 +85,7 @@ def until(is_so: Callable[[], bool], what: str) -> None:
     end = time.monotonic() + PATIENCE_S
     while not is_so():
         assert time.monotonic() < end, what
-        time.sleep(0.02)
+        time.sleep(LOOK_S)
 
 
 def numbers(archive: Archive) -> list[int]:

@@ -16,7 +16,7 @@ from tests.runtime.cluster import NAMES, PATIENCE_S, Cluster
 
 @pytest.fixture(params=["unicast", "multicast"])
 def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    made = Cluster(tmp_path, request.param)
+    made = Cluster(tmp_path, request.param, is_fresh=True)
     yield made
     made.end()
 

@@ -65,7 +65,7 @@ def eventually(is_so: Callable[[], bool]) -> None:
     end = time.monotonic() + PATIENCE_S
     while not is_so():
         assert time.monotonic() < end, "it did not come to pass"
-        time.sleep(0.02)
+        time.sleep(0.1)
 
 
 def start(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen[str]:

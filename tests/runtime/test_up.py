@@ -14,12 +14,16 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ordercast import Message
+from ordercast.api.blocking import BlockingClient
+from ordercast.api.connect import connect
 from ordercast.cli.daemons import ordercast_command
 from tests.ports import free_ports
 
@@ -237,3 +241,28 @@ def test_daemons_do_not_outlive_the_command_that_started_them(stage: Stage) -> N
     cluster = stage.up("-n", "2")
     assert cluster.ended(signal.SIGKILL) == -signal.SIGKILL
     eventually(stage.is_gone)
+
+
+def test_two_rings_that_gateways_join_serve_clients_as_one(stage: Stage) -> None:
+    """Clients on different rings read the same, before and after one of two gateways is killed."""
+    cluster = stage.up("--rings", "2")
+    rings = {name: daemon["rings"] for name, daemon in stage.daemons.items()}
+    assert rings == {"g1": ["r1", "r2"], "g2": ["r2", "r1"], "n1": ["r1"], "n2": ["r2"]}, stage.log()
+    with ExitStack() as stack:
+        ears = [stack.enter_context(connect(stage.daemons[name]["clients"][0])) for name in ("n1", "n2", "g1")]
+        for ear in ears:
+            ear.join("news")
+        for number in range(10):
+            ears[number % 3].send("news", b"%d" % number, confirm=True)
+        stage.crash("g2")
+        eventually(lambda: "g2 is gone" in stage.log())
+        for number in range(10, 20):
+            ears[number % 3].send("news", b"%d" % number, confirm=True)
+        heard = [[event.data for event in messages_of(ear, 20)] for ear in ears]
+        assert heard == [[b"%d" % number for number in range(20)]] * 3
+    cluster.process.send_signal(signal.SIGINT)
+    eventually(stage.is_gone)
+
+
+def messages_of(client: BlockingClient, count: int) -> list[Message]:
+    return list(islice((event for event in client if isinstance(event, Message)), count))

@@ -15,7 +15,7 @@ from ordercast.sim.topology import Line
 from ordercast.trace.records import Installed
 
 NODES = 4
-BEGIN, MENDED, END = 2 * SECOND, 6 * SECOND, 10 * SECOND
+BEGIN, MENDED, END = 1 * SECOND, 5 * SECOND, 8 * SECOND
 NETWORK = 1
 
 WHOLE = Fault(BEGIN, FaultKind.DOWN, network=NETWORK)

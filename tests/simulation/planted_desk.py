@@ -11,11 +11,11 @@ import pytest
 from ordercast.model.events import View
 from ordercast.model.ids import Instant
 from ordercast.replicated.arrival import Arrival
-from ordercast.replicated.batching import Batch, Batches, encode_batch
+from ordercast.replicated.batching import Batches, CommandBatch, encode_batch
 from ordercast.replicated.copy import Arriving, Copy
 from ordercast.replicated.desk import Desk
 from ordercast.replicated.effects import DeskEffect, Fetch
-from ordercast.replicated.frames import END, PIECE, Frame, key_of
+from ordercast.replicated.frames import END, PIECE, TransferFrame, key_of
 from ordercast.replicated.wire import decode_preface
 
 
@@ -54,7 +54,7 @@ def given_up_sent(patch: pytest.MonkeyPatch) -> None:
         def done(self) -> bool:
             return False
 
-    def wrong(self: Batches, number: int) -> tuple[Batch | None, bool]:
+    def wrong(self: Batches, number: int) -> tuple[CommandBatch | None, bool]:
         gone = {id(ticket): ticket for _, ticket in self._queue if ticket.done()}
         queue = [(command, Ever() if id(ticket) in gone else ticket) for command, ticket in self._queue]
         self._queue.clear()
@@ -80,7 +80,7 @@ def _taking(patch: pytest.MonkeyPatch, kinds: Iterable[str]) -> None:
     """Take frames as they come. `kinds` says which of its checks a fetcher leaves out."""
     right = Arrival.on_frame
 
-    def wrong(self: Arrival[Any], now: Instant, frame: Frame) -> list[DeskEffect]:
+    def wrong(self: Arrival[Any], now: Instant, frame: TransferFrame) -> list[DeskEffect]:
         if frame.kind == PIECE:
             number = self.pieces if "number" in kinds else frame.number
             checksum = zlib.crc32(frame.body) if "checksum" in kinds else frame.checksum

@@ -40,7 +40,7 @@ from ordercast.replicated.told import Counted, Told
 from ordercast.replicated.track import Held
 from ordercast.replicated.wire import State, decode_command, decode_preface, is_command
 from ordercast.sim import transfers
-from ordercast.sim.client import Client, Outgoing
+from ordercast.sim.client import Outgoing, SimClient
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
@@ -130,13 +130,13 @@ def _confirmed_before_applied(patch: pytest.MonkeyPatch) -> None:
 
 
 def _agreed_instead_of_safe(patch: pytest.MonkeyPatch) -> None:
-    right = Client.send
+    right = SimClient.send
 
-    def wrong(self: Client, outgoing: Outgoing) -> None:
+    def wrong(self: SimClient, outgoing: Outgoing) -> None:
         (filler,) = outgoing.fillers
         right(self, outgoing._replace(service=Service.AGREED) if is_command(filler) else outgoing)
 
-    patch.setattr(Client, "send", wrong)
+    patch.setattr(SimClient, "send", wrong)
 
 
 def _applied_after_the_signal(patch: pytest.MonkeyPatch) -> None:

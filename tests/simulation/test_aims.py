@@ -4,18 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 
 import pytest
 
 from ordercast.model.notes import Evidence, NetworkState, Occurrence
-from ordercast.sim.aimed_swarm import AIMED_FIRST, AIMS, GROUP_AIMS
+from ordercast.sim.aimed_swarm import AIMED_FIRST, AIMS, GROUP_AIMS, RING_AIMS
+from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.group_tally import GroupOccurrence
 from ordercast.sim.network_swarm import turn_row
 from ordercast.sim.options import SimOptions
 from ordercast.sim.plot import Aim
 from ordercast.sim.replica_tally import ReplicaOccurrence
-from ordercast.sim.run import simulate
+from ordercast.sim.ring.poison import Poison
+from ordercast.sim.run import Result, simulate
 from ordercast.sim.swarm import (
     SwarmKind,
     hostile_group_options,
@@ -30,15 +32,21 @@ RARE: dict[str, tuple[Callable[[int], SimOptions], int]] = {
     GroupOccurrence.GIVEN_UP_KEPT.value: (hostile_group_options, 10_002),
     GroupOccurrence.GIVEN_UP_SIGNALLED.value: (hostile_group_options, 10_005),
     GroupOccurrence.HELD_TOO_LONG.value: (hostile_group_options, 10_009),
+    Poison.SEQ_BELOW.value: (hostile_group_options, 10_009),
+    Occurrence.FOREIGN_PACKET.value: (hostile_group_options, 10_009),
     ReplicaOccurrence.FORGOTTEN.value: (hostile_replica_options, 10_001),
     turn_row(NetworkState.FAULTY, Evidence.ANNOUNCEMENTS): (partial(options_of, kind=SwarmKind.NETWORKS), 10_000),
 }
 
 
+@cache
+def _result(draw: Callable[[int], SimOptions], seed: int) -> Result:
+    return simulate(draw(seed), seed)
+
+
 @pytest.mark.parametrize("row", RARE)
 def test_a_rare_row_occurs_where_it_is_aimed_at(row: str) -> None:
-    draw, seed = RARE[row]
-    result = simulate(draw(seed), seed)
+    result = _result(*RARE[row])
     assert result.is_valid, result.verdict.sentence
     assert result.counts[row]
 
@@ -51,3 +59,16 @@ def test_no_seed_below_the_first_has_a_plot_and_all_others_have_by_turns() -> No
     assert {hostile_replica_options(seed).aim for seed in range(AIMED_FIRST, AIMED_FIRST + 2)} == {None, Aim.BEGINNING}
     of_groups = {options_of(seed, SwarmKind.GROUPS).aim for seed in range(AIMED_FIRST, AIMED_FIRST + 8)}
     assert of_groups == set(GROUP_AIMS)
+    rings = range(AIMED_FIRST, AIMED_FIRST + 4)
+    assert all([options_of(seed, kind, "gateways").aim for seed in rings] == [*RING_AIMS] for kind in SwarmKind)
+    assert all(options_of(seed, kind, "gateways").aim is None for kind in SwarmKind for seed in (0, AIMED_FIRST - 1))
+
+
+@pytest.mark.parametrize("seed", range(AIMED_FIRST, AIMED_FIRST + len(RING_AIMS)))
+def test_a_network_of_rings_is_struck_at_its_worst_moments(seed: int) -> None:
+    """The plot strikes besides what is scripted, and everything holds."""
+    options, struck = options_of(seed, engine="gateways"), list[Fault]()
+    result = simulate(options, seed, on_fault=lambda _, fault: struck.append(fault))
+    assert result.is_valid, result.verdict.sentence
+    more = [fault for fault in struck if fault not in options.faults and fault.kind is not FaultKind.RESTART]
+    assert sum(fault.kind is not FaultKind.HEAL for fault in more) > options.random_faults + options.ambushes

@@ -14,7 +14,7 @@ from ordercast.trace.records import Event, Installed
 
 SETTLED_CONSENSUS_TIMEOUTS = 20  # the stated bound; docs/internals/deviations.md names it
 CUT_AT_NS = 300 * MILLISECOND
-WATCHED_NS = 4 * SETTLED_CONSENSUS_TIMEOUTS * SIM_RING.consensus_ns
+WATCHED_NS = 2 * SETTLED_CONSENSUS_TIMEOUTS * SIM_RING.consensus_ns  # and for as long nothing changes
 
 Links = tuple[tuple[int, int], ...]
 

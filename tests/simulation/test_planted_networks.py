@@ -8,6 +8,8 @@ import pytest
 
 from ordercast.checker import Outcome
 from ordercast.model.effects import AlarmKind
+from ordercast.model.promises import NetworkPromise
+from ordercast.order.catalogue import DEFAULT
 from ordercast.sim.faults import Fault, FaultKind
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import SwarmKind, options_of
@@ -17,11 +19,19 @@ from .network_scenes import BEGIN, KINDS, MENDED, NETWORK, NODES, Story, told
 from .planted_networks import PLANTED, PlantedFault
 
 STORIES = tuple(fault for fault in PLANTED if fault.broken is None)
+# Of each style one that breaks what is promised of tokens, and one of what is sent.
+BENEATH_RINGS = tuple(
+    {
+        (fault.style, fault.broken): fault
+        for fault in PLANTED
+        if fault.broken in (NetworkPromise.TOKENS, NetworkPromise.SENDS)
+    }.values()
+)
 
 
-def _is_caught(fault: PlantedFault, seed: int) -> bool:
+def _is_caught(fault: PlantedFault, seed: int, engine: str = DEFAULT) -> bool:
     """By the witness."""
-    options = options_of(seed, SwarmKind.NETWORKS)
+    options = options_of(seed, SwarmKind.NETWORKS, engine)
     if options.networks.replication is not fault.style:
         return False
     try:
@@ -57,6 +67,13 @@ def test_every_planted_fault_is_caught(fault: PlantedFault, monkeypatch: pytest.
         assert seed is not None, f"not caught in runs of {fault.seeds}"
     else:
         assert not _is_as_it_should_be(fault, _story(fault))
+
+
+@pytest.mark.parametrize("fault", BENEATH_RINGS, ids=lambda fault: fault.name)
+def test_so_it_is_beneath_the_rings_of_a_network(fault: PlantedFault, monkeypatch: pytest.MonkeyPatch) -> None:
+    fault.plant(monkeypatch)
+    is_caught = partial(_is_caught, fault, engine="gateways")
+    assert first_catch("rings", fault.name, range(1, 100, 2), is_caught) is not None
 
 
 @pytest.mark.long

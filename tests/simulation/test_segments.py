@@ -14,6 +14,7 @@ from ordercast.sim.network_swarm import SIM_NETWORKS
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import simulate
 from ordercast.sim.topology import Line, Link, Rate
+from ordercast.sim.world import World
 from ordercast.trace.records import Started, Submitted
 from tests.simulation.speaker import ENGINE, Heard, speak
 
@@ -37,6 +38,26 @@ def pairs(log: list[Heard], lane: Lane | None = None, after: int = 0, until: int
 
 def among(*groups: set[int]) -> set[tuple[int, int]]:
     return {(a, b) for group in groups for a in group for b in group if a != b}
+
+
+def reached(world: World, one: int) -> set[int]:
+    return {other for other in range(5) if other != one and world.can_talk(one, other)}
+
+
+def test_connections_are_routed_over_live_hosts_that_join_segments() -> None:
+    """What is multicast stays on its segment, and what is routed does not."""
+    found: list[set[int]] = []
+
+    def look(world: World) -> None:
+        found.append(reached(world, 0))
+
+    def script(world: World) -> None:
+        for at in (20, 60, 100, 140):
+            world.schedule(at * MILLISECOND, look, world)
+
+    faults = ("50ms crash n2", "90ms restart n2", "130ms detach n2 seg1")
+    speak(replace(TWO, faults=tuple(map(fault_from, faults))), script=script)
+    assert found == [{1, 2, 3, 4}, {1, 2}, {1, 2, 3, 4}, {1, 2}]
 
 
 @pytest.mark.parametrize("lane", Lane)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import fields
 from enum import Enum
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -197,6 +199,37 @@ def test_every_stop_in_the_life_of_a_message_exists() -> None:
     text = (DOCS / "internals" / "life-of-a-message.md").read_text(encoding="utf-8")
     assert len(_named_twice(text)) >= 10
     assert list(_problems(text)) == []
+
+
+def test_no_name_in_the_life_of_a_message_means_two_things() -> None:
+    text = (DOCS / "internals" / "life-of-a-message.md").read_text(encoding="utf-8")
+    homes: dict[str, list[Path]] = {name.partition(".")[0]: [] for _, name in _named_twice(text)}
+    for file in SOURCE.rglob("*.py"):
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name in homes:
+                homes[node.name].append(file)
+    assert {name: files for name, files in homes.items() if len(files) != 1} == {}
+
+
+def _is_there(name: str) -> bool:
+    """Whether a name below `order/gateways/`, or one with its path, is in the code: module, class, attribute."""
+    path, *names = name.split(".")
+    module = import_module("ordercast." + (path if "/" in path else f"order/gateways/{path}").replace("/", "."))
+    found = getattr(module, names[0], None)
+    if found is None or len(names) == 1:
+        return found is not None
+    sources = (
+        inspect.getsource(each) for each in inspect.getmro(found)[:-1] if each.__module__.startswith("ordercast")
+    )
+    return any(re.search(rf"\bself\.{names[1]}\b|^    (?:def )?{names[1]}\b", text, re.MULTILINE) for text in sources)
+
+
+def test_every_structure_of_the_paper_is_where_the_page_of_gateways_says() -> None:
+    rows = _rows(_section(DOCS / "internals" / "gateways.md", "The paper's structures"))
+    names = [name for row in rows for name in re.findall(r"`([^`]+)`", row[1])]
+    assert len(names) > 30
+    assert [name for name in names if not _is_there(name)] == []
+    assert not _is_there("streams.RingStream.back") and not _is_there("streams.Back")
 
 
 def test_a_stop_that_does_not_exist_is_found() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from ordercast.api.group_inbox import GroupInbox
-from ordercast.api.link import Link, told
+from ordercast.api.link import ClientLink, told
 from ordercast.api.member import Member
 from ordercast.api.waiters import Waiters
 from ordercast.groups.names import GROUPS_MAX, checked_group
@@ -57,7 +57,7 @@ class Client(Member):
         self._asked_name = name
         self._policy = slow
         self._reconnects = reconnect
-        self._link: Link | None = None
+        self._link: ClientLink | None = None
         self._waiters = Waiters()
         self._settled = 0  # bytes in the inbox for which no credit is owed: of a former link, or given in advance
         self._name = name  # in full, once it is known
@@ -117,9 +117,9 @@ class Client(Member):
             f"no daemon can be reached{waited} ({where}): start one with `ordercast up` or `ordercast daemon`"
         )
 
-    async def _reach(self, address: Address) -> Link:
+    async def _reach(self, address: Address) -> ClientLink:
         loop = asyncio.get_running_loop()
-        link = Link(self, ClientHalf(self._asked_name, self._policy))
+        link = ClientLink(self, ClientHalf(self._asked_name, self._policy))
         try:
             async with asyncio.timeout(GREETING_S):
                 if isinstance(address, UnixAddress):
@@ -184,7 +184,7 @@ class Client(Member):
             raise UsageError(str(answer["error"]))
         return answer
 
-    async def _answer(self, link: Link, question: bytes) -> Any:
+    async def _answer(self, link: ClientLink, question: bytes) -> Any:
         async with self._asking:  # one question after the other: the daemon answers one at a time
             if self._answers:  # of somebody who has stopped waiting
                 await asyncio.wait(self._answers)
@@ -224,7 +224,7 @@ class Client(Member):
             await link.drained()
         return (await asyncio.gather(*waits))[-1] if waits else None
 
-    async def _current(self) -> Link:
+    async def _current(self) -> ClientLink:
         """The session; waits for the next one while there is none but there may be."""
         while self._link is None:
             self._check_usable()
@@ -234,7 +234,7 @@ class Client(Member):
 
     # What comes
 
-    def on_news(self, link: Link, news: News, size: int) -> None:
+    def on_news(self, link: ClientLink, news: News, size: int) -> None:
         match news:
             case Batch() | View() | Transition() | Left() | Dropped() | Reconnected():
                 if isinstance(news, Batch):
@@ -286,7 +286,7 @@ class Client(Member):
             if frame is not None:
                 self._link.write(frame)
 
-    def on_lost(self, link: Link, why: str) -> None:
+    def on_lost(self, link: ClientLink, why: str) -> None:
         if link is not self._link:
             return
         self._link = None

@@ -1,4 +1,4 @@
-"""Link: one connection of a client to a daemon, from its greeting to its end."""
+"""ClientLink: one connection of a client to a daemon, from its greeting to its end."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ SILENCE_LOOKS_MAX = 12  # and given up after so many; looks, not seconds: who is
 class LinkOwner(Protocol):
     """Whose link it is."""
 
-    def on_news(self, link: Link, news: News, size: int) -> None: ...
-    def on_lost(self, link: Link, why: str) -> None: ...
+    def on_news(self, link: ClientLink, news: News, size: int) -> None: ...
+    def on_lost(self, link: ClientLink, why: str) -> None: ...
 
 
-class Link(asyncio.BufferedProtocol):
+class ClientLink(asyncio.BufferedProtocol):
     """One connection."""
 
     def __init__(self, client: LinkOwner, half: ClientHalf) -> None:

@@ -30,7 +30,7 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class SinkCommit:
     """What a sink's marker does at its place. The rows of `parts` stand here, in this order."""
 
     sink: str
@@ -83,20 +83,20 @@ def count_of(item: Item) -> int:
     return len(item) if isinstance(item, Batch) else 1
 
 
-def commit_bytes(commit: Commit) -> bytes:
+def commit_bytes(commit: SinkCommit) -> bytes:
     parts = [str(place) for place in commit.parts]
     document = {"sink": commit.sink, "batch": commit.batch, "outcome": commit.outcome.value, "parts": parts}
     return json.dumps(document, **_JSON_OPTIONS).encode()
 
 
-def commit_from(data: bytes) -> Commit:
+def commit_from(data: bytes) -> SinkCommit:
     """ValueError, KeyError or TypeError when it is none."""
     found = json.loads(data)
     parts = tuple(place_from(text) for text in found["parts"])
-    return Commit(found["sink"], found["batch"], Outcome(found["outcome"]), parts)
+    return SinkCommit(found["sink"], found["batch"], Outcome(found["outcome"]), parts)
 
 
-def record_bytes(place: Place, entry: Message | News, commit: Commit | None = None) -> bytes:
+def record_bytes(place: Place, entry: Message | News, commit: SinkCommit | None = None) -> bytes:
     """One entry, its place included, in bytes that are the same in every archive that has it."""
     if commit is not None:
         return commit_bytes(commit) + b"\n" + record_bytes(place, entry)

@@ -30,7 +30,7 @@ from struct import Struct
 from struct import error as StructError
 from typing import Final, NamedTuple
 
-from ordercast.archive.entries import Commit, Item, News, commit_bytes, commit_from, count_of, news_bytes, news_from
+from ordercast.archive.entries import Item, News, SinkCommit, commit_bytes, commit_from, count_of, news_bytes, news_from
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.events import Batch, View, ViewId
 from ordercast.model.ids import NO_POSITION, ConfigurationId, Places, Position, ProcessId
@@ -79,7 +79,7 @@ class Run:
 
     first: int  # number of the first entry
     item: Columns | News
-    commit: Commit | None = None
+    commit: SinkCommit | None = None
 
     @property
     def count(self) -> int:
@@ -117,7 +117,7 @@ class Columns:
 # Writing
 
 
-def run_parts(item: Item, commit: Commit | None = None) -> list[bytes]:
+def run_parts(item: Item, commit: SinkCommit | None = None) -> list[bytes]:
     """The bytes of a run, in pieces."""
     if not isinstance(item, Batch):
         body = news_bytes(item)
@@ -151,7 +151,7 @@ def _flat(position: Position) -> tuple[int, int, int, int]:
     return seq, representative, number, slot
 
 
-def frame_of(first: int, items: Sequence[tuple[Item, Commit | None]], time_ns: int, view: ViewId) -> bytes:
+def frame_of(first: int, items: Sequence[tuple[Item, SinkCommit | None]], time_ns: int, view: ViewId) -> bytes:
     """All of one view; at least one."""
     runs = [part for item, commit in items for part in run_parts(item, commit)]
     count = sum(count_of(item) for item, _ in items)
@@ -282,7 +282,7 @@ def _columns_run(number: int, kind: int, rest: memoryview, is_former: bool) -> R
 
 def cut(frame: bytes | memoryview, header: Header, first: int, last: int) -> bytes:
     """The same frame with nothing but these numbers, of which it has at least one."""
-    items: list[tuple[Item, Commit | None]] = []
+    items: list[tuple[Item, SinkCommit | None]] = []
     for run in runs_of(frame, header):
         low, high = max(first, run.first), min(last, run.first + run.count - 1)
         if low > high:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ordercast.archive.entries import Commit, Item, count_of
+from ordercast.archive.entries import Item, SinkCommit, count_of
 from ordercast.archive.frames import position_at, run_parts, sealed
 from ordercast.archive.layout import EMPTY, Start
 from ordercast.archive.places import Place, sink_of
@@ -44,7 +44,7 @@ class Pen:
     view: ViewId = EMPTY.view
     sinks: Sinks = field(default_factory=Sinks)
     drafts: list[Draft] = field(default_factory=list)  # whole ones; the driver takes them
-    commits: list[tuple[str, Commit, Place]] = field(default_factory=list)  # who sent the marker; likewise
+    commits: list[tuple[str, SinkCommit, Place]] = field(default_factory=list)  # who sent the marker; likewise
     _parts: list[bytes] = field(default_factory=list)
     _size: int = 0
     _first: int = 0
@@ -83,7 +83,7 @@ class Pen:
         if commit is not None:
             self.commits.append((message.sender, commit, place))
 
-    def _add(self, item: Item, commit: Commit | None) -> None:
+    def _add(self, item: Item, commit: SinkCommit | None) -> None:
         assert self.place is not None
         if not self._parts:
             self._first, self._position = self.place.number + 1, position_at(item)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ordercast.archive.branches import Branch, Stretch, between, history
-from ordercast.archive.entries import Commit, News
+from ordercast.archive.entries import News, SinkCommit
 from ordercast.archive.files import rebuilt_index
 from ordercast.archive.frames import FIXED_SIZE, Columns, Header, Run, cut, header_from, is_whole, runs_of
 from ordercast.archive.layout import (
@@ -46,10 +46,10 @@ class Entry(NamedTuple):
     entry: Message | News
     time_ns: int
     view: str
-    commit: Commit | None = None
+    commit: SinkCommit | None = None
 
 
-class Frame(NamedTuple):
+class ArchiveFrame(NamedTuple):
     branch: str
     header: Header
     data: memoryview
@@ -151,7 +151,7 @@ class GroupReader:
 
     # Reading
 
-    def frames(self, stretch: Stretch) -> Iterator[Frame]:
+    def frames(self, stretch: Stretch) -> Iterator[ArchiveFrame]:
         """Cut to these numbers, checked."""
         number = stretch.first
         while number <= stretch.last:
@@ -164,7 +164,7 @@ class GroupReader:
             if number == begun:
                 raise Lost(f"{stretch.branch}:{number} of {self.group} is not in the archive")
 
-    def _frames_from(self, branch: str, first: int, last: int) -> Iterator[Frame]:
+    def _frames_from(self, branch: str, first: int, last: int) -> Iterator[ArchiveFrame]:
         """Yield the frames of one segment."""
         segments = segments_of(self.path / branch)
         place = bisect_right([start for start, _ in segments], first) - 1
@@ -179,7 +179,7 @@ class GroupReader:
                         continue
                     if header.first > last:
                         return
-                    frame = Frame(branch, header, data)
+                    frame = ArchiveFrame(branch, header, data)
                     yield _cut(frame, first, last) if header.first < first or header.last > last else frame
         except FileNotFoundError:
             raise Lost(f"{branch}:{first} of {self.group} is not kept any more") from None
@@ -235,7 +235,7 @@ class GroupReader:
         return found
 
 
-def _positions(frame: Frame) -> Iterator[tuple[int, Position | None]]:
+def _positions(frame: ArchiveFrame) -> Iterator[tuple[int, Position | None]]:
     for run in frame.runs():
         if isinstance(run.item, Columns):
             for number, message in enumerate(run.item.batch(), run.first):
@@ -261,7 +261,7 @@ def marks_of(path: Path) -> list[Mark]:
     return rebuilt_index(path)
 
 
-def entries_of(frame: Frame) -> Iterator[Entry]:
+def entries_of(frame: ArchiveFrame) -> Iterator[Entry]:
     view, time_ns = view_text(frame.header.view), frame.header.time_ns
     for run in frame.runs():
         entries = run.item.batch() if isinstance(run.item, Columns) else (run.item,)
@@ -293,9 +293,9 @@ def _scan(file: int, at: int) -> Iterator[tuple[Header, memoryview]]:
         data, at = data[header.size :], at + header.size
 
 
-def _cut(frame: Frame, first: int, last: int) -> Frame:
+def _cut(frame: ArchiveFrame, first: int, last: int) -> ArchiveFrame:
     data = memoryview(cut(frame.data, frame.header, first, last))
-    return Frame(frame.branch, header_from(data), data)
+    return ArchiveFrame(frame.branch, header_from(data), data)
 
 
 def _hint(folder: Path) -> str:

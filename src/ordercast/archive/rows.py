@@ -22,7 +22,7 @@ from struct import Struct
 from struct import error as StructError
 from typing import Any, Final, NamedTuple
 
-from ordercast.archive.entries import Commit, Outcome
+from ordercast.archive.entries import Outcome, SinkCommit
 from ordercast.archive.frames import lengths_bytes, lengths_from
 from ordercast.archive.places import UNREADABLE, Place, place_from
 from ordercast.model.errors import UsageError, WireError
@@ -127,7 +127,7 @@ class Sinks:
         found = self._sinks.get(sink)
         return None if found is None or found.last < 0 else found.last
 
-    def take(self, sink: str, place: Place, data: bytes) -> Commit | None:
+    def take(self, sink: str, place: Place, data: bytes) -> SinkCommit | None:
         """A message of the sink, in order. None for a part, and for what makes no sense."""
         try:
             if data[:1] == MARKER:
@@ -148,26 +148,26 @@ class Sinks:
             known = self._sinks[name] = _Sink(query)
         return known
 
-    def _commit(self, name: str, marker: Marker) -> Commit:
+    def _commit(self, name: str, marker: Marker) -> SinkCommit:
         sink = self._known(name, marker.query)
         if sink.query != marker.query:
-            return Commit(name, marker.batch, Outcome.FOREIGN)
+            return SinkCommit(name, marker.batch, Outcome.FOREIGN)
         if marker.batch <= sink.last:
-            return Commit(name, marker.batch, Outcome.REPEATED)
+            return SinkCommit(name, marker.batch, Outcome.REPEATED)
         if sum(parts for _, _, parts in marker.winners) > len(sink.open):
-            return Commit(name, marker.batch, Outcome.INCOMPLETE)
+            return SinkCommit(name, marker.batch, Outcome.INCOMPLETE)
         keys = [
             (marker.batch, partition, attempt, number)
             for partition, attempt, parts in sorted(marker.winners)
             for number in range(parts)
         ]
         if any(key not in sink.open for key in keys):
-            return Commit(name, marker.batch, Outcome.INCOMPLETE)
+            return SinkCommit(name, marker.batch, Outcome.INCOMPLETE)
         places = tuple(sink.open[key] for key in keys)
         sink.last = marker.batch
         sink.open = {key: place for key, place in sink.open.items() if key[0] > marker.batch}
         self._sinks[name] = self._sinks.pop(name)  # it has committed last
-        return Commit(name, marker.batch, Outcome.COMMITTED, places)
+        return SinkCommit(name, marker.batch, Outcome.COMMITTED, places)
 
 
 def united(documents: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

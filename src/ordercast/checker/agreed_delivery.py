@@ -2,8 +2,8 @@
 
 What members deliver in a regular configuration are prefixes of its delivery order; what processes deliver in one
 transitional configuration likewise. And all who deliver a message do so in the same regular configuration, or in the
-transitional configuration that follows directly on that one, if the engine says so: in a network of rings those who are
-cut off from each other may have gone through different ones before the message, which reached both.
+transitional configuration that follows directly on that one, if the engine says so: on others those who are cut
+off from each other may have gone through different ones before the message, which reached both.
 Judged are messages that asked for agreed or better. Where the engine prunes, nobody may have the whole sequence: then a
 process that delivers a message must have delivered all messages before it that it is owed, by their places.
 """

@@ -16,7 +16,7 @@ Fact 3 would compare processes in pairs. But when all deliver along one sequence
 delivered" are the first k of that sequence, and a number is all there is to compare; only where a process departs from
 the sequence are sets looked at.
 
-Where a message may be delivered in several configurations (a network of rings), places alone are compared.
+Where a message may be delivered in several configurations, places alone are compared.
 
 Where the engine prunes, a process need not have what it is not owed, and chains may lead through messages that it
 lacks. So that it lacks nothing else, one more fact is checked: a message's place is above those of all that its

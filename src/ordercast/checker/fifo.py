@@ -3,7 +3,8 @@
 Order: at each process, the messages of one sender rise. Gap: a process delivers m3 but not m2, which the same sender
 submitted just before m3. Such a gap is a violation when
 
-- m2 and m3 were ordered in the same configuration (Theorem 4.12: m2 precedes m3 in its causal order),
+- m2 and m3 were ordered in the same configuration (Theorem 4.12: m2 precedes m3 in its causal order); in a network of
+  rings, whose processes may go through different ones, m2 was ordered since the process is in its configuration,
 - or the process had delivered an earlier message of that sender, and the sender has been in its transitional set at
   each new configuration since: then both passed through the same ones together, and m2 was ordered in one of them.
 
@@ -17,7 +18,7 @@ from collections.abc import Iterator
 
 from ordercast.checker.base import Checker
 from ordercast.checker.history import NONE
-from ordercast.checker.life import Life, Stay
+from ordercast.checker.life import Life, Stay, place_from
 from ordercast.checker.matters import Matter
 from ordercast.checker.verdict import Witness, message_text
 from ordercast.model.ids import ProcessId
@@ -77,13 +78,28 @@ class Fifo(Checker):
             return None if newer == message else f"delivered after {message_text(newer)} of the same sender"
         if missing == NONE:
             return None
-        homes = self.history.placements().homes
-        is_near = missing in homes and homes[missing] == homes[number]
+        is_near = self._are_near(missing, number, life.stays[stay_now])
         if is_near or (before != NONE and _are_together(life.stays[stay_before + 1 : stay_now + 1], message.process)):
             return (
                 f"delivered without {message_text(self.history.identity(missing))}, which its sender submitted before"
             )
         return None
+
+    def _are_near(self, missing: int, number: int, stay: Stay) -> bool:
+        """Whether two messages were ordered in one configuration; or, where those who deliver a message need not share
+        one, whether the first lies behind the beginning of this one."""
+        placements = self.history.placements()
+        if missing not in placements.homes:
+            return False
+        if self.history.shares_views:
+            return placements.homes[missing] == placements.homes[number]
+        if stay.view is None:
+            return False
+        begun = stay.view.position
+        return (placements.origins[missing], placements.places[missing]) > (
+            begun.origin,
+            place_from(begun.number, begun.slot),
+        )
 
 
 def _are_together(stays: list[Stay], process: ProcessId) -> bool:

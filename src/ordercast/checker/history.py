@@ -189,6 +189,14 @@ class History:
         services = self.columns.services
         return [number for number in numbers if services[number] not in self.early]
 
+    def passed(self, life: Life, number: int) -> ConfigurationId | None:
+        """Return the first regular configuration with which a process went past a delivered message: a later one than
+        the message's, or, where those who are cut off may be in different ones, one at a higher position."""
+        placements = self.placements()
+        if self.shares_views:
+            return life.regular_after(placements.homes[number])
+        return life.regular_past(placements.origins[number], placements.places[number])
+
     def placements(self) -> Placements:
         """Computed when asked for, and kept until the next delivery."""
         if self._placements is None:

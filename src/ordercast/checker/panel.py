@@ -18,6 +18,7 @@ from ordercast.checker.safe_delivery import SafeDelivery
 from ordercast.checker.self_delivery import SelfDelivery
 from ordercast.checker.total_order import TotalOrder
 from ordercast.checker.transitional_sets import TransitionalSets
+from ordercast.checker.truthful_sets import TruthfulSets
 from ordercast.checker.verdict import Verdict, combined
 from ordercast.checker.view_agreement import ViewAgreement
 from ordercast.checker.view_monotony import ViewMonotony
@@ -39,6 +40,7 @@ CHECKERS: Mapping[Promise, type[Checker]] = {
         SafeDelivery,
         VirtualSynchrony,
         TransitionalSets,
+        TruthfulSets,
         ViewAgreement,
         ViewMonotony,
         WholeMessages,

@@ -68,11 +68,7 @@ class SafeDelivery(Checker):
         life = self.history.life(member)
         if life is None:
             return None if self.history.lacks(member, Gap.END) else "never started"
-        placements = self.history.placements()
-        if self.history.shares_views:
-            passed = life.regular_after(placements.homes[number])
-        else:
-            passed = life.regular_past(placements.origins[number], placements.places[number])
+        passed = self.history.passed(life, number)
         if passed is not None:
             return f"installed view {passed} without having delivered it"
         if life.is_running and self.history.is_complete and self.history.healed is not None:

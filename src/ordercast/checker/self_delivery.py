@@ -2,8 +2,8 @@
 
 A crashed process owes nothing, nor is waiting a fault while the network is not whole. But one that left in order must
 have delivered all its own before; one that still runs at the end of a complete record with a healed network owes all;
-and one that installs a later configuration than that in which others delivered its message can never deliver it any
-more.
+and one that installs a later configuration than that in which others delivered its message, or one past its position
+where views are not shared, can never deliver it any more.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class SelfDelivery(Checker):
     def _broken(self, life: Life, number: int) -> str | None:
         """Why this process should have delivered it, if it should."""
         home = self.history.placements().homes.get(number)
-        passed = None if home is None else life.regular_after(home)
+        passed = None if home is None else self.history.passed(life, number)
         if passed is not None:
             return f"delivered in {home}, but its submitter went on to view {passed} without delivering it"
         if life.departed:

@@ -2,7 +2,7 @@
 
 At each process the ids of views strictly rise, and so do their positions. A node that comes back with its storage
 begins above everything that it had installed before; one that lost it starts anew, and binds its later lives alone.
-Rings that were installed while the process said that it had no storage bind nobody, until it uses storage again.
+What was installed while the process said that it had no storage binds nobody, until it uses storage again.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class ViewMonotony(Checker):
         node = node_of(life.process)
         if life.started is not None and not life.started.kept_storage:
             remembered.pop(node, None)
-        rings = [view.id for view in life.regular_views()]
-        if not rings:
+        ids = [view.id for view in life.regular_views()]
+        if not ids:
             return
         stored = [stay.id for stay in life.stays if stay.is_regular and stay.is_stored]
-        if node in remembered and rings[0].seq <= remembered[node]:
+        if node in remembered and ids[0].seq <= remembered[node]:
             what = f"the first view after a restart, but an earlier life had installed one of seq {remembered[node]}"
-            yield self.witness(what, life.process, view=rings[0])
+            yield self.witness(what, life.process, view=ids[0])
         remembered[node] = max([remembered.get(node, 0), *(id.seq for id in stored)])

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from ordercast.archive.archiver import Archiver, Options
 from ordercast.archive.entries import News, record_bytes
@@ -25,6 +24,7 @@ from ordercast.cli.client_options import At, Name, first_and_others
 from ordercast.cli.event_text import counted, listed
 from ordercast.cli.payload_text import payload_document, shown
 from ordercast.cli.quantities import duration_from, size_from
+from ordercast.cli.short_commands import short_for
 from ordercast.cli.tables import new_table
 from ordercast.cli.terminal import Meter, complain, note, output, wipe, write_json
 from ordercast.model.errors import UsageError, WireError
@@ -41,17 +41,7 @@ Group = Annotated[str, typer.Argument(metavar="GROUP")]
 Raw = Annotated[bool, typer.Option("--raw", help="A sink's messages as they were sent, not the rows that they commit.")]
 
 
-class _Commands(TyperGroup):
-    """`ordercast archive orders` is short for `ordercast archive run orders`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
-            args = ["run", *args]
-        parsed: list[str] = super().parse_args(ctx, args)
-        return parsed
-
-
-app = typer.Typer(cls=_Commands, help="Keep what is delivered to groups, and read it.", epilog=EXAMPLE)
+app = typer.Typer(cls=short_for("run"), help="Keep what is delivered to groups, and read it.", epilog=EXAMPLE)
 
 
 @app.callback()

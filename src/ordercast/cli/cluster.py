@@ -95,7 +95,7 @@ def _draw(document: dict[str, Any]) -> None:
     for node in document["nodes"]:
         state = "here" if node["is_me"] else "a member" if node["is_member"] else "not a member"
         ports = f"{node['token_port']}, {node['data_port']}"
-        table.add_row(Text(node["name"]), str(node["id"]), ", ".join(node["addresses"]), ports, state)
+        table.add_row(Text(node["name"]), str(node["id"]), _where(node), ports, state)
     console.print(table)
     origin = "an ordered change" if document["ordered"] else "the file"
     nodes = counted(len(document["nodes"]), "node")
@@ -104,11 +104,26 @@ def _draw(document: dict[str, Any]) -> None:
         console.print(Text(difference, "yellow"))
 
 
+def _where(node: dict[str, Any]) -> str:
+    """On each ring, where there are several."""
+    rings = node.get("rings")
+    if not rings:
+        return ", ".join(node["addresses"])
+    return "; ".join(f"{ring} {', '.join(addresses)}" for ring, addresses in rings.items())
+
+
 def _write_toml(document: dict[str, Any]) -> None:
     lines = [f"nodes_version = {document['version']}  # before the first table"]
     for node in document["nodes"]:
-        addresses = [f'"{address}"' for address in node["addresses"]]
-        where = f"address = {addresses[0]}" if len(addresses) == 1 else f"addresses = [{', '.join(addresses)}]"
+        if rings := node.get("rings"):
+            where = f"rings = {{ {', '.join(f'{ring} = {_toml(addresses)}' for ring, addresses in rings.items())} }}"
+        else:
+            where = f"address{'es' if len(node['addresses']) > 1 else ''} = {_toml(node['addresses'])}"
         lines += ["", f'[nodes."{node["name"]}"]', f"id = {node['id']}", where]
         lines += [f"token_port = {node['token_port']}", f"data_port = {node['data_port']}"]
     print("\n".join(lines))
+
+
+def _toml(addresses: list[str]) -> str:
+    quoted = [f'"{address}"' for address in addresses]
+    return quoted[0] if len(quoted) == 1 else f"[{', '.join(quoted)}]"

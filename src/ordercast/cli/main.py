@@ -30,6 +30,7 @@ COMMANDS = {
     "reload": ("cli.reload", "reload", CLUSTER),
     "config": ("cli.config", "app", CLUSTER),
     "networks": ("cli.networks", "app", CLUSTER),
+    "topology": ("cli.topology", "app", CLUSTER),
     "engines": ("cli.engines", "engines", CLUSTER),
     "chat": ("cli.chat", "chat", CLIENT),
     "send": ("cli.send", "send", CLIENT),

@@ -14,7 +14,7 @@ from ordercast.cli.timeline import Timeline
 from ordercast.model.errors import UsageError
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import Result, simulate
-from ordercast.sim.run_options import options_json, replay_command
+from ordercast.sim.run_options import options_json
 from ordercast.trace.client_records import ClientEvent
 from ordercast.trace.parquet import RunInfo, write_run
 from ordercast.trace.records import Event
@@ -93,15 +93,13 @@ def run_info(options: SimOptions, seed: int, command: str, digest: str = "") -> 
 def record(
     options: SimOptions,
     seed: int,
+    command: str,
     *,
-    is_hostile: bool = False,
     keep_events: bool = False,
     watch: Callable[[Event], None] | None = None,
-    command: str | None = None,
 ) -> Recording:
-    """Run it. A failure of the engine is a finding, not the end of the command. `command` replays it, where the options
-    alone do not say how."""
-    recording = Recording(seed, options, command or replay_command(options, seed, is_hostile=is_hostile))
+    """Run it; `command` replays it. A failure of the engine is a finding, not the end of the command."""
+    recording = Recording(seed, options, command)
 
     def observe(event: Event) -> None:
         recording.timeline.observe(event)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Annotated
 
 import typer
@@ -13,7 +14,7 @@ from rich.text import Text
 from ordercast.checker import Outcome
 from ordercast.cli.documents import recording_document
 from ordercast.cli.drawing import closing_line, draw_timeline, draw_witnesses, process_table, verdict_table
-from ordercast.cli.engine_option import EngineName
+from ordercast.cli.engine_option import EngineName, Topology
 from ordercast.cli.quantities import chance_from, delays_from, duration_from, range_from, size_from
 from ordercast.cli.recording import Recording, record, run_info
 from ordercast.cli.swarm import kind_from
@@ -27,8 +28,10 @@ from ordercast.sim.calm_swarm import usual_options
 from ordercast.sim.fault_text import fault_from
 from ordercast.sim.network_swarm import SIM_NETWORKS
 from ordercast.sim.options import SimOptions
+from ordercast.sim.ring_topologies import attachments_of, topology_from
 from ordercast.sim.run_options import replay_command
 from ordercast.sim.swarm import options_of
+from ordercast.sim.topology import Attachments
 from ordercast.sim.topology_text import attachments_from, links_from_text, rate_from_text
 from ordercast.trace.parquet import RUN_MAX, prepare_folder
 from ordercast.trace.records import Event
@@ -66,6 +69,8 @@ def sim(
             help="Segments of some hosts, such as 'n2 seg0 seg1'; repeat. Hosts not named are on seg0.",
         ),
     ] = None,
+    topology: Topology = None,
+    rings: Annotated[int | None, typer.Option(metavar="N", help="With --topology: so many (default: 3).")] = None,
     link: Annotated[
         list[str] | None,
         typer.Option(
@@ -124,7 +129,10 @@ def sim(
         raise UsageError("--cell goes with --campaign: name the file that has the cell")
     elif hostile:
         _refuse_overridden(context, "--hostile draws every option from the seed", _WITH_HOSTILE)
-        options = options_of(seed, kind_from(groups=groups, replicated=replicated, networks=networks), engine)
+        kind = kind_from(groups=groups, replicated=replicated, networks=networks)
+        drawn_on = None if topology is None else topology_from(topology)
+        options = options_of(seed, kind, engine, drawn_on)
+        command = replay_command(options, seed, is_hostile=True, topology=drawn_on)
     elif replicated or networks:
         raise UsageError(f"--{'replicated' if replicated else 'networks'} goes with --hostile")
     elif groups:
@@ -138,7 +146,7 @@ def sim(
             messages=messages,
             clients=clients,
             services=_services(service, engine),
-            attachments=attachments_from(attach or (), nodes),
+            attachments=_attachments(attach, topology, rings, nodes, seed),
             links=tuple(one for text in link or () for one in links_from_text(text)),
             rates=tuple(rate_from_text(text) for text in rate or ()),
             random_faults=faults,
@@ -153,7 +161,7 @@ def sim(
             networks=replace(SIM_NETWORKS, count=redundant, replication=_replication(replication)),
         )
     options.validate()
-    recording = _run(options, seed, hostile, trace, command)
+    recording = _run(options, seed, trace, command or replay_command(options, seed, is_hostile=False))
     path = None if trace is None else str(recording.write(trace))
     if as_json:
         write_json(recording_document(recording, path))
@@ -167,7 +175,7 @@ def check_seed(seed: int) -> None:
         raise UsageError(f"seed {seed} cannot be used: write a whole number of at least 0 and below 2^63")
 
 
-_WITH_HOSTILE = ("seed", "hostile", "groups", "replicated", "networks", "engine", "trace", "as_json")
+_WITH_HOSTILE = ("seed", "hostile", "groups", "replicated", "networks", "engine", "topology", "trace", "as_json")
 _WITH_CAMPAIGN = ("seed", "campaign", "cell", "engine", "trace", "as_json")
 
 
@@ -204,6 +212,19 @@ def _network(loss: str, duplication: str, straggler: str, delay: str) -> SimOpti
     )
 
 
+def _attachments(
+    attach: list[str] | None, topology: str | None, rings: int | None, nodes: int, seed: int
+) -> Attachments:
+    """Return the segments of each host, as they are written out or by the name of a topology."""
+    if topology is None:
+        if rings is not None:
+            raise UsageError("--rings goes with --topology: say how gateways join them")
+        return attachments_from(attach or (), nodes)
+    if attach:
+        raise UsageError("--topology attaches every host: leave out --attach, or leave out --topology")
+    return attachments_of(topology_from(topology), rings, nodes, Random(f"rings {seed}"))
+
+
 def _replication(name: str) -> Replication:
     styles = {style.value: style for style in Replication}
     if name not in styles:
@@ -220,17 +241,16 @@ def _services(names: list[str] | None, engine: str) -> tuple[Service, ...]:
     return tuple(known[name.lower()] for name in names) if names else tuple(known.values())
 
 
-def _run(options: SimOptions, seed: int, hostile: bool, trace: Path | None, command: str | None) -> Recording:
+def _run(options: SimOptions, seed: int, trace: Path | None, command: str) -> Recording:
     if trace is not None:  # better to hear of it before a long run than after
-        replay = command or replay_command(options, seed, is_hostile=hostile)
-        prepare_folder(trace, run_info(options, seed, replay))
+        prepare_folder(trace, run_info(options, seed, command))
     with Meter("simulating", options.fault_time_ns + options.settle_ns // 10) as meter:
 
         def watch(event: Event) -> None:
             meter.show(event.at, f"{event.at / SECOND:.3f} s of virtual time")
 
         keep = trace is not None
-        return record(options, seed, is_hostile=hostile, keep_events=keep, watch=watch, command=command)
+        return record(options, seed, command, keep_events=keep, watch=watch)
 
 
 def draw_recording(console: Console, recording: Recording, path: str | None) -> None:

@@ -39,7 +39,7 @@ def status(
 
     Exit status 1 when the node is in no configuration in which messages flow.
     """
-    host, port = _place(address)
+    host, port = place_from(address)
     first = fetch(host, port)
     if watch:
         _watch(output(), first, _documents(host, port), as_json)
@@ -86,7 +86,7 @@ def _print_line(console: Console, document: dict[str, Any] | UsageError, as_json
     console.file.flush()
 
 
-def _place(address: str) -> tuple[str, int]:
+def place_from(address: str) -> tuple[str, int]:
     """`HOST`, `HOST:PORT`, `:PORT`, `[IPv6]:PORT`, with or without http://."""
     text = address.removeprefix("http://").rstrip("/").removesuffix("/status")
     host, colon, port = text.rpartition(":")

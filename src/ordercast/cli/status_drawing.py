@@ -231,5 +231,37 @@ def _ring_part(ring: Document) -> Iterator[str]:
     yield f"rotation {_time(ring['rotation_ns'])}"
 
 
-SECTION_LINES: Mapping[str, Callable[[Document], Iterator[tuple[str, str]]]] = {"ring": _ring_lines}
-LINE_PARTS: Mapping[str, Callable[[Document], Iterator[str]]] = {"ring": _ring_part}
+def _rings_lines(section: Document) -> Iterator[tuple[str, str]]:
+    parts = section["parts"]
+    yield "rings", "; ".join(f"{part['name']}: {' '.join(part['members'])}" for part in parts) or "not yet one network"
+    gateways = {name: rings for name, rings in section["attached"].items() if len(rings) > 1}
+    yield "gateways", "; ".join(f"{name} joins {' and '.join(rings)}" for name, rings in gateways.items()) or "none"
+    for own in section["attachments"]:
+        token, rotation = own["token"], "rests"
+        if own["token"]["rotation_ns"]:
+            rotation = f"rotation {_time(token['rotation_ns'])}"
+        queue = f", {size_text(own['queue_size'])} to be carried onto it" if own["queue_size"] else ""
+        yield f"on {own['ring']}", f"{own['state'].lower()}, {token['visits']:,} visits, {rotation}{queue}"
+    yield "order", _order(section)
+
+
+def _order(section: Document) -> str:
+    waiting = section["waiting"]
+    words = [f"{section['undelivered']:,} packets wait for their place"]
+    if waiting is not None and (missing := waiting["rings"] or waiting["processes"]):
+        words.append(f"the next for {' '.join(missing)}, since {_time(waiting['for_ns'])}")
+    words += [f"{hold['process']} HOLDS EVERYBODY: {hold['reason']}" for hold in section["holds"]]
+    words += [f"{section['filtered']:,} not carried on, for nobody wants them"] if section["filtered"] else []
+    return "; ".join(words)
+
+
+def _rings_part(section: Document) -> Iterator[str]:
+    yield f"{len(section['parts'])} rings"
+    yield f"{section['undelivered']:,} undelivered"
+
+
+SECTION_LINES: Mapping[str, Callable[[Document], Iterator[tuple[str, str]]]] = {
+    "ring": _ring_lines,
+    "gateways": _rings_lines,
+}
+LINE_PARTS: Mapping[str, Callable[[Document], Iterator[str]]] = {"ring": _ring_part, "gateways": _rings_part}

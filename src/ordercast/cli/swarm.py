@@ -14,13 +14,14 @@ from rich.console import Console
 from rich.text import Text
 
 from ordercast.cli.drawing import coverage_table
-from ordercast.cli.engine_option import EngineName
+from ordercast.cli.engine_option import EngineName, Topology
 from ordercast.cli.quantities import seeds_from
 from ordercast.cli.recording import record, run_info
 from ordercast.cli.terminal import INTERRUPTED, Meter, complain, output, write_json
 from ordercast.model.errors import UsageError
 from ordercast.order.catalogue import DEFAULT
 from ordercast.sim.options import SimOptions
+from ordercast.sim.ring_topologies import RingTopology, topology_from
 from ordercast.sim.run_options import replay_command
 from ordercast.sim.swarm import Outline, SwarmKind, expected_rows, options_of, swarm
 from ordercast.trace.arrow import TraceError
@@ -44,6 +45,7 @@ class Harvest:
 
     engine: str = DEFAULT
     kind: SwarmKind = SwarmKind.PLAIN
+    topology: RingTopology | None = None  # of all runs; None: each draws its own
     runs: int = 0
     inputs: int = 0
     submissions: int = 0
@@ -77,6 +79,7 @@ class Harvest:
 def swarm_command(
     seeds: Annotated[str, typer.Option(metavar="A..B", help="Seeds to run, both ends included.")],
     engine: EngineName = DEFAULT,
+    topology: Topology = None,
     groups: Annotated[
         bool, typer.Option("--groups", help="With clients that join, leave, send and crash; partitions in cascades.")
     ] = False,
@@ -102,7 +105,8 @@ def swarm_command(
     if processes is not None and not 1 <= processes <= PROCESSES_MAX:
         raise UsageError(f"--processes {processes} cannot be used: write a number of 1 to {PROCESSES_MAX}")
     kind = kind_from(groups=groups, replicated=replicated, networks=networks)
-    harvest = Harvest(engine, kind, processes=min(processes or os.cpu_count() or 1, len(wanted)))
+    chosen = None if topology is None else topology_from(topology)
+    harvest = Harvest(engine, kind, chosen, processes=min(processes or os.cpu_count() or 1, len(wanted)))
     _options(wanted[0], harvest).validate()  # what cannot be run is told before anything is
     if trace is not None:
         _prepare(trace, wanted[0], harvest)
@@ -120,7 +124,7 @@ def swarm_command(
 
 
 def _options(seed: int, harvest: Harvest) -> SimOptions:
-    return options_of(seed, harvest.kind, harvest.engine)
+    return options_of(seed, harvest.kind, harvest.engine, harvest.topology)
 
 
 def _prepare(folder: Path, seed: int, harvest: Harvest) -> None:
@@ -131,7 +135,7 @@ def _gather(harvest: Harvest, seeds: range, processes: int | None) -> None:
     with Meter("swarm", len(seeds), shown_after_s=0) as meter:
         meter.show(0, "the first results come in batches")
         try:
-            for outline in swarm(seeds, processes, harvest.kind, harvest.engine):
+            for outline in swarm(seeds, processes, harvest.kind, harvest.engine, harvest.topology):
                 harvest.add(outline)
                 harvest.seconds = meter.seconds
                 meter.show(harvest.runs, _progress_note(harvest, len(seeds)))
@@ -152,7 +156,7 @@ def _write_traces(harvest: Harvest, folder: Path) -> None:
         for number, failure in enumerate(harvest.failures):
             meter.show(number, f"seed {failure.seed}")
             options = _options(failure.seed, harvest)
-            recording = record(options, failure.seed, is_hostile=True, keep_events=True)
+            recording = record(options, failure.seed, _replay(failure.seed, harvest), keep_events=True)
             try:
                 harvest.traces[failure.seed] = str(recording.write(folder))
             except TraceError as error:  # the summary of a long swarm is worth more than this trace
@@ -160,7 +164,7 @@ def _write_traces(harvest: Harvest, folder: Path) -> None:
 
 
 def _replay(seed: int, harvest: Harvest) -> str:
-    return replay_command(_options(seed, harvest), seed, is_hostile=True)
+    return replay_command(_options(seed, harvest), seed, is_hostile=True, topology=harvest.topology)
 
 
 def _document(harvest: Harvest, seeds: range) -> dict[str, Any]:

@@ -5,36 +5,58 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from ordercast.cli.circle import Placed, circle, circle_file
 from ordercast.cli.daemon import PORT_MAX
 from ordercast.cli.daemons import Cluster, Daemon
-from ordercast.cli.engine_option import EngineName
 from ordercast.cli.event_text import counted, listed, verb
 from ordercast.cli.log_lines import LogStream
 from ordercast.cli.terminal import note, output, write_json
+from ordercast.daemon.config.file import STATUS_PORT
 from ordercast.daemon.config.node import LOCAL_NODES_MAX, PORT
 from ordercast.model.errors import UsageError
 from ordercast.order.catalogue import DEFAULT, live_entry_of
+from ordercast.order.gateways.node import ENGINE as GATEWAYS
 
 EXAMPLE = "Example: ordercast up -n 5"
+COUNT, EACH = 3, 2  # daemons; and of each of several rings
+
+UpEngine = Annotated[
+    str | None, typer.Option("--engine", metavar="NAME", help="Engine that orders messages: see `ordercast engines`.")
+]
 
 
 def up(
     count: Annotated[
-        int, typer.Option("--nodes", "-n", min=1, max=LOCAL_NODES_MAX, metavar="N", help="How many daemons.")
-    ] = 3,
+        int | None,
+        typer.Option(
+            "--nodes",
+            "-n",
+            min=1,
+            max=LOCAL_NODES_MAX,
+            metavar="N",
+            help="How many daemons; with --rings, how many for each ring.  [default: 3, or 2 for each ring]",
+        ),
+    ] = None,
+    rings: Annotated[
+        int | None,
+        typer.Option(
+            "--rings", min=1, max=LOCAL_NODES_MAX, metavar="R", help="So many rings, joined by gateways in a circle."
+        ),
+    ] = None,
     tcp: Annotated[
         int | None,
         typer.Option(
             min=1, max=65535 - LOCAL_NODES_MAX, metavar="PORT", help="Serve clients over TCP, too, from this port on."
         ),
     ] = None,
-    engine: EngineName = DEFAULT,
+    engine: UpEngine = None,
     trace: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write traces of everything, for `ordercast check`.")
     ] = None,
@@ -51,19 +73,46 @@ def up(
     """Run a cluster on this machine: daemons that need no configuration and find each other.
 
     Ctrl-C ends them in order, a second one at once. Their log is on stderr, one line each, with the daemon's name.
-    Exit status 1 when a daemon could not start, or ended before it was told to.
+    Exit status 1 when a daemon could not start, or ended before it was told to. With --rings the daemons are on several
+    rings, with one order over all of them; the last daemon of each ring joins it with the next.
     """
     if trace is not None and trace.exists() and any(trace.iterdir()):
         raise UsageError(f"{trace} is not empty: give --trace a new folder, so that it holds one run")
-    live_entry_of(engine)
-    note(f"starting {counted(count, 'daemon')} …")
-    daemons = [_arguments(number, tcp, trace, port, engine) for number in range(count)]
-    banner = _print_json if as_json else lambda daemons: _print_banner(output(), daemons)
+    if rings is not None:
+        return _on_rings(circle(rings, count or EACH), tcp, trace, port, engine, as_json)
+    live_entry_of(engine or DEFAULT)
+    own = [_own_arguments(port, engine or DEFAULT)] * (count or COUNT)
+    return _run(own, {}, tcp, trace, as_json)
+
+
+def _on_rings(
+    placed: list[Placed], tcp: int | None, trace: Path | None, port: int, engine: str | None, as_json: bool
+) -> int:
+    """Run the daemons of a file, which is there as long as they are."""
+    if engine not in (None, GATEWAYS):
+        raise UsageError(f"--rings needs the engine {GATEWAYS}, which joins them: leave out --engine {engine}")
+    with TemporaryDirectory(prefix="ordercast-rings-") as folder:
+        file = Path(folder) / "cluster.toml"
+        file.write_text(circle_file(placed, port, port + STATUS_PORT - PORT), encoding="utf-8")
+        own = [["--config", str(file), "--name", one.name] for one in placed]
+        return _run(own, {one.name: one for one in placed}, tcp, trace, as_json)
+
+
+def _run(own: list[list[str]], rings: dict[str, Placed], tcp: int | None, trace: Path | None, as_json: bool) -> int:
+    """`own`: the arguments of each daemon that others do not have; `rings`: on which each is, by name."""
+    note(f"starting {counted(len(own), 'daemon')} …")
+    daemons = [[*mine, *_arguments(number, tcp, trace)] for number, mine in enumerate(own)]
+    banner = (
+        (lambda daemons: _print_json(daemons, rings))
+        if as_json
+        else (lambda daemons: _print_banner(output(), daemons, rings))
+    )
     log = LogStream(Console(stderr=True, highlight=False, emoji=False))
     cluster = Cluster(log, banner)
+    one_by_one = tcp is not None and not rings  # so that n1 has the first port
     if trace is None:
-        return asyncio.run(cluster.run(daemons, one_by_one=tcp is not None))  # so that n1 has the first port
-    return _run_traced(cluster, daemons, tcp is not None, trace)
+        return asyncio.run(cluster.run(daemons, one_by_one=one_by_one))
+    return _run_traced(cluster, daemons, one_by_one, trace)
 
 
 def _run_traced(cluster: Cluster, daemons: list[list[str]], one_by_one: bool, folder: Path) -> int:
@@ -78,12 +127,13 @@ def _run_traced(cluster: Cluster, daemons: list[list[str]], one_by_one: bool, fo
     return status
 
 
-def _arguments(number: int, tcp: int | None, trace: Path | None, port: int, engine: str) -> list[str]:
+def _own_arguments(port: int, engine: str) -> list[str]:
+    arguments = ["--port", str(port)] if port != PORT else []
+    return [*arguments, "--engine", engine] if engine != DEFAULT else arguments
+
+
+def _arguments(number: int, tcp: int | None, trace: Path | None) -> list[str]:
     arguments: list[str] = []
-    if port != PORT:
-        arguments += ["--port", str(port)]
-    if engine != DEFAULT:
-        arguments += ["--engine", engine]
     if tcp is not None:
         arguments += ["--clients-port", str(tcp + number)]
     if trace is not None:
@@ -91,29 +141,40 @@ def _arguments(number: int, tcp: int | None, trace: Path | None, port: int, engi
     return arguments
 
 
-def _print_json(daemons: list[Daemon]) -> None:
+def _print_json(daemons: list[Daemon], rings: dict[str, Placed]) -> None:
     documents = [
-        {"name": daemon.name, "pid": daemon.process.pid, "clients": daemon.clients, "status": daemon.status}
+        {
+            "name": daemon.name,
+            "pid": daemon.process.pid,
+            "clients": daemon.clients,
+            "status": daemon.status,
+            "rings": list(rings[daemon.name].rings) if daemon.name in rings else [],
+        }
         for daemon in daemons
     ]
     write_json({"daemons": documents})
     sys.stdout.flush()
 
 
-def _print_banner(console: Console, daemons: list[Daemon]) -> None:
+def _print_banner(console: Console, daemons: list[Daemon], rings: dict[str, Placed]) -> None:
     """What runs, where clients connect, what to type next."""
     names = [daemon.name for daemon in daemons]
     strangers = sorted(frozenset[str]().union(*(daemon.members for daemon in daemons)).difference(names))
     title = f"{counted(len(names), 'daemon')} {verb(names, 'runs', 'run')} on this machine: {listed(names)}"
     if strangers:
         title += f", together with {listed(strangers)}"
+    gateways = [name for name in names if name in rings and rings[name].is_gateway]
+    if gateways:
+        title += f"; {listed(gateways)} {verb(gateways, 'joins', 'join')} their rings to one network"
     console.print(Text(title, "bold green"), soft_wrap=True)
     width = max(map(len, names))
     for daemon in daemons:
-        line = Text.assemble((f"  {daemon.name:{width}}", "bold"), f"  clients at {' and '.join(daemon.clients)}")
+        on = f"  on {' and '.join(rings[daemon.name].rings)}".ljust(15) if rings else ""
+        where = f"{on}  clients at {' and '.join(daemon.clients)}"
+        line = Text.assemble((f"  {daemon.name:{width}}", "bold"), where)
         console.print(line.append(f"  (process {daemon.process.pid})", "dim"), soft_wrap=True)
     console.print(Text("\nType this in other terminals:", "bold"))
-    hints = _hints(daemons)
+    hints = _hints(daemons, rings)
     width = max(len(command) for command, _ in hints)
     for command, meaning in hints:
         console.print(Text.assemble((f"  {command:{width}}", "cyan"), f"   {meaning}"), soft_wrap=True)
@@ -121,10 +182,14 @@ def _print_banner(console: Console, daemons: list[Daemon]) -> None:
     console.file.flush()
 
 
-def _hints(daemons: list[Daemon]) -> list[tuple[str, str]]:
-    first, last = daemons[0], daemons[-1]
+def _hints(daemons: list[Daemon], rings: dict[str, Placed]) -> list[tuple[str, str]]:
+    gateways = [daemon for daemon in daemons if daemon.name in rings and rings[daemon.name].is_gateway]
+    first, *others = [daemon for daemon in daemons if daemon not in gateways] or daemons
+    elsewhere = [other for other in others if rings and rings[other.name].rings != rings[first.name].rings]
+    last = [first, *others, *gateways][-1]
     hints = [
         (f"ordercast chat --at {first.name}", "talk to everybody who does the same, at any daemon"),
+        *((f"ordercast chat --at {other.name}", "the same, on another ring") for other in elsewhere[:1]),
         ("ordercast listen news", "see what is sent to a group, and who is in it"),
         ("ordercast send news hello", "send something to it"),
         ("ordercast groups", "which groups there are"),

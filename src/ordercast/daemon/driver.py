@@ -137,10 +137,10 @@ class Driver:
         now = _now()
         self._protected(now, self._engine.interest, changes)
 
-    def enlist(self, roster: Roster) -> None:
-        """UsageError when it is not newer than what the engine has. Not from within an effect."""
+    def enlist(self, roster: Roster, attachment: Attachment | None = None) -> None:
+        """UsageError when it is not newer than what the engine has there. Not from within an effect."""
         now = _now()
-        effects = self._engine.enlist(roster, now)
+        effects = self._engine.enlist(roster, now, attachment)
         self._protected(now, lambda now: effects)
 
     def leave(self) -> None:

@@ -7,7 +7,7 @@ another change came first, none does. The answer says which.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -24,7 +24,7 @@ from ordercast.model.roster import Entry, Place, Roster
 from ordercast.model.service import Service
 
 ORDER_S = 30.0  # for which an ordered change is waited for
-_OF_THE_LIST = ("peers", "nodes_version", "source", "name", "node", "state_folder")  # not compared by a reload
+_OF_THE_LIST = ("peers", "rings", "nodes_version", "source", "name", "node", "state_folder")  # not compared by a reload
 
 Document = dict[str, Any]
 
@@ -53,9 +53,14 @@ def listing(host: GroupHost) -> Document:
         "version": 0 if roster is None else roster.version,
         "ordered": roster is not None and roster.is_ordered,
         "digest": "" if roster is None else f"{roster.claim.digest:016x}",
-        "nodes": [_entry_document(entry, host, here) for entry in nodes],
+        "nodes": [_entry_document(entry, host, here) for entry in _everybody(host, nodes)],
         "differences": list(host.engine.roster_differences(host.now())),
     }
+
+
+def _everybody(host: GroupHost, listed: Sequence[Entry]) -> Sequence[Entry]:
+    """The nodes of all rings, where there are several: each ring has a node list of its own."""
+    return [peer.entry for peer in host.config.peers] if host.config.rings else listed
 
 
 def _entry_document(entry: Entry, host: GroupHost, here: set[NodeId]) -> Document:
@@ -63,6 +68,7 @@ def _entry_document(entry: Entry, host: GroupHost, here: set[NodeId]) -> Documen
         "name": entry.name,
         "id": entry.node,
         "addresses": [place.address for place in entry.places],
+        "rings": _rings_of(entry, host.config),
         "token_port": entry.places[0].token_port,
         "data_port": entry.places[0].data_port,
         "is_member": entry.node in here,
@@ -70,8 +76,21 @@ def _entry_document(entry: Entry, host: GroupHost, here: set[NodeId]) -> Documen
     }
 
 
+def _rings_of(entry: Entry, config: NodeConfig) -> dict[str, list[str]]:
+    """Return where a node receives on each of its rings, where there are several."""
+    by_name = {ring.name: ring for ring in config.rings}
+    names = config.peer(entry.node).rings if config.rings else ()
+    places = {name: config.on_ring(by_name[name]).peer(entry.node).entry.places for name in names}
+    return {name: [place.address for place in where] for name, where in places.items()}
+
+
 def _roster(host: GroupHost) -> Roster:
     roster = host.engine.roster
+    if host.config.rings:
+        raise UsageError(
+            "each ring of a network has a node list of its own: change the file on every host, raise nodes_version, "
+            "and reload it (`ordercast reload`)"
+        )
     if host.config.is_local or roster is None:
         raise UsageError(
             "the nodes of one machine without a file have no list, any of them may join: describe the cluster in a file"
@@ -124,13 +143,19 @@ async def reload(host: GroupHost) -> Document:
     if config.source is None:
         raise UsageError("this daemon was started without a file: there is nothing to reload")
     fresh = await asyncio.to_thread(load_config, config.source, config.name)
-    if fresh.me().entry.places != config.me().entry.places:
+    if _legs(fresh) != _legs(config):
         raise UsageError(f"{config.source}: the address of {config.name} has changed: restart this daemon")
     before = host.engine.roster
-    host.enlist(fresh.roster)
-    changed = before is None or before.claim != fresh.roster.claim
+    host.enlist_all(fresh)
+    changed = before is None or before.claim != fresh.attachments[0].roster.claim
     restart = [] if host.as_loaded is None else _others_changed(host.as_loaded, fresh)
     return {**listing(host), "changed": changed, "restart": restart}
+
+
+def _legs(config: NodeConfig) -> list[tuple[str, tuple[Place, ...]]]:
+    """The rings that this node is on, and where it receives on each."""
+    names = [ring.name for ring in config.my_rings] or [""]
+    return [(name, ring.me().entry.places) for name, ring in zip(names, config.attachments, strict=True)]
 
 
 def _others_changed(before: NodeConfig, fresh: NodeConfig) -> list[str]:

@@ -25,7 +25,7 @@ from ordercast.groups.names import checked_daemon
 from ordercast.model.configuration import Configuration
 from ordercast.model.effects import Alarm, AlarmKind, Deliver, Enlisted, Install, Subscribed
 from ordercast.model.errors import Error, UsageError
-from ordercast.model.ids import MAIN, Instant, NodeId, ProcessId, node_of, process_id_from, process_text
+from ordercast.model.ids import Attachment, Instant, NodeId, ProcessId, node_of, process_id_from, process_text
 from ordercast.model.inputs import EVERYWHERE, Interest, Submissions
 from ordercast.model.notes import Note
 from ordercast.model.roster import Roster
@@ -35,6 +35,7 @@ from ordercast.networks.layer import Networks
 from ordercast.order.catalogue import live_entry_of
 from ordercast.order.engine import ObservedEngine
 from ordercast.order.outbox import OVERHEAD
+from ordercast.order.setup import Domain
 from ordercast.session.payloads import MESSAGE_OVERHEAD
 from ordercast.trace.records import (
     STAMP_SIZE,
@@ -100,14 +101,17 @@ class Participant(ABC):
         self.config = (config or NodeConfig()).with_packet_size()
         if self.config.name:
             checked_daemon(self.config.name)
-        live_entry_of(self.config.engine)
+        entry = live_entry_of(self.config.engine)
+        if self.config.rings and entry.attachments_max == 1:
+            raise UsageError(f"the engine {entry.name!r} is for one ring, and the file has [rings]")
         self.config.sizes.validate()
-        self.config.layer.validate(self.config.ring, self.config.nodes_expected)
+        for ring in self.config.each_ring:
+            ring.layer.validate(ring.ring, ring.nodes_expected)
         self.counters = Counters()
         self.started_at = Instant(0)
         self.engine: ObservedEngine
-        self.networks: list[Sockets] = []  # one, or several that are redundant
-        self.layer: Networks | None = None  # between the engine and several networks
+        self.networks: list[Sockets] = []  # of each attachment: one, or several that are redundant
+        self.layers: Sequence[Networks | None] = ()  # between the engine and several networks, by attachment
         self.process: ProcessId
         self._storage: Storage
         self._driver: Driver | None = None
@@ -143,31 +147,33 @@ class Participant(ABC):
             self.config = self._within_buffers(self._open_sockets(self.config))
             assert self.config.node is not None
             folder = self.config.state_folder
-            self._storage = MemoryStorage() if folder is None else await asyncio.to_thread(FolderStorage, folder)
+            rings = [ring.name for ring in self.config.my_rings]
+            self._storage = MemoryStorage() if folder is None else await asyncio.to_thread(FolderStorage, folder, rings)
             undo.callback(self._storage.close)
             self.process = process_id_from(self.config.node, self._storage.incarnation)
             self._recording = self._open_recording()
             if self._recording is not None:
                 undo.callback(self._recording.close)
             assembly = self._assembled(self.config.node)
-            self.engine, self.layer = assembly.engine, assembly.layer
-            self._driver = Driver(assembly.driven, {MAIN: self.networks}, self._storage, self, self.counters)
+            self.engine, self.layers = assembly.engine, assembly.layers
+            self._driver = Driver(assembly.driven, self._by_attachment(), self._storage, self, self.counters)
             undo.callback(self._forget, self._driver)
             self._opened()
             self.started_at = self.now()
             for alarm in self._storage.alarms:
                 self.raise_alarm(alarm)
             self._record(Started(self.started_at, self.process, self.engine.promises, self._storage.kept))
-            listed = self.config.roster
+            listed = [ring.roster for ring in self.config.attachments]
             self._driver.start()
-            self._enlist_at_start(self._driver, listed)
+            for number, roster in enumerate(listed):
+                self._enlist_at_start(self._driver, roster, Attachment(number))
             self._look_after()
             undo.pop_all()
 
-    def _enlist_at_start(self, driver: Driver, listed: Roster) -> None:
+    def _enlist_at_start(self, driver: Driver, listed: Roster, attachment: Attachment) -> None:
         """The file's node list; an earlier life may have stored a newer one, which is told and kept."""
         try:
-            driver.enlist(listed)
+            driver.enlist(listed, attachment)
         except UsageError as error:
             text = f"the stored node list is kept, for the file is not newer: {error}"
             self.raise_alarm(Alarm(AlarmKind.NODE_LISTS_DIFFER, text, self.process))
@@ -186,10 +192,24 @@ class Participant(ABC):
         """UsageError when this node cannot work with such a node list."""
         if self.config.is_local:
             raise UsageError("the nodes of one machine without a file have no list: any of them may join")
+        if self.config.rings:
+            raise UsageError("each ring of a network has a node list of its own: change the file, and reload it")
         if not roster.is_like(self.config.me().entry):
             some = "one address" if len(self.networks) == 1 else f"{len(self.networks)} addresses"
             raise UsageError(f"a node of this cluster has {some}, of the same version of IP as those of all others")
         self.config.layer.validate(self.config.ring, len(roster.entries))
+
+    def enlist_all(self, fresh: NodeConfig) -> None:
+        """Take the newer node lists of a file, of each ring that this node is on. UsageError, and nothing changed, when
+        they cannot be taken."""
+        if not self.config.rings:
+            self.enlist(fresh.roster)
+            return
+        for ring in fresh.attachments:
+            ring.layer.validate(ring.ring, ring.nodes_expected)
+        for number, ring in enumerate(fresh.attachments):
+            self._running().enlist(ring.roster, Attachment(number))
+        self.config = replace(self.config, peers=fresh.peers, rings=fresh.rings)
 
     def raise_alarm(self, alarm: Alarm) -> None:
         """What the driver does with an alarm of the engine, for one of the daemon's own."""
@@ -199,22 +219,34 @@ class Participant(ABC):
     def on_enlisted(self, effect: Enlisted) -> None:
         if self.config.is_local:
             return
-        me = self.config.me()  # lists of others, and stored ones, may have nodes that cannot be reached from here
+        # Lists of others, and stored ones, may have nodes that cannot be reached from here.
+        me = self.config.attachments[effect.attachment].me()
         entries = (entry for entry in {*effect.roster.entries, *effect.tolerated} if entry.is_like(me.entry))
         peers = tuple(peer_from(entry) for entry in sorted(entries))
         if all(peer.node != node_of(self.process) for peer in peers):
             peers = (*peers, me)  # removed, and still here
-        self.config = replace(self.config, peers=peers, nodes_version=effect.roster.version)
-        for number, sockets in enumerate(self.networks):
-            sockets.reach(self.config.on(number).peers)
+        self.config = self.config.with_peers(peers, effect.roster.version, effect.attachment)
+        ring = self.config.attachments[effect.attachment]
+        for sockets in self._by_attachment()[effect.attachment]:
+            sockets.reach(ring.on(sockets.number).peers)
+
+    def _by_attachment(self) -> dict[Attachment, list[Sockets]]:
+        """The sockets of each attachment, its networks in order."""
+        found: dict[Attachment, list[Sockets]] = {}
+        for sockets in self.networks:
+            found.setdefault(sockets.attachment, []).append(sockets)
+        return found
 
     def _open_sockets(self, config: NodeConfig) -> NodeConfig:
-        """Open the sockets of every network; on the first one a node without an id finds one."""
-        for number in range(len(config.networks)):
-            sockets = Sockets(config.on(number), number, has_links=live_entry_of(config.engine).has_links)
-            self.networks.append(sockets)
-            config = sockets.config if number == 0 else config
-        return config
+        """Open the sockets of every network of every attachment; on the first a node without an id finds one."""
+        has_links = live_entry_of(config.engine).has_links
+        for attachment in range(len(config.attachments)):
+            for number in range(len(config.attachments[attachment].networks)):
+                place = config.attachments[attachment].on(number)
+                sockets = Sockets(place, number, Attachment(attachment), has_links=has_links)
+                self.networks.append(sockets)
+                config = sockets.config if config.node is None else config
+        return config if config.name else replace(config, name=config.me().name)
 
     def _close_sockets(self) -> None:
         for sockets in self.networks:
@@ -235,7 +267,16 @@ class Participant(ABC):
         if is_full:
             size = ring.message_size_max + STAMP_SIZE
             ring = replace(ring, message_size_max=size, queue_size_max=max(ring.queue_size_max, size + OVERHEAD))
-        return assembled(config.engine, node, replace(config, ring=ring), config.layer, verbose=is_full)
+        return assembled(
+            config.engine,
+            node,
+            replace(config, ring=ring),
+            [attached.layer for attached in config.attachments],
+            verbose=is_full,
+            domains=tuple(Domain(domain.number, domain.name) for domain in config.my_rings),
+            domain_names={domain.number: domain.name for domain in config.rings},
+            node_names={peer.node: peer.name for peer in config.peers},
+        )
 
     def _within_buffers(self, config: NodeConfig) -> NodeConfig:
         """A rotation must fit in the receive buffer that the kernel granted, or a busy moment loses packets."""
@@ -245,9 +286,10 @@ class Participant(ABC):
             return config
         visit_max = min(ring.visit_max, held // 3)
         window = min(ring.window, held - visit_max)
+        asked = config.attachments[0].network.buffer_size
         text = (
             f"the kernel grants a receive buffer of {self.sockets.data.receive_buffer_size:,} bytes, so the window is "
-            f"{window} packets instead of {ring.window}: raise net.core.rmem_max to {config.network.buffer_size}"
+            f"{window} packets instead of {ring.window}: raise net.core.rmem_max to {asked}"
         )
         self.counters.alarms.append((self.now(), Alarm(AlarmKind.SMALL_BUFFER, text)))
         return replace(config, ring=replace(ring, window=window, visit_max=visit_max))

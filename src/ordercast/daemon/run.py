@@ -155,7 +155,7 @@ class Reporter:
     def started(self) -> None:
         config, sockets = self.node.config, self.node.sockets
         plan = plan_of(config)
-        asked, granted = config.network.buffer_size, sockets.data.receive_buffer_size
+        asked, granted = config.attachments[0].network.buffer_size, sockets.data.receive_buffer_size
         _log.info(
             "Ordercast %s: %s of cluster %s, node %s; tokens at %s, data at %s; segmentation %s",
             __version__,
@@ -167,8 +167,10 @@ class Reporter:
             "on" if sockets.segmentation else "off",
             extra=fields(version=__version__, cluster=config.sizes.cluster, node_id=config.node),
         )
+        for place, more in zip(config.places[1:], self.node.networks[1:], strict=True):
+            _log.info("%s: tokens at %s, data at %s", place, more.token.where, more.data.where)
         for remark in plan.remarks:
-            _log.log(logging.INFO if config.is_local else logging.WARNING, "%s", remark)
+            _log.log(logging.INFO if config.is_on_one_machine else logging.WARNING, "%s", remark)
         if granted < asked:
             _log.warning(
                 "the kernel granted a receive buffer of %s instead of %s: %s",

@@ -16,7 +16,7 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,13 +27,14 @@ from ordercast.model.effects import Alarm, AlarmKind
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import INCARNATION_MAX, MILLISECOND, Incarnation
 from ordercast.order.engine import CONFIGURATION_SEQ_KEY, OLD_CONFIGURATION_SEQ_KEY, stored_configuration_seq
+from ordercast.order.layered import SEPARATOR
 from ordercast.order.membership.rosters import ROSTER_KEY
 
 SMALL, LARGE = 4 << 10, 64 << 10  # sizes of slots
 KEYS: Mapping[str, int] = {
     CONFIGURATION_SEQ_KEY: SMALL,
     ROSTER_KEY: LARGE,
-}  # room for these is set aside at the start; other keys have LARGE slots
+}  # room for these is set aside at the start, for each ring of several; other keys have LARGE slots
 RETRY_S, RETRY_MAX_S = 0.1, 5.0
 LOOK_EVERY_S = 10.0  # at the room on the file system
 CLOSE_S = 2.0  # how long a disk that hangs is waited for at the end
@@ -87,13 +88,15 @@ class _Write:
 
 
 class FolderStorage:
-    def __init__(self, folder: Path) -> None:
-        """Opens it and begins a new incarnation; slow, since that is synced. UsageError says what is in the way."""
+    def __init__(self, folder: Path, rings: Sequence[str] = ()) -> None:
+        """Opens it and begins a new incarnation; slow, since that is synced. UsageError says what is in the way.
+        `rings`: the names of those that have keys of their own; none: there is one ring."""
         self.folder: Path | None = folder
         self.error: OSError | None = None
         self.alarms: list[Alarm] = []
         try:
-            self._files = _Files(folder, KEYS)
+            keys = [f"{ring}{SEPARATOR}{key}" for ring in rings for key in KEYS]
+            self._files = _Files(folder, keys or KEYS)
         except OSError as error:
             what = f"the state folder {folder} cannot be used: {error.strerror}"
             raise UsageError(f"{what}; make it writable, give it room, or choose another") from error
@@ -125,7 +128,7 @@ class FolderStorage:
             for key in damaged:
                 slots[key].clear()
         self.stored = {key: one.value for key, one in slots.items() if one.value is not None and key != _INCARNATION}
-        self.kept = bool(stored_configuration_seq(self.stored))  # who was killed before it stored one left nothing
+        self.kept = _has_configuration_seq(self.stored)  # who was killed before it stored one left nothing
         self.incarnation = _incarnation_after(last)
         slots[_INCARNATION].write(self.incarnation.to_bytes(8, "big"))
 
@@ -202,7 +205,7 @@ class FolderStorage:
 class _Files:
     """The open files of a folder, under its lock."""
 
-    def __init__(self, folder: Path, sizes: Mapping[str, int]) -> None:
+    def __init__(self, folder: Path, keys: Iterable[str]) -> None:
         """OSError when something cannot be made, UsageError when somebody else has the lock."""
         self.folder = folder
         self.slots: dict[str, Slots] = {}
@@ -215,7 +218,7 @@ class _Files:
             except OSError as error:
                 raise UsageError(f"the state folder {folder} is in use by another node: give each its own") from error
             there = sorted(path.stem for path in folder.glob(f"*{SUFFIX}"))
-            for key in dict.fromkeys([_INCARNATION, *sizes, *there]):
+            for key in dict.fromkeys([_INCARNATION, *keys, *there]):
                 self.slots[key] = Slots(folder, key, _size_of(key))
                 undo.callback(self.slots[key].close)
             _sync_folder(folder)
@@ -237,7 +240,7 @@ class _Files:
     def made_anew(self) -> _Files:
         """Makes a folder of the same name with what these hold. OSError when that cannot be done: these stay."""
         try:
-            fresh = _Files(self.folder, dict.fromkeys(self.slots, 0))
+            fresh = _Files(self.folder, self.slots)
         except UsageError as error:
             raise OSError(str(error)) from error
         try:
@@ -264,7 +267,13 @@ class _Files:
 
 
 def _size_of(key: str) -> int:
-    return SMALL if key == _INCARNATION else KEYS.get(key, LARGE)
+    return SMALL if key == _INCARNATION else KEYS.get(key.rpartition(SEPARATOR)[2], LARGE)
+
+
+def _has_configuration_seq(stored: Mapping[str, bytes]) -> bool:
+    """Whether the ring, or one of several, has stored the number of a configuration."""
+    is_of_several = any(key.endswith(f"{SEPARATOR}{CONFIGURATION_SEQ_KEY}") for key in stored)
+    return is_of_several or bool(stored_configuration_seq(stored))
 
 
 def _carry_over(folder: Path, files: _Files) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import ordercast
 from ordercast.api.recorded_client import RecordedClient, RecordedClients, recorded
-from ordercast.demo.hosts import Host
+from ordercast.demo.hosts import DemoHost
 from ordercast.demo.rates import Tally
 from ordercast.model.errors import ConnectionLost
 from ordercast.model.events import Event, Message, View
@@ -61,7 +61,7 @@ class Records:
 
 
 class Crew:
-    def __init__(self, host: Host, quorum: Majority, records: Records, ears: Ears) -> None:
+    def __init__(self, host: DemoHost, quorum: Majority, records: Records, ears: Ears) -> None:
         self.host = host
         self.burst: Counter[str] = Counter()  # messages of a burst that came back to their sender, by member
         self.last: dict[str, set[bytes]] = {}  # last words that came, by member

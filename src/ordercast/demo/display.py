@@ -13,7 +13,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from ordercast.demo.hosts import Host
+from ordercast.demo.hosts import DemoHost
 from ordercast.demo.log import Entry, Kind
 from ordercast.demo.stage import Stage
 
@@ -101,7 +101,7 @@ class Display:
             table.add_row(host.name, *self._row(host))
         return Panel(table, title="daemons", title_align="left", box=box.ROUNDED, width=width)
 
-    def _row(self, host: Host) -> tuple[Text | str, ...]:
+    def _row(self, host: DemoHost) -> tuple[Text | str, ...]:
         if host.process is None:
             return "-", Text("comes late", "dim"), "", ""
         if not host.runs:
@@ -114,7 +114,7 @@ class Display:
         )
         return f"{host.process.pid}", state, view, self._dictionary(host)
 
-    def _dictionary(self, host: Host) -> Text:
+    def _dictionary(self, host: DemoHost) -> Text:
         crew = self._stage.crews.get(host.name)
         if crew is None or not crew.is_here:
             return Text("")

@@ -43,7 +43,7 @@ class ViewSeen:
 
 
 @dataclass(slots=True, eq=False)
-class Host:
+class DemoHost:
     """One daemon, over all its lives."""
 
     number: int
@@ -88,8 +88,8 @@ class Hosts:
         traces: Path,
         count: int,
         news: News,
-        on_view: Callable[[Host, ViewSeen], None],
-        on_warning: Callable[[Host, str], None],
+        on_view: Callable[[DemoHost, ViewSeen], None],
+        on_warning: Callable[[DemoHost, str], None],
     ) -> None:
         """`folder`: for files and sockets, a short path."""
         self.traces = traces
@@ -99,17 +99,17 @@ class Hosts:
         rng = Random()
         network = f"127.{rng.randrange(16, 240)}.{rng.randrange(1, 255)}"
         self.all = [
-            Host(number, f"{network}.{number}", folder / f"n{number}.toml", folder / f"n{number}.sock")
+            DemoHost(number, f"{network}.{number}", folder / f"n{number}.toml", folder / f"n{number}.sock")
             for number in range(1, count + 1)
         ]
         self._relay: Process | None = None
         self._readers: list[asyncio.Task[None]] = []
 
-    def __getitem__(self, name: str) -> Host:
+    def __getitem__(self, name: str) -> DemoHost:
         return next(host for host in self.all if host.name == name)
 
     @property
-    def running(self) -> list[Host]:
+    def running(self) -> list[DemoHost]:
         return [host for host in self.all if host.runs]
 
     @property
@@ -142,7 +142,7 @@ class Hosts:
         for host in self.all:
             host.file.write_text(self._file(host, doors), encoding="utf-8")
 
-    def _file(self, me: Host, doors: dict[tuple[int, int], dict[str, Any]]) -> str:
+    def _file(self, me: DemoHost, doors: dict[tuple[int, int], dict[str, Any]]) -> str:
         lines = [
             f'cluster = "demo {os.getpid()}"',
             f'network = {{transport = "unicast", port = {DATA_PORT}}}',
@@ -157,7 +157,7 @@ class Hosts:
             lines += [f"token_port = {door['token']}", f"data_port = {door['data']}"]
         return "\n".join(lines) + "\n"
 
-    async def cut_off(self, host: Host) -> None:
+    async def cut_off(self, host: DemoHost) -> None:
         """From now on nothing comes to it from the others, and nothing from it to them."""
         host.is_cut = True
         pairs = [(host.number, other.number) for other in self.all if other is not host]
@@ -183,13 +183,13 @@ class Hosts:
 
     # Daemons
 
-    async def start(self, *hosts: Host) -> None:
+    async def start(self, *hosts: DemoHost) -> None:
         for host in hosts:
             host.views, host.serves, host.may_end, host.was_killed = [], False, False, False
             host.process = await start_daemon("--config", str(host.file), "--name", host.name)
             self._readers.append(asyncio.create_task(self._read(host, host.process)))
 
-    async def _read(self, host: Host, process: Process) -> None:
+    async def _read(self, host: DemoHost, process: Process) -> None:
         assert process.stderr is not None
         async for line in process.stderr:
             self._learn(host, line_from(line))
@@ -200,7 +200,7 @@ class Hosts:
             self._news.fail(f"the daemon {host.name} has ended by itself ({how}): {host.said}")
         self._news.wake()
 
-    def _learn(self, host: Host, line: LogLine) -> None:
+    def _learn(self, host: DemoHost, line: LogLine) -> None:
         host.said = line.text
         fields = line.fields
         if "clients" in fields:
@@ -212,7 +212,7 @@ class Hosts:
         elif line.level != "info" and host.serves:  # before that, remarks on the configuration
             self._on_warning(host, line.text)
 
-    async def kill(self, host: Host) -> float:
+    async def kill(self, host: DemoHost) -> float:
         """Kill it with SIGKILL, and return when, by the wall clock."""
         assert host.process is not None
         host.may_end = host.was_killed = True
@@ -223,7 +223,7 @@ class Hosts:
         host.socket.unlink(missing_ok=True)  # it cannot do it itself any more
         return at
 
-    async def leave(self, hosts: Iterable[Host]) -> None:
+    async def leave(self, hosts: Iterable[DemoHost]) -> None:
         """One after the other, in order."""
         for host in hosts:
             assert host.process is not None

@@ -11,7 +11,7 @@ from ordercast.api.recorded_client import RecordedClients
 from ordercast.cli.event_text import Roster, listed, verb
 from ordercast.demo.crew import ACCOUNTS, Crew, Ears, Records
 from ordercast.demo.dictionaries import size_of
-from ordercast.demo.hosts import Host, Hosts, ViewSeen
+from ordercast.demo.hosts import DemoHost, Hosts, ViewSeen
 from ordercast.demo.log import Kind, Log
 from ordercast.demo.rates import Tally
 from ordercast.demo.waiting import News
@@ -63,7 +63,7 @@ class Stage:
 
     # People and machines
 
-    async def crew_comes(self, *hosts: Host) -> None:
+    async def crew_comes(self, *hosts: DemoHost) -> None:
         ears = Ears(self._on_group_view, self._on_changed, self._on_progress, self.news.wake)
         for host in hosts:
             crew = self.crews[host.name] = Crew(host, self._quorum, self.records, ears)
@@ -71,7 +71,7 @@ class Stage:
             async with self.news.bounded(f"the clients of {host.name} are in their groups"):
                 await crew.come()
 
-    async def crew_goes(self, host: Host) -> None:
+    async def crew_goes(self, host: DemoHost) -> None:
         """The crew goes with its daemon."""
         async with self.news.bounded(f"the clients of {host.name} see that it is dead"):
             await self.crews.pop(host.name).gone()
@@ -115,11 +115,11 @@ class Stage:
 
     # What is seen
 
-    def _on_view(self, host: Host, seen: ViewSeen) -> None:
+    def _on_view(self, host: DemoHost, seen: ViewSeen) -> None:
         if not (seen.is_first and seen.members == (host.name,)):
             self.log.tell(Kind.VIEW, seen.text, host.name, wall=seen.at)
 
-    def _on_warning(self, host: Host, text: str) -> None:
+    def _on_warning(self, host: DemoHost, text: str) -> None:
         self.log.tell(Kind.WARNING, text, host.name)
 
     def _on_group_view(self, who: str, view: View) -> None:

@@ -267,6 +267,8 @@ class Table:
                 assert self._sessions.get(member, session) == session, f"{member} has another session"
         for name, group in self._signalled.items():
             assert self._groups.get(name) is group, f"{name} is gone, and still signalled"
+        kept = [names for members in self._joined.values() for names in members.values()]
+        assert all(kept), "somebody is remembered who is in no group"
         joined = {(daemon, member, name) for name, g in self._groups.items() for member, daemon in g.members.items()}
         assert joined == {
             (daemon, member, name)

@@ -141,7 +141,6 @@ class AlarmKind(Enum):
     PAUSED = "paused"
     CONFIGURATION_MISMATCH = "configuration mismatch"
     FAILED_TO_RECEIVE = "failed to receive"
-    BAD_PACKET = "bad packet"
     RECORDING_ENDED = "recording ended"
     SMALL_BUFFER = "small buffer"
     TWIN_NAMES = "twin names"
@@ -156,6 +155,12 @@ class AlarmKind(Enum):
     WIRE_VERSION = "wire version"  # a node of this cluster runs a release whose packets cannot be read
     STALLED = "stalled"
     STALL_ENDED = "stall ended"
+    GATEWAY_LOST = "gateway lost"  # of a network of rings
+    GATEWAY_BACK = "gateway back"
+    NETWORK_IN_TWO = "network in two"  # whole rings cannot be heard
+    NETWORK_ONE_AGAIN = "network one again"
+    RING_SILENT = "ring silent"  # delivery waits for it
+    RING_HEARD = "ring heard"
     STORAGE_FAILED = "storage failed"  # a write was refused; it is tried again
     WITHOUT_STORAGE = "without storage"  # a configuration was formed whose seq is not stored
     STORAGE_REPAIRED = "storage repaired"
@@ -172,6 +177,13 @@ class Alarm:
     duration: Duration | None = None
     network: int | None = None  # which of several redundant networks
     evidence: Evidence | None = None  # what speaks against it
+    domain: int | None = None  # which of several broadcast domains
+    attachment: Attachment = MAIN  # whose ring, or whose networks, it speaks of
+
+    @property
+    def about(self) -> tuple[AlarmKind, ProcessId | None, int | None, int | None]:
+        """What it is about: two alarms about the same are one that lasts."""
+        return self.kind, self.process, self.network, self.domain
 
 
 @dataclass(slots=True)
@@ -180,6 +192,7 @@ class Enlisted:
 
     roster: Roster
     tolerated: tuple[Entry, ...] = ()  # dropped here, and not yet by all others
+    attachment: Attachment = MAIN  # whose node list it is, of a process with several
 
 
 @dataclass(slots=True)
@@ -200,6 +213,7 @@ class Record:
     """A trace entry: the only voice of a pure layer."""
 
     note: Note
+    attachment: Attachment = MAIN  # whose ring, or whose networks, it speaks of
 
 
 Effect = (

@@ -22,6 +22,7 @@ class Promise(Enum):
     SAFE_DELIVERY = "safe delivery"
     VIRTUAL_SYNCHRONY = "virtual synchrony"
     TRANSITIONAL_SETS = "transitional sets"
+    TRUTHFUL_SETS = "truthful sets"  # of those who came along some may be missing, and nobody else is listed
     VIEW_AGREEMENT = "view agreement"
     VIEW_MONOTONY = "view monotony"
     WHOLE_MESSAGES = "whole messages"
@@ -101,6 +102,20 @@ class SlotPromise(Enum):
     FRONTIERS = "slots: what is known never falls, and is true"
 
 
+class RingsPromise(Enum):
+    """What the processes of a network of rings make of them; judged in the simulator, which sees every ring, and named
+    only when it is broken."""
+
+    TICKS = "rings: ticks rise along a ring and from one to the next, over restarts too"
+    SAFE_RINGS = "rings: what is handed up as regular all members have"
+    CARRIED = "rings: what is carried its own ring has handed up so"
+    IN_ORDER = "rings: a gateway puts the packets of a source on a ring in order, each of them once"
+    STATEMENTS = "rings: whoever is said to have something has it"
+    SAME_EVENTS = "rings: what follows one view is the same at all"
+    QUEUES = "rings: whoever has much to carry asks all to stop"
+    PARTS = "rings: the parts of a view are rings that there are"
+
+
 class SessionPromise(Enum):
     """What a daemon guarantees its clients; judged in the simulator, which sees both ends of each connection, and named
     only when it is broken."""
@@ -118,6 +133,7 @@ AnyPromise = (
     | RosterPromise
     | RestPromise
     | SlotPromise
+    | RingsPromise
     | SessionPromise
 )
 

@@ -5,7 +5,9 @@ Daemon and simulator make their engines here, so that what is simulated is what 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ordercast.model.ids import NodeId
 from ordercast.networks.config import NetworksConfig
@@ -13,41 +15,57 @@ from ordercast.networks.layer import Networks
 from ordercast.order.catalogue import ENGINES, entry_of, tables_of
 from ordercast.order.engine import Engine, ObservedEngine
 from ordercast.order.ring.node import RingNode
-from ordercast.order.setup import Domain, Setup
+from ordercast.order.setup import ONE_DOMAIN, Domain, Setup
 
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
     engine: ObservedEngine
-    layer: Networks | None  # between the engine and several networks
+    layers: tuple[Networks | None, ...] = (None,)  # between the engine and several networks, by attachment
+    is_above: bool = True  # the engine is above the layer; otherwise the layer is inside it
 
     @property
     def driven(self) -> Engine:
         """What a driver drives."""
-        return self.layer or self.engine
+        return (self.layers[0] if self.is_above else None) or self.engine
 
 
 def assembled(
     name: str,
     node: NodeId,
     holder: object,
-    networks: NetworksConfig,
+    networks: NetworksConfig | Sequence[NetworksConfig],
     *,
     nodes: int = 0,
     verbose: bool = False,
     domains: tuple[Domain, ...] = (),
+    domain_names: Mapping[int, str] | None = None,
+    node_names: Mapping[NodeId, str] | None = None,
+    is_filtering: bool = True,
 ) -> Assembly:
-    """The engine of this name. `holder` has its configuration tables as attributes; `nodes` is how many there are."""
-
-    def over_networks(ring: RingNode) -> Networks:
-        return Networks(ring, node, networks, setup.ring, verbose=verbose, cluster=ring.cluster)
-
-    others = tuple(other for other in ENGINES if other != name)
-    setup = Setup(node, tables_of(name, holder), nodes, verbose, networks.in_words, others, domains)
+    """The engine of this name. `holder` has its configuration tables as attributes; `networks`: of all attachments, or
+    of each; `nodes` is how many there are; names are those of the whole network; nothing is filtered where the raw
+    stream is wanted."""
     entry = entry_of(name)
-    if networks.count == 1:
-        return Assembly(entry.make(setup), None)
-    if entry.is_layered:
-        return Assembly(entry.make(replace(setup, over_networks=over_networks)), None)
-    engine = entry.make(setup)
-    return Assembly(engine, Networks(engine, node, networks, setup.ring, verbose=verbose))
+    each = (networks,) * (len(domains) or 1) if isinstance(networks, NetworksConfig) else tuple(networks)
+    others = tuple(other for other in ENGINES if other != name)
+    tables, names = tables_of(name, holder), (domain_names or {}, node_names or {})
+    setup = Setup(node, tables, nodes, verbose, each[0].in_words, others, domains, *names, is_filtering=is_filtering)
+    if not entry.is_layered:
+        engine = entry.make(setup)
+        return Assembly(
+            engine, (Networks(engine, node, each[0], setup.ring, verbose=verbose) if each[0].count > 1 else None,)
+        )
+    layers: list[Networks | None] = []
+
+    def over(own: NetworksConfig, ring: RingNode) -> Engine:
+        layer = Networks(ring, node, own, setup.ring, verbose=verbose, cluster=ring.cluster) if own.count > 1 else None
+        layers.append(layer)
+        return layer or ring
+
+    placed = tuple(
+        replace(domain, beneath=own.in_words, over_networks=partial(over, own))
+        for domain, own in zip(domains or ONE_DOMAIN, each, strict=True)
+    )
+    engine = entry.make(replace(setup, domains=placed))
+    return Assembly(engine, tuple(layers), is_above=False)

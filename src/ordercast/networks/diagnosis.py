@@ -28,7 +28,7 @@ class Episode:
     """One fault of one network, from its first mark until every reporter thinks it good again, or the end."""
 
     network: int
-    members: tuple[ProcessId, ...]  # of the ring when it began
+    members: tuple[ProcessId, ...]  # of the configuration when it began
     reports: list[NetworkReport] = field(default_factory=list)
     deaf_to: dict[ProcessId, set[ProcessId]] = field(default_factory=dict)  # by reporter: whom it does not hear there
     marked: set[ProcessId] = field(default_factory=set)  # who thinks it faulty now, or is trying it

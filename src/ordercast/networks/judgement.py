@@ -24,7 +24,6 @@ class NetworksStats:
 
     alarms: list[int]  # how often each network was marked
     expired: int = 0  # tokens that went up because they had waited long enough
-    late_copies: int = 0  # copies of tokens that had gone up
 
 
 class Judgement:

@@ -138,8 +138,8 @@ class Networks:
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
         return self.outward(self._engine.interest(changes, now), now)
 
-    def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
-        return self.outward(self._engine.enlist(roster, now), now)
+    def enlist(self, roster: Roster, now: Instant, attachment: Attachment | None = None) -> list[Effect]:
+        return self.outward(self._engine.enlist(roster, now, attachment), now)
 
     def behind(self, is_behind: bool, now: Instant) -> list[Effect]:
         return self.outward(self._engine.behind(is_behind, now), now)
@@ -243,8 +243,6 @@ class Networks:
         elif member is not None and self._style.counts_tokens:
             behind = member.tokens.add(packet.network)
             self._blame(behind, Evidence.TOKENS, member, member.tokens, now, effects)
-        if arrival is Arrival.LATE:
-            self.stats.late_copies += 1
         return arrival is Arrival.NEW
 
     def _blame(

@@ -31,7 +31,7 @@ class Word:
 
 
 class Probing:
-    """Probes one network, among the members of one ring."""
+    """Probes one network, among the members of one configuration."""
 
     __slots__ = ("_config", "_words", "marked_at", "members", "number", "tried_at")
 
@@ -44,7 +44,7 @@ class Probing:
         self.marked_at: Instant | None = None  # until it was told who is not heard there since
 
     def begin(self, members: tuple[ProcessId, ...], now: Instant) -> None:
-        """A new ring: nothing is known."""
+        """A new configuration: nothing is known."""
         self._words.clear()
         self.marked_at = None
         self.members = members

@@ -8,6 +8,7 @@ chapter 5)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ordercast.model.effects import Deliver, Install
@@ -23,6 +24,11 @@ ALONE_STEP = 4  # of rings that stand alone
 TRANSITIONAL = 2  # so much below a ring is the transitional configuration that leads to it
 
 
+def no_block(destinations: tuple[str, ...]) -> bytes:
+    """Return what stands before messages that everybody wants, wherever they go: nothing."""
+    return b""
+
+
 @dataclass(frozen=True, slots=True)
 class Attached:
     """A ring's place in a network of rings."""
@@ -34,6 +40,8 @@ class Attached:
     engine: str = "gateways"  # the enclosing one
     others: tuple[str, ...] = ()  # the other domains of the network: whoever hears one of them is told to a person
     lowest: LowestPlace = field(default_factory=LowestPlace)  # how far all members of the ring are
+    # What stands before messages to these destinations, so that others can tell who wants them; nothing: everybody.
+    block_of: Callable[[tuple[str, ...]], bytes] = no_block
 
     def __post_init__(self) -> None:
         if not 0 <= self.domain <= DOMAIN_MAX:

@@ -13,6 +13,7 @@ from typing import Any
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.effects import AlarmKind
 from ordercast.model.errors import UsageError
+from ordercast.model.ids import ConfigurationId
 from ordercast.model.notes import Occurrence
 from ordercast.model.promises import GroupPromise, Promise, ReplicaPromise
 from ordercast.model.service import Service
@@ -25,6 +26,7 @@ from ordercast.order.baselines.sequencer import Sequencer
 from ordercast.order.engine import ObservedEngine
 from ordercast.order.gateways import promised as gateways
 from ordercast.order.gateways.node import GatewayNode
+from ordercast.order.gateways.views import view_text
 from ordercast.order.membership.states import moves
 from ordercast.order.ring import promised as ring
 from ordercast.order.ring.config import RingConfig
@@ -58,6 +60,8 @@ class EngineEntry:
     is_layered: bool = False  # its rings lie above several networks, each by itself; not the whole engine
     is_static: bool = False  # its members never change, nothing is repaired: a run has no loss and no faults
 
+    id_text: Callable[[ConfigurationId], str] | None = None  # of a configuration; None: its seq and representative
+
     # What can happen to it, and must in a swarm
     moves: frozenset[tuple[str, str]] = frozenset()  # between its states
     reasons: tuple[ChangeReason, ...] = ()  # why a membership is given up
@@ -75,9 +79,10 @@ def _gateways(setup: Setup) -> ObservedEngine:
         setup.ring,
         setup.domains or ONE_DOMAIN,
         verbose=setup.verbose,
-        beneath=setup.beneath,
         other_engines=setup.others,
-        over_networks=setup.over_networks,
+        domain_names=setup.domain_names,
+        node_names=setup.node_names,
+        is_filtering=setup.is_filtering,
     )
 
 
@@ -128,20 +133,19 @@ ENGINES: dict[str, EngineEntry] = {
         EngineEntry(
             "gateways",
             _gateways,
-            "hosts on several switches or in several buildings; in the simulator",
+            "hosts on several switches or in several buildings",
             "one order over many rings, and nobody hears more than its own",
-            "order waits for every ring of the network; no replicated state",
+            "order waits for every ring of the network; replicated state may fork when a member is given up",
             gateways.PROMISED,
             gateways.SERVICES,
             RING_TRAFFIC,
-            replicas=frozenset(),
-            is_live=False,
             attachments_max=64,
+            id_text=view_text,
             is_layered=True,
             moves=moves.MOVES,
             reasons=gateways.REASONS,
             occurrences=gateways.OCCURRENCES,
-            alarms=ring.ALARMS,
+            alarms=gateways.ALARMS,
         ),
         EngineEntry(
             "sequencer",

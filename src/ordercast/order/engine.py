@@ -16,6 +16,7 @@ from ordercast.model.ids import MAIN, Attachment, ConfigurationId, Incarnation, 
 from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
+from ordercast.order.clock import CLOCK_KEY
 from ordercast.order.traffic import Traffic
 
 # The number of the newest configuration in stable storage: one for all engines, so that ids go on rising when a cluster
@@ -25,8 +26,8 @@ OLD_CONFIGURATION_SEQ_KEY = "ring_seq"
 
 
 def stored_configuration_seq(stored: Stored) -> bytes:
-    """The stored number, or nothing."""
-    values = (stored.get(key, b"") for key in (CONFIGURATION_SEQ_KEY, OLD_CONFIGURATION_SEQ_KEY))
+    """The stored number, or nothing. A life in a network of rings leaves its clock, which is first in positions."""
+    values = (stored.get(key, b"") for key in (CONFIGURATION_SEQ_KEY, OLD_CONFIGURATION_SEQ_KEY, CLOCK_KEY))
     return max(values, key=lambda value: int.from_bytes(value, "big"))
 
 
@@ -83,8 +84,9 @@ class Engine(Protocol):
         """A group gains its first or loses its last member at this process. Kept over configurations; each group that
         is gained is answered by `Subscribed`, at once by an engine that prunes nothing."""
 
-    def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
-        """Take this roster in place of the older one. UsageError, and nothing changed, when it is not newer."""
+    def enlist(self, roster: Roster, now: Instant, attachment: Attachment | None = None) -> list[Effect]:
+        """Take this roster in place of the older one, on this attachment or on all. UsageError, and nothing changed,
+        when it is not newer."""
 
     def wake(self, now: Instant) -> list[Effect]:
         """Time has passed."""

@@ -1,9 +1,9 @@
 """A ring as a layer: inside another engine, which consumes its ordered stream and passes on everything else.
 
 An engine may have several, each on an attachment of its own and with stored keys of its own, as if it were alone. What
-an input causes comes back in the order in which it has to be carried out, fit for the driver: packets bear the
-attachment, stored keys the name. Only the `Stream` is for the enclosing engine, which puts in its place what it makes
-of it; and a `Room` or `LeaveDone` speaks of the inner ring alone.
+an input causes comes back in the order in which it has to be carried out, fit for the driver: packets, notes and alarms
+bear the attachment, stored keys the name. Only the `Stream` is for the enclosing engine, which puts in its place what
+it makes of it; and a `Room` or `LeaveDone` speaks of the inner ring alone.
 
 An inner ring is never told that an application is behind: that would stop what the enclosing engine has to send. It
 holds back what its own users send.
@@ -14,7 +14,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from ordercast.model.effects import Broadcast, Deliver, Effect, Install, Persist, SendTo, Unicast
+from ordercast.model.effects import (
+    Alarm,
+    Broadcast,
+    Deliver,
+    Effect,
+    Enlisted,
+    Install,
+    Persist,
+    Record,
+    SendTo,
+    Unicast,
+)
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import Attachment, Incarnation, Instant
 from ordercast.model.inputs import Lane, Packet, Stored, Submission, Submissions
@@ -151,7 +162,7 @@ class InnerRing:
 
     def _outward(self, effects: list[Effect]) -> list[Effect]:
         for effect in effects:
-            if isinstance(effect, Broadcast | SendTo | Unicast):
+            if isinstance(effect, Broadcast | SendTo | Unicast | Enlisted | Record | Alarm):
                 effect.attachment = self.attachment
             elif isinstance(effect, Persist):
                 effect.key = self._prefix + effect.key

@@ -1,9 +1,10 @@
 """Messages accepted and not yet numbered; packs them into the bodies of packets.
 
 Small messages share a packet as long as they ask for the same delivery class (safe or not), so that a whole packet is
-deliverable or not. A message that does not fit is sent in parts, and packets of other senders go in between. Order
-is kept per sender: whatever a sender submits after a large message waits until its last part has been numbered, so
-that at most one message of each sender is in parts at any time, and (originator, sender) names it.
+deliverable or not, and have the same block before them, if an enclosing engine wants blocks. A message that does not
+fit is sent in parts, and packets of other senders go in between. Order is kept per sender: whatever a sender submits
+after a large message waits until its last part has been numbered, so that at most one message of each sender is in
+parts at any time, and (originator, sender) names it.
 
 Messages wait in lots: those in a row that are alike. Whole packets are cut from a lot at once, so that many small
 messages cost hardly more than their bytes.
@@ -27,12 +28,13 @@ _SAFE_SERVICE = int(Service.SAFE)
 
 @dataclass(slots=True)
 class Lot:
-    """Messages of one sender, one length and one service, in order."""
+    """Messages of one sender, one length, one service and one block, in order."""
 
     sender: int
     length: int
     service: int
     payloads: list[bytes]
+    block: bytes = b""  # goes before the descriptors
     at: int = 0  # those before it are gone
 
     @property
@@ -40,21 +42,23 @@ class Lot:
         return len(self.payloads) - self.at
 
     def is_like(self, other: Lot) -> bool:
-        return (self.length, self.sender, self.service) == (other.length, other.sender, other.service)
+        mine, theirs = (self.length, self.sender, self.service), (other.length, other.sender, other.service)
+        return mine == theirs and self.block == other.block
 
 
-def lots_from(payloads: Iterable[bytes], service: int, sender: int) -> list[Lot]:
+def lots_from(payloads: Iterable[bytes], service: int, sender: int, block: bytes = b"") -> list[Lot]:
     """Return the lots of messages that were submitted together."""
     payloads = list(payloads)
     lengths = list(map(len, payloads))
     if payloads and lengths.count(lengths[0]) == len(lengths):
-        return [Lot(sender, lengths[0], service, payloads)]
-    return [Lot(sender, length, service, list(group)) for length, group in groupby(payloads, len)]
+        return [Lot(sender, lengths[0], service, payloads, block)]
+    return [Lot(sender, length, service, list(group), block) for length, group in groupby(payloads, len)]
 
 
 @dataclass(slots=True)
 class _Large:
-    """A message that is being sent in parts."""
+    """A message that is being sent in parts. They have no block of their own, and go everywhere: whoever begins to
+    want such messages between two of its parts has to have all of them."""
 
     data: bytes
     service: int
@@ -63,12 +67,10 @@ class _Large:
 
 
 class Outbox:
-    __slots__ = ("_apart", "_body_max", "_large", "_queue", "_turn_of_large", "_whole_max", "size")
+    __slots__ = ("_body_max", "_large", "_queue", "_turn_of_large", "_whole_max", "size")
 
-    def __init__(self, body_size_max: int, *, lone_size_max: int = 0, apart: int | None = None) -> None:
-        """`lone_size_max` is the body of a packet with a single message, if it may be larger than that of others;
-        `apart` is a sender whose messages share packets with nobody's."""
-        self._apart = apart
+    def __init__(self, body_size_max: int, *, lone_size_max: int = 0) -> None:
+        """`lone_size_max` is the body of a packet with a single message, if it may be larger than that of others."""
         self._body_max = body_size_max
         self._whole_max = min(max(body_size_max, lone_size_max) - DESCRIPTOR_SIZE, 0xFFFF)
         self._queue: deque[Lot] = deque()
@@ -159,14 +161,14 @@ class Outbox:
         payloads = lot.payloads[lot.at : lot.at + count * each]
         self.size -= count * each * (lot.length + OVERHEAD)
         flags = SAFE if lot.service == _SAFE_SERVICE else 0
-        load = flags, (lot.sender,) * each, (lot.length,) * each, (lot.service,) * each, payloads, ()
+        load = flags, (lot.sender,) * each, (lot.length,) * each, (lot.service,) * each, payloads, (), lot.block
         self._pass(lot, count * each)
         return load
 
     def _mixed(self) -> Load:
         """One packet, filled from several lots."""
         queue, room = self._queue, self._body_max
-        safe, apart = queue[0].service == _SAFE_SERVICE, queue[0].sender == self._apart
+        safe, block = queue[0].service == _SAFE_SERVICE, queue[0].block
         senders: list[int] = []
         lengths: list[int] = []
         services: list[int] = []
@@ -176,7 +178,7 @@ class Outbox:
             count = min(lot.left, room // (lot.length + DESCRIPTOR_SIZE), COUNT_MAX - len(payloads))
             if not count or (lot.service == _SAFE_SERVICE) is not safe or lot.sender in self._large:
                 break
-            if (lot.sender == self._apart) is not apart:
+            if lot.block != block:
                 break
             room -= count * (lot.length + DESCRIPTOR_SIZE)
             senders += (lot.sender,) * count
@@ -185,7 +187,7 @@ class Outbox:
             payloads += lot.payloads[lot.at : lot.at + count]
             self._pass(lot, count)
         self.size -= sum(lengths) + OVERHEAD * len(payloads)
-        return SAFE if safe else 0, tuple(senders), tuple(lengths), tuple(services), payloads, ()
+        return SAFE if safe else 0, tuple(senders), tuple(lengths), tuple(services), payloads, (), block
 
     def _next_parts(self, limit: int) -> Load:
         """The next parts of the large message whose turn it is. All are equally long but the last, which is a little
@@ -205,7 +207,7 @@ class Outbox:
             self._queue.extendleft(reversed(large.waiting))
         else:
             self._large[sender] = large  # behind the others: they take turns
-        return SAFE if large.service == _SAFE_SERVICE else 0, (sender,), (size,), (large.service,), chunks, parts
+        return SAFE if large.service == _SAFE_SERVICE else 0, (sender,), (size,), (large.service,), chunks, parts, b""
 
 
 def cost(lots: Iterable[Lot]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ordercast.model.ids import NodeId
@@ -18,6 +18,8 @@ class Domain:
 
     number: int
     name: str
+    beneath: str = ONE_NETWORK  # what carries the packets of its ring, in words
+    over_networks: Callable[[RingNode], Engine] = lambda ring: ring  # puts several networks beneath the ring
 
 
 ONE_DOMAIN = (Domain(0, "all"),)
@@ -32,7 +34,9 @@ class Setup:
     beneath: str = ONE_NETWORK  # what carries the packets, in words, which are compared with other members'
     others: tuple[str, ...] = ()  # the other engines that may run in a cluster of the same name
     domains: tuple[Domain, ...] = ()  # the broadcast domains of this process, by attachment; none: all share one
-    over_networks: Callable[[RingNode], Engine] = lambda ring: ring  # puts several networks beneath a ring
+    domain_names: Mapping[int, str] = field(default_factory=dict)  # of all domains of the network, by number
+    node_names: Mapping[NodeId, str] = field(default_factory=dict)  # as far as they are known
+    is_filtering: bool = True  # an engine that prunes does; without, everybody has the raw stream
 
     @property
     def ring(self) -> RingConfig:

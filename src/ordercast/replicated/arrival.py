@@ -20,7 +20,7 @@ from typing import Generic, Protocol, TypeVar
 from ordercast.model.errors import WireError
 from ordercast.model.ids import SECOND, Instant
 from ordercast.replicated.effects import DeskEffect, Dial, Donor, HangUp, Progress
-from ordercast.replicated.frames import END, REFUSED, Frame, encode_request, place_from
+from ordercast.replicated.frames import END, REFUSED, TransferFrame, encode_request, place_from
 from ordercast.replicated.told import Filling
 
 
@@ -131,7 +131,7 @@ class Arrival(Generic[TakerT]):
         """The connection ended, or never was. `why`: in words, or empty when the donor closed it."""
         return self._give_up(now, f": {why}" if why else f" closed the connection after {self.pieces} pieces")
 
-    def on_frame(self, now: Instant, frame: Frame) -> list[DeskEffect]:
+    def on_frame(self, now: Instant, frame: TransferFrame) -> list[DeskEffect]:
         if frame.kind == END:
             return self._end(now, frame)
         if zlib.crc32(frame.body) != frame.checksum:
@@ -153,7 +153,7 @@ class Arrival(Generic[TakerT]):
         self._wait(now, self._patience.stall_s)
         return [Progress(self._donors[self._at].name, self.pieces, self._size)]
 
-    def _end(self, now: Instant, end: Frame) -> list[DeskEffect]:
+    def _end(self, now: Instant, end: TransferFrame) -> list[DeskEffect]:
         if (end.number, end.checksum) != (self.pieces, self._chain):
             return self.again(now, "the pieces that came are not of one picture: the transfer has to begin again")
         self.is_done, self.deadline = True, None

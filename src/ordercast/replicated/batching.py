@@ -69,7 +69,7 @@ class Answer(NamedTuple):
     result: bytes
 
 
-class Batch(NamedTuple):
+class CommandBatch(NamedTuple):
     """Commands, and who waits for the answer of each; None: nobody. A call that only waits has no command."""
 
     commands: list[bytes]
@@ -89,9 +89,9 @@ class Batches:
     """What is to be submitted, and what was and has no answer."""
 
     def __init__(self, count_max: int) -> None:
-        self.next = Batch([], [])
+        self.next = CommandBatch([], [])
         self.size = 0  # of the commands in it
-        self.underway: dict[int, Batch] = {}  # by the number of the core's request
+        self.underway: dict[int, CommandBatch] = {}  # by the number of the core's request
         self.count = 0  # of commands in both
         self._count_max = count_max
         self._queue: deque[tuple[bytes, Ticket]] = deque()  # where there was no room
@@ -109,10 +109,10 @@ class Batches:
         self.count += 1
         return len(commands) == 1
 
-    def take(self) -> Iterator[Batch]:
+    def take(self) -> Iterator[CommandBatch]:
         """Give the batches that are to be submitted."""
         batch, size = self.next, self.size
-        self.next, self.size = Batch([], []), 0
+        self.next, self.size = CommandBatch([], []), 0
         if len(batch.commands) <= COMMANDS_MAX and size <= SIZE_MAX:
             if batch.commands:
                 yield batch
@@ -120,16 +120,16 @@ class Batches:
         start = size = 0
         for at, command in enumerate(batch.commands):
             if at > start and (at - start == COMMANDS_MAX or size + len(command) > SIZE_MAX):
-                yield Batch(batch.commands[start:at], batch.tickets[start:at])
+                yield CommandBatch(batch.commands[start:at], batch.tickets[start:at])
                 start, size = at, 0
             size += len(command)
-        yield Batch(batch.commands[start:], batch.tickets[start:])
+        yield CommandBatch(batch.commands[start:], batch.tickets[start:])
 
     def has_posted(self, command: bytes) -> bool:
         """Is it waiting or underway, with nobody waiting for the answer?"""
         return any(command in batch.posted for batch in (self.next, *self.underway.values()))
 
-    def settle(self, number: int) -> tuple[Batch | None, bool]:
+    def settle(self, number: int) -> tuple[CommandBatch | None, bool]:
         """The batch with this number has its answer. Return it, and whether commands that there was no room for are to
         be submitted now."""
         batch = self.underway.pop(number, None)
@@ -154,5 +154,5 @@ class Batches:
             (sent if batch.commands else others).extend(batch.callers)
         others += [*self.next.callers, *(ticket for _, ticket in self._queue)]
         self._queue.clear()
-        self.next, self.underway, self.size, self.count = Batch([], []), {}, 0, 0
+        self.next, self.underway, self.size, self.count = CommandBatch([], []), {}, 0, 0
         return sent, others

@@ -24,7 +24,7 @@ from ordercast.model.errors import WireError
 from ordercast.model.events import Transition, View
 from ordercast.model.ids import SECOND, Instant
 from ordercast.replicated.arrival import Arrival, Incoming, Patience
-from ordercast.replicated.batching import Batch, Batches, decode_results, encode_batch
+from ordercast.replicated.batching import Batches, CommandBatch, decode_results, encode_batch
 from ordercast.replicated.core import Core
 from ordercast.replicated.effects import (
     Abandoned,
@@ -48,7 +48,7 @@ from ordercast.replicated.effects import (
     Ticket,
 )
 from ordercast.replicated.facts import Round
-from ordercast.replicated.frames import Frame, key_of
+from ordercast.replicated.frames import TransferFrame, key_of
 from ordercast.replicated.structures.base import BACK_COMMAND, Owned, gone_command
 from ordercast.replicated.told import Filling, Told
 
@@ -148,7 +148,7 @@ class Desk:
         effects: list[DeskEffect] = []
         self._submit(now, effects)
         number, found = self.core.synchronise()
-        self._batches.underway[number] = Batch([], [ticket])
+        self._batches.underway[number] = CommandBatch([], [ticket])
         self._take(now, found, effects)
         return effects
 
@@ -222,7 +222,7 @@ class Desk:
     def on_broken(self, now: Instant, why: str) -> list[DeskEffect]:
         return [] if self._arrival is None else self._arrival.on_broken(now, why)
 
-    def on_frame(self, now: Instant, frame: Frame) -> list[DeskEffect]:
+    def on_frame(self, now: Instant, frame: TransferFrame) -> list[DeskEffect]:
         if self._arrival is None:
             return []
         effects = self._arrival.on_frame(now, frame)

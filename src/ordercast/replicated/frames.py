@@ -34,7 +34,7 @@ class Picture(Protocol):
         """Cut the picture: the same pieces at every holder."""
 
 
-class Frame(NamedTuple):
+class TransferFrame(NamedTuple):
     kind: int
     number: int  # of the piece; of an END, how many there are
     checksum: int  # of the body; of an END, of all pieces
@@ -65,22 +65,22 @@ def decode_request(head: bytes) -> Request:
     return Request(name_size, key_size, first)
 
 
-def frames_of(picture: Picture, first: int) -> Iterator[Frame | None]:
+def frames_of(picture: Picture, first: int) -> Iterator[TransferFrame | None]:
     """Frame the pieces of a picture from number `first` on, and its END. None stands for an earlier piece: it is made
     for the checksum of all, and not sent."""
     number = chain = 0
     for number, piece in enumerate(picture.pieces(), 1):
         chain = zlib.crc32(piece, chain)
-        yield Frame(PIECE, number - 1, zlib.crc32(piece), piece) if number > first else None
-    yield Frame(END, number, chain, b"")
+        yield TransferFrame(PIECE, number - 1, zlib.crc32(piece), piece) if number > first else None
+    yield TransferFrame(END, number, chain, b"")
 
 
-def refusal(sentence: str) -> Frame:
+def refusal(sentence: str) -> TransferFrame:
     body = sentence.encode()
-    return Frame(REFUSED, 0, zlib.crc32(body), body)
+    return TransferFrame(REFUSED, 0, zlib.crc32(body), body)
 
 
-def frame_head(frame: Frame) -> bytes:
+def frame_head(frame: TransferFrame) -> bytes:
     return FRAME.pack(frame.kind, len(frame.body), frame.checksum, frame.number)
 
 
@@ -92,9 +92,9 @@ def body_size(head: bytes) -> int:
     return int(size)
 
 
-def frame_from(head: bytes, body: bytes) -> Frame:
+def frame_from(head: bytes, body: bytes) -> TransferFrame:
     kind, _, checksum, number = FRAME.unpack(head)
-    return Frame(kind, number, checksum, body)
+    return TransferFrame(kind, number, checksum, body)
 
 
 class Place(NamedTuple):

@@ -47,7 +47,7 @@ from ordercast.replicated.effects import (
     Ticket,
     Why,
 )
-from ordercast.replicated.frames import Frame, address_of, key_of
+from ordercast.replicated.frames import TransferFrame, address_of, key_of
 from ordercast.replicated.quorum import EverySide, Rule
 from ordercast.replicated.spill import Spill
 from ordercast.replicated.structures.base import Age, Applied, Owner, Reloaded, Structure
@@ -308,7 +308,7 @@ class Replica(Generic[FrontT]):
     def _connected(self) -> None:
         self._do(self._desk.on_connected)
 
-    def _framed(self, frame: Frame) -> None:
+    def _framed(self, frame: TransferFrame) -> None:
         self._do(self._desk.on_frame, frame)
 
     def _broken(self, why: str) -> None:

@@ -19,9 +19,9 @@ from ordercast.replicated.frames import (
     FRAME,
     NAME_SIZE_MAX,
     REQUEST,
-    Frame,
     Picture,
     Place,
+    TransferFrame,
     body_size,
     decode_request,
     frame_from,
@@ -136,7 +136,10 @@ class Line:
     """The connection of a fetcher to the donor that it has dialled last. It tells what happens on it."""
 
     def __init__(
-        self, on_connected: Callable[[], None], on_frame: Callable[[Frame], None], on_broken: Callable[[str], None]
+        self,
+        on_connected: Callable[[], None],
+        on_frame: Callable[[TransferFrame], None],
+        on_broken: Callable[[str], None],
     ) -> None:
         self._on_connected = on_connected
         self._on_frame = on_frame
@@ -177,7 +180,7 @@ class Line:
             self._on_broken(_told(error))
 
 
-async def _read_frame(reader: asyncio.StreamReader) -> Frame:
+async def _read_frame(reader: asyncio.StreamReader) -> TransferFrame:
     head = await reader.readexactly(FRAME.size)
     return frame_from(head, await reader.readexactly(body_size(head)))
 

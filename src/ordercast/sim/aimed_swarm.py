@@ -11,7 +11,7 @@ from random import Random
 
 from ordercast.model.ids import MICROSECOND, MILLISECOND
 from ordercast.networks.config import Replication
-from ordercast.sim.faults import Fault, FaultKind
+from ordercast.sim.faults import Fault, FaultKind, cascade
 from ordercast.sim.network_swarm import SIM_NETWORKS
 from ordercast.sim.options import SIM_RING, SimOptions
 from ordercast.sim.plot import Aim
@@ -21,6 +21,16 @@ EXCHANGE_DIGIT = 8  # the last one of seeds that aim at an exchange
 NETWORKS_EVERY = 5  # one run in five with several networks is aimed
 AIMS = (Aim.GAP, Aim.PROMISE, Aim.LATE)  # by turns, without clients
 GROUP_AIMS = (Aim.GATHERING, Aim.GAP, Aim.GATHERING, Aim.PROMISE, Aim.SLOW_READER)  # by turns, with clients
+
+RING_AIMS = (Aim.MARK, Aim.TOPOLOGY, Aim.INSTALLATION, Aim.COVERAGE)  # by turns, in a network of rings
+
+
+def ambushed_ring_options(options: SimOptions, seed: int) -> SimOptions:
+    """A network of rings that is cut and healed, so that rings merge, and struck at the worst moments of that."""
+    rng = Random(f"ring aims swarm {seed}")
+    faults = sorted((*options.faults, *cascade(rng.randrange(2, 5), options.nodes, rng)), key=lambda fault: fault.at)
+    until = max(options.fault_time_ns, faults[-1].at + 100 * MILLISECOND)
+    return replace(options, aim=RING_AIMS[seed % len(RING_AIMS)], faults=tuple(faults), fault_time_ns=until)
 
 
 def aimed_group_options(options: SimOptions, seed: int) -> SimOptions:

@@ -15,7 +15,7 @@ from ordercast.model.ids import MILLISECOND, node_of
 from ordercast.model.service import Service
 from ordercast.session.frames import SlowPolicy, encode_names
 from ordercast.session.pieces import FrameKind, frame
-from ordercast.sim.client import Client, Outgoing, Pace
+from ordercast.sim.client import Outgoing, Pace, SimClient
 from ordercast.sim.group_tally import GroupOccurrence
 from ordercast.sim.options import SimOptions
 from ordercast.sim.station import Station
@@ -67,7 +67,7 @@ class Crowd:
             self._do(client, rng.choices(_DEEDS, _WEIGHTS)[0])
 
     @staticmethod
-    def say(client: Client, group: str, service: Service, data: bytes) -> None:
+    def say(client: SimClient, group: str, service: Service, data: bytes) -> None:
         """Let a client send one message, as a plot asks for."""
         client.send(Outgoing((group,), service, (data,)))
 
@@ -82,7 +82,7 @@ class Crowd:
         if rng.random() < 0.8:
             client.join(self._everywhere if rng.random() < 0.5 else self._some(self._everywhere))
 
-    def _do(self, client: Client, deed: str) -> None:
+    def _do(self, client: SimClient, deed: str) -> None:
         match deed:
             case "join" | "leave":
                 self._move(client, joins=deed == "join")
@@ -93,7 +93,7 @@ class Crowd:
             case _:
                 client.crash()
 
-    def _move(self, client: Client, *, joins: bool) -> None:
+    def _move(self, client: SimClient, *, joins: bool) -> None:
         """Join groups that it is not in, or leave some that it is in, whatever of this can be done."""
         inside = sorted(client.joined)
         outside = [group for group in self._everywhere if group not in client.joined]
@@ -102,19 +102,19 @@ class Crowd:
         else:
             client.leave(self._some(inside))
 
-    def _change_pace(self, station: Station, client: Client) -> None:
+    def _change_pace(self, station: Station, client: SimClient) -> None:
         pace = self._rng.choice([pace for pace in Pace if pace is not client.pace])
         station.tally.count(_PACES[pace])
         client.read(pace)
 
-    def _rude(self, client: Client) -> bytes:
+    def _rude(self, client: SimClient) -> bytes:
         """Something that no client library says."""
         wrong = [frame(FrameKind.WELCOME), frame(FrameKind.SEND, b"?"), encode_names(FrameKind.LEAVE, ())]
         if client.joined:
             wrong.append(encode_names(FrameKind.JOIN, sorted(client.joined)))
         return self._rng.choice(wrong)
 
-    def _send(self, client: Client, *, is_large: bool = False) -> None:
+    def _send(self, client: SimClient, *, is_large: bool = False) -> None:
         rng, options = self._rng, self._options
         service = options.services[rng.randrange(len(options.services))]
         sizes = [rng.randrange(options.size_min, options.size_max + 1) for _ in range(rng.choice(_BURSTS))]
@@ -145,15 +145,15 @@ class Crowd:
             return (*groups, private)
         return groups if chance < 0.5 else groups[:1]
 
-    def lost(self, client: Client, how: End) -> None:
+    def lost(self, client: SimClient, how: End) -> None:
         """A client has ended; some try again, with what they were in."""
         if client.reconnects and not self._is_calm and how not in (End.ORDERLY, End.CRASHED):
             self._try_later(client, 1)
 
-    def _try_later(self, client: Client, tries: int) -> None:
+    def _try_later(self, client: SimClient, tries: int) -> None:
         self._world.later(self._rng.randrange(*_AGAIN_NS), self._try_again, client, tries)
 
-    def _try_again(self, client: Client, tries: int) -> None:
+    def _try_again(self, client: SimClient, tries: int) -> None:
         station = self._world.station_at(node_of(client.id.process))
         try:
             again = None if station is None else station.connect(client.name.partition("@")[0], client.policy)

@@ -7,7 +7,7 @@ the daemon has given it no credit.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -74,7 +74,7 @@ class Outgoing(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Client:
+class SimClient:
     station: Station
     half: ClientHalf
     policy: SlowPolicy
@@ -85,6 +85,7 @@ class Client:
     sent: int = 0
     joined: set[str] = field(default_factory=set)  # groups that it has asked for
     _uncertain: set[str] = field(default_factory=set)  # of these, those that may yet be refused
+    _leaving: Counter[str] = field(default_factory=Counter)  # left, and not told yet: views may be of the time before
     listener: Listener | None = None
     reconnects: bool = False  # when its daemon sends it away, or ends
     is_rude: bool = False  # it has said something wrong
@@ -122,6 +123,7 @@ class Client:
         if wanted and not self.refusal:
             self.station.tell(AskedLeave(self.station.clock(), self.id, wanted))
             self.joined.difference_update(wanted)
+            self._leaving.update(wanted)
             self.up.write(self.half.leave(wanted))
 
     def send(self, outgoing: Outgoing) -> None:
@@ -226,8 +228,10 @@ class Client:
                 self._outbox.clear()
                 self._inbox.append((news, 0))
             case Batch() | View() | Transition() | Left() | Dropped():
-                if isinstance(news, View):
+                if isinstance(news, View) and not (self._leaving[news.group] and self.station.joins_wait):
                     self._uncertain.discard(news.group)
+                elif isinstance(news, Left):
+                    self._leaving[news.group] -= 1
                 self._inbox.append((news, size))
                 self._inbox_size += size
                 self.station.witness.receives(self.id, self._inbox_size, size)
@@ -248,6 +252,8 @@ class Client:
             self._uncertain.difference_update(refused.groups)
             self.station.tally.count(Row.GROUPS_REFUSED)
             self.station.tell(GotRefusal(self.station.clock(), self.id, refused.groups))
+        else:
+            self._leaving.subtract(refused.groups)
 
     # What it reads
 

@@ -166,6 +166,11 @@ class Host:
         return Station(self, process) if self.world.options.has_clients else None
 
     @property
+    def is_router(self) -> bool:
+        """Whether others reach each other over this host."""
+        return self.life is not None and len(self.segments) > 1
+
+    @property
     def is_paused(self) -> bool:
         return self.world.now < self.paused_until
 
@@ -307,6 +312,8 @@ class Host:
         life.busy_until = self.world.now + cost
         if self.world.witness is not None:
             self.world.witness.received(life.process, packets, self.world.now)
+        if self.world.rings_witness is not None:
+            self.world.rings_witness.received(life.process, packets)
         self._input(life, life.engine.receive(packets, self.local_now()), delay=cost)
         self._read_soon(life)
 

@@ -35,6 +35,10 @@ class Aim(Enum):
     GATHERING = "gathering"  # snapshots of groups are under way when daemons are lost, and lost again
     SLOW_READER = "slow reader"  # all wait for a client that reads, and too little
     BEGINNING = "beginning"  # one replica alone knows what all have said at their first view
+    MARK = "mark"  # somebody has marked for a merge of two networks
+    TOPOLOGY = "topology"  # one side of such a merge has told its topology
+    INSTALLATION = "installation"  # somebody has installed what is being formed, and others have not
+    COVERAGE = "coverage"  # some have stated that they have a safe message, and others have not
 
 
 class Plot:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ordercast.sim.client_plots import BeginningPlot, GatheringPlot, SlowReaderPlot
 from ordercast.sim.plot import Aim, Plot
+from ordercast.sim.ring.ambushes import CoverageAmbush, InstallationAmbush, MarkAmbush, TopologyAmbush
 from ordercast.sim.ring.recovery_plots import ExchangePlot, GapPlot, LatePlot, PromisePlot
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ PLOTS: dict[Aim, type[Plot]] = {
     Aim.GATHERING: GatheringPlot,
     Aim.SLOW_READER: SlowReaderPlot,
     Aim.BEGINNING: BeginningPlot,
+    Aim.MARK: MarkAmbush,
+    Aim.TOPOLOGY: TopologyAmbush,
+    Aim.INSTALLATION: InstallationAmbush,
+    Aim.COVERAGE: CoverageAmbush,
 }
 
 

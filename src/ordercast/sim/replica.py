@@ -32,8 +32,8 @@ from ordercast.replicated.effects import (
     Release,
     Spoilt,
 )
-from ordercast.replicated.frames import Frame, key_of
-from ordercast.sim.client import Client, Outgoing
+from ordercast.replicated.frames import TransferFrame, key_of
+from ordercast.sim.client import Outgoing, SimClient
 from ordercast.sim.replica_tally import Moment, rows_of_death
 from ordercast.sim.replica_tally import ReplicaOccurrence as Row
 from ordercast.sim.replica_witness import GROUP, Asked, Witness
@@ -62,7 +62,7 @@ class Replica:
     desk: Desk = field(init=False)
     line: Line = field(init=False)
     witness: Witness = field(init=False)
-    client: Client | None = None  # its connection
+    client: SimClient | None = None  # its connection
     pictures: dict[bytes, Freeze] = field(default_factory=dict)  # that it serves, by key
     is_dead: bool = False
     is_hung: bool = False
@@ -174,7 +174,7 @@ class Replica:
 
     # Its connection to the daemon
 
-    def connect(self, client: Client) -> None:
+    def connect(self, client: SimClient) -> None:
         self.client = client
         client.listener = self
         if self.witness.cut:
@@ -258,7 +258,7 @@ class Replica:
     def broken(self, why: str) -> None:
         self._do(self.desk.on_broken, why)
 
-    def framed(self, frame: Frame) -> None:
+    def framed(self, frame: TransferFrame) -> None:
         self._do(self.desk.on_frame, frame)
 
     # What it is asked

@@ -1,26 +1,89 @@
-"""Networks of rings as swarms draw them: which hosts are on which segments."""
+"""Networks of rings by the names of their topologies: which hosts are on which segments.
+
+Gateways are the first hosts; the others are spread over the rings.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from enum import Enum
 from random import Random
 
-from ordercast.sim.topology import Attachments
+from ordercast.model.errors import UsageError
+from ordercast.sim.options import SimOptions
+from ordercast.sim.topology import SEGMENTS_MAX, Attachments
 
-RINGS_MAX = 4
+RINGS_MAX = 4  # that a swarm draws
+RINGS = 3  # of a topology that is asked for by its name alone
+AMBUSHES, FAULTS = 12, 16  # of a run that aims at merges
 
 Joined = list[tuple[int, ...]]  # the segments of each gateway
 
 
-def drawn_attachments(nodes: int, rng: Random) -> Attachments:
-    """Return the segments of each host: some hosts join rings, the others are spread over them."""
+class RingTopology(Enum):
+    """How gateways join rings."""
+
+    LINE = "line"  # each ring to the next
+    CYCLE = "cycle"  # and the last to the first
+    PARALLEL = "parallel"  # two gateways between two rings
+    STAR = "star"  # one ring to all others, by a gateway each
+    HUB = "hub"  # one gateway on all rings
+    DOUBLE_LINE = "double-line"  # each ring to the next, by two gateways
+    RANDOM = "random"  # a tree, and some gateways more
+
+
+def drawn_attachments(nodes: int, rng: Random, topology: RingTopology | None = None) -> Attachments:
+    """Return the segments of each host, as swarms draw them: of this topology, or of any."""
     rings = rng.randrange(2, RINGS_MAX + 1)
-    gateways = rng.choice(_KINDS)(rings, rng)
+    drawn = rng.choice(tuple(RingTopology))
+    gateways = _JOINED[topology or drawn](rings, rng)
+    return _spread(gateways if len(gateways) <= nodes else _line(2, rng), nodes)
+
+
+def attachments_of(topology: RingTopology, rings: int | None, nodes: int, rng: Random) -> Attachments:
+    """Return the segments of each host, of as many as there shall be. UsageError when they are too few."""
+    rings = rings or (2 if topology is RingTopology.PARALLEL else RINGS)
+    most = 2 if topology is RingTopology.PARALLEL else SEGMENTS_MAX
+    if not 2 <= rings <= most:
+        raise UsageError(f"topology {topology.value!r} has 2 to {most} rings, not {rings}: write --rings")
+    gateways = _JOINED[topology](rings, rng)
     if len(gateways) > nodes:
-        gateways = _line(2, rng)
+        raise UsageError(f"topology {topology.value!r} of {rings} rings needs {len(gateways)} hosts: write --nodes")
+    return _spread(gateways, nodes)
+
+
+def topology_from(name: str) -> RingTopology:
+    """Return the topology of this name. UsageError when there is none."""
+    topologies = {topology.value: topology for topology in RingTopology}
+    if name not in topologies:
+        raise UsageError(f"there is no topology {name!r}: choose among {', '.join(topologies)}")
+    return topologies[name]
+
+
+def _spread(gateways: Joined, nodes: int) -> Attachments:
     rings = 1 + max(segment for segments in gateways for segment in segments)
     others = [(number % rings,) for number in range(nodes - len(gateways))]
     return (*gateways, *others)
+
+
+def aimed_ring_options(options: SimOptions, rng: Random) -> SimOptions:
+    """Return options that aim at merges: rings that two ways join, so that halves stay connected, cut again and again,
+    mostly at the moment at which a process marks or speaks."""
+    gateways = rng.choice((_parallel, _cycle, _double_line))(rng.randrange(2, 4), rng)
+    rings = 1 + max(segment for segments in gateways for segment in segments)
+    others = [(number % rings,) for number in range(rng.randrange(2, 5))]
+    return replace(
+        options,
+        nodes=len(gateways) + len(others),
+        attachments=(*gateways, *others),
+        ambushes=AMBUSHES,
+        random_faults=max(options.random_faults, FAULTS),
+        faults=(),
+        rates=(),
+        links=(),
+        slow_hosts=(),
+    )
 
 
 def _line(rings: int, _: Random) -> Joined:
@@ -53,4 +116,12 @@ def _random(rings: int, rng: Random) -> Joined:
     return tree + more
 
 
-_KINDS: tuple[Callable[[int, Random], Joined], ...] = (_line, _cycle, _parallel, _star, _hub, _double_line, _random)
+_JOINED: dict[RingTopology, Callable[[int, Random], Joined]] = {
+    RingTopology.LINE: _line,
+    RingTopology.CYCLE: _cycle,
+    RingTopology.PARALLEL: _parallel,
+    RingTopology.STAR: _star,
+    RingTopology.HUB: _hub,
+    RingTopology.DOUBLE_LINE: _double_line,
+    RingTopology.RANDOM: _random,
+}

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
+from typing import TypeVar
 
 from ordercast.checker import Checkers
 from ordercast.checker.groups import GroupCheckers
@@ -22,13 +23,16 @@ from ordercast.model.notes import Moved, NetworkTurned, Occurred, TokenReleased,
 from ordercast.networks.assembly import assembled
 from ordercast.order.catalogue import entry_of
 from ordercast.order.engine import Engine
+from ordercast.order.gateways.node import ENGINE as GATEWAYS
 from ordercast.order.membership.states.moves import GATHER
 from ordercast.order.setup import Domain
 from ordercast.sim.adaptive_witness import AdaptiveWitness
 from ordercast.sim.digest import Digest
 from ordercast.sim.faults import Fault
+from ordercast.sim.gateways.witness import RingsWitness
 from ordercast.sim.network_swarm import release_row, turn_row
 from ordercast.sim.options import SimOptions
+from ordercast.sim.plot import Aim
 from ordercast.sim.plots import lay
 from ordercast.sim.ring.network_witness import NetworkWitness
 from ordercast.sim.ring.poison import Poisoner
@@ -39,6 +43,8 @@ from ordercast.sim.world import World
 from ordercast.trace.client_records import ClientEvent
 from ordercast.trace.records import Event, Installed, Noted, Started
 from ordercast.trace.replica_records import ReplicaEvent
+
+EventT = TypeVar("EventT")
 
 
 @dataclass(slots=True)
@@ -98,7 +104,79 @@ def engine_of(options: SimOptions, verbose: bool, node: NodeId) -> Engine:
         nodes=options.nodes,
         verbose=verbose,
         domains=tuple(Domain(segment, f"segment{segment}") for segment in segments),
+        is_filtering=options.has_clients,
     ).driven
+
+
+class _Jury:
+    """Who watches a run and judges it, whatever the run has: clients, replicas, several networks, node lists."""
+
+    def __init__(self, options: SimOptions) -> None:
+        self._entry = entry = entry_of(options.engine)
+        self._options = options
+        self.order, self.tally, self.digest, self._rest = Checkers(), Tally(), Digest(), RestWitness()
+        self._groups, self._replicas = GroupCheckers(entry.groups), ReplicaCheckers(entry.replicas)
+        self.observers: list[Callable[[Event], None]] = [
+            *(self.order.observe, self.tally.observe, self.digest.observe, self._rest.observe)
+        ]
+
+    def watch_clients(self, world: World, also: list[Callable[[ClientEvent], None]]) -> None:
+        if self._options.has_clients:
+            self.observers.append(self._tell_groups)
+            world.client_observers += [self._groups.observe, self.digest.observe, *also]
+
+    def _tell_groups(self, event: Event) -> None:
+        """The judges of groups want to know what daemons promise and who was in reach."""
+        if isinstance(event, Started | Installed):
+            self._groups.observe(event)
+
+    def watch_replicas(self, world: World, also: list[Callable[[ReplicaEvent], None]]) -> None:
+        if self._options.replicas:
+            world.replica_observers += [self._replicas.observe, self.digest.observe, *also]
+
+    def watch_networks(self, world: World) -> None:
+        options = self._options
+        if options.networks.count > 1 and (self._entry.is_layered or options.segments == 1):  # they lie beneath rings
+            world.witness = NetworkWitness(options)
+            self.observers.append(world.witness.observe)
+            for network in world.networks:
+                network.witness = world.witness.arriving
+        if options.engine == "adaptive":
+            world.slot_witness = AdaptiveWitness(options.adaptive)
+            self.observers.append(world.slot_witness.observe)
+        if options.rosters:
+            world.roster_witness = RosterWitness()
+            self.observers.append(world.roster_witness.observe)
+
+    def watch_rings(self, world: World, make: Callable[[NodeId], Engine]) -> Callable[[NodeId], Engine]:
+        """Return how engines are made, seen by the witness of a network of rings if there is one."""
+        if self._options.engine != GATEWAYS:
+            return make
+        world.rings_witness = RingsWitness()
+        self.observers.append(world.rings_witness.observe)
+        return partial(world.rings_witness.watched, make)
+
+    def verdicts(self, world: World, *, settled: bool) -> list[Verdict]:
+        options, counts = self._options, self.tally.counts
+        verdicts = self.order.verdicts() + (self._groups.verdicts() if options.has_clients else [])
+        if not options.poison:  # a forged aru makes a token rest too early, which costs time and no promise
+            verdicts += self._rest.verdicts()
+        verdicts += world.session_witness.verdicts()
+        verdicts += self._replicas.verdicts() if options.replicas else []
+        if world.witness is not None:
+            verdicts += world.witness.verdicts()
+            counts[f"networks: {options.networks.replication.value}"] += 1
+            counts.update(f"networks: {fault.kind.value}" for fault in options.faults if fault.network is not None)
+        if world.rings_witness is not None:
+            if settled:
+                world.rings_witness.settled(world.hosts)
+            verdicts += world.rings_witness.verdicts()
+        if world.slot_witness is not None:
+            verdicts += world.slot_witness.verdicts()
+        if world.roster_witness is not None:
+            verdicts += world.roster_witness.verdicts()
+        counts.update(world.group_counts)
+        return verdicts
 
 
 def simulate(
@@ -116,75 +194,37 @@ def simulate(
 ) -> Result:
     """`script` may set the scene before the run begins: schedule actions, give the network a rule."""
     options.validate()
-    entry, checkers, tally, digest, rest = entry_of(options.engine), Checkers(), Tally(), Digest(), RestWitness()
-    events: list[Event] = []
-    observers: list[Callable[[Event], None]] = [checkers.observe, tally.observe, digest.observe, rest.observe]
-    if keep_events:
-        observers.append(events.append)
-    if observer is not None:
-        observers.append(observer)
-    world = World(options, Random(seed), observers, on_fault)
-    group_checkers, client_events = GroupCheckers(entry.groups), list[ClientEvent]()
-    if options.has_clients:
-        observers.append(
-            lambda event: group_checkers.observe(event) if isinstance(event, Started | Installed) else None
-        )
-        world.client_observers += [group_checkers.observe, digest.observe]
-        if keep_events:
-            world.client_observers.append(client_events.append)
-        if client_observer is not None:
-            world.client_observers.append(client_observer)
-    replica_checkers, replica_events = ReplicaCheckers(entry.replicas), list[ReplicaEvent]()
-    if options.replicas:
-        world.replica_observers += [replica_checkers.observe, digest.observe]
-        if keep_events:
-            world.replica_observers.append(replica_events.append)
-        if replica_observer is not None:
-            world.replica_observers.append(replica_observer)
-    if options.networks.count > 1 and options.segments == 1:  # it knows the networks of one attachment
-        world.witness = NetworkWitness(options)
-        observers.append(world.witness.observe)
-        for network in world.networks:
-            network.witness = world.witness.arriving
-    if options.engine == "adaptive":
-        world.slot_witness = AdaptiveWitness(options.adaptive)
-        observers.append(world.slot_witness.observe)
-    if options.rosters:
-        world.roster_witness = RosterWitness()
-        observers.append(world.roster_witness.observe)
-    if options.poison:
-        world.poisoner = Poisoner(options.sizes.cluster, options.poison, Random(f"poison {seed}"), tally.counts)
-    if options.aim is not None:
-        lay(world, options.aim, Random(f"aim {seed}"))
+    events, client_events, replica_events = list[Event](), list[ClientEvent](), list[ReplicaEvent]()
+    jury = _Jury(options)
+    jury.observers += _also(events, keep_events, observer)
+    world = World(options, Random(seed), jury.observers, on_fault)
+    jury.watch_clients(world, _also(client_events, keep_events, client_observer))
+    jury.watch_replicas(world, _also(replica_events, keep_events, replica_observer))
+    jury.watch_networks(world)
+    make = jury.watch_rings(world, make_engine or partial(engine_of, options, verbose))
+    _make_trouble(world, seed, jury.tally.counts)
     if script is not None:
         script(world)
-    settled = world.run(make_engine or partial(engine_of, options, verbose))
-    verdicts = checkers.verdicts() + (group_checkers.verdicts() if options.has_clients else [])
-    if not options.poison:  # a forged aru makes a token rest too early, which costs time and no promise
-        verdicts += rest.verdicts()
-    verdicts += world.session_witness.verdicts()
-    verdicts += replica_checkers.verdicts() if options.replicas else []
-    if world.witness is not None:
-        verdicts += world.witness.verdicts()
-        tally.counts[f"networks: {options.networks.replication.value}"] += 1
-        tally.counts.update(f"networks: {fault.kind.value}" for fault in options.faults if fault.network is not None)
-    if world.slot_witness is not None:
-        verdicts += world.slot_witness.verdicts()
-    if world.roster_witness is not None:
-        verdicts += world.roster_witness.verdicts()
-    tally.counts.update(world.group_counts)
-    return Result(
-        seed,
-        options,
-        verdicts,
-        combined(verdicts),
-        digest.text(),
-        world.now,
-        world.inputs,
-        settled,
-        tally.counts,
-        world.alarms,
-        events,
-        client_events,
-        replica_events,
-    )
+    settled = world.run(make)
+    verdicts = jury.verdicts(world, settled=settled)
+    digest, counts = jury.digest.text(), jury.tally.counts
+    told = (digest, world.now, world.inputs, settled, counts, world.alarms, events, client_events, replica_events)
+    return Result(seed, options, verdicts, combined(verdicts), *told)
+
+
+def _also(
+    kept: list[EventT], is_kept: bool, observer: Callable[[EventT], None] | None
+) -> list[Callable[[EventT], None]]:
+    """Return who else is told of events: a list that keeps them, and the caller's own observer."""
+    return [*([kept.append] if is_kept else []), *([observer] if observer is not None else [])]
+
+
+def _make_trouble(world: World, seed: int, counts: Counter[str]) -> None:
+    """Have packets forged and a plot laid, where the options ask for it."""
+    options = world.options
+    if options.poison:
+        # Rings that fall apart would spoil the plot that brings daemons together.
+        rng, is_aimed = Random(f"poison {seed}"), options.aim not in (None, Aim.GATHERING)
+        world.poisoner = Poisoner(options.sizes.cluster, options.poison, rng, counts, is_aimed=is_aimed)
+    if options.aim is not None:
+        lay(world, options.aim, Random(f"aim {seed}"))

@@ -12,6 +12,7 @@ from ordercast.sim.calm_swarm import usual_options
 from ordercast.sim.fault_text import fault_text
 from ordercast.sim.faults import Fault
 from ordercast.sim.options import SimOptions
+from ordercast.sim.ring_topologies import RingTopology
 from ordercast.sim.topology_text import attachment_texts, link_text, rate_text
 
 
@@ -31,8 +32,8 @@ def _plain(value: object) -> Any:
     return [_plain(item) for item in value] if isinstance(value, tuple | list) else value
 
 
-def replay_command(options: SimOptions, seed: int, *, is_hostile: bool) -> str:
-    """What differs from the defaults, written out."""
+def replay_command(options: SimOptions, seed: int, *, is_hostile: bool, topology: RingTopology | None = None) -> str:
+    """What differs from the defaults, written out. Hostile options were drawn for this topology, or for any."""
     words = ["ordercast", "sim"]
     if is_hostile:
         swarms = {
@@ -42,6 +43,7 @@ def replay_command(options: SimOptions, seed: int, *, is_hostile: bool) -> str:
         }
         words += ["--hostile", *(word for word, is_meant in swarms.items() if is_meant)]
         words += ["--engine", options.engine] if options.engine != SimOptions().engine else []
+        words += ["--topology", topology.value] if topology is not None else []
     else:
         words += _words_of(options)
     return shlex.join([*words, "--seed", str(seed)])

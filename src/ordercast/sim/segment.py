@@ -23,6 +23,14 @@ class Segment:
     attachments: dict[int, Attachment]  # hosts in rising order, and the number that each gives to this segment
     networks: list[Network]
 
+    def beside(self, node: int) -> list[int]:
+        """The hosts with which this one can exchange packets, on some network."""
+        return [
+            other
+            for other in self.attachments
+            if any(not (network.is_cut(node, other) or network.is_cut(other, node)) for network in self.networks)
+        ]
+
     def carry(
         self, source: int, target: int, lane: Lane, packets: list[bytes], networks: tuple[int, ...], now: int
     ) -> None:

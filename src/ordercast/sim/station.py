@@ -28,7 +28,7 @@ from ordercast.session.desk import ClientRules
 from ordercast.session.frames import SlowPolicy
 from ordercast.session.handouts import Handouts, Session
 from ordercast.session.quota import ALL_MEMBERSHIPS_MAX, Quota
-from ordercast.sim.client import Client, Pace
+from ordercast.sim.client import Pace, SimClient
 from ordercast.sim.group_tally import GroupOccurrence, GroupTally
 from ordercast.sim.pipe import Pipe
 from ordercast.sim.served import Served
@@ -47,7 +47,7 @@ class Station:
     def __init__(self, host: Host, process: ProcessId) -> None:
         options = host.world.options
         self.process = process
-        self.clients: dict[int, Client] = {}  # those that are connected, by session
+        self.clients: dict[int, SimClient] = {}  # those that are connected, by session
         self.desk = GroupDesk(
             process,
             station_name(process),
@@ -89,6 +89,12 @@ class Station:
     def may_refuse(self) -> bool:
         """Clients may ask for more groups than they may be in."""
         return bool(self._world.options.memberships_max)
+
+    @property
+    def joins_wait(self) -> bool:
+        """Joins wait for an engine that prunes: meanwhile clients may be told of an earlier stay in the group."""
+        life = self._host.life
+        return life is not None and life.engine.promises.prunes
 
     def tell(self, event: ClientEvent) -> None:
         self._world.tell(event)
@@ -212,9 +218,9 @@ class Station:
 
     # What clients do
 
-    def connect(self, name: str, policy: SlowPolicy = SlowPolicy.WAIT) -> Client:
+    def connect(self, name: str, policy: SlowPolicy = SlowPolicy.WAIT) -> SimClient:
         """UsageError while the name is in use. The greeting takes no time, and passes through both halves."""
-        client = Client(self, ClientHalf(name, policy, self._world.options.receive_credit or None), policy)
+        client = SimClient(self, ClientHalf(name, policy, self._world.options.receive_credit or None), policy)
         is_prompt = self._world.options.prompt_clients
         served = Served(self, Pipe(self._world, self.rng, client.arrive, client.ended, is_prompt))
         client.up = Pipe(self._world, self.rng, served.arrive, served.ended, is_prompt)
@@ -229,7 +235,7 @@ class Station:
         self.tell(Connected(self.clock(), client.id, client.name))
         return client
 
-    def end(self, client: Client, how: End) -> None:
+    def end(self, client: SimClient, how: End) -> None:
         """The client has ended, and is told nothing more."""
         if client.is_over:
             return

@@ -10,7 +10,7 @@ import os
 import signal
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
@@ -29,6 +29,7 @@ from ordercast.sim.aimed_swarm import (
     aimed_network_options,
     aimed_options,
     aimed_replica_options,
+    ambushed_ring_options,
     with_slow_reader,
 )
 from ordercast.sim.calm_swarm import calm_options
@@ -39,7 +40,8 @@ from ordercast.sim.options import SIM_RING, Delays, SimOptions
 from ordercast.sim.plot import Aim
 from ordercast.sim.replica_tally import NEVER, ReplicaOccurrence
 from ordercast.sim.ring.poison import Poison
-from ordercast.sim.ring_topologies import drawn_attachments
+from ordercast.sim.ring_episodes import EPISODES_FIRST, episode_options
+from ordercast.sim.ring_topologies import RingTopology, aimed_ring_options, drawn_attachments
 from ordercast.sim.rosters import with_rosters
 from ordercast.sim.run import simulate
 from ordercast.sim.slot_swarm import with_slots
@@ -263,8 +265,14 @@ def _bad_links(nodes: int, rng: Random) -> tuple[Link, ...]:
     return tuple(links)
 
 
-def options_of(seed: int, kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAULT) -> SimOptions:
-    """Return the options of a hostile run."""
+def options_of(
+    seed: int, kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAULT, topology: RingTopology | None = None
+) -> SimOptions:
+    """Return the options of a hostile run; in a network of rings of this topology, or of any."""
+    if entry_of(engine).attachments_max > 1:
+        return _options_on_rings(engine, seed, kind, topology)
+    if topology is not None:
+        raise UsageError(f"the engine {engine!r} has no network of rings: leave out the topology")
     if engine != DEFAULT:
         return _options_on(engine, seed, kind)
     if kind is SwarmKind.NETWORKS:
@@ -282,26 +290,37 @@ def _options_on(engine: str, seed: int, kind: SwarmKind) -> SimOptions:
         if kind is not SwarmKind.PLAIN:
             raise UsageError(f"the engine {engine!r} has no groups, no replicas and one network: leave out the option")
         return calm_options(engine, seed)
-    if entry_of(engine).attachments_max > 1:
-        return _options_on_rings(engine, seed, kind)
     options = replace(options_of(seed, kind), engine=engine, poison=0.0)  # forgers know the packets of a ring
     return with_slots(options, seed) if engine == "adaptive" else options
 
 
-def _options_on_rings(engine: str, seed: int, kind: SwarmKind) -> SimOptions:
+_HOSTILE: dict[SwarmKind, Callable[[int], SimOptions]] = {
+    SwarmKind.PLAIN: hostile_options,
+    SwarmKind.GROUPS: hostile_group_options,
+    SwarmKind.REPLICATED: hostile_replica_options,
+    SwarmKind.NETWORKS: partial(options_of, kind=SwarmKind.NETWORKS),
+}
+
+
+def _options_on_rings(engine: str, seed: int, kind: SwarmKind, topology: RingTopology | None) -> SimOptions:
     """The same in a network of rings. Node lists are a matter of each ring, and nobody judges them over several."""
-    if kind is SwarmKind.NETWORKS:
-        raise UsageError(f"no witness watches several networks beneath the engine {engine!r}: leave out the option")
-    if kind is SwarmKind.REPLICATED:
-        raise UsageError(f"the engine {engine!r} carries no replicated state: leave out the option")
-    options = hostile_group_options(seed) if kind is SwarmKind.GROUPS else hostile_options(seed)
-    attachments = drawn_attachments(options.nodes, Random(f"rings {seed}"))
-    return replace(options, engine=engine, poison=0.0, aim=None, attachments=attachments)
+    options = replace(_HOSTILE[kind](seed), engine=engine, poison=0.0, aim=None)
+    rng = Random(f"rings {seed}")
+    if seed >= EPISODES_FIRST:
+        return episode_options(options, seed)
+    if seed >= AIMED_FIRST and seed % 2:
+        options = aimed_ring_options(options, rng)
+        return replace(options, lines=options.lines * options.segments)
+    options = replace(options, attachments=drawn_attachments(options.nodes, rng, topology))
+    options = replace(options, lines=options.lines * options.segments)
+    return ambushed_ring_options(options, seed) if seed >= AIMED_FIRST else options
 
 
-def outline(seed: int, kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAULT) -> Outline:
+def outline(
+    seed: int, kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAULT, topology: RingTopology | None = None
+) -> Outline:
     """Run one seed; an exception is a failed run, not the end of the swarm."""
-    options = options_of(seed, kind, engine)
+    options = options_of(seed, kind, engine, topology)
     try:
         result = simulate(options, seed)
     except Exception:
@@ -313,10 +332,14 @@ def outline(seed: int, kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAULT)
 
 
 def swarm(
-    seeds: range, processes: int | None = None, kind: SwarmKind = SwarmKind.PLAIN, engine: str = DEFAULT
+    seeds: range,
+    processes: int | None = None,
+    kind: SwarmKind = SwarmKind.PLAIN,
+    engine: str = DEFAULT,
+    topology: RingTopology | None = None,
 ) -> Iterator[Outline]:
     """Outlines in the order of the seeds."""
-    run = partial(outline, kind=kind, engine=engine)
+    run = partial(outline, kind=kind, engine=engine, topology=topology)
     workers = processes or os.cpu_count() or 1
     if workers == 1 or len(seeds) <= 1:
         yield from map(run, seeds)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ordercast.model.ids import MICROSECOND, MILLISECOND
 from ordercast.replicated.effects import Dial, Freeze
-from ordercast.replicated.frames import PIECE, REQUEST, Frame, decode_request, frames_of, refusal
+from ordercast.replicated.frames import PIECE, REQUEST, TransferFrame, decode_request, frames_of, refusal
 from ordercast.sim.replica_tally import Moment
 from ordercast.sim.replica_tally import ReplicaOccurrence as Row
 
@@ -34,7 +34,7 @@ class Line:
     last: str = ""  # whom the last piece came from
     key: bytes = b""  # of the picture
     picture: Freeze | None = None
-    frames: Iterator[Frame | None] = field(default_factory=lambda: iter(()))
+    frames: Iterator[TransferFrame | None] = field(default_factory=lambda: iter(()))
 
     def dial(self, dial: Dial) -> None:
         self.hang_up()
@@ -104,7 +104,7 @@ class Line:
             self._bring(donor, frame)
             self._soon(partial(self._step, call))
 
-    def _bring(self, donor: Replica, frame: Frame) -> None:
+    def _bring(self, donor: Replica, frame: TransferFrame) -> None:
         fetcher, replicas = self.fetcher, self.fetcher.replicas
         if frame.kind == PIECE and replicas.troubles_transfer():
             fetcher.witness.count(Row.TROUBLED)

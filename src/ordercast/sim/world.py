@@ -22,6 +22,7 @@ from ordercast.session.reader import ROOM
 from ordercast.sim.adaptive_witness import AdaptiveWitness
 from ordercast.sim.churn import Crowd
 from ordercast.sim.faults import Fault, FaultKind, ambush, random_faults
+from ordercast.sim.gateways.witness import RingsWitness
 from ordercast.sim.host import Host
 from ordercast.sim.network import Network
 from ordercast.sim.options import SimOptions
@@ -52,6 +53,7 @@ EVENTS_MAX = 3_000_000  # a run that needs more is stuck; larger clusters have a
 HOSTS = 65
 CHECK_INTERVAL_NS = 10_000_000
 AMBUSH_PROBABILITY = 0.3
+MOMENTS = (Occurrence.PROMISE_MADE, Occurrence.NETWORK_MARKED, Occurrence.NETWORK_SPOKEN)  # for ambushes
 TOP_UP_NS = 500_000
 RUSH_NS = 4_000_000
 
@@ -71,6 +73,7 @@ class World:
     segments: list[Segment] = field(init=False)  # each with its networks, several where they are redundant
     witness: NetworkWitness | None = None  # judges what the layer does with several networks
     slot_witness: AdaptiveWitness | None = None  # judges who uses which place
+    rings_witness: RingsWitness | None = None  # judges what becomes of several rings
     roster_witness: RosterWitness | None = None  # judges who was taken in, where there are node lists
     group_counts: Counter[str] = field(default_factory=Counter)  # what happened in the groups
     names: dict[tuple[int, str], ProcessId] = field(default_factory=dict)  # of clients: where each was last used
@@ -183,13 +186,15 @@ class World:
         return [other for other in attached if other != node and (reached is None or other in reached)]
 
     def can_talk(self, one: int, other: int) -> bool:
-        """Whether packets pass both ways between two hosts, on some network of a segment that both are attached to."""
-        return one == other or any(
-            not (network.is_cut(one, other) or network.is_cut(other, one))
-            for segment in self.hosts[one].segments
-            if other in segment.attachments
-            for network in segment.networks
-        )
+        """Whether packets pass both ways between two hosts, on some network of a segment that both are attached to, or
+        over live hosts that join segments and route between them."""
+        reached, fresh = {one}, [one]
+        while other not in reached and fresh:
+            host = self.hosts[fresh.pop()]
+            beside = {node for segment in host.segments for node in segment.beside(host.node)} - reached
+            reached |= beside
+            fresh += [node for node in sorted(beside) if self.hosts[node].is_router]
+        return other in reached
 
     def departed(self, host: Host) -> None:
         """A host has left in order. After healing segments stay joined: it comes back if it joins some."""
@@ -365,10 +370,9 @@ class World:
         return bool(self.options.clients) and self.now < self.options.fault_time_ns // 6
 
     def _lie_in_wait(self, event: Event) -> None:
-        """Strike in the middle of a recovery: after a promise, or when the first has installed a configuration."""
-        promised = (
-            isinstance(event, Noted) and isinstance(event.note, Occurred) and event.note.what is Occurrence.PROMISE_MADE
-        )
+        """Strike in the middle of a recovery or a merge: after a promise, a mark or a topology, or when the first has
+        installed a configuration."""
+        promised = isinstance(event, Noted) and isinstance(event.note, Occurred) and event.note.what in MOMENTS
         installed = isinstance(event, Installed) and len(event.configuration.members) > 1
         if (promised or installed) and self.rng.random() < AMBUSH_PROBABILITY:
             self._ambushes -= 1

@@ -100,7 +100,7 @@ COLUMNS: Mapping[str, Column] = {
     "size": Column("int32", "bytes of the payload"),
     "destinations": Column("names", "groups and daemons that it is for, or that are wanted; null: all", repeats=True),
     "members": Column("processes", "members of a view; those alive when healed; senders that are saturated"),
-    "transitional": Column("processes", "those who come to the view directly from the same old ring"),
+    "transitional": Column("processes", "those who come to the view directly from the same configuration"),
     "previous_seq": Column("int64", "configuration that the view ends: seq"),
     "previous_rep": Column("int64", "its representative", repeats=True),
     "reason": Column("int16", "why the membership changed: a ChangeReason", repeats=True),

@@ -67,10 +67,6 @@ class Run:
     clients: list[ClientEvent] = field(default_factory=list)
     replicas: list[ReplicaEvent] = field(default_factory=list)
 
-    def group_events(self) -> list[ClientEvent]:
-        """What the judges of groups read: of the daemons they want to know what they promise and who was in reach."""
-        return [*(event for event in self.events if isinstance(event, Started | Installed)), *self.clients]
-
 
 def run_path(folder: Path, run: int) -> Path:
     return folder / f"run-{run}.parquet"

@@ -194,8 +194,8 @@ class Unrecorded:
 
 @dataclass(frozen=True, slots=True)
 class StorageTurned:
-    """The process said that it goes on without stable storage, or that it uses it again. Rings that it installs in
-    between do not bind its next life."""
+    """The process said that it goes on without stable storage, or that it uses it again. What it installs in between
+    does not bind its next life."""
 
     at: Instant
     process: ProcessId

@@ -10,7 +10,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import groupby, repeat
+from itertools import chain, groupby, repeat
+from typing import NamedTuple
 
 from ordercast.model.effects import Burst, Parcel
 from ordercast.model.errors import WireError
@@ -40,13 +41,46 @@ from ordercast.wire.header import (
     payloads_from,
 )
 
-# What is to be put into packets of one shape: the shape, the payloads of all packets in a row, and which part of its
-# message each is (nothing, if they are whole messages). The last part of a message may be shorter than the shape says.
-Load = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], Sequence[bytes], Sequence[Part]]
+BLOCK_NUMBER = struct.Struct(">Q")  # ends a long block
+
+# What is to be put into packets of one shape: the shape, the payloads of all packets in a row, which part of its
+# message each is (nothing, if they are whole messages), and the block before the descriptors, if an enclosing engine
+# wants one. The last part of a message may be shorter than the shape says.
+Load = tuple[int, tuple[int, ...], tuple[int, ...], tuple[int, ...], Sequence[bytes], Sequence[Part], bytes]
 
 
-# A packet whose content is known as bytes: flags, how many messages, and all behind the header.
-RawPacket = tuple[int, int, bytes]
+class RawRun(NamedTuple):
+    """Packets that are alike, whose content is known as bytes."""
+
+    flags: int
+    each: int  # messages in a packet
+    block: bytes  # before the descriptors, without the number that ends it, if it ends with one
+    numbers: Sequence[int]  # that end the blocks; none: they end with none
+    descriptors: bytes
+    payloads: Sequence[bytes | memoryview]  # of each packet in one piece, all of one length; a last part may be shorter
+    parts: Sequence[Part] = ()  # which part of its message each is; nothing: whole messages
+
+    @property
+    def length(self) -> int:
+        """Bytes of payloads in a packet."""
+        return int.from_bytes(self.descriptors[4:6], "big") if self.parts else len(self.payloads[0])
+
+    @property
+    def size(self) -> int:
+        """Bytes behind the headers."""
+        each = len(self.block) + 8 * bool(self.numbers) + len(self.descriptors) + self.length
+        return each * len(self.payloads)
+
+    @property
+    def shape(self) -> tuple[int, int, bytes, bool, bytes, int, bool]:
+        """What is the same in runs that can be one."""
+        is_numbered, is_cut = bool(self.numbers), bool(self.parts)
+        return self.flags, self.each, self.block, is_numbered, self.descriptors, self.length, is_cut
+
+    def between(self, start: int, stop: int) -> RawRun:
+        """Return some of the packets."""
+        cut = slice(start, stop)
+        return self._replace(numbers=self.numbers[cut], payloads=self.payloads[cut], parts=self.parts[cut])
 
 
 class PacketRun:
@@ -72,7 +106,9 @@ class PacketRun:
         self.count = count  # of packets
         self.is_safe = is_safe  # safe delivery is asked for
         self.parts = parts  # which part of a message each packet has; nothing: whole messages
-        self.parcel = parcel  # the messages; None once delivered, and of a recovered packet, which is not delivered
+        # The messages; None once delivered, and of a recovered packet, which is not delivered. Of packets with a block
+        # they stay in the bytes until an enclosing engine wants them.
+        self.parcel = parcel
 
     @property
     def last(self) -> Seq:
@@ -141,11 +177,16 @@ def parse_run(data: bytes, start: int, size: int, heading: Heading, expected: Se
         run = parse_data(data, flags, count, heading.members[place], seq, start, start + length)
     except (struct.error, IndexError, WireError):
         return None
-    if length == size and run.parcel is not None:
+    if length == size and not flags & RECOVERED:
         alike = (len(data) - start) // size
         if alike > 1:
             head = data[start + HEADER_SIZE] if flags & EXTENDED else 0
-            _extend_parts(run, alike, head) if run.parts else _extend(run, alike, head)
+            if run.parts:
+                _extend_parts(run, alike, head)
+            elif head:
+                _extend_bare(run, alike, head, count)
+            else:
+                _extend(run, alike)
     return run
 
 
@@ -180,7 +221,7 @@ def parse_data(
         raise WireError("parts that do not exist")
     filled = min(end, start + columns[1]) if part == Part.LAST else end  # the last part may be padded
     payloads = payloads_from(data, start, filled, columns[count:])
-    parcel = seq, originator, columns[:count], services, payloads, count, 0
+    parcel = None if flags & EXTENDED else (seq, originator, columns[:count], services, payloads, count, 0)
     return PacketRun(data, at, end - at, seq, originator, 1, flags & SAFE, (part,) if part else (), parcel)
 
 
@@ -199,11 +240,20 @@ def parse_packet(packet: bytes, heading: Heading) -> PacketRun:
 
 
 @lru_cache(maxsize=512)
-def _shape(each: int, length: int, count: int, head: int) -> struct.Struct:
+def _shape(each: int, length: int, count: int) -> struct.Struct:
     """So many packets with so many messages of one length. Each has what is the same in packets that are alike, the
-    seq, the block if there is one, the descriptors, and the payloads."""
-    packet = f"{FIXED_SIZE}sQ16x{_block_shape(head)}{DESCRIPTOR_SIZE * each}s" + f"{length}s" * each
+    seq, the descriptors, and the payloads."""
+    packet = f"{FIXED_SIZE}sQ16x{DESCRIPTOR_SIZE * each}s" + f"{length}s" * each
     return struct.Struct(">" + packet * count)
+
+
+@lru_cache(maxsize=512)
+def _bare_shape(each: int, size: int, count: int, head: int) -> struct.Struct:
+    """So many packets of one size with a block, without their payloads."""
+    descriptors, same = DESCRIPTOR_SIZE * each, _same_in_block(head)
+    rest = size - HEADER_SIZE - head - descriptors
+    behind = f"{head + descriptors}s" if same == head else f"{same}s{head - same}x{descriptors}s"
+    return struct.Struct(">" + f"{FIXED_SIZE}sQ16x{behind}{rest}x" * count)
 
 
 def _block_shape(head: int) -> str:
@@ -216,7 +266,7 @@ def _same_in_block(head: int) -> int:
     return head if head <= SHORT_BLOCK else head - 8
 
 
-def _extend(run: PacketRun, alike: int, head: int) -> None:
+def _extend(run: PacketRun, alike: int) -> None:
     """Take the packets behind the run's only one into it, as long as they differ in nothing but numbers and bytes."""
     assert run.parcel is not None
     seq, originator, senders, services, payloads, each, _ = run.parcel
@@ -224,18 +274,16 @@ def _extend(run: PacketRun, alike: int, head: int) -> None:
     lengths = set(map(len, payloads))
     if len(lengths) > 1:
         return
-    fields = _shape(each, lengths.pop(), more, head).unpack_from(data, at + run.size)
-    begin = at + HEADER_SIZE + head
+    fields = _shape(each, lengths.pop(), more).unpack_from(data, at + run.size)
+    begin = at + HEADER_SIZE
     first, descriptors = data[at : at + FIXED_SIZE], data[begin : begin + DESCRIPTOR_SIZE * each]
-    lead = 4 if head else 3  # fields of a packet before its payloads
-    stride = lead + each
+    stride = 3 + each
     count = 1 + min(
         _matching(fields[1::stride], tuple(range(seq + 1, seq + alike))),
         _matching(fields[::stride], (first,) * more),
-        _matching(fields[lead - 1 :: stride], (descriptors,) * more),
-        _matching(fields[2::stride], (_same_block(run, head),) * more) if head else more,
+        _matching(fields[2::stride], (descriptors,) * more),
     )
-    gathered = [*payloads, *fields[lead : (count - 1) * stride : stride]] if each == 1 else [*payloads]
+    gathered = [*payloads, *fields[3 : (count - 1) * stride : stride]] if each == 1 else [*payloads]
     if each > 1:
         found = list(fields[: (count - 1) * stride])
         for width in range(stride, each, -1):  # of each packet only the payloads stay
@@ -243,6 +291,22 @@ def _extend(run: PacketRun, alike: int, head: int) -> None:
         gathered += found
     run.count = count
     run.parcel = seq, originator, tuple(senders) * count, bytes(services) * count, gathered, each, 0
+
+
+def _extend_bare(run: PacketRun, alike: int, head: int, each: int) -> None:
+    """The same for packets with a block, whose messages stay where they are."""
+    data, at, seq, more = run.data, run.at, run.seq, alike - 1
+    fields = _bare_shape(each, run.size, more, head).unpack_from(data, at + run.size)
+    begin, same = at + HEADER_SIZE, _same_in_block(head)
+    behind = [data[begin : begin + head + DESCRIPTOR_SIZE * each]]
+    if same < head:
+        behind = [data[begin : begin + same], behind[0][head:]]
+    stride = 2 + len(behind)
+    run.count = 1 + min(
+        _matching(fields[1::stride], tuple(range(seq + 1, seq + alike))),
+        _matching(fields[::stride], (data[at : at + FIXED_SIZE],) * more),
+        *(_matching(fields[2 + place :: stride], (one,) * more) for place, one in enumerate(behind)),
+    )
 
 
 def _same_block(run: PacketRun, head: int) -> bytes:
@@ -260,37 +324,40 @@ def _matching(found: tuple[object, ...], expected: tuple[object, ...]) -> int:
 @lru_cache(maxsize=512)
 def _part_shape(length: int, count: int, head: int) -> struct.Struct:
     """So many packets with a part of so many bytes each: all that must be equal, apart from flags, seq, length and
-    payload."""
-    return struct.Struct(">" + f"{FLAGS_AT}sB{FIXED_SIZE - FLAGS_AT - 1}sQ16x{_block_shape(head)}IHB{length}s" * count)
+    payload; behind a block the payload is left out."""
+    payload = f"{length}x" if head else f"{length}s"
+    packet = f"{FLAGS_AT}sB{FIXED_SIZE - FLAGS_AT - 1}sQ16x{_block_shape(head)}IHB{payload}"
+    return struct.Struct(">" + packet * count)
 
 
 def _extend_parts(run: PacketRun, alike: int, head: int) -> None:
     """The same for parts of messages of one sender: they differ in which part they are, too, and the last of each
     message may be padded."""
-    assert run.parcel is not None
-    seq, originator, (sender,), (service,), payloads, *_ = run.parcel
-    size, room = run.size, run.size - HEADER_SIZE - head - DESCRIPTOR_SIZE
-    before, flags, behind, *_ = _part_shape(room, 1, head).unpack_from(run.data, run.at)
-    more = alike - 1
-    fields = _part_shape(room, more, head).unpack_from(run.data, run.at + size)
-    stride = 9 if head else 8  # the last four of them are sender, length, service and payload
-    kinds, lengths = fields[1::stride], fields[stride - 3 :: stride]
+    seq, originator, size = run.seq, run.originator, run.size
+    room, more, stride = size - HEADER_SIZE - head - DESCRIPTOR_SIZE, alike - 1, 8
+    fields = _part_shape(room, alike, head).unpack_from(run.data, run.at)
+    at = 5 if head else 4  # sender, length and service stand here, and the payload if there is no block
+    before, flags, behind, sender, service = fields[0], fields[1], fields[2], fields[at], fields[at + 2]
+    later = fields[stride:]
+    kinds, lengths = later[1::stride], later[at + 1 :: stride]
     sound = {pair: _is_sound_part(*pair, flags & BELOW_PART, room) for pair in set(zip(kinds, lengths, strict=True))}
     count = 1 + min(
-        _matching(fields[3::stride], tuple(range(seq + 1, seq + alike))),
-        _matching(fields[::stride], (before,) * more),
-        _matching(fields[2::stride], (behind,) * more),
-        _matching(fields[4::stride], (_same_block(run, head),) * more) if head else more,
-        _matching(fields[stride - 4 :: stride], (sender,) * more),
-        _matching(fields[stride - 2 :: stride], (service,) * more),
+        _matching(later[3::stride], tuple(range(seq + 1, seq + alike))),
+        _matching(later[::stride], (before,) * more),
+        _matching(later[2::stride], (behind,) * more),
+        _matching(later[4::stride], (_same_block(run, head),) * more) if head else more,
+        _matching(later[at::stride], (sender,) * more),
+        _matching(later[at + 2 :: stride], (service,) * more),
         _matching(tuple(map(sound.__getitem__, zip(kinds, lengths, strict=True))), (True,) * more),
     )
-    gathered = [*payloads, *fields[stride - 1 : (count - 1) * stride : stride]]
-    for index, length in enumerate(lengths[: count - 1], 1):
-        if length < room:
-            gathered[index] = gathered[index][:length]
     run.count = count
     run.parts = [*run.parts, *(kind >> PART_SHIFT for kind in kinds[: count - 1])]
+    if head:
+        return
+    gathered = list(fields[at + 3 : count * stride : stride])
+    for index, length in enumerate(fields[at + 1 : count * stride : stride]):
+        if length < room:
+            gathered[index] = gathered[index][:length]
     run.parcel = seq, originator, (sender,) * count, bytes((service,)) * count, gathered, 1, 0
 
 
@@ -312,15 +379,14 @@ def build_runs(
     seq: Seq,
     token_round: int,
     timestamp: int,
-    block: bytes = b"",
 ) -> list[PacketRun]:
     """New data packets of this process, as others would read them, numbered from `seq` on and stamped from `timestamp`
-    on; with a block before the descriptors, if an enclosing engine wants one, and then all with one stamp."""
+    on; those with a block all with one stamp."""
     runs: list[PacketRun] = []
     for load in _joined(loads):
-        run = _build(heading, load, me, seq, token_round, timestamp, block)
+        run = _build(heading, load, me, seq, token_round, timestamp)
         runs.append(run)
-        seq, timestamp = Seq(seq + run.count), timestamp if block else timestamp + run.count
+        seq, timestamp = Seq(seq + run.count), timestamp if load[6] else timestamp + run.count
     return runs
 
 
@@ -329,37 +395,42 @@ def _joined(loads: Sequence[Load]) -> Sequence[Load]:
     if len(loads) < 2:
         return loads
     joined: list[Load] = []
-    for (*shape, _), group in groupby(loads, lambda load: (*load[:4], bool(load[5]))):
+    for (*shape, _, block), group in groupby(loads, lambda load: (*load[:4], bool(load[5]), load[6])):
         alike = list(group)
         payloads = [payload for load in alike for payload in load[4]]
-        joined.append((*shape, payloads, [part for load in alike for part in load[5]]))
+        joined.append((*shape, payloads, [part for load in alike for part in load[5]], block))
     return joined
 
 
-def _raw_shape(packet: RawPacket) -> tuple[int, int, int, bytes, bytes]:
-    """What is the same in packets that are alike."""
-    flags, each, content = packet
-    head = content[0]
-    descriptors = content[head : head + DESCRIPTOR_SIZE * each]
-    return flags, each, len(content), content[: _same_in_block(head)], descriptors
-
-
 def build_raw(
-    heading: Heading, packets: Sequence[RawPacket], me: ProcessId, seq: Seq, token_round: int, timestamp: int
+    heading: Heading, raw: Sequence[RawRun], me: ProcessId, seq: Seq, token_round: int, timestamp: int
 ) -> list[PacketRun]:
     """New data packets of this process whose content is known as bytes, all with one stamp. Nobody needs their messages
     here."""
     runs: list[PacketRun] = []
-    for _, group in groupby(packets, _raw_shape):
+    for (flags, each, block, is_numbered, descriptors, length, is_cut), group in groupby(raw, lambda one: one.shape):
         alike = list(group)
-        flags, each, _ = alike[0]
-        contents = [content for _, _, content in alike]
-        count, size = len(contents), HEADER_SIZE + len(contents[0])
-        fixed = FIXED.pack(OPENING, size, heading.cluster, me, heading.ring, flags, each, heading.places[me])
-        pieces = [fixed, b"", b""] * count
-        pieces[1::3] = map(NUMBERS.pack, range(seq, seq + count), repeat(token_round), repeat(timestamp))
-        pieces[2::3] = contents
-        runs.append(PacketRun(b"".join(pieces), 0, size, seq, me, count, flags & SAFE))
+        payloads = list(chain.from_iterable(one.payloads for one in alike))
+        count = len(payloads)
+        size = HEADER_SIZE + len(block) + 8 * is_numbered + len(descriptors) + length
+        fixed = OPENING, size, heading.cluster, me, heading.ring
+        head = [block, b"", descriptors] if is_numbered else [block + descriptors]
+        pieces = [FIXED.pack(*fixed, flags, each, heading.places[me]), b"", *head, b""] * count
+        stride = len(head) + 3
+        pieces[1::stride] = map(NUMBERS.pack, range(seq, seq + count), repeat(token_round), repeat(timestamp))
+        if is_numbered:
+            pieces[3::stride] = map(BLOCK_NUMBER.pack, chain.from_iterable(one.numbers for one in alike))
+        pieces[stride - 1 :: stride] = payloads
+        parts = list(chain.from_iterable(one.parts for one in alike))
+        if is_cut:
+            told = {part: FIXED.pack(*fixed, flags | part << PART_SHIFT, 1, heading.places[me]) for part in Part}
+            pieces[::stride] = [told[part] for part in parts]
+            for index, payload in enumerate(payloads):
+                if len(payload) < length:  # the last part: padded, so that all are alike
+                    descriptor = descriptors[:4] + len(payload).to_bytes(2, "big") + descriptors[6:]
+                    pieces[index * stride + stride - 2] = descriptor if is_numbered else block + descriptor
+                    pieces[index * stride + stride - 1] = bytes(payload).ljust(length, b"\0")
+        runs.append(PacketRun(b"".join(pieces), 0, size, seq, me, count, flags & SAFE, parts))
         seq = Seq(seq + count)
     return runs
 
@@ -376,14 +447,12 @@ def build_data(
     """One new data packet of this process."""
     senders, lengths, services, payloads = zip(*entries, strict=True)
     part = flags >> PART_SHIFT
-    load = flags & BELOW_PART, senders, lengths, services, payloads, [Part(part)] if part else ()
+    load = flags & BELOW_PART, senders, lengths, services, payloads, [Part(part)] if part else (), b""
     return _build(heading, load, me, seq, token_round, timestamp)
 
 
-def _build(
-    heading: Heading, load: Load, me: ProcessId, seq: Seq, token_round: int, timestamp: int, block: bytes = b""
-) -> PacketRun:
-    flags, senders, lengths, services, payloads, parts = load
+def _build(heading: Heading, load: Load, me: ProcessId, seq: Seq, token_round: int, timestamp: int) -> PacketRun:
+    flags, senders, lengths, services, payloads, parts, block = load
     each = len(senders)
     count = len(payloads) // each
     size = HEADER_SIZE + len(block) + DESCRIPTOR_SIZE * each + sum(lengths)
@@ -405,5 +474,5 @@ def _build(
             if len(payload) < lengths[0]:  # the last part: padded, so that all are alike
                 pieces[index * stride + 2] = block + DESCRIPTORS[1].pack(senders[0], len(payload)) + served
                 pieces[index * stride + 3] = payload.ljust(lengths[0], b"\0")
-    parcel = seq, me, senders * count, served * count, payloads, each, 0
+    parcel = None if block else (seq, me, senders * count, served * count, payloads, each, 0)
     return PacketRun(b"".join(pieces), 0, size, seq, me, count, flags & SAFE, parts, parcel)

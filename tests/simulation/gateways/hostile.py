@@ -45,6 +45,9 @@ class Sleepy(Filtering):
 class Run:
     """One run: a world, and what happens to it."""
 
+    safe_share = 0.4  # of all messages
+    rounds_max = 600  # in which all have come together, or never will
+
     def __init__(self, seed: int, world: type[World] = World, steps: int = 700) -> None:
         self.rng = random.Random(seed * 7919 + 1)
         self.world = world(seed)
@@ -104,7 +107,7 @@ class Run:
         mask = EVERYTHING
         if self.world.is_filtering and self.rng.random() < 0.9:
             mask = 1 << self.rng.randrange(GROUPS)
-        host.natives[domain].append(Native(b"m%d" % self.messages, self.rng.random() < 0.4, mask))
+        host.natives[domain].append(Native(b"m%d" % self.messages, self.rng.random() < self.safe_share, mask))
 
     def _turn(self) -> None:
         rng, world = self.rng, self.world
@@ -184,9 +187,9 @@ class Run:
             host.network.hold(())
         return self._settle() and self.say_more(1)
 
-    def _settle(self, limit: int = 600) -> bool:
+    def _settle(self) -> bool:
         rng, world = self.rng, self.world
-        for _ in range(limit):
+        for _ in range(self.rounds_max):
             for domain in self.domains:
                 hosts = [host for host in world.alive if domain in host.domains]
                 if not any(domain in host.attempts for host in hosts) and not world.is_formed(domain):

@@ -188,6 +188,7 @@ class World:
     sleepers: Processes = frozenset()  # those whose order goes on rarely
     joins_in_time = True  # processes join a group when their interest in it is in force
     is_safe_ring = True  # rings deliver when all members have a packet
+    birth_step = 1  # so far above the highest clock of its members a ring is born
     stamps_at_commit = True  # a new ring's tick is above all packets of the old one that members hold
 
     def __init__(self, seed: int) -> None:
@@ -372,10 +373,11 @@ class World:
         seq = max(host.ring_seq for host in hosts) // SEQ_STEP * SEQ_STEP + SEQ_STEP
         members = frozenset(host.id for host in hosts)
         ring = ConfigurationId(seq + SEQS_PER_DOMAIN * domain, min(members))
-        self.rings[ring] = IdealRing(ring, domain, members, stamp + 1, stamp + 1)
+        birth = stamp + self.birth_step
+        self.rings[ring] = IdealRing(ring, domain, members, birth, birth)
         for host in hosts:
             host.ring_seq = seq
-            host.raise_clock(stamp + 1)
+            host.raise_clock(birth)
             who, regular_to, residual = left[host.rings[domain]]
             host.attempts[domain] = Attempt(ring, who, regular_to, residual)
             host.along[domain] = host.along.get(domain, who) & who
@@ -458,4 +460,4 @@ def _kind(stretch: Stretch) -> tuple[object, ...]:
 
 
 def _longer(stretch: Stretch, more: Stretch) -> Stretch:
-    return replace(stretch, seqs=stretch.seqs + more.seqs, bodies=stretch.bodies + more.bodies)
+    return replace(stretch, seqs=stretch.seqs + more.seqs, bodies=(*stretch.bodies, *more.bodies))

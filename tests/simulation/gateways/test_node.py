@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from ordercast.model.errors import UsageError
 from ordercast.sim.options import SimOptions
 from ordercast.sim.run import simulate
 from ordercast.sim.swarm import SwarmKind, options_of
@@ -13,8 +12,14 @@ from ordercast.trace.records import Installed
 LINE = ((0,), (0,), (0, 1), (1,), (1,))  # two rings, one gateway
 
 # 2, 11: a message in parts on both sides of a merge; 35: one whose originator has left; 7 (groups): carried packets of
-# several ticks read as one; 13 (groups): what a daemon had sent that has left.
-REGRESSIONS = [(SwarmKind.PLAIN, 2), (SwarmKind.PLAIN, 35), (SwarmKind.GROUPS, 13)]
+# several ticks read as one; 13 (groups): what a daemon had sent that has left; 45: a view behind a packet and another
+# before the next one had one place; 40: what others deliver in a view of the same number is not in the past; 5
+# (networks): a message that others deliver in an earlier view than that in which its submitter crashed.
+REGRESSIONS = [
+    *((SwarmKind.PLAIN, seed) for seed in (2, 35, 40, 45)),
+    (SwarmKind.GROUPS, 13),
+    (SwarmKind.NETWORKS, 5),
+]
 
 
 @pytest.mark.parametrize(
@@ -23,11 +28,20 @@ REGRESSIONS = [(SwarmKind.PLAIN, 2), (SwarmKind.PLAIN, 35), (SwarmKind.GROUPS, 1
         *REGRESSIONS,
         *((SwarmKind.PLAIN, seed) for seed in (0, 1, 3, 5)),
         (SwarmKind.GROUPS, 0),
+        (SwarmKind.REPLICATED, 0),
+        (SwarmKind.REPLICATED, 1),
+        (SwarmKind.NETWORKS, 0),
     ],
 )
 def test_hostile_runs_are_valid(kind: SwarmKind, seed: int) -> None:
     result = simulate(options_of(seed, kind, "gateways"), seed)
     assert result.settled and result.is_valid, f"{kind.value} {seed}: {result.verdict.sentence}"
+
+
+@pytest.mark.xfail(reason="a safe message is in the old view at one who is cut off, and in the next one at the others")
+def test_replicas_agree_on_what_was_safe_in_a_view_that_a_member_was_given_up_in() -> None:
+    result = simulate(options_of(51, SwarmKind.REPLICATED, "gateways"), 51)
+    assert result.is_valid, result.verdict.sentence
 
 
 def test_a_calm_network_is_one_view_of_everybody() -> None:
@@ -41,10 +55,3 @@ def test_a_calm_network_is_one_view_of_everybody() -> None:
 def test_a_ring_alone_is_a_network_too() -> None:
     result = simulate(SimOptions(nodes=3, engine="gateways", messages=20, random_faults=3), 4)
     assert result.settled and result.is_valid, result.verdict.sentence
-
-
-def test_swarms_say_what_they_cannot_judge() -> None:
-    with pytest.raises(UsageError, match="no witness watches several networks"):
-        options_of(1, SwarmKind.NETWORKS, "gateways")
-    with pytest.raises(UsageError, match="carries no replicated state"):
-        options_of(1, SwarmKind.REPLICATED, "gateways")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ordercast.archive.entries import Commit, Item, Outcome
+from ordercast.archive.entries import Item, Outcome, SinkCommit
 from ordercast.archive.frames import cut, frame_of, header_from, is_whole, runs_of, whole_frames
 from ordercast.archive.places import NO_VIEW, Place
 from ordercast.model.errors import WireError
@@ -83,6 +83,6 @@ def test_every_cut_leaves_the_whole_frames_before_it(one: list[Item], other: lis
 
 
 def test_a_commit_stands_with_its_marker() -> None:
-    commit = Commit("etl", 7, Outcome.COMMITTED, (Place("0" * 16, 3), Place("0" * 16, 4)))
+    commit = SinkCommit("etl", 7, Outcome.COMMITTED, (Place("0" * 16, 3), Place("0" * 16, 4)))
     data = frame_of(5, [(batch(b"marker"), commit)], 0, NO_VIEW)
     assert [run.commit for run in runs_of(data, header_from(data))] == [commit]

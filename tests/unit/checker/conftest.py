@@ -20,7 +20,7 @@ from ordercast.trace.event_rows import EventTable
 from ordercast.trace.records import Event
 from ordercast.trace.replica_rows import REPLICAS
 
-IN_COLUMNS = 15  # histories of a test that are judged by columns
+IN_COLUMNS = 10  # histories of a test that are judged by columns
 IN_PARTS = 2  # those that are also judged in parts, which takes ten times as long
 IN_PARTS_MAX = 30  # of one test, with whatever parameters
 _in_parts: Counter[str] = Counter()  # so far, by test

@@ -1,15 +1,22 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+from ordercast.checker import Outcome
+from ordercast.model.ids import Position, Seq
 from ordercast.model.promises import Promise
 from ordercast.model.service import Service
+from ordercast.trace.records import Event
 
 from .histories import (
+    ALL,
     Story,
     assert_invalid,
     assert_valid,
     delivery_index,
     judge,
     swapped,
+    with_view,
     without_delivery,
 )
 
@@ -116,3 +123,23 @@ def test_a_swap_and_a_loss_in_a_longer_history_are_rejected() -> None:
     assert_invalid(Promise.FIFO, swapped(events, there, here), "n0/0#9")
     assert_invalid(Promise.FIFO, without_delivery(events, 1, mine[8]), "delivered without n0/0#9")
     assert judge(Promise.FIFO, without_delivery(events, 1, mine[19])).outcome.value == "VALID"  # the last leaves no gap
+
+
+def _apart(number: int) -> list[Event]:
+    """Of two messages n2, which was apart, delivers the second, in a configuration that begins behind this number."""
+    story = Story(3, replace(ALL, shares_views=False))
+    story.change(0, 1)
+    first, second = story.send(0), story.send(0)
+    story.deliver(first, second, at=(0, 1))
+    story.deliver(second, at=(2,))
+    origin, _, _ = story.positions[first]
+    return with_view(story.finished(), 2, 0, position=Position(origin, Seq(number), 0xFFFF))
+
+
+def test_where_views_are_not_shared_a_gap_before_the_own_view_is_accepted() -> None:
+    """A ring whose members have left may still bring messages to those who merged meanwhile."""
+    assert judge(Promise.FIFO, _apart(number=1)).outcome is Outcome.VALID
+
+
+def test_where_views_are_not_shared_a_gap_in_the_own_view_is_rejected() -> None:
+    assert_invalid(Promise.FIFO, _apart(number=0), "n2, message n0/0#2", "delivered without n0/0#1")

@@ -21,14 +21,14 @@ Mutation = Callable[[list[Event], random.Random], list[Event]]
 
 @cache
 def _story(seed: int) -> list[Event]:
-    """Three processes, a split, a merge, 240 messages, some of them safe and some large."""
+    """Three processes, a split, a merge, 110 messages, some of them safe and some large."""
     rng = random.Random(seed)
     story = Story(3)
     for nodes in ((0, 1, 2), (0, 1), (0, 1, 2)):
         if nodes == (0, 1):
             story.change(2)
         story.change(*nodes)
-        for _ in range(80 // len(nodes)):
+        for _ in range(36 // len(nodes)):
             for node in nodes:
                 service = rng.choice((Service.AGREED, Service.SAFE))
                 message = story.send(node, service=service, size=rng.choice((40, 100, 9_000)))

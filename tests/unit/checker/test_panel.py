@@ -32,7 +32,7 @@ def test_every_promise_has_a_checker() -> None:
 
 def test_a_valid_history_is_valid_as_a_whole() -> None:
     assert check(_events()).outcome is Outcome.VALID
-    assert check(_events()).sentence == "12 promises kept, 3 not exercised"
+    assert check(_events()).sentence == "13 promises kept, 3 not exercised"
 
 
 def test_what_is_not_promised_is_not_judged() -> None:

@@ -171,7 +171,7 @@ class Model:
 
 @pytest.mark.parametrize("seed", range(150))
 def test_a_run_that_follows_the_paper_is_valid(seed: int) -> None:
-    assert_valid(Model(seed, count=2 + seed % 4).run(steps=400))
+    assert_valid(Model(seed, count=2 + seed % 4).run(steps=300))
 
 
 def test_in_such_runs_no_delivery_can_be_forged_repeated_or_moved_between_two_others() -> None:

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from ordercast.checker import Outcome
 from ordercast.model.promises import Promise
 from ordercast.model.service import Service
 from ordercast.trace.records import Ended, Event
 
-from .histories import Story, assert_invalid, assert_unknown, assert_valid
+from .histories import ALL, Story, assert_invalid, assert_unknown, assert_valid, judge
 
 
 def _story() -> Story:
@@ -45,6 +50,24 @@ def test_who_goes_on_to_a_later_ring_without_it_is_rejected_though_it_crashes_th
     assert_invalid(
         Promise.SELF_DELIVERY, story.events, "n0, message n0/0#2", "went on to view 16.n0 without delivering"
     )
+
+
+@pytest.mark.parametrize("is_past", [True, False])
+def test_where_views_are_not_shared_who_went_on_is_past_what_lies_below(is_past: bool) -> None:
+    story = Story(2, replace(ALL, shares_views=False))
+    story.change(0, 1)
+    message = story.send(0)
+    if is_past:
+        story.number(message, 0)
+    story.change(0)
+    if not is_past:
+        story.number(message, 0)
+    story.deliver(message, at=(1,))
+    story.crash(0)
+    if is_past:
+        assert_invalid(Promise.SELF_DELIVERY, story.finished(), "n0, message n0/0#1", "went on to view 16.n0")
+    else:
+        assert judge(Promise.SELF_DELIVERY, story.finished()).outcome is Outcome.VALID
 
 
 def test_who_crashes_owes_nothing() -> None:

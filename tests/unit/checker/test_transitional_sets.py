@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from ordercast.checker import Outcome
 from ordercast.model.configuration import ConfigurationKind
 from ordercast.model.ids import ConfigurationId
 from ordercast.model.promises import Promise
 from ordercast.trace.records import Event
 
-from .histories import Story, assert_invalid, assert_valid, process, with_view
+from .histories import Story, assert_invalid, assert_valid, judge, process, with_view
 
 HERE, THERE, THIRD = process(0), process(1), process(2)
 
@@ -73,10 +74,21 @@ def test_a_companion_that_came_from_elsewhere_is_rejected() -> None:
     story.ring_seq -= 4
     story.regular(0, 1, 2, installers=(2,))
     broken = story.finished()
-    assert_invalid(Promise.TRANSITIONAL_SETS, broken, "lists n2 as coming along from 16.n0, but that came from")
+    for promise in (Promise.TRANSITIONAL_SETS, Promise.TRUTHFUL_SETS):
+        assert_invalid(promise, broken, "lists n2 as coming along from 16.n0, but that came from")
 
 
 def test_one_left_out_by_its_companion_is_rejected() -> None:
     broken = with_view(_merged(), 1, 3, members=(THERE,), transitional=(THERE,))
     broken = with_view(broken, 1, 4, transitional=(THERE,))
     assert_invalid(Promise.TRANSITIONAL_SETS, broken, "came from 16.n0 through 18.n0")
+    assert_invalid(Promise.TRUTHFUL_SETS, broken, "lists n1 as coming along from 16.n0, but is not listed by it")
+
+
+def test_whoever_comes_alone_is_truthful_though_not_exact() -> None:
+    broken = _merged()
+    for node, who in ((0, HERE), (1, THERE)):
+        broken = with_view(broken, node, 3, members=(who,), transitional=(who,), id=ConfigurationId(18, who))
+        broken = with_view(broken, node, 4, transitional=(who,))
+    assert_invalid(Promise.TRANSITIONAL_SETS, broken, "came from 16.n0 through 18.n")
+    assert judge(Promise.TRUTHFUL_SETS, broken).outcome is Outcome.VALID

@@ -70,10 +70,18 @@ def test_version_and_help(call: Call) -> None:
         (["sim", "--nodes", "0"], "nodes must be within 1..64"),
         (["sim", "--messages", "-1"], "messages must be within"),
         (["sim", "--engine", "star"], "there is no engine 'star'; there are: ring, adaptive, gateways, sequencer"),
+        (
+            ["sim", "--engine", "gateways", "--topology", "tree"],
+            "there is no topology 'tree': choose among line, cycle",
+        ),
+        (["sim", "--engine", "gateways", "--topology", "star", "--rings", "1"], "'star' has 2 to 255 rings, not 1"),
+        (["sim", "--rings", "2"], "--rings goes with --topology"),
+        (["sim", "--topology", "line", "--attach", "n0 seg0 seg1"], "leave out --attach"),
+        (["swarm", "--seeds", "1", "--topology", "line"], "the engine 'ring' has no network of rings"),
         (["sim", "--engine", "sequencer", "--loss", "1%"], "never change and nothing is repaired: leave out loss"),
         (["swarm", "--seeds", "1", "--engine", "sequencer", "--groups"], "leave out the option"),
-        (["up", "--engine", "sequencer"], "runs in the simulator alone; daemons can run: ring"),
-        (["daemon", "--engine", "star"], "daemons can run: ring"),
+        (["up", "--engine", "sequencer"], "runs in the simulator alone; daemons can run: ring, gateways"),
+        (["daemon", "--engine", "star"], "daemons can run: ring, gateways"),
         (["sim", "--service", "unreliable"], "there is no service 'unreliable'"),
         (["sim", "--sizes", "1..5"], "at least 20 bytes"),
         (["sim", "--sizes", "5..1"], "falls"),
@@ -126,7 +134,7 @@ def test_sim_tells_a_timeline_and_a_verdict(call: Call) -> None:
         "transitional set",
         "delivered",
         "virtual synchrony",
-        " VALID   14 promises kept, 1 not exercised",
+        " VALID   15 promises kept, 1 not exercised",
         "replay   ordercast sim --nodes 3 --messages 30 --duration 300ms --fault '100ms crash n1'",
     ):
         assert words in out
@@ -136,7 +144,7 @@ def test_sim_tells_a_timeline_and_a_verdict(call: Call) -> None:
 def test_sim_runs_other_engines_and_says_what_they_do_not_promise(call: Call) -> None:
     status, out, err = call("sim", "--engine", "sequencer", "--nodes", "3", "--messages", "30", "--duration", "50ms")
     assert (status, err) == (0, "")
-    assert " VALID   9 promises kept, 6 not promised" in out and "NOT PROMISED" in out
+    assert " VALID   9 promises kept, 7 not promised" in out and "NOT PROMISED" in out
     assert "replay   ordercast sim --engine sequencer --nodes 3 --messages 30 --duration 50ms --seed 1" in out
 
 
@@ -149,7 +157,7 @@ def test_engines_are_listed_with_when_to_choose_which(call: Call) -> None:
     assert [(one["name"], one["live"]) for one in document["engines"]] == [
         ("ring", True),
         ("adaptive", False),
-        ("gateways", False),
+        ("gateways", True),
         ("sequencer", False),
     ]
     assert document["engines"][3]["services"] == ["reliable", "fifo", "causal", "agreed"]
@@ -167,7 +175,7 @@ def test_sim_json_has_the_documented_keys_and_replays(call: Call) -> None:
     reference = (Path(__file__).parents[3] / "docs/reference/cli.md").read_text()
     assert all(f"`{key}`" in reference for key in document)
     assert status == (0 if document["valid"] else 1)
-    assert len(document["verdicts"]) == 15
+    assert len(document["verdicts"]) == 16
     assert document["options"]["faults"][0] == "100ms crash n1"
     assert {"at_ns", "kind", "processes", "text"} == set(document["timeline"][0])
     again = document_of(call(*shlex.split(document["replay"])[1:], "--json")[1])
@@ -287,6 +295,15 @@ def test_a_run_with_clients_is_judged_by_the_checkers_of_groups_and_can_be_repla
     hostile = call("sim", "--hostile", "--groups", "--seed", "3", "--json")[1]
     assert json.loads(hostile)["replay"] == "ordercast sim --hostile --groups --seed 3"
     assert "--groups goes with --hostile" in call("sim", "--groups")[2]
+
+
+def test_a_topology_is_simulated_by_name_and_can_be_replayed(call: Call) -> None:
+    named = json.loads(call(*SMALL, "--engine", "gateways", "--topology", "hub", "--rings", "2", "--json")[1])
+    words = shlex.split(named["replay"])
+    assert "'n0 seg0 seg1'" in named["replay"] and "--topology" not in words
+    assert json.loads(call(*words[1:], "--json")[1])["digest"] == named["digest"]
+    words = ["sim", "--hostile", "--engine", "gateways", "--topology", "line", "--seed", "3"]
+    assert json.loads(call(*words, "--json")[1])["replay"] == shlex.join(["ordercast", *words])
 
 
 # check

@@ -9,6 +9,8 @@ from ordercast.daemon.status.counters import Counters, SocketCounters
 from ordercast.daemon.status.parts import ClientsStatus, StorageStatus
 from ordercast.model.ids import MILLISECOND, SECOND, Incarnation, Instant, NodeId, ProcessId, node_of
 from ordercast.networks.layer import Networks
+from ordercast.order.engine import ObservedEngine
+from ordercast.order.gateways.node import GatewayNode
 from ordercast.order.ring.node import RingNode
 
 PEERS = tuple(Peer(NodeId(n), name, f"10.0.0.{n}") for n, name in ((1, "alpha"), (2, "beta"), (3, "gamma")))
@@ -40,15 +42,16 @@ class FakeInbox:
 
 
 class FakeNode:
-    def __init__(self, config: NodeConfig | None = None) -> None:
+    def __init__(self, config: NodeConfig | None = None, engine: ObservedEngine | None = None) -> None:
         self.config = config or replace(NodeConfig(), name="alpha", node=NodeId(1), peers=PEERS)
-        self.engine = RingNode(NodeId(1), self.config.ring)
-        self.engine.start({}, Incarnation(1), Instant(0))
-        self.engine.enlist(self.config.roster, Instant(0))
+        self.engine: ObservedEngine = engine or RingNode(NodeId(1), self.config.ring)
+        if engine is None:
+            self.engine.start({}, Incarnation(1), Instant(0))
+            self.engine.enlist(self.config.roster, Instant(0))
         self.counters = Counters()
         self.sockets = FakeSockets()
         self.networks = [self.sockets]
-        self.layer: Networks | None = None
+        self.layers: tuple[Networks | None, ...] = (None,)
         self.reading = FakeInbox()
         self.is_behind = False
         self.started_at = Instant(0)
@@ -64,7 +67,9 @@ class FakeNode:
 
     @property
     def process(self) -> ProcessId:
-        return self.engine.process
+        engine = self.engine
+        assert isinstance(engine, RingNode | GatewayNode)
+        return engine.process
 
     def clients_status(self) -> ClientsStatus:
         return self.clients

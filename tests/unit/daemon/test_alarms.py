@@ -20,8 +20,8 @@ def alarm(kind: AlarmKind, process: int = 1, text: str = "something") -> Alarm:
 def test_the_same_about_the_same_is_one_entry_for_a_minute_with_a_count_and_the_last_text() -> None:
     alarms = Alarms()
     for second in range(61):
-        alarms.append((Instant(second * SECOND), alarm(AlarmKind.BAD_PACKET, text=f"packet {second}")))
-        alarms.append((Instant(second * SECOND), alarm(AlarmKind.BAD_PACKET, 2)))
+        alarms.append((Instant(second * SECOND), alarm(AlarmKind.FORGED, text=f"packet {second}")))
+        alarms.append((Instant(second * SECOND), alarm(AlarmKind.FORGED, 2)))
     one, two, again, _ = alarms.entries()
     assert (one.count, one.alarm.text, one.first_at, one.at) == (60, "packet 59", 0, 59 * SECOND)
     assert (two.count, two.alarm.process) == (60, 2)
@@ -36,17 +36,24 @@ def test_networks_are_told_apart_and_what_was_repaired_and_broke_again_is_last()
     assert found == [("NETWORK_FAULTY", 1, 1), ("NETWORK_REPAIRED", 0, 1), ("NETWORK_FAULTY", 0, 2)]
 
 
+def test_rings_are_told_apart() -> None:
+    alarms = Alarms()
+    for domain in (1, 2, 1):
+        alarms.append((Instant(1), Alarm(AlarmKind.RING_SILENT, "", domain=domain)))
+    assert [(one.alarm.domain, one.count) for one in alarms.entries()] == [(2, 1), (1, 2)]
+
+
 def test_a_flood_of_one_kind_pushes_no_other_out_and_loses_not_its_own_first() -> None:
     alarms = Alarms()
     alarms.append((Instant(1), alarm(AlarmKind.PAUSED, text="the true one")))
     for number in range(10_000):
         at = Instant(number * SECOND)  # hours of it
         alarms.append((at, alarm(AlarmKind.CONFIGURATION_MISMATCH, number)))
-        alarms.append((at, alarm(AlarmKind.BAD_PACKET, number)))
+        alarms.append((at, alarm(AlarmKind.FORGED, number)))
     assert len(alarms) <= ALARMS_KEPT
     texts = [one.text for _, one in alarms]
     assert "the true one" in texts
-    for kind in (AlarmKind.CONFIGURATION_MISMATCH, AlarmKind.BAD_PACKET):
+    for kind in (AlarmKind.CONFIGURATION_MISMATCH, AlarmKind.FORGED):
         processes = [one.process for _, one in alarms if one.kind is kind]
         assert processes[0] == 0 and max(filter(None, processes)) > 9_900
 
@@ -57,13 +64,13 @@ def test_a_flood_about_invented_processes_is_a_few_lines_a_minute(caplog: pytest
     reporter = Reporter(node)
     for second in range(120):
         for number in range(100):
-            node.counters.alarms.append((node.now(), alarm(AlarmKind.BAD_PACKET, 100 * second + number)))
+            node.counters.alarms.append((node.now(), alarm(AlarmKind.FORGED, 100 * second + number)))
         if second == 70:
             node.counters.alarms.append((node.now(), alarm(AlarmKind.PAUSED, text="the true one")))
         reporter.tick()
         node.clock += SECOND
-    lines = [line for line in caplog.messages if line.startswith("bad packet")]
+    lines = [line for line in caplog.messages if line.startswith("forged packet")]
     assert len(lines) == 2 * ENTRIES_OF_KIND_MAX
     assert "paused: the true one" in caplog.messages
-    counts = [one.count for one in node.counters.alarms.entries() if one.alarm.kind is AlarmKind.BAD_PACKET]
+    counts = [one.count for one in node.counters.alarms.entries() if one.alarm.kind is AlarmKind.FORGED]
     assert sum(counts) == 12_000 and REPEAT_NS == 60 * SECOND

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from ordercast.daemon.config.file import (
-    SMALLEST_PACKET,
     STATUS_PORT,
     ConfigError,
     load_config,
     own_name,
     read_cluster,
 )
+from ordercast.daemon.config.judging import SMALLEST_PACKET
 from ordercast.daemon.config.keys import (
     CLUSTER,
     COPIES,
@@ -83,8 +83,8 @@ def test_the_engine_is_chosen_at_the_top(file: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        ('"star"', "there is no engine 'star'; daemons can run: ring"),
-        ('"sequencer"', "'sequencer' runs in the simulator alone; daemons can run: ring"),
+        ('"star"', "there is no engine 'star'; daemons can run: ring, gateways"),
+        ('"sequencer"', "'sequencer' runs in the simulator alone; daemons can run: ring, gateways"),
         ("7", "7 is not a text: write it in quotes"),
     ],
 )

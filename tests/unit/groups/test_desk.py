@@ -221,3 +221,30 @@ def test_the_last_leave_that_comes_gives_a_group_up() -> None:
     it.close(number, name, 1)
     stream.bring(*(payload for turn in turns_of(it) for payload in turn.payloads))
     assert it.has_something and it.interests.changes() == [Interest("g", is_wanted=False)]
+
+
+def test_a_session_with_a_name_has_the_next_number_whatever_others_are_called() -> None:
+    one = desk()
+    assert [one.open(name) for name in ("c2", "x", "")] == [(1, "c2@n1"), (2, "x@n1"), (3, "c3@n1")]
+
+
+def test_a_desk_that_has_told_its_interests_has_nothing_to_say() -> None:
+    one = desk()
+    assert one.has_something
+    one.interests.changes()
+    assert not one.has_something
+
+
+def test_announcements_wait_for_room_too_and_nobody_is_quiet_while_snapshots_are_awaited() -> None:
+    one = desk()
+    Stream(one, 8, (1, 2))
+    assert one.requests_waiting == 1 and turns_of(one, room=0) == [] and one.requests_waiting == 1
+    assert kinds(turns_of(one)) == [(OWN, Kind.GROUPS)]
+    assert one.requests_waiting == 0 and not one.is_quiet()
+
+
+def test_a_request_for_nothing_is_none() -> None:
+    one = desk()
+    number, _ = one.open("a")
+    one.request(number, ())
+    assert one.requests_waiting == 0

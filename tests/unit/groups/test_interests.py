@@ -123,3 +123,9 @@ def test_an_answer_for_a_group_that_nobody_wants_is_ignored() -> None:
     daemon = Daemon()
     daemon.interests.subscribed(("g",))
     assert not daemon.interests.is_ready(("g",))
+
+
+def test_what_comes_of_a_group_that_was_never_wanted_changes_nothing() -> None:
+    daemon = Daemon()
+    daemon.leave("a@n1", "nowhere")
+    assert daemon.told() == []

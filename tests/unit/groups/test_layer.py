@@ -392,6 +392,22 @@ def test_daemons_with_names_of_their_own_are_nothing_to_warn_of() -> None:
     assert met(started(), ConfigurationId(12, ME), (OTHER, "n2"), (ProcessId(3), "n3")) == []
 
 
+def joining(groups: Groups, ring: ConfigurationId, daemon: ProcessId, member: str) -> list[Output]:
+    return groups.deliver(Deliver(ring, ring, [parcel_of(20, daemon, join_payload(member, ["g"]))]))
+
+
+def test_what_a_daemon_had_sent_before_it_left_concerns_nobody_until_it_is_back() -> None:
+    groups = started("alice")
+    groups.install(view_of(ConfigurationKind.TRANSITIONAL, ConfigurationId(10, ME), (ME,), (ME,)))
+    groups.install(view_of(ConfigurationKind.REGULAR, NEXT, (ME,), (ME,)))
+    assert joining(groups, NEXT, OTHER, "b@n2") == [] and groups.malformed == 0
+    assert joining(groups, NEXT, ProcessId(9), "x@n9") and groups.malformed == 1, "a stranger is another matter"
+    assert groups.table.members_of("g") == ("alice@n1",)
+    met(groups, ConfigurationId(16, ME), (OTHER, "n2"))
+    joining(groups, ConfigurationId(16, ME), OTHER, "b@n2")
+    assert groups.table.members_of("g") == ("alice@n1", "b@n2")
+
+
 # Snapshots
 
 

@@ -106,3 +106,9 @@ def test_a_group_of_nobody_is_not_told() -> None:
 def test_a_snapshot_that_cannot_be_read_is_refused_with_the_reason(data: bytes, why: str) -> None:
     with pytest.raises(WireError, match=f"^a snapshot .*{why}"):
         decode_snapshot(data, "n1")
+
+
+def test_who_is_no_client_of_the_daemon_is_named() -> None:
+    (piece,) = encode_snapshot(RING, {"g": ["a@n1", "b@n2"]})
+    with pytest.raises(WireError, match="b@n2 is no client of n1"):
+        decode_snapshot(piece, "n1")

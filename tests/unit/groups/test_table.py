@@ -80,6 +80,44 @@ def test_a_remote_join_is_told_to_the_members_here() -> None:
     ]
 
 
+def test_who_is_a_member_already_does_not_join_again() -> None:
+    table = table_of(A, B)
+    assert table.join(B, OTHER, "g", at(5), None) == []
+    table.check_invariants()
+
+
+def test_another_daemons_client_of_the_same_name_is_not_the_one_here() -> None:
+    table = Table(ME, SESSIONS)
+    assert table.join(A, OTHER, "g", at(1), None) == []
+    assert not table.local_sessions("g") and table.members_of("g") == (A,)
+
+
+def test_who_joins_from_out_of_reach_is_lost_at_once_and_gone_in_the_next_view() -> None:
+    table = table_of(A)
+    joined = View("g", (A, B), (A,), Reason.JOIN, (B,), at(5))
+    assert news(table.join(B, OTHER, "g", at(5), {ME})) == [((7,), joined), ((7,), Transition("g", (A,), at(5)))]
+    table.check_invariants()
+    assert news(table.settle(AFTER, "why")) == [((7,), View("g", (A,), (A,), Reason.NETWORK, (), AFTER, "why"))]
+
+
+def test_a_leave_of_a_group_that_is_none_is_nothing() -> None:
+    assert table_of(A).leave(A, ME, "nowhere", at(5)) == []
+
+
+def test_a_leave_in_a_group_that_was_signalled_is_shown_in_the_coming_view() -> None:
+    table = table_of(A, B, D)
+    table.partition({ME})
+    assert news(table.leave(A, ME, "g", at(5))) == [((7,), Left("g"))]
+    assert news(table.settle(AFTER, "why")) == [((8,), View("g", (D,), (D,), Reason.NETWORK, (), AFTER, "why"))]
+
+
+def test_a_group_that_was_signalled_gets_its_view_though_all_come_back() -> None:
+    table = table_of(A, B)
+    table.partition({ME})
+    told = table.merge({ME: {"g": [A]}, OTHER: {"g": [B]}}, {ME}, AFTER, "why")
+    assert news(told) == [((7,), View("g", (A, B), (A,), Reason.NETWORK, (), AFTER, "why"))]
+
+
 def test_nobody_here_is_told_nothing() -> None:
     table = table_of(B)
     assert table.join(C, THIRD, "g", at(5), None) == []

@@ -50,9 +50,30 @@ def test_a_change_larger_than_the_bound_goes_alone(monkeypatch: pytest.MonkeyPat
     waiting = Turns()
     waiting.add(turn_of(1, b"many", 100))
     waiting.add(turn_of(2, b"one", 1))
-    assert taken(waiting) == [b"many"]
+    waiting.add(turn_of(3, b"hello"))
+    assert taken(waiting) == [b"many", b"hello"]
     waiting.begin_again()  # nobody knows what became of it
     assert taken(waiting) == [b"one"]
+
+
+def test_changes_come_back_one_by_one_and_messages_are_none() -> None:
+    waiting = Turns()
+    for session, text, changes in ((1, b"hello", 0), (2, b"join", 8), (3, b"leave", 1)):
+        waiting.add(turn_of(session, text, changes))
+    assert taken(waiting) == [b"hello", b"join", b"leave"] and waiting.changing == 9
+    waiting.came_back(1)
+    assert waiting.changing == 1
+
+
+def test_a_session_that_is_held_up_can_be_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "CHANGING_MAX", 10)
+    waiting = Turns()
+    for session in (1, 2):
+        waiting.add(turn_of(session, b"join", 8))
+    assert taken(waiting) == [b"join"]
+    assert waiting.drop(2) == [turn_of(2, b"join", 8)]
+    waiting.came_back(1)
+    assert not waiting.are_ready and len(waiting) == 0
 
 
 def test_a_join_that_the_engine_is_not_ready_for_is_held_up_and_others_pass_it_by() -> None:
@@ -84,3 +105,4 @@ def test_portions_fit_and_lose_nothing() -> None:
     assert list(portions([], 10, 24)) == []
     assert list(portions([b"123456789"] * 4, 1, 39)) == [(1, 10), (2, 10), (3, 10), (4, 10)]
     assert list(portions([bytes(100)], 1, 20)) == [(1, 101)]
+    assert list(portions([b"1"] * 10, 1, 16)) == [(4, 8), (8, 8), (10, 4)]

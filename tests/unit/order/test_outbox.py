@@ -26,7 +26,7 @@ def _lot(entry: PacketEntry) -> Lot:
 def _take(outbox: Outbox, limit: int) -> list[Packet]:
     """Packet by packet."""
     packets: list[Packet] = []
-    for flags, senders, lengths, services, payloads, parts in outbox.take(limit):
+    for flags, senders, lengths, services, payloads, parts, _ in outbox.take(limit):
         for index in range(len(payloads) // len(senders)):
             its = payloads[index * len(senders) : (index + 1) * len(senders)]
             part = parts[index] if parts else Part.WHOLE

@@ -14,7 +14,7 @@ from ordercast.replicated.effects import DeskEffect, Dial, Donor, HangUp, Progre
 from ordercast.replicated.frames import (
     END,
     REQUEST,
-    Frame,
+    TransferFrame,
     address_of,
     body_size,
     decode_request,
@@ -49,7 +49,7 @@ def seconds(count: float) -> Instant:
     return Instant(int(count * SECOND))
 
 
-def frames(first: int = 0, pieces: list[bytes] = PIECES) -> list[Frame]:
+def frames(first: int = 0, pieces: list[bytes] = PIECES) -> list[TransferFrame]:
     return [frame for frame in frames_of(Pieces(*pieces), first) if frame is not None]
 
 
@@ -71,7 +71,7 @@ def trouble(effects: list[DeskEffect]) -> str:
     return progress.trouble
 
 
-def feed(arrival: Arrival[Taken], *some: Frame) -> list[DeskEffect]:
+def feed(arrival: Arrival[Taken], *some: TransferFrame) -> list[DeskEffect]:
     """What comes of the last one."""
     effects: list[DeskEffect] = []
     for frame in some:
@@ -105,7 +105,7 @@ def test_the_next_donor_goes_on_where_the_last_one_broke_off() -> None:
     ],
     ids=["damaged", "missing", "twice", "refused"],
 )
-def test_a_donor_that_gives_something_else_is_given_up(frame: Frame, why: str) -> None:
+def test_a_donor_that_gives_something_else_is_given_up(frame: TransferFrame, why: str) -> None:
     arrival = begun()
     assert dialled(feed(arrival, frames()[0], frame)) == ("b", 1)
     assert trouble(arrival.on_connected(seconds(0))) == why
@@ -162,7 +162,7 @@ def test_frames_survive_their_bytes() -> None:
     for frame in [*frames(), refusal("no")]:
         head = frame_head(frame)
         assert body_size(head) == len(frame.body) and frame_from(head, frame.body) == frame
-    assert frames(first=2)[-1] == Frame(END, 3, zlib.crc32(b"".join(PIECES)), b"")
+    assert frames(first=2)[-1] == TransferFrame(END, 3, zlib.crc32(b"".join(PIECES)), b"")
     assert place_from(address_of(place_from(b"::1 7"))) == ("::1", 7) and place_from(b"nowhere") == ("127.0.0.1", 0)
     with pytest.raises(WireError, match="no state"):
         body_size(b"HTTP/1.1 400 Bad ")

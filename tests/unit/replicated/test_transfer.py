@@ -17,7 +17,7 @@ from ordercast.model.ids import SECOND, Instant
 from ordercast.replicated import effects
 from ordercast.replicated.arrival import Arrival, Patience
 from ordercast.replicated.effects import DeskEffect, Dial, HangUp, Progress
-from ordercast.replicated.frames import END, FRAME, PIECE, Frame, Place, address_of
+from ordercast.replicated.frames import END, FRAME, PIECE, Place, TransferFrame, address_of
 from ordercast.replicated.transfer import Donor, Line
 
 PATIENCE_S = 60.0
@@ -115,7 +115,7 @@ class Fetched:
                 self._timer.cancel()
             await self._line.stop()
 
-    def _on_frame(self, frame: Frame) -> list[DeskEffect]:
+    def _on_frame(self, frame: TransferFrame) -> list[DeskEffect]:
         return self._arrival.on_frame(now(), frame)
 
     def _carry_out(self, found: list[DeskEffect]) -> None:

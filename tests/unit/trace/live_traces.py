@@ -12,7 +12,7 @@ import pytest
 from ordercast.checker import Outcome, Verdict
 from ordercast.checker.panel import Checkers
 from ordercast.model.ids import ProcessId, incarnation_of, node_of
-from ordercast.model.promises import AnyPromise
+from ordercast.model.promises import AnyPromise, Promise
 from ordercast.trace import live_writer
 from ordercast.trace.cluster import append_cluster_event
 from ordercast.trace.live import LiveTrace
@@ -116,6 +116,13 @@ def _tell(folder: Path, event: Healed | Saturated | Ended, skew: int) -> None:
 
 
 KEPT = {Outcome.VALID, Outcome.NOT_EXERCISED}
+# What is judged of views alone.
+VIEW_PROMISES = (
+    Promise.TRANSITIONAL_SETS,
+    Promise.TRUTHFUL_SETS,
+    Promise.VIEW_AGREEMENT,
+    Promise.VIEW_MONOTONY,
+)
 
 
 def verdicts_on(events: Iterable[Event]) -> dict[AnyPromise | None, Verdict]:

@@ -31,6 +31,7 @@ from .live_traces import (
     BEGIN,
     KEPT,
     LATE,
+    VIEW_PROMISES,
     files_of,
     killed,
     new_trace,
@@ -324,7 +325,7 @@ def test_messages_of_a_node_without_a_trace_leave_all_about_messages_open(write:
     for path in files_of(tmp_path, process(2)):
         path.unlink()
     for promise, verdict in verdicts_on(history_of(tmp_path)).items():
-        if promise in (Promise.TRANSITIONAL_SETS, Promise.VIEW_AGREEMENT, Promise.VIEW_MONOTONY):
+        if promise in VIEW_PROMISES:
             assert verdict.outcome in KEPT
         else:
             assert verdict.outcome is Outcome.UNKNOWN, verdict

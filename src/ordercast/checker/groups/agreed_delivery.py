@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ordercast.checker.groups.base import GroupChecker
-from ordercast.checker.groups.history import Client, Stay
+from ordercast.checker.groups.history import JudgedClient, Stay
 from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
@@ -35,7 +35,9 @@ class AgreedDelivery(GroupChecker):
                 for number in self._missing(client, stay, inorder, positions):
                     yield self.witness(f"did not get it, but got a later one in {_where(group, view)}", client, number)
 
-    def _missing(self, client: Client, stay: Stay, inorder: list[int], positions: dict[int, Position]) -> Iterator[int]:
+    def _missing(
+        self, client: JudgedClient, stay: Stay, inorder: list[int], positions: dict[int, Position]
+    ) -> Iterator[int]:
         first = self._last(stay.numbers, positions)
         late = self._last(stay.late, positions)
         along = () if stay.next is None else stay.next.view.transitional

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ordercast.checker.groups.history import Client, GroupHistory
+from ordercast.checker.groups.history import GroupHistory, JudgedClient
 from ordercast.checker.groups.matters import GroupMatter, has_group_matter
 from ordercast.checker.plain import PlainChecker
 from ordercast.checker.verdict import Witness
@@ -23,6 +23,6 @@ class GroupChecker(PlainChecker[ClientEvent]):
     def is_exercised(self) -> bool:
         return has_group_matter(self.history, self.matter)
 
-    def witness(self, what: str, client: Client, number: int | None = None) -> Witness:
+    def witness(self, what: str, client: JudgedClient, number: int | None = None) -> Witness:
         message = None if number is None else self.history.sendings[number].sent.message
         return Witness(f"{client}: {what}", client.id.process, message)

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ordercast.checker.groups.history import Client, GroupHistory, Stay
+from ordercast.checker.groups.history import GroupHistory, JudgedClient, Stay
 from ordercast.model.events import Reason, ViewId
 
 Way = tuple[str, ViewId, ViewId]  # the group, the view in which it begins and the one in which it ends
 
 
-def uneven(history: GroupHistory) -> Iterator[tuple[str, Client, Client, int]]:
+def uneven(history: GroupHistory) -> Iterator[tuple[str, JudgedClient, JudgedClient, int]]:
     """Yield each group and message that the first client got and the second did not, though they went together."""
-    first: dict[Way, tuple[Client, set[int]]] = {}
+    first: dict[Way, tuple[JudgedClient, set[int]]] = {}
     for client in history.clients.values():
         for way, got, companions in _ways(history, client):
             other, reference = first.setdefault(way, (client, got))
@@ -28,7 +28,7 @@ def uneven(history: GroupHistory) -> Iterator[tuple[str, Client, Client, int]]:
             yield from ((way[0], other, client, number) for number in sorted(reference - client.has))
 
 
-def _ways(history: GroupHistory, client: Client) -> Iterator[tuple[Way, set[int], set[str]]]:
+def _ways(history: GroupHistory, client: JudgedClient) -> Iterator[tuple[Way, set[int], set[str]]]:
     """Each way of a client over two changes of the network, what it got early up to the first, and who went along."""
     for group, stays in client.stays.items():
         turns = [index for index, stay in enumerate(stays) if stay.view.reason is Reason.NETWORK]

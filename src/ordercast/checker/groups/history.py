@@ -60,7 +60,7 @@ class Sending:
     """One message, with the views that its sender had then, by group."""
 
     sent: Sent
-    sender: Client
+    sender: JudgedClient
     views: dict[str, Stay]
     owed: list[str]  # groups that its sender is in, or will be before the message comes
     is_calm: bool  # all daemons were in one configuration, and stayed so
@@ -80,7 +80,7 @@ class Gap:
 
 
 @dataclass(slots=True, eq=False)
-class Client:
+class JudgedClient:
     id: ClientId
     name: str
     stays: dict[str, list[Stay]] = field(default_factory=dict)  # by group
@@ -111,18 +111,18 @@ class Oddity:
     """Something that has no place in the index: judged by the checker whose promise it breaks."""
 
     kind: str  # "outside", "unknown", "left"
-    client: Client
+    client: JudgedClient
     what: str
     message: MessageId | None = None
 
 
 class GroupHistory:
     def __init__(self) -> None:
-        self.clients: dict[ClientId, Client] = {}
+        self.clients: dict[ClientId, JudgedClient] = {}
         self.sendings: list[Sending] = []
         self.numbers: dict[MessageId, int] = {}
-        self.receipts: list[tuple[Client, int, GotMessage]] = []
-        self.confirmations: list[tuple[Client, GotConfirmation]] = []
+        self.receipts: list[tuple[JudgedClient, int, GotMessage]] = []
+        self.confirmations: list[tuple[JudgedClient, GotConfirmation]] = []
         self.oddities: list[Oddity] = []
         self.known: list[KnownGroups] = []
         self.configurations: dict[ConfigurationId, Configuration] = {}  # of the daemons
@@ -133,7 +133,8 @@ class GroupHistory:
         self._positions: dict[int, Position] = {}
         self.faults: list[str] = []
         self.early: frozenset[int] = frozenset()  # services whose messages may come before their place in the order
-        self.events: list[tuple[Client, int, bool]] = []  # messages sent (True) and got, in the order of the history
+        self.shares_views = True  # a message is delivered in one configuration, or in the one that ends it
+        self.events: list[tuple[JudgedClient, int, bool]] = []  # messages sent (True) and got, as the history has them
         self.matters: set[GroupMatter] = set()  # what others counted in messages that are not here (`matters.py`)
 
     @property
@@ -144,24 +145,24 @@ class GroupHistory:
         handler = _HANDLERS[type(event)]
         handler(self, event)
 
-    def client(self, client: ClientId) -> Client:
+    def client(self, client: ClientId) -> JudgedClient:
         return self.clients[client]
 
-    def stays(self) -> Iterator[tuple[Client, str, Stay]]:
+    def stays(self) -> Iterator[tuple[JudgedClient, str, Stay]]:
         for client in self.clients.values():
             for group, stays in client.stays.items():
                 for stay in stays:
                     yield client, group, stay
 
-    def by_view(self) -> dict[tuple[str, ViewId], list[tuple[Client, Stay]]]:
+    def by_view(self) -> dict[tuple[str, ViewId], list[tuple[JudgedClient, Stay]]]:
         """Who was in each view of each group, by their own word."""
-        found: dict[tuple[str, ViewId], list[tuple[Client, Stay]]] = {}
+        found: dict[tuple[str, ViewId], list[tuple[JudgedClient, Stay]]] = {}
         for client, group, stay in self.stays():
             found.setdefault((group, stay.view.id), []).append((client, stay))
         return found
 
-    def named(self) -> dict[str, list[Client]]:
-        found: dict[str, list[Client]] = {}
+    def named(self) -> dict[str, list[JudgedClient]]:
+        found: dict[str, list[JudgedClient]] = {}
         for client in self.clients.values():
             found.setdefault(client.name, []).append(client)
         return found
@@ -170,7 +171,7 @@ class GroupHistory:
         """Return the place of each message that anybody got, by the word of the first."""
         return dict(self._positions)
 
-    def is_for(self, number: int, client: Client) -> bool:
+    def is_for(self, number: int, client: JudgedClient) -> bool:
         """False for the sender of a message that it does not want back."""
         sending = self.sendings[number]
         return not (sending.sent.self_discard and sending.sender is client)
@@ -179,21 +180,32 @@ class GroupHistory:
         """Return whether the message may come before its place in the order."""
         return self.sendings[number].sent.service in self.early
 
-    def is_owed(self, number: int, client: Client) -> bool:
+    def is_owed(self, number: int, client: JudgedClient) -> bool:
         """Return whether a message that is for this client has to come to it: not one that it was told it lost."""
         if not self.is_for(number, client):
             return False
         return not (client.gaps and client.has_lost(self._positions.get(number)))
 
+    def is_past(self, client: JudgedClient, stay: Stay, number: int) -> bool:
+        """Return whether a client that was in a view can no longer get a message that others got there: it has come to
+        another view or, where views are not shared, past the place of the message."""
+        if self.shares_views:
+            return stay.next is not None
+        place = self._positions[number]
+        while stay.next is not None:
+            stay = stay.next
+        return stay.view.id.position > place or (bool(client.places) and client.places[-1] > place)
+
     # Events
 
     def _started(self, event: Started) -> None:
         self.early = frozenset(event.promises.early)
+        self.shares_views = event.promises.shares_views
         if self.promised is None:
             self.promised = frozenset(event.promises.groups)
 
     def _connected(self, event: Connected) -> None:
-        self.clients[event.client] = Client(event.client, event.name, first=len(self.sendings))
+        self.clients[event.client] = JudgedClient(event.client, event.name, first=len(self.sendings))
 
     def _asked_join(self, event: AskedJoin) -> None:
         client = self.clients[event.client]

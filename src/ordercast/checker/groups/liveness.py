@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ordercast.checker.groups.base import GroupChecker
-from ordercast.checker.groups.history import Client, Sending
+from ordercast.checker.groups.history import JudgedClient, Sending
 from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
@@ -52,7 +52,7 @@ class Termination(GroupChecker):
                     yield self.witness(f"never got it, which was for {sending.sent.groups}", client, number)
 
 
-def _is_owed(number: int, sending: Sending, client: Client) -> bool:
+def _is_owed(number: int, sending: Sending, client: JudgedClient) -> bool:
     if client.name in sending.sent.groups and number >= client.first:
         return sending.is_calm or client.id.process == sending.sent.client.process
     for group in sending.sent.groups:
@@ -73,7 +73,7 @@ class Precision(GroupChecker):
 
     def violations(self) -> Iterator[Witness]:
         alive = [client for client in self.history.clients.values() if client.end is None]
-        members: dict[str, list[Client]] = {}
+        members: dict[str, list[JudgedClient]] = {}
         for client in alive:
             for group in sorted(client.current.keys() | client.wanted.keys()):
                 if (group in client.current) != client.wanted.get(group, False):
@@ -88,7 +88,7 @@ class Precision(GroupChecker):
                 what = f"{process_text(known.process)} knows {dict(known.groups)}, but the live members are {names}"
                 yield Witness(what, known.process)
 
-    def _last_views(self, group: str, clients: list[Client], names: tuple[str, ...]) -> Iterator[Witness]:
+    def _last_views(self, group: str, clients: list[JudgedClient], names: tuple[str, ...]) -> Iterator[Witness]:
         reference = clients[0].current[group].view
         for client in clients:
             stay = client.current[group]

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ordercast.checker.groups.base import GroupChecker
-from ordercast.checker.groups.history import Client
+from ordercast.checker.groups.history import JudgedClient
 from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.verdict import Witness
 from ordercast.model.ids import NO_POSITION, Position
@@ -50,7 +50,7 @@ class Fifo(GroupChecker):
 
     def violations(self) -> Iterator[Witness]:
         for client in self.history.clients.values():
-            highest: dict[Client, int] = {}
+            highest: dict[JudgedClient, int] = {}
             for number in client.got:
                 sending = self.history.sendings[number]
                 last = highest.get(sending.sender)
@@ -68,7 +68,7 @@ class Causal(GroupChecker):
 
     def violations(self) -> Iterator[Witness]:
         positions = self.history.positions()
-        past: dict[Client, tuple[Position, int]] = {}  # the last in the order that a client knows of, or sent
+        past: dict[JudgedClient, tuple[Position, int]] = {}  # the last in the order that a client knows of, or sent
         known: dict[int, tuple[Position, int]] = {}  # the same for each message, when it was sent
         for client, number, is_sent in self.history.events:
             here = positions.get(number, NO_POSITION)

@@ -1,8 +1,9 @@
 """Safe delivery: P2.14.
 
 When somebody gets a safe message in a view before a signal, every member of the view gets it; after a signal, every
-member of the next view's transitional set. Unless it disconnects or crashes first. Where it gets it does not matter:
-one who was separated may be in a view of another id by then.
+member of the next view's transitional set. Unless it disconnects or crashes first: before it comes to another view or,
+where views are not shared, past the place of the message. Where it gets it does not matter: one who was separated may
+be in a view of another id by then.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ordercast.checker.groups.base import GroupChecker
-from ordercast.checker.groups.history import Client, Stay
+from ordercast.checker.groups.history import JudgedClient, Stay
 from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
@@ -44,14 +45,14 @@ class SafeDelivery(GroupChecker):
         self,
         number: int,
         name: str,
-        inside: dict[str, tuple[Client, Stay]],
-        candidates: list[Client],
+        inside: dict[str, tuple[JudgedClient, Stay]],
+        candidates: list[JudgedClient],
         where: tuple[str, ViewId],
     ) -> Iterator[Witness]:
         found = inside.get(name)
         if found is not None:
             client, stay = found
-            is_excused = client.end is not None and stay.next is None
+            is_excused = client.end is not None and not self.history.is_past(client, stay, number)
             clients = [client]
         else:
             clients = candidates

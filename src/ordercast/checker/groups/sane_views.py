@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ordercast.checker.groups.base import GroupChecker
-from ordercast.checker.groups.history import Client, Stay
+from ordercast.checker.groups.history import JudgedClient, Stay
 from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
@@ -45,9 +45,9 @@ class SaneViews(GroupChecker):
         stay = sending.views.get(group)
         return stay.view.id if stay is not None and sending.sent.service >= Service.AGREED else None
 
-    def _successors(self) -> dict[tuple[str, ViewId], Client]:
+    def _successors(self) -> dict[tuple[str, ViewId], JudgedClient]:
         """The views in which a name is used by its second, third … client, by group and id: the first of each."""
-        found: dict[tuple[str, ViewId], Client] = {}
+        found: dict[tuple[str, ViewId], JudgedClient] = {}
         for clients in self.history.named().values():
             for later in clients[1:]:
                 for group, stays in later.stays.items():
@@ -55,7 +55,7 @@ class SaneViews(GroupChecker):
         return found
 
     def _after_successor(
-        self, client: Client, group: str, stay: Stay, successors: dict[tuple[str, ViewId], Client]
+        self, client: JudgedClient, group: str, stay: Stay, successors: dict[tuple[str, ViewId], JudgedClient]
     ) -> Iterator[Witness]:
         later = successors.get((group, stay.view.id))
         if later is None:

@@ -13,19 +13,19 @@ from collections.abc import Iterator
 
 from ordercast.checker.groups.base import GroupChecker
 from ordercast.checker.groups.early import uneven
-from ordercast.checker.groups.history import Client, GroupHistory, Stay
+from ordercast.checker.groups.history import GroupHistory, JudgedClient, Stay
 from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
 from ordercast.model.events import Reason, View, ViewId
 from ordercast.model.promises import GroupPromise
 
-Pair = tuple[str, Client, Stay, Client, Stay]
+Pair = tuple[str, JudgedClient, Stay, JudgedClient, Stay]
 
 
 def synchronous(history: GroupHistory) -> Iterator[Pair]:
     """Everybody who went on from a view, beside one who did the same: equality is transitive."""
-    first: dict[tuple[str, ViewId, ViewId], tuple[Client, Stay]] = {}
+    first: dict[tuple[str, ViewId, ViewId], tuple[JudgedClient, Stay]] = {}
     for client, group, stay in history.stays():
         if stay.next is None:
             continue
@@ -72,7 +72,9 @@ class Signals(GroupChecker):
         for pair in synchronous(self.history):
             yield from self._compared(*pair)
 
-    def _compared(self, group: str, client: Client, stay: Stay, other: Client, reference: Stay) -> Iterator[Witness]:
+    def _compared(
+        self, group: str, client: JudgedClient, stay: Stay, other: JudgedClient, reference: Stay
+    ) -> Iterator[Witness]:
         where = f"in {id_text(stay.view.id)} of {group}"
         if bool(stay.signals) != bool(reference.signals):
             who = "got no signal" if not stay.signals else "got a signal"

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ordercast.checker.groups.base import GroupChecker
-from ordercast.checker.groups.history import Client, Stay
+from ordercast.checker.groups.history import JudgedClient, Stay
 from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.groups.views import id_text
 from ordercast.checker.verdict import Witness
@@ -41,7 +41,7 @@ class TransitionalSets(GroupChecker):
                 yield self.witness(f"{text} in {id_text(view)} of {group}", client)
 
 
-def _faults(client: Client, before: View | None, view: View) -> Iterator[str]:
+def _faults(client: JudgedClient, before: View | None, view: View) -> Iterator[str]:
     along = set(view.transitional)
     if before is None:
         if along != {client.name}:
@@ -55,7 +55,7 @@ def _faults(client: Client, before: View | None, view: View) -> Iterator[str]:
         yield "did not come along with itself"
 
 
-def _differences(stays: list[tuple[Client, Stay]]) -> Iterator[tuple[str, Client]]:
+def _differences(stays: list[tuple[JudgedClient, Stay]]) -> Iterator[tuple[str, JudgedClient]]:
     """Between those who installed one view."""
     for client, stay in stays:
         for other, their in stays:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ordercast.checker.groups.base import GroupChecker
-from ordercast.checker.groups.history import Client
+from ordercast.checker.groups.history import JudgedClient
 from ordercast.checker.groups.matters import GroupMatter
 from ordercast.checker.verdict import Witness
 from ordercast.model.events import View, ViewId
@@ -66,7 +66,7 @@ class ViewAgreement(GroupChecker):
     matter = GroupMatter.SHARED_VIEW
 
     def violations(self) -> Iterator[Witness]:
-        known: dict[tuple[str, ViewId], tuple[Client, View]] = {}
+        known: dict[tuple[str, ViewId], tuple[JudgedClient, View]] = {}
         for client, group, stay in self.history.stays():
             other, view = known.setdefault((group, stay.view.id), (client, stay.view))
             if view.members != stay.view.members:

@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import socket
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+from ordercast.daemon.config.judging import clashes, problems_of, with_packet_size
 from ordercast.daemon.config.keys import (
     CLUSTER,
     COPIES,
     ENGINE,
     NETWORKS,
-    NODE,
-    NODE_ON_SEVERAL,
     NODES,
     NODES_VERSION,
     REPLICATION,
-    RING,
+    RINGS,
     TABLES,
     Key,
     elsewhere,
@@ -32,26 +30,21 @@ from ordercast.daemon.config.keys import (
     shown,
     suggestion,
 )
-from ordercast.daemon.config.networks import places_of, redundancy, redundancy_problems, several_networks
+from ordercast.daemon.config.networks import redundancy, several_networks
 from ordercast.daemon.config.node import (
     ClientsConfig,
-    NetworkConfig,
     NodeConfig,
-    Peer,
     StatusConfig,
     TraceConfig,
-    Transport,
 )
-from ordercast.daemon.config.rules_text import in_the_words_of_the_file
-from ordercast.groups.names import checked_daemon
+from ordercast.daemon.config.nodes import NodesRead
+from ordercast.daemon.config.rings import ring_domains, with_nodes
 from ordercast.model.errors import UsageError
-from ordercast.model.ids import NodeId
-from ordercast.order.catalogue import DEFAULT
+from ordercast.order.catalogue import DEFAULT, ENGINES
+from ordercast.order.gateways.node import ENGINE as GATEWAYS
 from ordercast.order.ring.config import RingConfig
 
 STATUS_PORT = 4790
-HEADERS = {4: 28, 6: 48}  # of IP and UDP
-SMALLEST_PACKET = 159  # `RingConfig.validate` refuses smaller ones
 FILE_SIZE_MAX = 1 << 20
 
 
@@ -129,11 +122,15 @@ def read_cluster(path: Path) -> ClusterFile:
     cluster = _cluster(document, problems)
     values = {name: read_table(tables[name], keys, f"{name}.", problems) for name, keys in TABLES.items()}
     networks = several_networks(document, values["network"], problems)
-    peers, status_ports = _peers(tables[NODES], networks, problems)
+    domains = ring_domains(document, problems)
+    nodes = NodesRead(networks, domains, has_rings=RINGS in document)
+    nodes.read(tables[NODES], problems)
+    peers = nodes.peers
     config = NodeConfig(
         peers=tuple(peers),
         nodes_version=_at_top(document, NODES_VERSION, 1, problems),
-        engine=_at_top(document, ENGINE, DEFAULT, problems),
+        engine=_engine(document, problems),
+        rings=with_nodes(domains, nodes.by_ring, problems),
         source=path,
         ring=RingConfig(cluster=cluster, **values["ring"]),
         network=networks[0],
@@ -146,17 +143,13 @@ def read_cluster(path: Path) -> ClusterFile:
         **values["inbox"],
     )
     is_sound = not any(problem.startswith(("network", "ring", "nodes", "redundancy", "copies")) for problem in problems)
-    for number in range(len(networks)) if is_sound else (0,):
-        problems += _clashes(config.on(number))
+    problems += clashes(config, is_sound=is_sound)
     if peers and is_sound:
-        config = _with_packet_size(config, is_given="packet_size_max" in values["ring"])
-        problems += _network_problems(config) or _ring_problems(config.ring)
-        for number in range(1, len(networks)):
-            problems += [f"networks.{number}: {problem}" for problem in _network_problems(config.on(number))]
-        problems += redundancy_problems(config)
+        config = with_packet_size(config, is_given="packet_size_max" in values["ring"])
+        problems += problems_of(config)
     if problems:
         raise ConfigError(path, problems)
-    return ClusterFile(path, config, status_ports)
+    return ClusterFile(path, config, nodes.status_ports)
 
 
 def _parse(path: Path) -> dict[str, Any]:
@@ -188,7 +181,17 @@ def _table(document: Mapping[str, Any], name: str, problems: list[str]) -> dict[
 
 def _cluster(document: Mapping[str, Any], problems: list[str]) -> str:
     """The one key that every file has. Strangers on one network must not merge by accident, so it has no default."""
-    known = (CLUSTER.name, ENGINE.name, NODES_VERSION.name, REPLICATION.name, COPIES.name, *TABLES, NETWORKS, NODES)
+    known = (
+        CLUSTER.name,
+        ENGINE.name,
+        NODES_VERSION.name,
+        REPLICATION.name,
+        COPIES.name,
+        *TABLES,
+        NETWORKS,
+        RINGS,
+        NODES,
+    )
     strange = [name for name in document if name not in known]
     problems += [f"{name} is not a key{elsewhere(name, '') or suggestion(name, known)}" for name in strange]
     if CLUSTER.name not in document:
@@ -201,6 +204,14 @@ def _at_top(document: Mapping[str, Any], key: Key, default: Any, problems: list[
     """The value of a key outside of tables."""
     given = {name: value for name, value in document.items() if name == key.name}
     return read_table(given, (key,), "", problems).get(key.field, default)
+
+
+def _engine(document: Mapping[str, Any], problems: list[str]) -> str:
+    """The engine that is chosen; several rings have one that can have them."""
+    engine = str(_at_top(document, ENGINE, GATEWAYS if RINGS in document else DEFAULT, problems))
+    if RINGS in document and ENGINES[engine].attachments_max == 1:
+        problems.append(f'engine: "{engine}" is for one ring, and this file has [rings]: write "{GATEWAYS}"')
+    return engine
 
 
 def _trace(values: dict[str, Any], folder: Path) -> TraceConfig:
@@ -222,99 +233,3 @@ def _clients(values: dict[str, Any], folder: Path) -> ClientsConfig:
 
 def _below(folder: Path | None, path: Path | str | None) -> Path | None:
     return None if folder is None or path is None else folder / path
-
-
-def _peers(
-    nodes: Mapping[str, Any], networks: tuple[NetworkConfig, ...], problems: list[str]
-) -> tuple[list[Peer], dict[str, int]]:
-    peers: list[Peer] = []
-    status_ports: dict[str, int] = {}
-    if not nodes:
-        problems.append("no nodes: add a table [nodes.NAME] with id and address for each")
-    for name, table in nodes.items():
-        path = f"nodes.{name}."
-        if not isinstance(table, dict):
-            problems.append(f"nodes.{name}: {shown(table)} stands where a table is expected: write [nodes.{name}]")
-            continue
-        try:
-            checked_daemon(name)
-        except UsageError as error:
-            problems.append(f"nodes.{name}: {error}")
-        keys = NODE if len(networks) == 1 else NODE_ON_SEVERAL
-        values = read_table(table, keys, path, problems)
-        problems += [f"{path}{key.name} is missing" for key in keys[:2] if key.name not in table]
-        places = places_of(values, networks, path, problems)
-        if "node" in values and places:
-            if "status_port" in values:
-                status_ports[name] = values["status_port"]
-            peers.append(Peer(NodeId(values["node"]), name, *places[0], places[1:]))
-    return peers, status_ports
-
-
-# Judging
-
-
-def _clashes(config: NodeConfig) -> Iterator[str]:
-    """What two nodes, or two sockets of one, cannot both have."""
-    ids: dict[int, str] = {}
-    ports: dict[tuple[str, int], str] = {}
-    for peer in config.peers:
-        where = f"nodes.{peer.name}"
-        if peer.node in ids:
-            yield f"{where}.id: {peer.node} is the id of nodes.{ids[peer.node]} too: every node needs its own"
-        ids.setdefault(peer.node, peer.name)
-        used = {"token_port": peer.token_port}
-        if config.network.transport is Transport.UNICAST:
-            used["data_port"] = peer.data_port
-        for key, port in used.items():
-            owner = ports.setdefault((peer.address, port), f"{where}.{key}")
-            if owner != f"{where}.{key}":
-                yield f"{where}.{key}: {peer.address} port {port} is {owner} too: give one of them another port"
-    versions = {ip_address(peer.address).version: peer.name for peer in reversed(config.peers)}
-    if len(versions) > 1:
-        yield f"nodes.{versions[4]} has an IPv4 address and nodes.{versions[6]} an IPv6 address: use one for all"
-
-
-def _with_packet_size(config: NodeConfig, *, is_given: bool) -> NodeConfig:
-    """Packets as large as the MTU allows; a size that is given is kept by speaking of a smaller MTU."""
-    headers = HEADERS[ip_address(config.peers[0].address).version]
-    fits = SMALLEST_PACKET + headers <= config.network.mtu
-    if is_given and fits and config.ring.packet_size_max + headers <= config.network.mtu:
-        return replace(config, network=replace(config.network, mtu=config.ring.packet_size_max + headers))
-    return config if is_given or not fits else config.with_packet_size()
-
-
-def _network_problems(config: NodeConfig) -> list[str]:
-    return list(_find_network_problems(config))
-
-
-def _find_network_problems(config: NodeConfig) -> Iterator[str]:
-    network = config.network
-    version = ip_address(config.peers[0].address).version
-    if network.transport is Transport.MULTICAST and ip_address(network.group).version != version:
-        example = "239.192.79.67" if version == 4 else "ff15::4f43"
-        yield f"network.group: {network.group} is not an IPv{version} group as the nodes' addresses: write {example}"
-    room = network.mtu - HEADERS[version]
-    if room < SMALLEST_PACKET:
-        yield f"network.mtu: {network.mtu} is too small: write at least {SMALLEST_PACKET + HEADERS[version]}"
-    elif config.ring.packet_size_max > room:
-        yield (
-            f"ring.packet_size_max: {config.ring.packet_size_max} does not fit in network.mtu {network.mtu}: "
-            f"leave it out, or write at most {room}"
-        )
-    if network.buffer_size < (needed := buffer_needed(config)):
-        yield f"network.buffer_size: {network.buffer_size} does not hold a rotation: write at least {needed}"
-
-
-def buffer_needed(config: NodeConfig) -> int:
-    """What may arrive between two looks at a socket: the packets of a rotation (docs/guides/size-a-ring.md)."""
-    return (config.ring.window + config.ring.visit_max) * config.ring.packet_size_max
-
-
-def _ring_problems(ring: RingConfig) -> list[str]:
-    """The ring's own rules, with the keys as the file has them, and what they are now."""
-    try:
-        ring.validate()
-    except UsageError as error:
-        return [f"[ring] {in_the_words_of_the_file(sentence, RING, ring)}" for sentence in str(error).split("; ")]
-    return []

@@ -23,9 +23,11 @@ from ordercast.model.ids import NODE_MAX
 from ordercast.model.quantities import duration_from, size_from
 from ordercast.model.roster import VERSION_MAX
 from ordercast.networks.config import NetworksConfig, Replication
+from ordercast.order.attached import DOMAIN_MAX
 from ordercast.order.catalogue import ENGINES, LIVE, live_entry_of
 
 INTEGER_MAX = (1 << 63) - 1
+RINGS_EXAMPLE = '{ office = "10.0.1.11" }'
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,19 @@ def read_hosts(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not value:
         raise UsageError(f"{shown(value)} is not a list of addresses: write one for each of [[networks]], in order")
     return tuple(read_host(address) for address in value)
+
+
+def read_rings(value: Any) -> dict[str, tuple[str, ...]]:
+    """On which rings, and where on each."""
+    if not isinstance(value, dict) or not value:
+        raise UsageError(f"{shown(value)} says no ring: write {RINGS_EXAMPLE}, as in [rings.office]")
+    addresses: dict[str, tuple[str, ...]] = {}
+    for name, where in value.items():
+        try:
+            addresses[name] = read_hosts(where) if isinstance(where, list) else (read_host(where),)
+        except UsageError as error:
+            raise UsageError(f"{name}: {error}") from None
+    return addresses
 
 
 def read_host_names(value: Any) -> tuple[str, ...]:
@@ -228,6 +243,8 @@ NODE = (
     Key("status_port", "status_port", read_port_or_none),
 )
 NODE_ON_SEVERAL = tuple(Key("addresses", "addresses", read_hosts) if key.name == "address" else key for key in NODE)
+NODE_ON_RINGS = tuple(Key("rings", "rings", read_rings) if key.name == "address" else key for key in NODE)
+RING_ID = Key("id", "number", partial(read_integer, low=1, high=DOMAIN_MAX))
 TABLES = {
     "network": NETWORK,
     "redundancy": REDUNDANCY,
@@ -240,6 +257,7 @@ TABLES = {
 }
 NODES = "nodes"
 NETWORKS = "networks"
+RINGS = "rings"
 
 
 def read_table(table: Mapping[str, Any], keys: Iterable[Key], path: str, problems: list[str]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from ordercast.daemon.config.keys import (
     REDUNDANCY,
     REPLICATION,
     RING,
+    RINGS,
     read_table,
     shown,
 )
@@ -22,30 +23,34 @@ from ordercast.networks.config import NETWORKS_MAX, NetworksConfig
 
 
 def several_networks(
-    document: Mapping[str, Any], single: dict[str, Any], problems: list[str]
+    document: Mapping[str, Any], single: dict[str, Any], problems: list[str], path: str = ""
 ) -> tuple[NetworkConfig, ...]:
-    """What [[networks]] says, or [network]; one at least, whatever is wrong."""
+    """What [[networks]] says, or [network]; one at least, whatever is wrong. `path`: the table in which they stand."""
     tables = document.get(NETWORKS)
     if tables is None:
         return (NetworkConfig(**single),)
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
-        problems.append(f"{NETWORKS}: {shown(tables)} stands where tables are expected: write [[networks]] above each")
+        where = f"{path}{NETWORKS}"
+        problems.append(f"{where}: {shown(tables)} stands where tables are expected: write [[{where}]] above each")
         return (NetworkConfig(**single),)
     if "network" in document:
         problems.append("network and networks are both there: write [[networks]] for each, and leave out [network]")
     if len(tables) > NETWORKS_MAX:
-        problems.append(f"networks: there are {len(tables)}: write at most {NETWORKS_MAX}")
-    found = [read_table(table, NAMED_NETWORK, f"networks.{at}.", problems) for at, table in enumerate(tables)]
+        problems.append(f"{path}networks: there are {len(tables)}: write at most {NETWORKS_MAX}")
+    found = [read_table(table, NAMED_NETWORK, f"{path}networks.{at}.", problems) for at, table in enumerate(tables)]
     networks = tuple(NetworkConfig(**{"name": f"network {at}", **values}) for at, values in enumerate(found))
     names = [network.name for network in networks]
-    problems += [f"networks: {name} is the name of two of them" for name in sorted(set(names)) if names.count(name) > 1]
+    twins = [name for name in sorted(set(names)) if names.count(name) > 1]
+    problems += [f"{path}networks: {name} is the name of two of them" for name in twins]
     return networks
 
 
 def redundancy(document: Mapping[str, Any], values: dict[str, Any], problems: list[str]) -> NetworksConfig:
     top = {key.name: document[key.name] for key in (REPLICATION, COPIES) if key.name in document}
     chosen = read_table(top, (REPLICATION, COPIES), "", problems)
-    if NETWORKS not in document and top:
+    rings = document.get(RINGS)
+    tables = [document, *(rings.values() if isinstance(rings, dict) else ())]
+    if top and not any(isinstance(table, dict) and NETWORKS in table for table in tables):
         name = next(iter(top))
         problems.append(f"{name} is there, but one network alone: write [[networks]] for each of them, or leave it out")
     return NetworksConfig(**chosen, **values)
@@ -58,7 +63,7 @@ def places_of(
     addresses = values.get("addresses", (values["address"],) if "address" in values else ())
     if addresses and len(addresses) != len(networks):
         count = len(networks)
-        problems.append(f"{path}addresses: {len(addresses)} for {count} networks: write one for each, in their order")
+        problems.append(f"{path}{len(addresses)} for {count} networks: write one for each, in their order")
     if len(addresses) != len(networks):
         return ()
     return tuple(

@@ -54,6 +54,7 @@ class Peer:
     token_port: int = PORT + 1
     data_port: int = PORT  # used by the unicast transport alone
     more: tuple[Place, ...] = ()  # and on the other networks, where there are several
+    rings: tuple[str, ...] = ()  # that it is on, where the file has several; what its users send goes out on the first
 
     @property
     def link_port(self) -> int:
@@ -78,6 +79,17 @@ class NetworkConfig:
     segmentation: bool = True  # many packets per system call (UDP_SEGMENT, UDP_GRO) where the kernel can
     buffer_size: int = 32 * MIB  # asked of the kernel, for each socket
     name: str = ""  # for people, where there are several; empty: its number
+
+
+@dataclass(frozen=True, slots=True)
+class RingDomain:
+    """A broadcast domain of a network of rings: whoever is attached to it forms a ring there."""
+
+    name: str
+    number: int  # its id, in the ids of its rings
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    more_networks: tuple[NetworkConfig, ...] = ()  # redundant ones beside it
+    peers: tuple[Peer, ...] = ()  # who is attached, and where each receives
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +141,7 @@ class NodeConfig:
     nodes_version: int = 1  # of the list of peers
     source: Path | None = None  # the file that says all this; read again by a reload
     engine: str = DEFAULT  # which engine orders messages: the same at all nodes
+    rings: tuple[RingDomain, ...] = ()  # of a network of rings; none: one ring, on `network` and `more_networks`
 
     @property
     def sizes(self) -> Sizes:
@@ -138,6 +151,11 @@ class NodeConfig:
     @property
     def is_local(self) -> bool:
         return not self.peers
+
+    @property
+    def is_on_one_machine(self) -> bool:
+        """No other host can be a member, and none is meant to be."""
+        return all(ip_address(peer.address).is_loopback for peer in self.peers)
 
     def me(self) -> Peer:
         assert self.node is not None
@@ -174,6 +192,46 @@ class NodeConfig:
         """How many nodes the timers must suit."""
         return len(self.peers) or LOCAL_NODES_EXPECTED
 
+    # A network of rings
+
+    @property
+    def my_rings(self) -> tuple[RingDomain, ...]:
+        """The rings that this node is on, in the order of its attachments; none where the file has one ring alone."""
+        by_name = {ring.name: ring for ring in self.rings}
+        return tuple(by_name[name] for name in self.me().rings) if self.rings else ()
+
+    @property
+    def attachments(self) -> tuple[NodeConfig, ...]:
+        """The same, for each attachment of this node, as if its ring were the only one."""
+        return tuple(self.on_ring(ring) for ring in self.my_rings) or (self,)
+
+    @property
+    def each_ring(self) -> tuple[NodeConfig, ...]:
+        """The same, for each ring of the cluster, as if it were the only one."""
+        return tuple(self.on_ring(ring) for ring in self.rings) or (self,)
+
+    def on_ring(self, ring: RingDomain) -> NodeConfig:
+        return replace(self, network=ring.network, more_networks=ring.more_networks, peers=ring.peers, rings=())
+
+    def with_peers(self, peers: tuple[Peer, ...], version: int, attachment: int) -> NodeConfig:
+        """The same with another node list: of the ring of this attachment, where there are several."""
+        if not self.rings:
+            return replace(self, peers=peers, nodes_version=version)
+        name = self.my_rings[attachment].name
+        rings = tuple(replace(ring, peers=peers) if ring.name == name else ring for ring in self.rings)
+        return replace(self, rings=rings, nodes_version=version)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """What distinguishes the sockets of this node, for people: of each attachment, each network; empty for the only
+        one."""
+        names = [ring.name for ring in self.my_rings] or [""]
+        return tuple(
+            ", ".join(part for part in (name, network) if part)
+            for name, leg in zip(names, self.attachments, strict=True)
+            for network in (leg.layer.names if leg.more_networks else [""])
+        )
+
     def on(self, number: int) -> NodeConfig:
         """The same as if this network were the only one."""
         if number == 0:
@@ -187,8 +245,9 @@ class NodeConfig:
         return tuple(peer for peer in everybody if peer.node != self.node)
 
     def with_packet_size(self) -> NodeConfig:
-        """Packets as large as every network allows: the MTU less the headers of IP and UDP."""
-        size = min(self.on(number)._packet_size() for number in range(len(self.networks)))
+        """Packets as large as every network of every ring allows: the MTU less the headers of IP and UDP."""
+        each = (ring.on(number) for ring in self.each_ring for number in range(len(ring.networks)))
+        size = min(one._packet_size() for one in each)
         return replace(self, ring=replace(self.ring, packet_size_max=size))
 
     def _packet_size(self) -> int:

@@ -10,8 +10,10 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from ordercast.daemon.config.file import buffer_needed, is_own_address
+from ordercast.daemon.config.file import is_own_address
+from ordercast.daemon.config.judging import buffer_needed
 from ordercast.daemon.config.node import LOCAL_NODES_MAX, NodeConfig, TraceLevel, Transport
+from ordercast.daemon.config.rings import ring_remarks
 from ordercast.daemon.descriptors import limit_possible, room_from, room_remark
 from ordercast.model.quantities import duration_text, size_text
 from ordercast.session.addresses import socket_path
@@ -31,6 +33,7 @@ class Plan:
     data_at: str
     networks: tuple[str, ...]  # where it listens on each, if there are several
     replication: str  # how they are used
+    rings: tuple[str, ...]  # that it is on, where it listens on each, and who else is there; if the file has several
     status_at: str | None
     clients_at: tuple[str, ...]  # for `ordercast daemon`
     is_loopback_only: bool  # no other host can be a member
@@ -54,8 +57,9 @@ class Plan:
 
 
 def plan_of(config: NodeConfig, limit_file: Path = RMEM_MAX, open_files: int | None = None) -> Plan:
-    ring, network = config.ring, config.network
-    address, tokens_at, data_at = _addresses(config)
+    first = config.attachments[0]
+    ring, network = config.ring, first.network
+    address, tokens_at, data_at = _addresses(first)
     limit = _limit(limit_file)
     sysctl = None
     if limit is not None and limit < network.buffer_size:
@@ -74,6 +78,7 @@ def plan_of(config: NodeConfig, limit_file: Path = RMEM_MAX, open_files: int | N
         data_at=data_at,
         networks=tuple(_networks(config)),
         replication=config.layer.replication.value,
+        rings=tuple(_rings(config)),
         status_at=None if status.port is None else host_and_port(status.address, status.port),
         clients_at=tuple(_clients_at(config)),
         is_loopback_only=ip_address(address).is_loopback,
@@ -83,14 +88,14 @@ def plan_of(config: NodeConfig, limit_file: Path = RMEM_MAX, open_files: int | N
         packet_size_max=ring.packet_size_max,
         window=ring.window,
         visit_max=ring.visit_max,
-        buffer_needed=buffer_needed(config),
+        buffer_needed=buffer_needed(first),
         buffer_asked=network.buffer_size,
         buffer_limit=limit,
         sysctl=sysctl,
         state_folder=None if config.state_folder is None else str(config.state_folder),
         trace=trace,
         remarks=tuple(remark for remark in remarks if remark),
-        buffer_remark=_buffer_remark(config, limit),
+        buffer_remark=_buffer_remark(first, limit),
     )
 
 
@@ -121,6 +126,15 @@ def _networks(config: NodeConfig) -> Iterator[str]:
         yield f"{network.name or number}: tokens {tokens_at}, data {data_at} ({network.transport.value})"
 
 
+def _rings(config: NodeConfig) -> Iterator[str]:
+    for domain, ring in zip(config.my_rings, config.attachments, strict=False):
+        each = [_addresses(ring.on(number)) for number in range(len(ring.networks))]
+        wheres = "; ".join(f"tokens {tokens_at}, data {data_at}" for _, tokens_at, data_at in each)
+        several = f" ({ring.layer.in_words})" if ring.more_networks else ""
+        others = ", ".join(peer.name for peer in ring.others()) or "nobody else"
+        yield f"{domain.name} (id {domain.number}), with {others}: {wheres}{several}"
+
+
 def _clients_at(config: NodeConfig) -> Iterator[str]:
     clients = config.clients
     yield str(socket_path(config.name or "NAME", clients.folder))
@@ -140,10 +154,12 @@ def _remarks(config: NodeConfig, address: str) -> list[str]:
         remarks.append(f"{address} is not an address of this host: the node can only start where it is")
     if len(config.peers) == 1:
         remarks.append("there is no other node: this one is alone")
-    if len(config.peers) > config.sizes.members_max:
+    largest = max(config.each_ring, key=lambda ring: len(ring.peers))
+    if len(largest.peers) > config.sizes.members_max:
         remarks.append(
-            f"{len(config.peers)} nodes, but members_max is {config.sizes.members_max}: not all will be together"
+            f"{len(largest.peers)} nodes, but members_max is {config.sizes.members_max}: not all will be together"
         )
+    remarks += ring_remarks(config)
     if config.state_folder is None and config.peers:
         remarks.append("no state folder: every start is a new process, which is sound, but nothing is kept")
     if config.status.port is not None and not _is_loopback(config.status.address):
@@ -201,8 +217,7 @@ def plan_lines(plan: Plan) -> list[tuple[str, str]]:
         ("node", f"{plan.name or 'n1, n2, …'}, id {node}, of cluster {plan.cluster}"),
         ("engine", plan.engine),
         ("members", ", ".join(plan.peers) if plan.peers else "whoever runs on this machine"),
-        ("tokens", plan.tokens_at),
-        ("data", f"{plan.data_at} ({plan.transport}), packets of up to {plan.packet_size_max} bytes"),
+        *_listens(plan),
         *(("network", f"{text}") for text in plan.networks),
         *([("replication", f"{plan.replication}, on {len(plan.networks)} networks")] if plan.networks else []),
         ("status", "not served" if plan.status_at is None else f"http://{plan.status_at}/status, /metrics"),
@@ -217,6 +232,16 @@ def plan_lines(plan: Plan) -> list[tuple[str, str]]:
     if plan.sysctl is not None:
         lines.append(("fix", plan.sysctl))
     return lines
+
+
+def _listens(plan: Plan) -> Iterator[tuple[str, str]]:
+    packets = f"packets of up to {plan.packet_size_max} bytes"
+    if plan.rings:
+        yield "packets", f"by {plan.transport}, {packets}; what clients send goes out on the first ring"
+        yield from (("ring", text) for text in plan.rings)
+    else:
+        yield "tokens", plan.tokens_at
+        yield "data", f"{plan.data_at} ({plan.transport}), {packets}"
 
 
 def _buffer_text(plan: Plan) -> str:

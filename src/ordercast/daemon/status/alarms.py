@@ -12,13 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ordercast.model.effects import Alarm, AlarmKind
-from ordercast.model.ids import SECOND, Instant, ProcessId
+from ordercast.model.ids import SECOND, Instant
 
 ALARMS_KEPT = 32
 REPEAT_NS = 60 * SECOND
 ENTRIES_OF_KIND_MAX = 8  # in a minute
-
-_About = tuple[AlarmKind, ProcessId | None, int | None]
 
 
 @dataclass(slots=True)
@@ -29,10 +27,6 @@ class KeptAlarm:
     alarm: Alarm  # the last
     count: int = 1
     before: int = 0  # how many were counted in the entry before it, about the same, beside the first
-
-    @property
-    def about(self) -> _About:
-        return self.alarm.kind, self.alarm.process, self.alarm.network
 
 
 class Alarms:
@@ -47,7 +41,7 @@ class Alarms:
         if entry is None:
             self._add(at, alarm)
         else:
-            if entry.about == (alarm.kind, alarm.process, alarm.network):
+            if entry.alarm.about == alarm.about:
                 entry.alarm = alarm
             entry.at = at
             entry.count += 1
@@ -70,13 +64,11 @@ class Alarms:
     def _entry_for(self, at: Instant, alarm: Alarm) -> KeptAlarm | None:
         """The entry in which this one is counted."""
         recent = [entry for entry in self._kept if entry.alarm.kind is alarm.kind and at - entry.first_at < REPEAT_NS]
-        about = (alarm.kind, alarm.process, alarm.network)
-        same = next((entry for entry in reversed(recent) if entry.about == about), None)
+        same = next((entry for entry in reversed(recent) if entry.alarm.about == alarm.about), None)
         return same or (recent[-1] if len(recent) >= ENTRIES_OF_KIND_MAX else None)
 
     def _add(self, at: Instant, alarm: Alarm) -> None:
-        about = (alarm.kind, alarm.process, alarm.network)
-        before = next((entry.count - 1 for entry in reversed(self._kept) if entry.about == about), 0)
+        before = next((entry.count - 1 for entry in reversed(self._kept) if entry.alarm.about == alarm.about), 0)
         self._numbers += 1
         self._kept.append(KeptAlarm(self._numbers, at, at, alarm, before=before))
         self._firsts.setdefault(alarm.kind, self._numbers)

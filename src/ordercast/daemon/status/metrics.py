@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ordercast.daemon.status.parts import LaneStatus, NetworkStatus, Status
-from ordercast.daemon.status.sections import RingSection
+from ordercast.daemon.status.rings_section import RingsSection, TokenStatus
 from ordercast.model.ids import SECOND
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -34,9 +34,28 @@ class Metric:
         return [({}, found)] if isinstance(found, int | float) else found
 
 
-def _ring(value: Callable[[RingSection], float]) -> Callable[[Status], Samples]:
-    """Return a sample of nodes whose engine is the ring."""
-    return lambda status: [({}, value(status.section))] if status.engine == "ring" else []
+def _tokens(value: Callable[[TokenStatus], float]) -> Callable[[Status], Samples]:
+    """Return a sample of each ring that the node is on."""
+
+    def samples(status: Status) -> Samples:
+        section = status.section
+        if isinstance(section, RingsSection):
+            return [({"ring": own.ring}, value(own.token)) for own in section.attachments]
+        return [({}, value(section))]
+
+    return samples
+
+
+def _rings(value: Callable[[RingsSection], Samples | float]) -> Callable[[Status], Samples]:
+    """Return samples of a network of rings; of others none."""
+
+    def samples(status: Status) -> Samples:
+        if not isinstance(status.section, RingsSection):
+            return []
+        found = value(status.section)
+        return [({}, found)] if isinstance(found, int | float) else found
+
+    return samples
 
 
 def _lanes(value: Callable[[LaneStatus], float]) -> Callable[[Status], Samples]:
@@ -68,10 +87,8 @@ METRICS = (
     Metric("messages_delivered_total", "Messages delivered here", lambda s: s.totals.messages_delivered),
     Metric("bytes_submitted_total", "Their bytes", lambda s: s.totals.bytes_submitted),
     Metric("bytes_delivered_total", "Their bytes", lambda s: s.totals.bytes_delivered),
-    Metric("token_visits_total", "Visits of the token", _ring(lambda section: section.visits)),
-    Metric(
-        "token_rotation_seconds", "Smoothed time of a rotation", _ring(lambda section: section.rotation_ns / SECOND)
-    ),
+    Metric("token_visits_total", "Visits of the token", _tokens(lambda token: token.visits)),
+    Metric("token_rotation_seconds", "Smoothed time of a rotation", _tokens(lambda token: token.rotation_ns / SECOND)),
     Metric(
         "packets_retransmitted_total",
         "Packets sent again by this node on request",
@@ -85,7 +102,7 @@ METRICS = (
     Metric(
         "limited_visits_total",
         "Visits on which flow control let this node send less than it had",
-        _ring(lambda section: section.limited_visits),
+        _tokens(lambda token: token.limited_visits),
     ),
     Metric("queue_bytes", "Accepted and not yet sent", lambda s: s.flow.queue_size),
     Metric("queue_room_bytes", "What would be accepted now", lambda s: s.flow.queue_room),
@@ -176,6 +193,42 @@ METRICS = (
         "network_alarms_total",
         "Times that one of several networks was found faulty",
         _networks(lambda network: network.marked),
+    ),
+    Metric("rings", "Rings of the network", _rings(lambda s: len(s.parts))),
+    Metric(
+        "rings_gateways",
+        "Members that join several rings",
+        _rings(lambda s: sum(len(rings) > 1 for rings in s.attached.values())),
+    ),
+    Metric(
+        "rings_front_ticks",
+        "Logical time up to which everything of a ring is known here",
+        _rings(lambda s: [({"ring": name}, front) for name, front in s.fronts.items()]),
+    ),
+    Metric("rings_place_ticks", "Logical time up to which everything is delivered", _rings(lambda s: s.place)),
+    Metric(
+        "rings_undelivered_packets", "Packets that wait for their place in the order", _rings(lambda s: s.undelivered)
+    ),
+    Metric(
+        "rings_waiting_seconds",
+        "How long what is next in the order has waited",
+        _rings(lambda s: 0 if s.waiting is None else s.waiting.for_ns / SECOND),
+    ),
+    Metric("rings_silent_members", "Members that cannot be heard any more", _rings(lambda s: len(s.silent))),
+    Metric(
+        "rings_hold_seconds",
+        "How long a member has asked everybody to stop sending, while it does",
+        _rings(lambda s: [({"node": hold.process}, hold.for_ns / SECOND) for hold in s.holds]),
+    ),
+    Metric(
+        "rings_carry_queue_bytes",
+        "What waits to be carried onto a ring of this node",
+        _rings(lambda s: [({"ring": own.ring}, own.queue_size) for own in s.attachments]),
+    ),
+    Metric(
+        "rings_filtered_total",
+        "Packets that were not carried on, as nobody there wants them",
+        _rings(lambda s: s.filtered),
     ),
     Metric("segmentation", "1 when a system call carries many packets", lambda s: s.sockets.segmentation),
 )

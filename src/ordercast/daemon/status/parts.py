@@ -13,7 +13,7 @@ from typing import Any
 
 from ordercast import __version__
 from ordercast.daemon.status.counters import SocketCounters
-from ordercast.daemon.status.sections import RingSection
+from ordercast.daemon.status.sections import Section
 from ordercast.model.configuration import ConfigurationKind
 from ordercast.wire.head import VERSION
 
@@ -228,7 +228,7 @@ class Status:
     totals: Totals
     rates: Rates
     flow: Flow
-    section: RingSection  # what its engine alone has
+    section: Section  # what its engine alone has
     clients: ClientsStatus
     sockets: SocketsStatus
     pauses: Pauses

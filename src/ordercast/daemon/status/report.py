@@ -39,6 +39,7 @@ from ordercast.daemon.status.sections import SECTIONS
 from ordercast.model.configuration import ChangeReason, Configuration, ConfigurationKind
 from ordercast.model.ids import SECOND, ConfigurationId, Instant, ProcessId, node_of
 from ordercast.networks.layer import Networks
+from ordercast.order.catalogue import entry_of
 from ordercast.order.engine import ObservedEngine
 
 RATE_SPAN_NS = 5 * SECOND
@@ -95,7 +96,7 @@ class ObservedNode(Protocol):
     @property
     def networks(self) -> Sequence[ObservedSockets]: ...
     @property
-    def layer(self) -> Networks | None: ...
+    def layers(self) -> Sequence[Networks | None]: ...
     @property
     def reading(self) -> ObservedReading: ...
     @property
@@ -154,7 +155,7 @@ def status_of(node: ObservedNode, meter: Meter | None = None) -> Status:
         configuration=_configuration(node),
         totals=totals,
         rates=meter.observe(now, totals) if meter is not None else Rates(),
-        section=SECTIONS[config.engine](engine, config, now),
+        section=SECTIONS[config.engine](node),
         flow=Flow(
             config.sizes.queue_size_max - room,
             room,
@@ -216,7 +217,8 @@ def _configuration(node: ObservedNode) -> ConfigurationStatus:
     )
     roster = node.engine.roster
     listed = () if config.is_local or roster is None else roster.entries
-    missing = tuple(entry.name for entry in listed if entry.node not in here)
+    everybody = config.peers if config.rings else listed
+    missing = tuple(entry.name for entry in everybody if entry.node not in here)
     return ConfigurationStatus(
         id=id_text(configuration.id, node),
         state=node.engine.state_name,
@@ -228,35 +230,37 @@ def _configuration(node: ObservedNode) -> ConfigurationStatus:
 
 
 def id_text(id: ConfigurationId, node: ObservedNode) -> str:
-    return f"{id.seq}.{node.name_of(id.representative)}"
+    text = entry_of(node.config.engine).id_text
+    return f"{id.seq}.{node.name_of(id.representative)}" if text is None else text(id)
 
 
 def _sockets(node: ObservedNode) -> SocketsStatus:
-    sockets, names = node.sockets, node.config.layer.names
+    sockets, asked = node.sockets, node.config.attachments[0].network.buffer_size
     lanes = tuple(
         LaneStatus(
-            name if len(names) == 1 else f"{name} on {names[number]}",
+            f"{name} on {place}" if place else name,
             lane.where,
             lane.receive_buffer_size,
             lane.send_buffer_size,
             lane.kernel_drops(),
             replace(lane.counters),
         )
-        for number, network in enumerate(node.networks)
+        for place, network in zip(node.config.places, node.networks, strict=True)
         for name, lane in (("token", network.token), ("data", network.data))
     )
-    return SocketsStatus(sockets.transport.value, sockets.segmentation, node.config.network.buffer_size, lanes)
+    return SocketsStatus(sockets.transport.value, sockets.segmentation, asked, lanes)
 
 
 def _networks(node: ObservedNode) -> tuple[NetworkStatus, ...]:
-    """Nothing where there is one network alone."""
-    layer, config = node.layer, node.config.layer
-    if layer is None:
-        return ()
-    return tuple(
-        NetworkStatus(config.name(number), state.value, _received(node.networks[number]), layer.stats.alarms[number])
-        for number, state in enumerate(layer.marks.states)
-    )
+    """Return the networks of rings that have several; nothing where each has one alone."""
+    places = iter(zip(node.config.places, node.networks, strict=True))
+    found: list[NetworkStatus] = []
+    for layer in node.layers:
+        states = layer.marks.states if layer is not None else [None]
+        for number, (state, (name, sockets)) in enumerate(zip(states, places, strict=False)):
+            if layer is not None and state is not None:
+                found.append(NetworkStatus(name, state.value, _received(sockets), layer.stats.alarms[number]))
+    return tuple(found)
 
 
 def _nodes(node: ObservedNode, now: Instant) -> NodesStatus | None:

@@ -9,29 +9,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ordercast.daemon.config.node import NodeConfig
-from ordercast.model.ids import SECOND, Instant
-from ordercast.order.engine import ObservedEngine
+from ordercast.daemon.status.rings_section import RingsSection, SectionSource, TokenStatus, rings_section
 from ordercast.order.membership.stats import RingStats
-
-SILENCE_NS = 10 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
-class RingSection:
-    """The token and the flow control that goes with it."""
-
-    visits: int
-    rotation_ns: int  # smoothed, while the token does not rest
-    last_visit_ns: int | None  # how long ago
-    window: int
-    visit_max: int
-    limited_visits: int  # on which flow control let this process send less than it had
+class RingSection(TokenStatus):
+    """The one ring of a process."""
 
     def warnings(self, members: int) -> Iterator[str]:
-        silence = self.last_visit_ns
-        if silence is not None and silence > SILENCE_NS and members > 1:
-            yield f"no token for {silence / SECOND:.0f} s"
+        if silence := self.silence(members):
+            yield silence
 
     def as_before(self, document: dict[str, Any]) -> dict[str, Any]:
         """What readers of a status looked for when the ring was the only engine, at its old places."""
@@ -43,11 +31,11 @@ class RingSection:
         }
 
 
-def _ring(engine: ObservedEngine, config: NodeConfig, now: Instant) -> RingSection:
-    stats, ring = engine.stats, config.ring
+def _ring(node: SectionSource) -> RingSection:
+    stats = node.engine.stats
     assert isinstance(stats, RingStats)
-    last = now - stats.last_visit_at if stats.visits else None
-    return RingSection(stats.visits, stats.rotation_ns, last, ring.window, ring.visit_max, stats.limited_visits)
+    return RingSection.of(stats, node.config.ring, node.now())
 
 
-SECTIONS: Mapping[str, Callable[[ObservedEngine, NodeConfig, Instant], RingSection]] = {"ring": _ring}
+Section = RingSection | RingsSection
+SECTIONS: Mapping[str, Callable[[SectionSource], Section]] = {"ring": _ring, "gateways": rings_section}

@@ -7,7 +7,7 @@ from ordercast.order.adaptive.merge import Merge
 LEAST = 16  # packets that everybody may have on their way
 
 
-def allowance(merge: Merge, window: int, backlog_max: int) -> int:
+def share_left(merge: Merge, window: int, backlog_max: int) -> int:
     """A share of the window by weight, less what is not known to be everywhere; and no more than all may keep."""
     newest = merge.line.newest
     share = max(LEAST, window * newest.weights[merge.me] // newest.period)

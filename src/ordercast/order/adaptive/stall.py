@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ordercast.model.ids import Instant, process_text
-from ordercast.order.adaptive.flow import allowance, somebody_is_behind
+from ordercast.order.adaptive.flow import share_left, somebody_is_behind
 from ordercast.order.adaptive.merge import Merge
 from ordercast.order.membership.step import Facts
 
@@ -16,7 +16,7 @@ def why_stalled(facts: Facts, now: Instant) -> str:
     if somebody_is_behind(merge):
         return "an application of another member does not take its deliveries, look for flow.is_behind in their status"
     members = facts.installed.members
-    if not allowance(merge, facts.config.window, facts.config.backlog_max):
+    if not share_left(merge, facts.config.window, facts.config.backlog_max):
         slowest = min(range(len(members)), key=lambda member: merge.arus[member])
         return f"{process_text(members[slowest])} has not acknowledged place {merge.arus[slowest] + 1}"
     silent = min(range(len(members)), key=lambda member: merge.frontiers[member])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ordercast.model.ids import NO_CONFIGURATION
+from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId
 from ordercast.order.attached import RingChange
 from ordercast.order.gateways.items import Carried, HelloItem, MarkItem, Processes, TopologyItem
 from ordercast.order.gateways.merging import PhysicalRing
@@ -13,6 +13,7 @@ from ordercast.order.gateways.packets import freight_from
 from ordercast.order.gateways.reading import RingReading
 from ordercast.order.layered import InnerRing
 from ordercast.order.ring.two_queues import Freight
+from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 from ordercast.wire.run import PacketRun
 
 
@@ -23,15 +24,18 @@ class RingAttachment:
         self.inner = inner
         self.domain = domain
         self.is_gone = False  # it has been left in order
+        self.lowest = inner.lowest
+        self.lowest_heard: Stamp = NO_STAMP  # as the order has heard it last
         self.dropped: list[str] = []  # why packets or items counted nowhere; whoever reads it takes it
         self._reading = RingReading(NO_CONFIGURATION)
 
-    def read(self, runs: Sequence[PacketRun]) -> list[RingEntry]:
+    def read(self, runs: Sequence[PacketRun], logical: ConfigurationId | None = None) -> list[RingEntry]:
         """Return what packets of the ring say, in order. What is unsound is so at every member, and counts nowhere."""
-        entries = [entry for entry in self._reading.entries(runs) if not self._is_impostor(entry)]
-        self.dropped += self._reading.dropped
-        self._reading.dropped.clear()
-        return entries
+        entries = self._reading.entries(runs, logical)
+        if self._reading.dropped:
+            self.dropped += self._reading.dropped
+            self._reading.dropped.clear()
+        return [entry for entry in entries if not self._is_impostor(entry)]
 
     def change(self, change: RingChange) -> tuple[list[RingEntry], Processes, PhysicalRing]:
         """Return what is left of the old ring, who comes along from it, and the new one."""
@@ -47,8 +51,10 @@ class RingAttachment:
 
     def _is_impostor(self, entry: RingEntry) -> bool:
         """Whether somebody speaks in another's name."""
-        item = entry.carried.item if isinstance(entry, Heard) else None
-        is_impostor = isinstance(entry, Heard) and isinstance(item, MarkItem | TopologyItem) and item.by != entry.sender
+        if not isinstance(entry, Heard):
+            return False
+        item = entry.carried.item
+        is_impostor = isinstance(item, MarkItem | TopologyItem) and item.by != entry.sender
         if is_impostor:
             self.dropped.append("a mark or a topology in another's name")
         return is_impostor

@@ -20,12 +20,13 @@ def bear(known: Known, ring: LogicalRing) -> None:
     known.learn(ring)
     known.place = ring.birth
     known.born.add(ring.id)
-    before, past = known.parts, frozenset(known.born)
+    before = known.parts
     parts = dict(before)
     for topology in ring.topologies:
         _join(known, parts, topology, ring)
     if ring.is_merge:
         known.merges.add(ring.birth)
+        known.lost |= _lost(ring)
     parts[ring.id] = _members(known, parts, ring)
     for process in ring.members:
         known.rebase(process, domain_of(ring.id), ring.id)
@@ -34,7 +35,7 @@ def bear(known: Known, ring: LogicalRing) -> None:
     for new in parts:
         if new != ring.id and new not in before:
             known.streams[new].begin_at(ring.birth)
-            known.occurred[Occurrence.NETWORK_BACK] += new in past
+            known.occurred[Occurrence.NETWORK_BACK] += new in known.deleted
     known.occurred[Occurrence.NETWORK_MERGE if ring.is_merge else Occurrence.NETWORK_BIRTH] += 1
     known.changed()
 
@@ -53,6 +54,16 @@ def _join(known: Known, parts: PartMembers, topology: TopologyItem, ring: Logica
         if end.successor.birth < ring.birth:
             known.born.add(end.successor.id)
     known.ends.add_words(topology.words)
+
+
+def _lost(ring: LogicalRing) -> PartMembers:
+    """Return who has left each part that a merge brings because nothing more was known of them: at all sides that have
+    the part. Another side may know more."""
+    lost: PartMembers = {}
+    for topology in ring.topologies:
+        for part in topology.parts:
+            lost[part.ring.id] = lost.get(part.ring.id, part.lost) & part.lost
+    return lost
 
 
 def _members(known: Known, parts: PartMembers, ring: LogicalRing) -> Processes:

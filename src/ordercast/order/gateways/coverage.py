@@ -116,6 +116,12 @@ class Coverage:
             if members and members != {me}
         )
 
+    def uncovered(self, run: StampedRun[Stretch]) -> Processes:
+        """Return the members of those rings that are not known to have a run of regular packets; for who observes."""
+        column, parts = Column(run.content.ring, None), self._known.parts
+        late = [ring for ring in parts if self._highest.get(ring, {}).get(column, NO_STAMP) < run.last]
+        return frozenset(member for ring in late for member in parts[ring]) - {self._known.me}
+
     def lacking(self, packet: Stretch) -> Processes:
         """Return the members of the view that are not known to have a packet."""
         stream = self._known.streams[packet.ring]

@@ -13,6 +13,9 @@ from collections.abc import Iterable
 from ordercast.model.ids import ProcessId
 from ordercast.order.gateways.items import HoldItem, Processes
 
+QUEUE_HIGH = 4 << 20  # bytes that wait to be carried onto a ring, before users are asked to stop
+BACKLOG_HIGH = 32 << 20  # bytes that wait for their place in the order, likewise
+
 
 class Pressure:
     """One reason of this process to hold: a quantity with a high mark, and a low one where it lets go."""
@@ -29,6 +32,24 @@ class Pressure:
         """Return whether this is a reason to hold now."""
         self._is_high = amount >= self._high if not self._is_high else amount > self._low
         return self._is_high
+
+
+class Pressures:
+    """All reasons of this process to hold: what waits for each attachment or for its place, and the application."""
+
+    __slots__ = ("_backlog", "_queues", "is_behind")
+
+    def __init__(self, names: Iterable[str], queue_high: int, backlog_high: int) -> None:
+        self._queues = [Pressure(f"much waits to be carried onto {name}", queue_high) for name in names]
+        self._backlog = Pressure("much waits for its place in the order", backlog_high)
+        self.is_behind = False  # the application is
+
+    def reasons(self, sizes: Iterable[int], backlog: int) -> list[str]:
+        """Return the reasons to hold now, given the bytes that wait for each attachment and for their place."""
+        reasons = [queue.reason for queue, size in zip(self._queues, sizes, strict=True) if queue.measure(size)]
+        if self._backlog.measure(backlog):
+            reasons.append(self._backlog.reason)
+        return [*reasons, "the application is behind"] if self.is_behind else reasons
 
 
 class Holds:
@@ -60,7 +81,8 @@ class Holds:
 
     def in_force(self, members: Processes) -> list[HoldItem]:
         """Return the holds of members of a view, sorted by process."""
-        return [hold for process, hold in sorted(self._latest.items()) if hold.is_on and process in members]
+        latest = self._latest
+        return [latest[process] for process in sorted(latest) if latest[process].is_on and process in members]
 
     def said(self, members: Processes) -> tuple[HoldItem, ...]:
         """Return the latest word of each member of a view, for a topology."""

@@ -3,7 +3,8 @@
 Groups fall into 64 buckets; a packet's mask has the buckets of its groups, a process's mask those of the groups it
 wants. A process that wants more says so with a safe native packet, and joins only when it has delivered that packet
 itself: by then every ring has stated that it holds the packet, with a front, and whatever a gateway dropped before lies
-below. Whoever has said nothing yet wants everything.
+below. Whoever has said nothing yet wants everything. A process that wants less says so only when something came from
+another ring that nobody here wants: groups that come and go in silence cost nothing.
 
 A merge brings processes that gateways on the way do not know of until they have passed it. So a member of a ring that
 is to merge wants everything before it marks, and until everybody is past the merge: nothing above the merge is then
@@ -15,36 +16,82 @@ each safe packet, and one for all others that wait.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
+from functools import lru_cache
 from zlib import crc32
 
 from ordercast.model.ids import ProcessId
+from ordercast.model.inputs import Interest
 from ordercast.model.notes import Occurrence
 from ordercast.order.gateways.items import EVERYTHING, InterestItem, Processes, Stretch
 from ordercast.order.gateways.known import Known
+from ordercast.order.gateways.packets import block_of
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
 
 BUCKETS = 64
 
 
-def bucket_mask(group: bytes) -> int:
-    """Return the mask with the one bucket of a group."""
-    return 1 << crc32(group) % BUCKETS
+def bucket_mask(group: str) -> int:
+    """Return the mask with the one bucket of a group, or of a daemon that is named as a destination."""
+    return 1 << crc32(group.encode()) % BUCKETS
 
 
-def mask_of(groups: Iterable[bytes]) -> int:
-    """Return the mask of several groups."""
+@lru_cache(maxsize=4096)
+def mask_of(destinations: tuple[str, ...]) -> int:
+    """Return the mask of messages to these destinations; without any they go everywhere."""
+    if not destinations:
+        return EVERYTHING
     mask = 0
-    for group in groups:
-        mask |= bucket_mask(group)
+    for destination in destinations:
+        mask |= bucket_mask(destination)
     return mask
+
+
+def native_block(destinations: tuple[str, ...]) -> bytes:
+    """Return what stands before messages to these destinations on their own ring; nothing, if they go everywhere."""
+    mask = mask_of(destinations)
+    return b"" if mask == EVERYTHING else block_of(None, mask)
+
+
+class Subscriptions:
+    """The groups that users of this process want, and those of them that wait until their interest is in force."""
+
+    __slots__ = ("_buckets", "_waiting", "mask")
+
+    def __init__(self) -> None:
+        self._buckets: Counter[int] = Counter()  # groups that are wanted, by the mask of their bucket
+        self._waiting: dict[str, int] = {}  # groups whose wish was not answered, with their masks
+        self.mask = 0  # of all groups that are wanted
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a wish was not answered."""
+        return bool(self._waiting)
+
+    def change(self, changes: Iterable[Interest]) -> None:
+        """Hear which groups are wanted from now on, and which no longer: these need no answer any more."""
+        for group, is_wanted in ((change.group, change.is_wanted) for change in changes):
+            bucket = bucket_mask(group)
+            self._buckets[bucket] += 1 if is_wanted else -1
+            self.mask = self.mask | bucket if self._buckets[bucket] else self.mask & ~bucket
+            if is_wanted:
+                self._waiting[group] = bucket
+            else:
+                self._waiting.pop(group, None)
+
+    def granted(self, in_force: int) -> tuple[str, ...]:
+        """Return the groups whose messages surely come from now on, each once."""
+        granted = tuple(group for group, bucket in self._waiting.items() if bucket & in_force)
+        for group in granted:
+            del self._waiting[group]
+        return granted
 
 
 class Masks:
     """Who wants what, as heard; and what this process wants itself."""
 
-    __slots__ = ("_known", "_masks", "_said", "_until", "_version", "_wanted", "_wish", "is_filtering")
+    __slots__ = ("_is_unwanted", "_known", "_masks", "_said", "_until", "_version", "_wanted", "_wish", "is_filtering")
 
     def __init__(self, known: Known, is_filtering: bool) -> None:
         self._known = known
@@ -54,6 +101,7 @@ class Masks:
         self._wish = EVERYTHING
         self._until: Stamp = NO_STAMP
         self._said = deque((EVERYTHING,))  # the one that was delivered last, and those on their way
+        self._is_unwanted = False  # something came that nobody here wants
         self.is_filtering = is_filtering
 
     # Gateways
@@ -106,16 +154,25 @@ class Masks:
         """Hear what the users of this process want."""
         self._wish = mask
 
+    def came(self, mask: int) -> None:
+        """Hear that a gateway has carried packets here."""
+        if mask & self._said[-1] and not mask & self._wish:
+            self._is_unwanted = True  # it may have come for what was said last
+
     def want_everything_until(self, stamp: Stamp) -> None:
         """Want everything until all are past a merge: whoever has not had it does not know whom it brings."""
         self._until = max(self._until, stamp)
 
     def due(self, is_merging: bool) -> InterestItem | None:
         """Return what to say now, in a safe packet of its own; None if all is said."""
-        mask = EVERYTHING if is_merging or self._until > self._known.stable else self._wish
-        if not self.is_filtering or mask == self._said[-1]:
+        if not self.is_filtering:
             return None
-        self._known.occurred[Occurrence.NETWORK_INTEREST_RAISED] += mask & ~self._said[-1] != 0
+        mask = EVERYTHING if is_merging or self._until > self._known.stable else self._wish
+        is_more = mask & ~self._said[-1] != 0
+        if not is_more and (mask == self._said[-1] or not self._is_unwanted):
+            return None
+        self._known.occurred[Occurrence.NETWORK_INTEREST_RAISED] += is_more
+        self._is_unwanted = False
         self._said.append(mask)
         return InterestItem(self._known.me, mask)
 

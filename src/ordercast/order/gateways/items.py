@@ -9,6 +9,7 @@ The words are those of `docs/internals/gateways.md`. A process stands for itself
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import NamedTuple
@@ -88,7 +89,7 @@ class Stretch:
     tick: int
     originator: ProcessId
     seqs: tuple[int, ...]  # rising; between them the ring carried other things
-    bodies: tuple[bytes, ...]
+    bodies: Sequence[bytes]
     is_safe: bool = False  # a message in them asks for safe delivery in the network
     mask: int = EVERYTHING  # buckets of the groups that want one of them
     interest: InterestItem | None = None  # a packet of its own tells what its originator wants
@@ -203,6 +204,7 @@ class TopologyPart(NamedTuple):
 
     ring: LogicalRing  # bare
     members: Processes
+    lost: Processes = NOBODY_ELSE  # of an ended ring: nothing more is known of them, so they left where it ended
 
 
 class BegunMessage(NamedTuple):

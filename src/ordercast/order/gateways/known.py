@@ -6,7 +6,7 @@ them. What follows and is asked often (who is reachable, which parts are complet
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable
 
 from ordercast.model.ids import ConfigurationId, ProcessId
@@ -16,6 +16,8 @@ from ordercast.order.gateways.ends import Ends
 from ordercast.order.gateways.items import NOBODY_ELSE, LogicalRing, Processes, domain_of
 from ordercast.order.gateways.streams import RingStream
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
+
+DELETED_MAX = 64  # rings that are remembered, for nothing but to tell that one is back
 
 
 class Known:
@@ -30,7 +32,9 @@ class Known:
         self.stable: Stamp = NO_STAMP  # everybody is past it
         self.rings: dict[ConfigurationId, LogicalRing] = {}
         self.parts: dict[ConfigurationId, Processes] = {}  # the topology: members that still count, by logical ring
+        self.lost: dict[ConfigurationId, Processes] = {}  # of ended parts: members in no half known, who have left
         self.born: set[ConfigurationId] = set()
+        self.deleted: deque[ConfigurationId] = deque(maxlen=DELETED_MAX)  # rings that were cut off
         self.merges: set[Stamp] = set()  # births of the merges in this process's past
         self.bases: dict[tuple[ProcessId, int], ConfigurationId] = {}
         self.own: dict[int, ConfigurationId] = {}  # the logical ring of each attachment, by domain
@@ -38,6 +42,7 @@ class Known:
         self.ends = Ends()
         self.streams: dict[ConfigurationId, RingStream] = {}
         self.occurred: Counter[Occurrence] = Counter()  # whoever takes it empties it
+        self.refused: list[str] = []  # why items counted nowhere; whoever takes it empties it
         self._heard: Processes | None = None
         self._complete: dict[ConfigurationId, bool] = {}
         self.version = 0
@@ -50,6 +55,12 @@ class Known:
     def members(self) -> Processes:
         """Everybody who counts in the topology."""
         return NOBODY_ELSE.union(*self.parts.values())
+
+    def refuse(self, why: str | None) -> bool:
+        """Note why an item is dropped, if it is; return whether it is."""
+        if why is not None:
+            self.refused.append(why)
+        return why is not None
 
     def own_ring(self, domain: int) -> LogicalRing:
         return self.rings[self.own[domain]]
@@ -91,6 +102,11 @@ class Known:
             )
             self._complete[ring] = answer
         return answer
+
+    def missing(self, ring: ConfigurationId) -> Processes:
+        """Return the members of a complete ring of whom nothing is known beyond its front, and who have not left it."""
+        halves = NOBODY_ELSE.union(*(end.half for end in self.ends.of(ring)))
+        return self.rings[ring].members - halves - self.lost.get(ring, NOBODY_ELSE)
 
     def successors(self, ring: ConfigurationId) -> Iterable[LogicalRing]:
         return (end.successor for end in self.ends.of(ring))

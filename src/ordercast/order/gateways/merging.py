@@ -15,6 +15,7 @@ from ordercast.model.ids import ConfigurationId, ProcessId
 from ordercast.model.notes import Occurrence
 from ordercast.order.gateways.items import (
     CAP,
+    NOBODY_ELSE,
     Base,
     EndItem,
     Flooded,
@@ -89,6 +90,10 @@ class Flush:
             members.setdefault(mark.logical, set()).add(mark.by)
         return tuple(Half(ring, frozenset(who)) for ring, who in sorted(members.items()))
 
+    def speaker(self, half: Half) -> ProcessId:
+        """Return who tells the topology of a half: the lowest gateway, or the lowest member if there is none."""
+        return min([process for process in half.members if self.marks[process].is_gateway] or half.members)
+
     def take_mark(self, mark: MarkItem) -> bool:
         """Take a member's mark; return whether it was the last, so that the place of the merge is known."""
         self.marks[mark.by] = mark
@@ -161,19 +166,20 @@ class Merging:
         for domain, flush in self.flushes.items():
             if not flush.has_marked and known.place >= known.own_ring(domain).birth:
                 flush.has_marked = True
+                known.occurred[Occurrence.NETWORK_MARKED] += 1
                 mark = MarkItem(flush.physical.id, known.own[domain], known.me, known.clock, known.domains)
                 due.append((domain, mark))
         return due
 
     def topology_due(self, domain: int) -> TopologyItem | None:
         """Return what this process has to say of its half, now that the merge is next in the order; None if it has
-        spoken, or somebody else speaks: the lowest gateway, or the lowest member if there is none."""
+        spoken, or somebody else speaks."""
         flush, known = self.flushes[domain], self._known
         half = next(half for half in flush.halves if half.ring == known.own[domain])
-        gateways = [process for process in half.members if flush.marks[process].is_gateway]
-        if flush.has_spoken or known.me != min(gateways or half.members):
+        if flush.has_spoken or known.me != flush.speaker(half):
             return None
         flush.has_spoken = True
+        known.occurred[Occurrence.NETWORK_SPOKEN] += 1
         known.occurred[Occurrence.NETWORK_TWO_MERGES] += len(self.pending()) > 1
         return self._topology(flush, known.own[domain])
 
@@ -185,7 +191,10 @@ class Merging:
             by=known.me,
             view=self._views.current.id,
             reachable=known.members & known.heard,
-            parts=tuple(TopologyPart(known.rings[ring], members) for ring, members in sorted(known.parts.items())),
+            parts=tuple(
+                TopologyPart(known.rings[ring], members, known.lost.get(ring, NOBODY_ELSE))
+                for ring, members in sorted(known.parts.items())
+            ),
             bases=tuple(Base(process, domain, ring) for (process, domain), ring in sorted(known.bases.items())),
             ends=tuple(self._ends_before(merge)),
             words=tuple(sorted(self._words_before(merge))),

@@ -38,6 +38,7 @@ from ordercast.order.gateways.items import (
 )
 from ordercast.order.gateways.known import Known
 from ordercast.order.gateways.merging import Buffered, Flush, Merging, PhysicalRing
+from ordercast.order.gateways.soundness import why_no_mark, why_no_topology, why_not_carried
 from ordercast.order.gateways.timeline import Passed, Timeline
 from ordercast.order.gateways.views import NetworkView, Views
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp
@@ -115,6 +116,11 @@ class RingNetwork:
             and not any(known.is_complete(ring) for ring in known.parts)
         )
 
+    @property
+    def undelivered_size(self) -> int:
+        """Bytes of packets that wait for their place in the order."""
+        return sum(stream.size for stream in self.known.streams.values())
+
     def may_number(self, domain: int) -> bool:
         """Whether natives may go onto a ring: not while it is flushed for a merge."""
         return not self.merging.is_flushing(domain)
@@ -171,7 +177,7 @@ class RingNetwork:
     def step(self) -> None:
         """Let the order go on as far as it can, and say what others may wait for."""
         self.timeline.advance()
-        if self.masks.in_force == EVERYTHING:
+        if self.merging.flushes and self.masks.in_force == EVERYTHING:
             for domain, mark in self.merging.marks_due():
                 self.forwarding.queues[domain].append(Carried(mark))
         if self.known.is_gateway:
@@ -221,7 +227,7 @@ class RingNetwork:
         self._count(ring.id, stretch, half, companions is None)
 
     def _take_heard(self, domain: int, heard: Heard, companions: Processes | None) -> None:
-        item, since, half = heard.carried
+        item, _, half = heard.carried
         match item:
             case HelloItem():
                 pass
@@ -235,15 +241,28 @@ class RingNetwork:
                 if heard.sender == self.known.me:
                     self._count(own.id, item, half, companions is None)
                 elif heard.sender in own.members:
-                    self._take_carried(domain, heard, companions is None)
+                    if not self._is_refused(heard, heard.sender in own.gateways):
+                        self._take_carried(domain, heard, companions is None)
                 elif flush is not None and heard.sender in flush.marks:
-                    flush.buffer.append(Buffered(heard.sender, item, since, half, companions is None))
+                    self._keep(flush, heard, companions is None)
+
+    def _keep(self, flush: Flush, heard: Heard, is_regular: bool) -> None:
+        """Keep what a gateway of another half carried after its mark, until the halves are one."""
+        item, since, half = heard.carried
+        assert not isinstance(item, HelloItem | MarkItem | TopologyItem)
+        if not self._is_refused(heard, flush.marks[heard.sender].is_gateway):
+            flush.buffer.append(Buffered(heard.sender, item, since, half, is_regular))
+
+    def _is_refused(self, heard: Heard, is_gateway: bool) -> bool:
+        return self.known.refuse(why_not_carried(self.known, heard.sender, heard.carried, is_gateway=is_gateway))
 
     def _take_carried(self, domain: int, heard: Heard, is_regular: bool) -> None:
         """Take what a gateway of my logical ring carried."""
         item, since, half = heard.carried
         assert not isinstance(item, HelloItem | MarkItem | TopologyItem)
         since = self.forwarding.since(domain, heard.sender, since)
+        if isinstance(item, Stretch) and item.bodies:
+            self.masks.came(item.mask)
         if self.forwarding.accept(item, since, domain, half):
             self._count(self.known.own[domain], item, half, is_regular)
 
@@ -255,9 +274,11 @@ class RingNetwork:
 
     def _take_mark(self, domain: int, mark: MarkItem, is_regular: bool) -> None:
         flush = self.merging.flushes.get(domain)
-        if flush is None or mark.ring != flush.physical.id or not flush.take_mark(mark):
-            return
         known = self.known
+        if flush is None or mark.ring != flush.physical.id or known.refuse(why_no_mark(known, mark, domain)):
+            return
+        if not flush.take_mark(mark):
+            return
         if is_regular:  # else packets from before the marks may be residual, and lie below
             known.streams[known.own[domain]].raise_front(flush.cap)
         known.clock = max(known.clock, flush.stamp[0])
@@ -275,6 +296,8 @@ class RingNetwork:
     def _take_topology(self, domain: int, topology: TopologyItem, seq: int, companions: Processes | None) -> None:
         flush = self.merging.flushes.get(domain)
         if flush is None or topology.physical != flush.physical.id:
+            return
+        if self.known.refuse(why_no_topology(topology, flush)):
             return
         flush.topologies[topology.ring] = topology
         if flush.is_done():

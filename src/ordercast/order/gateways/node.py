@@ -7,9 +7,19 @@ send on the first attachment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from ordercast.model.effects import Alarm, AlarmKind, Deliver, Effect, Enlisted, Install, LeaveDone, Record, Room
+from ordercast.model.effects import (
+    Alarm,
+    AlarmKind,
+    Deliver,
+    Effect,
+    Install,
+    LeaveDone,
+    Record,
+    Room,
+    Subscribed,
+)
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import (
     MAIN,
@@ -26,25 +36,31 @@ from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, S
 from ordercast.model.notes import Occurred, PacketDropped
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
-from ordercast.order.attached import Attached, RingChange, RingPackets
+from ordercast.order.attached import Attached, RingChange, RingPackets, no_block
 from ordercast.order.clock import CLOCK_KEY, StoredClock
-from ordercast.order.engine import Engine, EngineStats, Membership, granted
+from ordercast.order.engine import EngineStats, Membership, granted
 from ordercast.order.gateways.attachment import RingAttachment, is_greeting
-from ordercast.order.gateways.holds import Pressure
+from ordercast.order.gateways.holds import BACKLOG_HIGH, QUEUE_HIGH, Pressures
+from ordercast.order.gateways.interest import Subscriptions, native_block
 from ordercast.order.gateways.items import BegunMessage
 from ordercast.order.gateways.network import RingNetwork
+from ordercast.order.gateways.observed import NetworkSnapshot, snapshot_of
+from ordercast.order.gateways.packets import control_freight
 from ordercast.order.gateways.passing import PassingUp
 from ordercast.order.gateways.promised import PROMISED, SERVICES
+from ordercast.order.gateways.view_number import ViewNumber
+from ordercast.order.gateways.watch import NetworkWatch
 from ordercast.order.layered import InnerRing
-from ordercast.order.ring.config import ONE_NETWORK, RingConfig
+from ordercast.order.ring.config import RingConfig
 from ordercast.order.ring.node import RingNode
 from ordercast.order.ring.traffic import RING_TRAFFIC
+from ordercast.order.ring.two_queues import CONTROL_SENDER
 from ordercast.order.setup import Domain
+from ordercast.order.stamped.lanes import StampedRun
 from ordercast.order.traffic import Traffic
 
 ENGINE = "gateways"
 GATEWAY_SHARE = 2.0  # a gateway sends so many times as much in a visit as others
-QUEUE_HIGH = 4 << 20  # bytes that wait to be carried onto a ring, before users are asked to stop
 
 
 class GatewayNode:
@@ -55,45 +71,63 @@ class GatewayNode:
         domains: Sequence[Domain],  # by attachment
         *,
         verbose: bool = False,
-        beneath: str = ONE_NETWORK,
         other_engines: Sequence[str] = (),
-        over_networks: Callable[[RingNode], Engine] = lambda ring: ring,
+        domain_names: Mapping[int, str] | None = None,  # of all domains of the network, by number; None: of its own
+        node_names: Mapping[NodeId, str] | None = None,  # for alarms
+        is_filtering: bool = True,
+        queue_high: int = QUEUE_HIGH,
+        backlog_high: int = BACKLOG_HIGH,
     ) -> None:
+        """Where nothing is filtered everybody has the whole stream."""
         if not domains or len({domain.number for domain in domains}) < len(domains):
             raise UsageError("a process is attached to at least one domain, and to each once")
         self._node = node
         size_max = config.message_size_max
-        self._promises = Promises(ENGINE, PROMISED, SERVICES, size_max, replicas=frozenset(), shares_views=False)
+        self._promises = Promises(ENGINE, PROMISED, SERVICES, size_max, prunes=is_filtering, shares_views=False)
+        self._is_filtering = is_filtering
+        self._subscriptions = Subscriptions()
         self._clock = StoredClock()
+        names = domain_names or {domain.number: domain.name for domain in domains}
         share = GATEWAY_SHARE if len(domains) > 1 else 1.0
+        block_of = native_block if is_filtering else no_block
         self._rings = [
             RingNode(
                 node,
                 config,
                 verbose=verbose,
-                beneath=beneath,
+                beneath=domain.beneath,
                 other_engines=other_engines,
-                attached=Attached(domain.number, domain.name, self._clock, share),
+                attached=Attached(
+                    domain.number,
+                    domain.name,
+                    self._clock,
+                    share,
+                    others=tuple(name for number, name in names.items() if number != domain.number),
+                    block_of=block_of,
+                ),
             )
             for domain in domains
         ]
         self._attachments = [
-            RingAttachment(InnerRing(over_networks(ring), Attachment(number), domain.name, ring), domain.number)
+            RingAttachment(InnerRing(domain.over_networks(ring), Attachment(number), domain.name, ring), domain.number)
             for number, (ring, domain) in enumerate(zip(self._rings, domains, strict=True))
         ]
         self._by_domain = {attachment.domain: attachment for attachment in self._attachments}
+        self.rings = {domain.number: ring for domain, ring in zip(domains, self._rings, strict=True)}  # users' first
+        self.watch = NetworkWatch(names, node_names or {})
         self._network: RingNetwork | None = None  # until all rings have begun
         self._begun: dict[int, RingChange] = {}  # those that have, until then
         self._passing: PassingUp | None = None
         self._passed: list[Effect] = []  # what the order has brought, on its way up
         self._me: ProcessId | None = None
-        self._pressures = [Pressure(f"much waits to be carried onto {domain.name}", QUEUE_HIGH) for domain in domains]
-        self._is_behind = False
+        self._pressures = Pressures([domain.name for domain in domains], queue_high, backlog_high)
         self._is_held = True  # users wait until the network begins
         self._submitted = 0  # messages of this life
+        self._view_number = ViewNumber()
         self._is_leaving = False
         self._is_farewell = False  # the rings are being left
-        self._has_news = False  # rings have handed up something that the order has not seen
+        self._has_news = False  # there is something that the order has not seen
+        self.make_network: Callable[..., RingNetwork] = RingNetwork  # a simulator looks on
 
     # What a driver asks
 
@@ -116,6 +150,16 @@ class GatewayNode:
             return Membership(self._rings[0].ring.id, (self.process,))
         view = self._network.view
         return Membership(view.id, tuple(sorted(view.members)))
+
+    @property
+    def network(self) -> RingNetwork | None:
+        """The order of the network, once all rings have begun."""
+        return self._network
+
+    @property
+    def freight_sizes(self) -> list[int]:
+        """Bytes that wait to be carried, by attachment."""
+        return [attachment.inner.freight_size for attachment in self._attachments]
 
     @property
     def state_name(self) -> str:
@@ -147,7 +191,12 @@ class GatewayNode:
         return [text for ring in self._rings for text in ring.roster_differences(now)]
 
     def stalled(self, now: Instant) -> str | None:
-        return next((text for ring in self._rings if (text := ring.stalled(now)) is not None), None)
+        texts = (ring.stalled(now) for ring in self._rings)
+        return next((text for text in texts if text is not None), self.watch.stalled())
+
+    def snapshot(self) -> NetworkSnapshot | None:
+        """Return what is seen of the network; None until all own rings have begun."""
+        return None if self._network is None else snapshot_of(self._network)
 
     @property
     def is_without_storage(self) -> bool:
@@ -192,6 +241,7 @@ class GatewayNode:
         if not self._clock.start(stored):
             text = "the stored clock cannot be true and is not used: this process counts from the beginning"
             effects.append(Alarm(AlarmKind.STORAGE_DAMAGED, text, self._me))
+        self._clock.hear(self._view_number.start(stored))
         for attachment in self._attachments:
             effects += self._taken(attachment, attachment.inner.start(stored, incarnation, now))
         first = self._attachments[0]
@@ -200,6 +250,8 @@ class GatewayNode:
     def submit(self, submissions: Sequence[Submission | Submissions], now: Instant) -> list[Effect]:
         if self._is_leaving:
             raise UsageError("this process is leaving: it sends nothing more")
+        if any(one.sender == CONTROL_SENDER for one in submissions):
+            raise UsageError(f"sender {CONTROL_SENDER} is the network's own")
         first = self._attachments[0]
         effects = first.inner.submit(submissions, now)
         self._submitted += sum(1 if isinstance(one, Submission) else len(one.payloads) for one in submissions)
@@ -226,14 +278,16 @@ class GatewayNode:
         return effects + self._go_on(now)
 
     def interest(self, changes: Sequence[Interest], now: Instant) -> list[Effect]:
-        return granted(changes)
+        if not self._is_filtering:
+            return granted(changes)
+        self._subscriptions.change(changes)
+        self._has_news = True
+        return self._go_on(now)
 
-    def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
+    def enlist(self, roster: Roster, now: Instant, attachment: Attachment | None = None) -> list[Effect]:
         effects: list[Effect] = []
-        for attachment in self._attachments:
-            told = attachment.inner.enlist(roster, now)
-            is_first = attachment is self._attachments[0]
-            effects += self._taken(attachment, [one for one in told if is_first or not isinstance(one, Enlisted)])
+        for one in self._attachments if attachment is None else (self._attachments[attachment],):
+            effects += self._taken(one, one.inner.enlist(roster, now))
         return effects + self._go_on(now)
 
     def wake(self, now: Instant) -> list[Effect]:
@@ -245,11 +299,11 @@ class GatewayNode:
         return effects + self._go_on(now)
 
     def behind(self, is_behind: bool, now: Instant) -> list[Effect]:
-        self._is_behind = is_behind
+        self._pressures.is_behind, self._has_news = is_behind, True
         return self._go_on(now)
 
     def leave(self, now: Instant) -> list[Effect]:
-        self._is_leaving = True
+        self._is_leaving = self._has_news = True
         return self._go_on(now)
 
     # What rings cause
@@ -260,13 +314,15 @@ class GatewayNode:
         for effect in effects:
             if isinstance(effect, RingPackets):
                 self._has_news = True
-                if self._network is not None:
-                    self._network.deliver(attachment.domain, attachment.read(effect.runs))
+                network = self._network
+                if network is not None:
+                    logical = network.known.own[attachment.domain]
+                    network.deliver(attachment.domain, attachment.read(effect.runs, logical))
             elif isinstance(effect, RingChange):
                 self._has_news = True
                 self._change(attachment, effect)
             elif isinstance(effect, LeaveDone):
-                attachment.is_gone = True
+                attachment.is_gone = self._has_news = True
             elif not isinstance(effect, Room) or attachment is self._attachments[0]:
                 assert not isinstance(effect, Deliver | Install), "a ring in a network hands up packets"
                 onward.append(effect)
@@ -285,30 +341,44 @@ class GatewayNode:
         if self._network is None and len(self._begun) == len(self._attachments):
             effects += self._found()
         network, passing = self._network, self._passing
-        if network is None or passing is None:
+        if network is None or passing is None or not self._hears(network):
             return effects
-        self._has_news = True
         while self._has_news:
             self._has_news = False
             network.known.clock = max(network.known.clock, self._clock.tick)
-            for attachment in self._attachments:
-                network.hear_lowest(attachment.domain, attachment.inner.lowest.known)
+            self._hears(network)
             network.step()
             self._clock.hear(network.known.clock)
             for attachment in self._attachments:
-                attachment.inner.lowest.mine = network.known.place
+                attachment.lowest.mine = network.known.place
             effects += self._passed_up()
+            effects += self._view_number.writes(network.view.id)
             effects += self._notes(network)
             effects += self._hold(network, now) + self._carry(network, now)
-        effects += self._leave_if_done(network, passing, now)
+            if self._is_filtering:
+                effects += self._subscribe(network, now)
+        effects += self._leave_if_done(passing, now)
+        if now >= self.watch.due:
+            effects += self.watch.look(snapshot_of(network), now)
         return effects
+
+    def _hears(self, network: RingNetwork) -> bool:
+        """Hear how far all members of each ring are; return whether there is any news for the order."""
+        for attachment in self._attachments:
+            known = attachment.lowest.known
+            if known != attachment.lowest_heard:
+                attachment.lowest_heard = known
+                network.hear_lowest(attachment.domain, known)
+                self._has_news = True
+        return self._has_news
 
     def _found(self) -> list[Effect]:
         """Begin alone in a network of the own rings."""
         rings = {domain: change.configuration.id for domain, change in self._begun.items()}
         tick = max(change.birth for change in self._begun.values())
-        self._network = RingNetwork(self.process, rings, tick)
+        self._network = self.make_network(self.process, rings, tick, self._is_filtering)
         self._begun.clear()
+        self._has_news = True
         self._passing = PassingUp(self._network.view)
         self._network.begun = self._begun_messages
         self._network.learn_begun = self._learn_begun
@@ -322,8 +392,13 @@ class GatewayNode:
 
     def _take_passed(self) -> None:
         assert self._network is not None and self._passing is not None
-        self._passed += self._passing.effects(self._network.passed, self.process)
-        self._network.passed.clear()
+        passed = self._network.passed
+        self._passed += self._passing.effects(passed, self.process)
+        for each in passed:
+            if isinstance(each, StampedRun) and each.content.interest is not None:
+                self._network.masks.delivered(each.content.interest)
+                self._has_news = True  # a merge may have waited for it
+        passed.clear()
 
     def _begun_messages(self) -> tuple[BegunMessage, ...]:
         """Return the messages in parts at this very place of the order."""
@@ -352,14 +427,7 @@ class GatewayNode:
 
     def _hold(self, network: RingNetwork, now: Instant) -> list[Effect]:
         """Ask users everywhere to stop, or to go on; and stop the own ones while somebody asks for it."""
-        reasons = [
-            pressure.reason
-            for pressure, attachment in zip(self._pressures, self._attachments, strict=True)
-            if pressure.measure(attachment.inner.freight_size)
-        ]
-        if self._is_behind:
-            reasons.append("the application is behind")
-        network.hold(reasons)
+        network.hold(self._pressures.reasons(self.freight_sizes, network.undelivered_size))
         first = self._attachments[0]
         is_held = not network.may_send(first.domain)
         if is_held == self._is_held:
@@ -367,26 +435,38 @@ class GatewayNode:
         self._is_held = is_held
         return self._taken(first, first.inner.hold(is_held, now))
 
+    def _subscribe(self, network: RingNetwork, now: Instant) -> list[Effect]:
+        """Tell the network what users want, in a native packet, which is delivered where users' packets may be; tell
+        users what surely comes from now on."""
+        subscriptions, masks = self._subscriptions, network.masks
+        masks.want(subscriptions.mask)
+        effects: list[Effect] = []
+        first = next((one for one in self._attachments if network.may_number(one.domain)), None)
+        interest = network.interest_due() if first is not None else None
+        if first is not None and interest is not None:
+            freight = control_freight(interest, first.inner.freight_body_max)
+            effects += self._taken(first, first.inner.carry([freight], now))
+        if subscriptions.is_waiting and (told := subscriptions.granted(masks.in_force)):
+            effects.append(Subscribed(told))
+        return effects
+
     def _notes(self, network: RingNetwork) -> list[Effect]:
         """Tell what has happened, and what was dropped."""
         occurred = network.known.occurred
         effects: list[Effect] = [Record(Occurred(what, count)) for what, count in occurred.items() if count]
         occurred.clear()
-        for attachment in self._attachments:
-            effects += (Record(PacketDropped(why)) for why in attachment.dropped)
-            attachment.dropped.clear()
+        for dropped in (network.known.refused, *(attachment.dropped for attachment in self._attachments)):
+            effects += (Record(PacketDropped(why)) for why in dropped)
+            dropped.clear()
         return effects
 
-    def _leave_if_done(self, network: RingNetwork, passing: PassingUp, now: Instant) -> list[Effect]:
+    def _leave_if_done(self, passing: PassingUp, now: Instant) -> list[Effect]:
         """Say farewell on all rings when everything that was submitted has been passed up, and nothing is left to be
         carried; the last ring that is left ends the life."""
         if not self._is_leaving:
             return []
         effects: list[Effect] = []
-        is_done = passing.own == self._submitted and not any(
-            attachment.inner.freight_size for attachment in self._attachments
-        )
-        if is_done and not self._is_farewell:
+        if not self._is_farewell and passing.own == self._submitted and not any(self.freight_sizes):
             self._is_farewell = True
             for attachment in self._attachments:
                 effects += self._taken(attachment, attachment.inner.leave(now))

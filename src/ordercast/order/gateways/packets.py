@@ -12,15 +12,17 @@ it has, and all behind the block.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from ordercast.model.effects import Parcel
 from ordercast.model.errors import WireError
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.model.service import Service
+from ordercast.order.gateways.bodies import BODY_HEAD, AlikeBodies
 from ordercast.order.gateways.codec import Item, decode_item, encode_item
 from ordercast.order.gateways.items import EVERYTHING, Carried, InterestItem, Local, Processes, Stretch
 from ordercast.order.ring.two_queues import BLOCK_SIZE_MAX, CONTROL_SENDER, NATIVE_BLOCK, Freight
@@ -39,7 +41,7 @@ from ordercast.wire.header import (
     Part,
     payloads_from,
 )
-from ordercast.wire.run import PacketRun, RawPacket
+from ordercast.wire.run import PacketRun, RawRun
 
 _MASK = struct.Struct(">Q")
 _ORIGIN = struct.Struct(">QQQQQ")  # ring seq, representative, tick, originator, seq
@@ -48,7 +50,6 @@ _NUMBER = struct.Struct(">Q")
 MASKED: Final = _SIZE.size + _MASK.size
 CARRIED: Final = _SIZE.size + _ORIGIN.size
 CARRIED_MASKED: Final = CARRIED + _MASK.size
-BODY_HEAD: Final = 2  # part, messages
 assert (len(NATIVE_BLOCK), MASKED, CARRIED, CARRIED_MASKED) == (1, SHORT_BLOCK, 41, BLOCK_SIZE_MAX)
 
 
@@ -103,6 +104,23 @@ def body_of(run: PacketRun, seq: int) -> bytes:
     return bytes((flags >> PART_SHIFT, count)) + run.data[begin : at + run.size]
 
 
+def bodies_of(run: PacketRun) -> Sequence[bytes]:
+    """Return the packets of a run without what belongs to its ring."""
+    data, at = run.data, run.at
+    if is_in_parts(run):
+        return tuple(body_of(run, seq) for seq in range(run.seq, run.seq + run.count))
+    each, begin = data[at + FLAGS_AT + 1], at + HEADER_SIZE + data[at + HEADER_SIZE]
+    start = begin + DESCRIPTOR_SIZE * each
+    head = bytes((Part.WHOLE, each)) + data[begin:start]
+    return AlikeBodies(head, BODY_HEAD + at + run.size - begin, data, start, run.size, run.count)
+
+
+@lru_cache(maxsize=512)
+def _numbers(size: int, count: int) -> struct.Struct:
+    """Numbers that stand so far apart."""
+    return struct.Struct(">Q" + f"{size - _NUMBER.size}xQ" * (count - 1))
+
+
 def is_control(run: PacketRun) -> bool:
     """Whether a run has items of control: they have packets of their own."""
     at = run.at + HEADER_SIZE
@@ -113,37 +131,59 @@ def is_control(run: PacketRun) -> bool:
 _CONTROL = CONTROL_SENDER.to_bytes(4, "big")
 
 
-def control_in(run: PacketRun, seq: int) -> tuple[Part, bytes]:
-    """Return the payload of one packet of control, and which part of its item it is."""
-    data, at = run.data, run.at + (seq - run.seq) * run.size
+def is_carried(run: PacketRun) -> bool:
+    """Whether a gateway carries the packets of a run: they have been numbered elsewhere first."""
+    return run.data[run.at + HEADER_SIZE] > MASKED
+
+
+def is_in_parts(run: PacketRun) -> bool:
+    """Whether each packet of a run has a part of a message or an item."""
+    return run.flags >> PART_SHIFT != Part.WHOLE
+
+
+def control_in(run: PacketRun) -> bytes:
+    """Return the item in a packet of control that has a whole one."""
+    data, at = run.data, run.at
     begin = at + HEADER_SIZE + data[at + HEADER_SIZE]
     if data[at + FLAGS_AT + 1] != 1:
         raise WireError("several items in one packet")
     length = int.from_bytes(data[begin + 4 : begin + 6], "big")
     begin += DESCRIPTOR_SIZE
-    return Part(data[at + FLAGS_AT] >> PART_SHIFT), data[begin : begin + length]
+    return data[begin : begin + length]
+
+
+def parts_in(run: PacketRun) -> tuple[Sequence[int], Sequence[bytes]]:
+    """Return which parts of items the packets of a run have, and their bytes: views of them, to be joined."""
+    data, at = memoryview(run.data), run.at
+    begin = at + HEADER_SIZE + data[at + HEADER_SIZE] + DESCRIPTOR_SIZE
+    room, end = at + run.size - begin, begin + run.count * run.size
+    payloads = [data[place : place + room] for place in range(begin, end, run.size)]
+    parts, index = bytes(run.parts), -1
+    while (index := parts.find(Part.LAST, index + 1)) >= 0:  # it may be padded
+        place = begin + index * run.size - DESCRIPTOR_SIZE
+        payloads[index] = payloads[index][: int.from_bytes(data[place + 4 : place + 6], "big")]
+    return parts, cast("list[bytes]", payloads)
 
 
 def stretches_of(run: PacketRun, logical: ConfigurationId) -> Iterator[Stretch]:
     """Return the packets of a run that are natives of this logical ring, in stretches of one tick."""
     block = block_from(run.block(run.seq))
     assert block.origin is None, "who carries a packet is not its source"
-    is_safe = asks_for_safe(body_of(run, run.seq))
+    is_safe = _asks_for_safe(run)
     first, end = run.seq, run.last
     while first <= end:
         last, tick = end, run.timestamp(first)
         while run.timestamp(last) != tick:  # two visits of one process in a row: seldom
             last = Seq(last - 1)
-        seqs = tuple(range(first, last + 1))
-        bodies = tuple(body_of(run, seq) for seq in seqs)
-        yield Stretch(logical, tick, run.originator, seqs, bodies, is_safe, block.mask)
+        bodies = bodies_of(run.piece(first, last))
+        yield Stretch(logical, tick, run.originator, tuple(range(first, last + 1)), bodies, is_safe, block.mask)
         first = Seq(last + 1)
 
 
 def interest_stretch(run: PacketRun, seq: int, logical: ConfigurationId, interest: InterestItem) -> Stretch:
     """Return the native packet that tells what its originator wants; `seq` has been read from it."""
-    body = body_of(run, seq)
-    return Stretch(logical, run.timestamp(seq), run.originator, (seq,), (body,), asks_for_safe(body), interest=interest)
+    bodies = (body_of(run, seq),)
+    return Stretch(logical, run.timestamp(seq), run.originator, (seq,), bodies, _asks_for_safe(run), interest=interest)
 
 
 def carried_stretches(run: PacketRun) -> list[Stretch]:
@@ -152,22 +192,15 @@ def carried_stretches(run: PacketRun) -> list[Stretch]:
     origin, mask = block_from(run.block(run.seq))
     assert origin is not None, "a native has no other origin"
     first = run.at + HEADER_SIZE + run.data[run.at + HEADER_SIZE] - _NUMBER.size
-    numbered = [(_NUMBER.unpack_from(run.data, first + at * run.size)[0], run.seq + at) for at in range(run.count)]
-    sound = [(seq, body_of(run, here)) for seq, here in numbered if seq <= NUMBER_MAX]
-    cuts = [0, *(at for at in range(1, len(sound)) if sound[at][0] <= sound[at - 1][0]), len(sound)]
-    is_safe = asks_for_safe(body_of(run, run.seq))
+    seqs = _numbers(run.size, run.count).unpack_from(run.data, first)
+    cuts = [0, run.count]
+    if seqs[-1] > NUMBER_MAX or seqs != tuple(range(seqs[0], seqs[0] + run.count)):
+        cuts[1:1] = [at for at in range(1, run.count) if seqs[at] <= seqs[at - 1] or seqs[at] > NUMBER_MAX]
+    is_safe, bodies = _asks_for_safe(run), bodies_of(run)
     found = [
-        Stretch(
-            origin.ring,
-            origin.tick,
-            origin.originator,
-            tuple(seq for seq, _ in sound[start:end]),
-            tuple(body for _, body in sound[start:end]),
-            is_safe,
-            mask,
-        )
+        Stretch(origin.ring, origin.tick, origin.originator, seqs[start:end], bodies[start:end], is_safe, mask)
         for start, end in pairwise(cuts)
-        if start < end
+        if seqs[start] <= NUMBER_MAX
     ]
     return [_told(one) for one in found] if is_control(run) else found
 
@@ -182,13 +215,29 @@ def _told(stretch: Stretch) -> Stretch:
     return stretch.hollow() if item is None else replace(stretch, interest=item)
 
 
-def asks_for_safe(body: bytes) -> bool:
-    """Whether the messages of a packet ask for safe delivery: all do, or none."""
-    count = body[1]
-    return body[BODY_HEAD + DESCRIPTOR_SIZE * count - 1] == Service.SAFE
+def _asks_for_safe(run: PacketRun) -> bool:
+    """Whether the messages of a run ask for safe delivery: all do, or none."""
+    at = run.at + HEADER_SIZE
+    return run.data[at + run.data[at] + DESCRIPTOR_SIZE * run.data[run.at + FLAGS_AT + 1] - 1] == Service.SAFE
 
 
-def parcel_of(stretch: Stretch, index: int) -> tuple[Parcel, Part]:
+def parcels_of(stretch: Stretch) -> Iterator[tuple[Parcel, Sequence[int]]]:
+    """Return the messages of a stretch, with which parts of a message its packets have, if they have parts; of bodies
+    that are unsound, a parcel without messages."""
+    seqs, bodies = stretch.seqs, stretch.bodies
+    if isinstance(bodies, AlikeBodies) and seqs[-1] - seqs[0] == len(seqs) - 1:
+        yield bodies.parcel(seqs[0], stretch.originator), ()
+        return
+    for index in range(len(seqs)):
+        try:
+            parcel, part = _parcel_of(stretch, index)
+        except WireError:
+            yield (seqs[index], stretch.originator, (), b"", (), 1, 0), ()
+            continue
+        yield parcel, () if part is Part.WHOLE else (part,)
+
+
+def _parcel_of(stretch: Stretch, index: int) -> tuple[Parcel, Part]:
     """Return the messages of one packet of a stretch, and which part of its message the packet has. WireError when the
     body is unsound: the ring looked at it only if it was a packet."""
     body, seq = stretch.bodies[index], stretch.seqs[index]
@@ -222,12 +271,11 @@ def freight_of(stretch: Stretch, since: Stamp, half: Processes | None, body_size
     """Return the packets of a stretch as they are carried, one freight each; as one item, if they count under a
     condition or one has no room for a block."""
     room = body_size_max + len(NATIVE_BLOCK) + BODY_HEAD - BLOCK_SIZE_MAX
-    if since != NO_STAMP or half is not None or any(len(body) > room for body in stretch.bodies):
+    bodies = stretch.bodies
+    largest = bodies.size if isinstance(bodies, AlikeBodies) else max(map(len, bodies), default=0)
+    if since != NO_STAMP or half is not None or largest > room:
         return [control_freight(stretch, body_size_max, since, half)]
-    if stretch.is_hollow:
-        body = _hollow_body(is_safe=stretch.is_safe)
-        return [Freight([_carried(stretch, seq, body)]) for seq in stretch.seqs]
-    return [Freight([_carried(stretch, seq, body)]) for seq, body in zip(stretch.seqs, stretch.bodies, strict=True)]
+    return [Freight(_carried(stretch), is_divisible=True)]
 
 
 def _hollow_body(*, is_safe: bool) -> bytes:
@@ -236,24 +284,29 @@ def _hollow_body(*, is_safe: bool) -> bytes:
     return bytes((Part.WHOLE, 1)) + DESCRIPTORS[1].pack(CONTROL_SENDER, 0) + bytes((service,))
 
 
-def _carried(stretch: Stretch, seq: int, body: bytes) -> RawPacket:
-    origin = PacketOrigin(stretch.ring, stretch.tick, stretch.originator, Seq(seq))
-    part, count = body[0], body[1]
-    return SAFE | EXTENDED | part << PART_SHIFT, count, block_of(origin, stretch.mask) + body[BODY_HEAD:]
+def _carried(stretch: Stretch) -> list[RawRun]:
+    """Return the packets of a stretch; their blocks differ in the seq alone, which ends them."""
+    origin = PacketOrigin(stretch.ring, stretch.tick, stretch.originator, Seq(0))
+    block, seqs, bodies = block_of(origin, stretch.mask)[: -_NUMBER.size], stretch.seqs, stretch.bodies
+    if isinstance(bodies, AlikeBodies):
+        descriptors = bodies.head[BODY_HEAD:]
+        return [RawRun(SAFE | EXTENDED, bodies.each, block, seqs, descriptors, bodies.behind_heads())]
+    if stretch.is_hollow:
+        bodies = (_hollow_body(is_safe=stretch.is_safe),) * len(seqs)
+    runs = []
+    for seq, body in zip(seqs, bodies, strict=True):
+        flags, start = SAFE | EXTENDED | body[0] << PART_SHIFT, BODY_HEAD + DESCRIPTOR_SIZE * body[1]
+        runs.append(RawRun(flags, body[1], block, (seq,), body[BODY_HEAD:start], (body[start:],)))
+    return runs
 
 
 def control_freight(item: Item, body_size_max: int, since: Stamp = NO_STAMP, half: Processes | None = None) -> Freight:
     """Return an item of control in as many packets as it takes."""
-    data, room = encode_item(item, since, half), body_size_max - DESCRIPTOR_SIZE
-    chunks = [data[at : at + room] for at in range(0, len(data), room)]
-    parts = _parts(len(chunks))
-    return Freight([_message(chunk, part) for chunk, part in zip(chunks, parts, strict=True)], isinstance(item, Local))
-
-
-def _parts(count: int) -> Iterable[Part]:
-    return [Part.WHOLE] if count == 1 else [Part.FIRST, *[Part.MIDDLE] * (count - 2), Part.LAST]
-
-
-def _message(chunk: bytes, part: Part) -> RawPacket:
-    descriptor = DESCRIPTORS[1].pack(CONTROL_SENDER, len(chunk)) + bytes((Service.SAFE,))
-    return SAFE | EXTENDED | part << PART_SHIFT, 1, NATIVE_BLOCK + descriptor + chunk
+    data, room = memoryview(encode_item(item, since, half)), body_size_max - DESCRIPTOR_SIZE
+    count = -(-len(data) // room)
+    size = -(-len(data) // count)  # all are equally long but the last: so they travel well together
+    chunks = [data[at : at + size] for at in range(0, len(data), size)]
+    parts = [Part.FIRST, *[Part.MIDDLE] * (len(chunks) - 2), Part.LAST] if len(chunks) > 1 else ()
+    descriptor = DESCRIPTORS[1].pack(CONTROL_SENDER, size) + bytes((Service.SAFE,))
+    run = RawRun(SAFE | EXTENDED, 1, NATIVE_BLOCK, (), descriptor, chunks, parts)
+    return Freight([run], isinstance(item, Local))

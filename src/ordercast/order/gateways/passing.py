@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from hashlib import blake2b
 
 from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import Deliver, Effect, Install, Parcel
-from ordercast.model.errors import WireError
 from ordercast.model.ids import NO_CONFIGURATION, ConfigurationId, Position, ProcessId
 from ordercast.order.gateways.items import BegunMessage, Stretch
-from ordercast.order.gateways.packets import parcel_of
+from ordercast.order.gateways.packets import parcels_of
 from ordercast.order.gateways.timeline import Passed
-from ordercast.order.gateways.views import NetworkView
+from ordercast.order.gateways.views import NetworkView, id_from, view_number
 from ordercast.order.large import LargeMessages
 from ordercast.order.ring.two_queues import CONTROL_SENDER
 from ordercast.order.stamped.lanes import Stamp, StampedRun
@@ -49,20 +47,18 @@ class PassingUp:
         tick, tag, _ = run.first
         stretch = run.content
         parcels: list[Parcel] = []
-        for index in range(len(stretch.seqs)):
-            try:
-                parcel, part = parcel_of(stretch, index)
-            except WireError:
+        for parcel, parts in parcels_of(stretch):
+            if not parcel[2]:
                 self.unsound += 1
+            elif parcel[2][0] == CONTROL_SENDER:
                 continue
-            if parcel[2][0] == CONTROL_SENDER:
-                continue
-            if part is Part.WHOLE:
+            elif parts:
+                for place, part in enumerate(parts):
+                    if part == Part.FIRST:
+                        self._begun[parcel[1], parcel[2][0]] = (tick, tag, parcel[0] + place)
+                self.large.take(parcel, parts, parcels)
+            else:
                 parcels.append(parcel)
-                continue
-            if part is Part.FIRST:
-                self._begun[parcel[1], parcel[2][0]] = (tick, tag, stretch.seqs[index])
-            self.large.take(parcel, (part,), parcels)
         if not parcels:
             return
         if stretch.originator == me:
@@ -90,7 +86,7 @@ class PassingUp:
         old, self.view = self.view, view
         between = _between(old.id, view.id)
         # The ring of one that has left may still bring the end of its message.
-        self.large.keep({process for part in view.rings for process in part.ring.members})
+        self.large.keep(view.sources)
         self._begun = {key: self._begun[key] for key in self.large.parts}
         return [
             Install(_configuration(view, ConfigurationKind.TRANSITIONAL, between, old.id)),
@@ -104,17 +100,11 @@ def _configuration(
     along = tuple(sorted(view.transitional))
     is_regular = kind is ConfigurationKind.REGULAR
     members = tuple(sorted(view.members)) if is_regular else along
-    place = _position(view, VIEW_SLOTS + 2 * view.number + is_regular)
+    tick, tag, seq = view.place
+    place = Position(ConfigurationId(tick, ProcessId(tag)), seq, VIEW_SLOTS + 2 * view.number + is_regular)
     return Configuration(kind, name, members, previous, along, view.reason, place)
-
-
-def _position(view: NetworkView, slot: int) -> Position:
-    """A change lies just behind what has its stamp, or just before."""
-    tick, tag, seq = view.stamp
-    return Position(ConfigurationId(tick, ProcessId(tag)), seq if view.follows else seq - 1, slot)
 
 
 def _between(old: ConfigurationId, new: ConfigurationId) -> ConfigurationId:
     """Return the id of the transitional configuration from one view to another."""
-    digest = blake2b(repr((tuple(old), tuple(new))).encode("ascii"), digest_size=8)
-    return ConfigurationId(new.seq - 1, ProcessId(int.from_bytes(digest.digest(), "big") >> 1))
+    return id_from(view_number(new) - 1, tuple(old), tuple(new))

@@ -7,6 +7,7 @@ packets came together in runs, which differs between members.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from ordercast.model.effects import Parcel
 from ordercast.model.errors import WireError
@@ -15,17 +16,21 @@ from ordercast.order.gateways.codec import decode_item
 from ordercast.order.gateways.items import Carried, InterestItem
 from ordercast.order.gateways.network import Heard, RingEntry
 from ordercast.order.gateways.packets import (
-    block_from,
     carried_stretches,
     control_in,
     interest_stretch,
+    is_carried,
     is_control,
+    is_in_parts,
+    parts_in,
     stretches_of,
 )
 from ordercast.order.large import LargeMessages
 from ordercast.order.ring.two_queues import CONTROL_SENDER
 from ordercast.wire.header import Part
 from ordercast.wire.run import PacketRun
+
+UNFINISHED_SIZE_MAX: Final = 64 << 20  # of all items that a ring has in parts; a merge takes a few at once
 
 
 class RingReading:
@@ -43,42 +48,48 @@ class RingReading:
         """Bytes of items whose last part has not come."""
         return self._large.size
 
-    def entries(self, runs: Iterable[PacketRun]) -> list[RingEntry]:
-        """Return what these packets have, in order."""
+    def entries(self, runs: Iterable[PacketRun], logical: ConfigurationId | None = None) -> list[RingEntry]:
+        """Return what these packets have, in order; natives as those of a logical ring, if it is known."""
         found: list[RingEntry] = []
         for run in runs:
-            for piece in _singles(run) if is_control(run) else [run]:
+            for piece in _singles(run) if is_control(run) and not is_in_parts(run) else [run]:
                 try:
-                    found += self._read(piece)
+                    found += self._read(piece, logical or self._ring)
                 except WireError as error:
                     self.dropped.append(str(error))
         return found
 
-    def _read(self, run: PacketRun) -> list[RingEntry]:
-        if block_from(run.block(run.seq)).origin is not None:
+    def _read(self, run: PacketRun, logical: ConfigurationId) -> list[RingEntry]:
+        if is_carried(run):
             tick = run.timestamp(run.last)
             return [Heard(run.originator, run.last, tick, Carried(one)) for one in carried_stretches(run)]
         if not is_control(run):
-            return list(stretches_of(run, self._ring))
-        return self._control(run, run.seq)
+            return list(stretches_of(run, logical))
+        if is_in_parts(run):
+            return self._large_items(run)
+        return [self._item(run, run.seq, control_in(run), logical)]
 
-    def _control(self, run: PacketRun, seq: int) -> list[RingEntry]:
-        data = self._whole(run, seq)
-        if data is None:
-            return []
+    def _large_items(self, run: PacketRun) -> list[RingEntry]:
+        """Return the items that are complete with the parts in a run."""
+        parts, payloads = parts_in(run)
+        if parts[0] is not Part.FIRST and self._large.size + sum(map(len, payloads)) > UNFINISHED_SIZE_MAX:
+            self._large.forget(run.originator)
+            raise WireError("an item in parts that has no end")
+        parcels: list[Parcel] = []
+        self._large.take((run.seq, run.originator, (CONTROL_SENDER,), bytes(1), payloads, 1, 0), parts, parcels)
+        found = []
+        for seq, *_, (data,), _, _ in parcels:
+            try:
+                found.append(self._item(run, seq, data, self._ring))
+            except WireError as error:
+                self.dropped.append(str(error))
+        return found
+
+    def _item(self, run: PacketRun, seq: int, data: bytes, logical: ConfigurationId) -> RingEntry:
         item, since, half = decode_item(data)
         if isinstance(item, InterestItem):
-            return [interest_stretch(run, seq, self._ring, item)]
-        return [Heard(run.originator, seq, run.timestamp(seq), Carried(item, since, half))]
-
-    def _whole(self, run: PacketRun, seq: int) -> bytes | None:
-        """Return the item that a packet completes, if it completes one."""
-        part, payload = control_in(run, seq)
-        if part is Part.WHOLE:
-            return payload
-        parcels: list[Parcel] = []
-        self._large.take((seq, run.originator, (CONTROL_SENDER,), bytes(1), (payload,), 1, 0), (part,), parcels)
-        return parcels[0][4][0] if parcels else None
+            return interest_stretch(run, seq, logical, item)
+        return Heard(run.originator, seq, run.timestamp(seq), Carried(item, since, half))
 
 
 def _singles(run: PacketRun) -> list[PacketRun]:

@@ -8,6 +8,7 @@ the union of what its halves had, by seq.
 
 from __future__ import annotations
 
+from ordercast.order.gateways.bodies import size_of
 from ordercast.order.gateways.items import LogicalRing, Processes, Stretch
 from ordercast.order.stamped.lanes import NO_STAMP, Stamp, StampedLane
 
@@ -15,7 +16,7 @@ from ordercast.order.stamped.lanes import NO_STAMP, Stamp, StampedLane
 class RingStream(StampedLane[Stretch]):
     """What is known and not yet passed of one logical ring."""
 
-    __slots__ = ("_halves", "_passed", "_residual", "_residual_taken", "last_seq", "ring", "start", "tag")
+    __slots__ = ("_halves", "_passed", "_residual", "_residual_taken", "last_seq", "ring", "size", "start", "tag")
 
     def __init__(self, ring: LogicalRing) -> None:
         super().__init__(ring.birth)
@@ -23,6 +24,7 @@ class RingStream(StampedLane[Stretch]):
         self.tag = ring.tag
         self.start: Stamp = NO_STAMP  # nothing at or below it is taken: the merge that brought the ring back
         self.last_seq = 0  # of regular packets taken
+        self.size = 0  # bytes of packets that were not passed
         self._residual: dict[int, Stretch] = {}  # by seq, one packet each; those above `last_seq` count
         self._residual_taken: set[tuple[int, Processes]] = set()
         self._halves: dict[int, set[Processes]] = {}  # which halves had a residual packet
@@ -43,6 +45,7 @@ class RingStream(StampedLane[Stretch]):
             stretch = stretch.between(new, len(seqs))
         self.last_seq = seqs[-1]
         self.add((tick, self.tag, stretch.seqs[0]), last, stretch)
+        self.size += size_of(stretch.bodies)
         return stretch
 
     def take_residual(self, stretch: Stretch, half: Processes) -> Stretch | None:
@@ -55,8 +58,14 @@ class RingStream(StampedLane[Stretch]):
             self._residual_taken.add((seq, half))
             self._halves.setdefault(seq, set()).add(half)
             if seq > self.last_seq and seq not in self._passed:
-                self._residual.setdefault(seq, stretch.between(place, place + 1))
+                packet = stretch.between(place, place + 1)
+                if self._residual.setdefault(seq, packet) is packet:
+                    self.size += size_of(packet.bodies)
         return stretch.between(new[0], new[-1] + 1) if new else None
+
+    def passed(self, stretch: Stretch) -> None:
+        """Hear that packets have been passed, and wait here no more."""
+        self.size -= size_of(stretch.bodies)
 
     def halves_with(self, seq: int) -> set[Processes]:
         """Return the halves known to have had a packet in the transitional configuration."""
@@ -79,7 +88,7 @@ class RingStream(StampedLane[Stretch]):
     def begin_at(self, birth: Stamp) -> None:
         """Begin anew at the merge that brings the ring, or brings it back: what lies below is of no concern."""
         while self.runs and self.runs[0].first <= birth:
-            self.runs.popleft()
+            self.passed(self.runs.popleft().content)
         self._residual = {seq: packet for seq, packet in self._residual.items() if (packet.tick, self.tag, seq) > birth}
         self.raise_front(birth)
         self.start = max(self.start, birth)

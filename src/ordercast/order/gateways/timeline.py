@@ -15,7 +15,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from ordercast.model.configuration import ChangeReason
-from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.model.ids import ConfigurationId
 from ordercast.model.notes import Occurrence
 from ordercast.order.gateways.births import bear
 from ordercast.order.gateways.coverage import Coverage
@@ -33,14 +33,19 @@ class _Kind(IntEnum):
 
     BIRTH = 0
     MERGE = 1  # pending: it waits for what its halves have to say
-    RESIDUAL = 2
-    REMOVAL = 3
+    LOSS = 2  # members in no half known leave, where the regular packets of their ring end
+    RESIDUAL = 3
+    REMOVAL = 4
 
 
 class _Event(NamedTuple):
     stamp: Stamp
     kind: _Kind
     ring: ConfigurationId
+
+
+ChangeKind = _Kind  # both for whoever observes
+NextChange = _Event
 
 
 class PendingMerge(NamedTuple):
@@ -75,6 +80,11 @@ class Timeline:
         self._lanes: list[RingStream] = []
         self._complete: list[ConfigurationId] = []  # parts of which nothing more can come, sorted
         self.passed: list[Passed] = []  # whoever takes it empties it
+
+    def next_change(self) -> _Event | None:
+        """Return the lowest candidate beside regular packets, if there is one; for whoever observes."""
+        self._look()
+        return self._next_event()
 
     def advance(self) -> None:
         """Do everything that may be done now."""
@@ -117,21 +127,22 @@ class Timeline:
         events += [_Event(merge.stamp, _Kind.MERGE, merge.ring) for merge in self._pending_merges()]
         for ring in self._complete:
             stream = self._known.streams[ring]
+            if stream.runs:
+                continue  # regular packets come first
             packet = stream.residual()
-            if packet is not None:
+            if self._known.missing(ring):
+                events.append(_Event(self._end_of(stream), _Kind.LOSS, ring))
+            elif packet is not None:
                 events.append(_Event(stream.stamp(packet.tick, packet.seqs[0]), _Kind.RESIDUAL, ring))
-            elif not stream.runs and all(after.id in self._known.born for after in self._known.successors(ring)):
-                events.append(_Event(self._end_of(stream), _Kind.REMOVAL, ring))
+            elif all(after.id in self._known.born for after in self._known.successors(ring)):
+                events.append(_Event(self._known.place, _Kind.REMOVAL, ring))
         return min(events, default=None)
 
     def _end_of(self, stream: RingStream) -> Stamp:
-        """Return where a part of which nothing more can come is removed: here if it has successors, else at its front;
-        just after the merge, if the front is a merge's cap."""
-        place = self._known.place
-        if any(self._known.successors(stream.ring)):
-            return place
+        """Return where the regular packets of a part end of which nothing more can come: at its front; just after the
+        merge, if the front is a merge's cap."""
         tick, tag, seq = stream.front
-        return max(place, (tick, tag, 1) if seq == CAP else stream.front)
+        return max(self._known.place, (tick, tag, 1) if seq == CAP else stream.front)
 
     def _is_blocked(self, event: _Event) -> bool:
         """Whether a part may still bring something below an event, or has something below it that waits."""
@@ -146,7 +157,10 @@ class Timeline:
     def _do(self, event: _Event) -> bool:
         match event.kind:
             case _Kind.REMOVAL:
-                self._remove(event)
+                self._remove(event.ring)
+                return True
+            case _Kind.LOSS:
+                self._lose(event)
                 return True
             case _Kind.RESIDUAL:
                 return self._pass_residual(event.ring)
@@ -164,13 +178,13 @@ class Timeline:
         has_moved = False
         while (found := lowest(self._lanes, limit)) is not None:
             lane, bound = found
+            assert isinstance(lane, RingStream)
             runs = lane.runs
             while runs and runs[0].first <= bound:
                 run = runs[0]
                 if run.content.is_safe and not self._coverage.covers(run):
                     return self._pass_safe(runs[0].content, lane) or has_moved
-                runs.popleft()
-                self._pass(run)
+                self._pass(lane.runs.popleft())
                 has_moved = True
             if not lane.is_open and not runs:
                 return True  # it may have to be removed before anything else is passed
@@ -182,15 +196,15 @@ class Timeline:
         if self._views.is_pending:
             self._settle()
         known.place = run.last
+        known.streams[run.content.ring].passed(run.content)
         if run.content.bodies:
             self.passed.append(run)
 
-    def _pass_safe(self, stretch: Stretch, stream: object) -> bool:
+    def _pass_safe(self, stretch: Stretch, stream: RingStream) -> bool:
         """Pass the first packet of a run that not all rings are known to have, if all members have it or those who
         lack it cannot be heard. In quiet times the statements of all rings are on their way."""
         if self._is_quiet:
             return False
-        assert isinstance(stream, RingStream)
         packet = stretch.between(0, 1)
         stamp = stream.stamp(packet.tick, packet.seqs[0])
         if not self._give_up(packet, stamp):
@@ -209,15 +223,11 @@ class Timeline:
         stream.runs.appendleft(StampedRun(first, first, stretch.between(0, 1)))
 
     def _pass_residual(self, ring: ConfigurationId) -> bool:
-        """Pass the lowest residual packet of an ended ring. Members that are in no half known leave before it."""
+        """Pass the lowest residual packet of an ended ring."""
         stream = self._known.streams[ring]
         packet = stream.residual()
         assert packet is not None
         stamp = stream.stamp(packet.tick, packet.seqs[0])
-        halves = NOBODY_ELSE.union(*(end.half for end in self._known.ends.of(ring)))
-        leaving = self._known.parts[ring] - halves
-        self._drop(leaving, [ring], stamp, ChangeReason.RING_SPLIT)
-        self._known.occurred[Occurrence.NETWORK_LEFT_BEFORE_RESIDUAL] += bool(leaving)
         if packet.is_safe and not self._give_up(packet, stamp):
             return False
         self._known.occurred[Occurrence.NETWORK_RESIDUAL] += 1
@@ -232,38 +242,50 @@ class Timeline:
         lacking = self._coverage.lacking(packet)
         if not self._known.heard.isdisjoint(lacking):
             return False
-        self._drop(lacking, list(self._known.parts), stamp, ChangeReason.GIVEN_UP)
+        self._drop(lacking, stamp)
         self._known.occurred[Occurrence.NETWORK_LEFT_BEFORE_SAFE] += bool(lacking)
         return True
 
     # Changes
 
-    def _drop(
-        self, leaving: Iterable[ProcessId], rings: Iterable[ConfigurationId], stamp: Stamp, reason: ChangeReason
-    ) -> None:
-        """Let processes leave some parts, at a place just before a packet."""
-        gone: Processes = frozenset(leaving)
-        if gone:
+    def _drop(self, leaving: Processes, stamp: Stamp) -> None:
+        """Let processes leave all parts, at a place just before a safe packet."""
+        if leaving:
             self._settle()
-            for ring in rings:
-                self._known.parts[ring] -= gone
-            self._views.change(stamp, reason)
+            for ring in self._known.parts:
+                self._known.parts[ring] -= leaving
+            self._views.change(stamp, ChangeReason.GIVEN_UP)
             self._settle()
 
-    def _remove(self, event: _Event) -> None:
-        known = self._known
-        successors = {after.id for after in known.successors(event.ring)}
-        known.occurred[Occurrence.NETWORK_DELETED] += not successors
-        known.occurred[Occurrence.NETWORK_BOTH_HALVES] += sum(bool(known.parts.get(each)) for each in successors) > 1
-        if not successors:
-            self._settle()  # else it goes with the birth that took its place
+    def _lose(self, event: _Event) -> None:
+        """Let the members of an ended ring leave that are in no half known: others may know of packets that these had
+        beyond its front. A ring of which no half is known is cut off with all of its members."""
+        known, ring = self._known, event.ring
+        missing, before = known.missing(ring), known.parts[ring]
+        self._settle()
         known.place = max(known.place, event.stamp)
-        del known.parts[event.ring]
+        known.lost[ring] = known.lost.get(ring, NOBODY_ELSE) | missing
+        known.parts[ring] -= missing
+        stay = known.parts[ring]
+        known.occurred[Occurrence.NETWORK_LEFT_AT_FRONT] += bool(before - stay and stay)
+        if not stay:
+            known.occurred[Occurrence.NETWORK_DELETED] += 1
+            known.deleted.append(ring)
+        self._views.change(known.place, ChangeReason.RING_SPLIT if stay else ChangeReason.RING_CUT_OFF, missing)
+        self._settle()
+
+    def _remove(self, ring: ConfigurationId) -> None:
+        """Remove a part of which nothing is left: a birth that took its place and this make one view."""
+        known = self._known
+        halves = sum(bool(known.parts.get(after.id)) for after in known.successors(ring))
+        known.occurred[Occurrence.NETWORK_BOTH_HALVES] += halves > 1
+        del known.parts[ring]
+        known.lost.pop(ring, None)
         known.changed()
-        self._views.change(known.place, ChangeReason.RING_SPLIT if successors else ChangeReason.RING_CUT_OFF)
+        self._views.change(known.place, ChangeReason.RING_SPLIT)
 
     def _bear(self, ring: LogicalRing) -> bool:
-        if self._is_disputed(ring):
+        if self.disputing(ring):
             return False
         self._settle()
         if ring.is_merge:
@@ -274,17 +296,17 @@ class Timeline:
         self._on_birth(ring)
         return True
 
-    def _is_disputed(self, ring: LogicalRing) -> bool:
-        """Whether a gateway of a merge may still say that it gave the merge up, or this process may."""
+    def disputing(self, ring: LogicalRing) -> Processes:
+        """Return who may still say that a merge was given up: gateways of it that can be heard, and this process."""
         known = self._known
         sure = known.ends.sure_of(ring.id)
         halves = [half for half in ring.halves if half.ring in known.parts]
-        if any(half.ring in known.own.values() for half in halves):
-            return True
-        return any(
-            gateway in known.heard and gateway not in sure and not known.ends.is_past(gateway, half.ring)
+        mine = {known.me} if any(half.ring in known.own.values() for half in halves) else set()
+        return frozenset(mine).union(
+            gateway
             for half in halves
             for gateway in half.members & ring.gateways
+            if gateway in known.heard and gateway not in sure and not known.ends.is_past(gateway, half.ring)
         )
 
     def _settle(self) -> None:

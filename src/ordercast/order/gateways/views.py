@@ -1,16 +1,17 @@
 """Views of the network: ids that carry their past, who comes along, and why.
 
-A view is made where the parts with members have changed, and where a ring is cut off, though all of its members may
-have left before: elsewhere more of its packets may be known. A birth and the removal of the ring whose place it takes
-make one view. Its id rises at every process, and is equal where the past is equal: its tag is a digest of the ids of
-the views before (of all sides, if it is a merge), of its place and of its parts. So members of one view have delivered
-the same since the view before, and whoever has the same view never differs in what follows.
+A view is made where the parts with members have changed, and at the front of an ended ring of which some halves are not
+known, though all their members may have left before: elsewhere more of its packets may be known. A birth and the
+removal of the ring whose place it takes make one view. Its id rises at every process, and is equal where the past is
+equal: its tag is a digest of the ids of the views before (of all sides, if it is a merge), of its place, of its parts
+and of those who are lost there. So members of one view have delivered the same since the view before, and whoever has
+the same view never differs in what follows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from ordercast.model.configuration import ChangeReason
@@ -20,7 +21,8 @@ from ordercast.order.gateways.items import NOBODY_ELSE, LogicalRing, Processes, 
 from ordercast.order.gateways.known import Known
 from ordercast.order.stamped.lanes import Stamp
 
-COUNT_BITS = 16  # views at one tick
+DIGEST_BITS = 47  # of a tag; before them stands which of the views at one tick it is
+COUNT_BITS = 63 - DIGEST_BITS
 VIEW_STEP = 2  # between two views lies the transitional configuration that leads to the later one
 
 
@@ -37,6 +39,13 @@ class NetworkView:
     reason: ChangeReason
     follows: bool = True  # what has this very stamp came before; otherwise it comes next
     number: int = 0  # of the views at this very place, how many came before
+    sources: Processes = NOBODY_ELSE  # members of all rings that are parts, even if none of them counts any more
+
+    @property
+    def place(self) -> Stamp:
+        """Where it lies: just behind what has this stamp."""
+        tick, tag, seq = self.stamp
+        return (tick, tag, seq if self.follows else seq - 1)
 
     @property
     def shape(self) -> PartShapes:
@@ -54,6 +63,7 @@ class _Change:
     reason: ChangeReason
     sides: tuple[ConfigurationId, ...] | None = None  # of a merge: the views of all sides
     strangers: Processes = NOBODY_ELSE  # members who come from elsewhere, though they were in the view
+    lost: Processes = NOBODY_ELSE  # of a ring that has ended: nothing more is known of these
 
 
 class Views:
@@ -71,10 +81,10 @@ class Views:
         """Whether parts have changed since the last view was made."""
         return self._change is not None
 
-    def change(self, stamp: Stamp, reason: ChangeReason) -> None:
+    def change(self, stamp: Stamp, reason: ChangeReason, lost: Processes = NOBODY_ELSE) -> None:
         """Note that parts have changed at a place. The first reason counts, if several changes make one view."""
         if self._change is None:
-            self._change = _Change(stamp, reason)
+            self._change = _Change(stamp, reason, lost=lost)
 
     def merge(self, ring: LogicalRing) -> None:
         """Note that the parts of several sides are one from here on: called before the parts are joined."""
@@ -105,17 +115,16 @@ class Views:
             return None
         rings = self._rings()
         shape = tuple((part.ring.id, part.members) for part in rings)
-        if change.sides is None and change.reason is not ChangeReason.RING_CUT_OFF and shape == self.current.shape:
+        if change.sides is None and not change.lost and shape == self.current.shape:
             return None
         old, members = self.current, self._known.members
         follows = change.stamp <= self._known.place
-        is_same_place = (old.stamp, old.follows) == (change.stamp, follows)
         before = change.sides if change.sides is not None else (old.id,)
         reason = change.reason
         if reason is ChangeReason.RING_REFORMED and not old.members <= members:
             reason = ChangeReason.RING_SPLIT
-        self.current = NetworkView(
-            view_id(before, change.stamp, shape),
+        view = NetworkView(
+            view_id(before, change.stamp, shape, change.lost),
             old.id,
             change.stamp,
             members,
@@ -123,8 +132,9 @@ class Views:
             (old.members & members) - change.strangers,
             reason,
             follows,
-            old.number + 1 if is_same_place else 0,
+            sources=NOBODY_ELSE.union(*(self._known.rings[ring].members for ring in self._known.parts)),
         )
+        self.current = replace(view, number=old.number + 1) if view.place == old.place else view
         return self.current
 
     def _rings(self) -> tuple[TopologyPart, ...]:
@@ -141,10 +151,30 @@ class Views:
         return NetworkView(name, name, self._known.place, members, rings, members, ChangeReason.STARTED)
 
 
-def view_id(before: Iterable[ConfigurationId], stamp: Stamp, shape: PartShapes) -> ConfigurationId:
+def view_id(
+    before: Iterable[ConfigurationId], stamp: Stamp, shape: PartShapes, lost: Processes = NOBODY_ELSE
+) -> ConfigurationId:
     """Return the id of a view: above all that came before, and with their digest."""
-    past = [tuple(view) for view in before]
-    seq = max([stamp[0] << COUNT_BITS, *(view[0] + VIEW_STEP for view in past)])
+    past = list(before)
+    number = max([stamp[0] << COUNT_BITS, *(view_number(view) + VIEW_STEP for view in past)])
     parts = [(tuple(ring), sorted(members)) for ring, members in shape]
-    digest = blake2b(repr((past, stamp, parts)).encode("ascii"), digest_size=8)
-    return ConfigurationId(seq, ProcessId(int.from_bytes(digest.digest(), "big") >> 1))
+    return id_from(number, [tuple(view) for view in past], stamp, parts, sorted(lost))
+
+
+def id_from(number: int, *past: object) -> ConfigurationId:
+    """Return the id of a configuration: its tick, then which one it is at this tick and a digest of its past."""
+    digest = blake2b(repr(past).encode("ascii"), digest_size=8).digest()
+    tick, count = divmod(number, 1 << COUNT_BITS)
+    tag = count << DIGEST_BITS | int.from_bytes(digest, "big") >> (64 - DIGEST_BITS)
+    return ConfigurationId(tick, ProcessId(tag))
+
+
+def view_number(view: ConfigurationId) -> int:
+    """Return the tick of a configuration and which one it is there, in one number."""
+    return view.seq << COUNT_BITS | view.representative >> DIGEST_BITS
+
+
+def view_text(view: ConfigurationId) -> str:
+    """Return the id of a view for people: its tick, its number there, and the end of its digest."""
+    tick, count = divmod(view_number(view), 1 << COUNT_BITS)
+    return f"{tick}.{count // VIEW_STEP}-{view.representative & 0xFFFF:04x}"

@@ -13,6 +13,7 @@ from ordercast.model.effects import Alarm, AlarmKind, Effect, Room
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import (
     NO_SEQ,
+    Attachment,
     ConfigurationId,
     Duration,
     Incarnation,
@@ -229,7 +230,7 @@ class Frame(PacketReader):
         self._state = self._state.on_persisted(step)
         return self._end(step)
 
-    def enlist(self, roster: Roster, now: Instant) -> list[Effect]:
+    def enlist(self, roster: Roster, now: Instant, attachment: Attachment | None = None) -> list[Effect]:
         step = self._begin(now)
         step.facts.rosters.enlist(roster, step)
         if step.facts.timers.is_armed(Timer.ANNOUNCE):
@@ -326,7 +327,7 @@ class Frame(PacketReader):
 
     def _lots_from(self, submissions: Sequence[Submission | Submissions]) -> list[Lot]:
         """What the outbox takes; UsageError for what cannot be served."""
-        size_max = self._config.message_size_max
+        size_max, attached = self._config.message_size_max, self._parts.attached
         lots: list[Lot] = []
         for submission in submissions:
             sender, service = submission.sender, self._served[submission.service]
@@ -336,10 +337,11 @@ class Frame(PacketReader):
                 )
             if not 0 <= sender <= SENDER_MAX:
                 raise UsageError(f"sender {sender} is not a 32-bit number")
+            block = b"" if attached is None else attached.block_of(submission.destinations)
             if isinstance(submission, Submission):
-                lots.append(Lot(sender, len(submission.data), service, [submission.data]))
+                lots.append(Lot(sender, len(submission.data), service, [submission.data], block))
             else:
-                lots += lots_from(submission.payloads, service, sender)
+                lots += lots_from(submission.payloads, service, sender, block)
         for lot in lots:
             if lot.length > size_max:
                 raise UsageError(f"a message of {lot.length} bytes exceeds message_size_max = {size_max}")

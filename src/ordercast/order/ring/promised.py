@@ -20,6 +20,7 @@ PROMISED = frozenset(
         Promise.SAFE_DELIVERY,
         Promise.VIRTUAL_SYNCHRONY,
         Promise.TRANSITIONAL_SETS,
+        Promise.TRUTHFUL_SETS,
         Promise.VIEW_AGREEMENT,
         Promise.VIEW_MONOTONY,
         Promise.WHOLE_MESSAGES,

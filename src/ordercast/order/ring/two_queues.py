@@ -15,7 +15,7 @@ from ordercast.model.ids import ProcessId, Seq
 from ordercast.order.clock import Clock
 from ordercast.order.outbox import Outbox
 from ordercast.wire.header import EXTENDED, SAFE, SHORT_BLOCK, Heading
-from ordercast.wire.run import Load, PacketRun, RawPacket, build_raw, build_runs
+from ordercast.wire.run import Load, PacketRun, RawRun, build_raw, build_runs
 
 BLOCK_SIZE_MAX = 49  # what a gateway writes before the descriptors of a packet that it carries
 CONTROL_SENDER = 0xFFFFFFFF  # no client has this number: what it sends is the network's own
@@ -26,12 +26,28 @@ NATIVE_BLOCK = b"\x01"  # of packets that say nothing but what is in every heade
 class Freight:
     """Something that takes packets of its own on a ring, one or, if it is large, several."""
 
-    packets: Sequence[RawPacket]
+    runs: Sequence[RawRun]
     is_local: bool = False  # it means nothing on another ring: it is thrown away with the one that it was meant for
+    is_divisible: bool = False  # each packet stands for itself; otherwise a ring has nothing of it before the last
+
+    @property
+    def count(self) -> int:
+        """How many packets."""
+        return sum(len(run.payloads) for run in self.runs)
 
     @property
     def size(self) -> int:
-        return sum(len(packet[2]) for packet in self.packets)
+        return sum(run.size for run in self.runs)
+
+    def between(self, start: int, stop: int) -> list[RawRun]:
+        """Return some of the packets."""
+        found: list[RawRun] = []
+        for run in self.runs:
+            count = len(run.payloads)
+            if start < count and stop > 0:
+                found.append(run if start <= 0 and stop >= count else run.between(max(start, 0), stop))
+            start, stop = start - count, stop - count
+        return found
 
 
 class TwoQueues(Outbox):
@@ -43,11 +59,11 @@ class TwoQueues(Outbox):
         """`body_size_max` is a ring's that stands alone. Packets leave room for what a gateway writes before the
         descriptors; one with a single large message need not, since gateways can carry it as an item of control."""
         lone = body_size_max - SHORT_BLOCK
-        super().__init__(body_size_max - BLOCK_SIZE_MAX, lone_size_max=lone, apart=CONTROL_SENDER)
+        super().__init__(body_size_max - BLOCK_SIZE_MAX, lone_size_max=lone)
         self._clock = clock
         self._freight: deque[Freight] = deque()
         self._freight_packets = 0  # that wait
-        self._sent = 0  # packets of the first: a ring that ends before its last one has nothing of it
+        self._sent = 0  # packets of the first that cannot be divided
         self.freight_size = 0  # bytes of it that wait
         self.is_held = False  # users wait
 
@@ -66,7 +82,7 @@ class TwoQueues(Outbox):
         """Take what goes before everything of users; `is_first`: and before all that waits."""
         begun = [self._freight.popleft()] if is_first and self._sent else []
         self._freight.extendleft(reversed([*begun, *freight])) if is_first else self._freight.extend(freight)
-        self._freight_packets += sum(len(one.packets) for one in freight)
+        self._freight_packets += sum(one.count for one in freight)
         self.freight_size += sum(one.size for one in freight)
 
     def packets(self) -> int:
@@ -82,34 +98,38 @@ class TwoQueues(Outbox):
             return []
         natives = 0 if self.is_held else super().packets()
         carried = self._take_freight(limit - min(natives, limit // 2))
-        runs = build_raw(heading, carried, me, first, token_round, tick)
-        loads = [] if self.is_held else [_as_safe(load) for load in self.take(limit - len(carried))]
-        first = Seq(first + len(carried))
-        return runs + build_runs(heading, loads, me, first, token_round, tick, NATIVE_BLOCK)
+        runs = build_raw(heading, carried, me, first, token_round, tick) if carried else []
+        sent = sum(run.count for run in runs)
+        loads = [] if self.is_held else [_as_native(load) for load in self.take(limit - sent)]
+        return runs + build_runs(heading, loads, me, Seq(first + sent), token_round, tick)
 
-    def _take_freight(self, limit: int) -> list[RawPacket]:
-        taken: list[RawPacket] = []
-        while self._freight and len(taken) < limit:
-            packets = self._freight[0].packets
-            more = packets[self._sent : self._sent + limit - len(taken)]
+    def _take_freight(self, limit: int) -> list[RawRun]:
+        taken: list[RawRun] = []
+        while self._freight and limit > 0:
+            freight, sent = self._freight[0], self._sent
+            more, count = freight.between(sent, sent + limit), min(limit, freight.count - sent)
             taken += more
-            self._sent += len(more)
-            self.freight_size -= sum(len(packet[2]) for packet in more)
-            if self._sent == len(packets):
+            limit -= count
+            self._freight_packets -= count
+            self.freight_size -= sum(run.size for run in more)
+            self._sent += count
+            if self._sent == freight.count:
                 self._freight.popleft()
                 self._sent = 0
-        self._freight_packets -= len(taken)
+            elif freight.is_divisible:
+                self._freight[0] = Freight(freight.between(self._sent, freight.count), is_divisible=True)
+                self._sent = 0
         return taken
 
     def start_over(self) -> int:
         begun = self._sent > 0 and not self._freight[0].is_local
         self._sent = 0
         self._freight = deque(one for one in self._freight if not one.is_local)
-        self._freight_packets = sum(len(one.packets) for one in self._freight)
+        self._freight_packets = sum(one.count for one in self._freight)
         self.freight_size = sum(one.size for one in self._freight)
         return begun + super().start_over()
 
 
-def _as_safe(load: Load) -> Load:
-    flags, *rest = load
-    return (flags | SAFE | EXTENDED, *rest)  # type: ignore[return-value]
+def _as_native(load: Load) -> Load:
+    flags, *rest, block = load
+    return (flags | SAFE | EXTENDED, *rest, block or NATIVE_BLOCK)  # type: ignore[return-value]

@@ -12,7 +12,7 @@ from ordercast.pipeline.campaign.claims import finding_of
 from ordercast.pipeline.campaign.comparison import Comparison
 from ordercast.pipeline.campaign.model import PREDICTIONS, model_of
 from ordercast.pipeline.campaign.plan import Campaign, Cell
-from ordercast.pipeline.page.html import Block, Figure, Section, Table, Text
+from ordercast.pipeline.page.html import Block, Figure, PageTable, Section, Text
 from ordercast.pipeline.page.plot import Plot, Series, Shape
 from ordercast.pipeline.page.scales import Axis, number_text
 
@@ -131,14 +131,14 @@ def _claimed(comparison: Comparison, curves: Sequence[Curve]) -> list[Series]:
     return series
 
 
-def _claims(comparison: Comparison, curves: Sequence[Curve]) -> Table:
+def _claims(comparison: Comparison, curves: Sequence[Curve]) -> PageTable:
     means = {curve.name: curve.means() for curve in curves}
     findings = [finding_of(claim, means) for claim in comparison.claims]
     rows = [[finding.claim.note, finding.range_text, finding.within_text] for finding in findings]
-    return Table((CLAIM, FOUND, WITHIN), rows, left=(FOUND,), wide=(CLAIM, WITHIN))
+    return PageTable((CLAIM, FOUND, WITHIN), rows, left=(FOUND,), wide=(CLAIM, WITHIN))
 
 
-def _table(comparison: Comparison, curves: Sequence[Curve], predicted: Predictions) -> Table:
+def _table(comparison: Comparison, curves: Sequence[Curve], predicted: Predictions) -> PageTable:
     paper = {point.x: point for point in comparison.paper}
     all_predicted = {x for values in predicted.values() for x in values}
     places = sorted({*paper, *all_predicted, *(x for curve in curves for x in curve.values)})
@@ -155,7 +155,7 @@ def _table(comparison: Comparison, curves: Sequence[Curve], predicted: Predictio
         columns.append(PAPER)
         for x, row in zip(places, rows, strict=True):
             row.append(paper[x].note if x in paper else "")
-    return Table(columns, rows, wide=(PAPER,) if paper else ())
+    return PageTable(columns, rows, wide=(PAPER,) if paper else ())
 
 
 def _number(value: float | None) -> str:

@@ -30,7 +30,7 @@ class Gauge:
     by_sender: bool = False  # latency and intervals of each host's messages too, where hosts have rates of their own
     _start: int | None = None
     _end: int | None = None
-    _visits: dict[ProcessId, list[tuple[int, int]]] = field(default_factory=dict)  # time and configuration
+    _visits: dict[tuple[ProcessId, int], list[int]] = field(default_factory=dict)  # by process and configuration
     _submitted: dict[MessageId, int] = field(default_factory=dict)
     _delivered: dict[MessageId, list[int]] = field(default_factory=dict)
     _heard: dict[tuple[ProcessId, int], list[int]] = field(default_factory=dict)  # by receiver and sending host
@@ -50,7 +50,7 @@ class Gauge:
             return
         if isinstance(event, Noted):
             if isinstance(event.note, Visited):
-                self._visits.setdefault(event.process, []).append((event.at, event.note.ring.seq))
+                self._visits.setdefault((event.process, event.note.ring.seq), []).append(event.at)
         elif isinstance(event, Submitted):
             for message in event.messages:
                 self._submitted[message.message] = event.at
@@ -83,8 +83,8 @@ class Gauge:
         gaps = [
             later - earlier
             for visits in self._visits.values()
-            for (earlier, one), (later, same) in pairwise(visits)
-            if one == same and start <= earlier and later <= end
+            for earlier, later in pairwise(visits)
+            if start <= earlier and later <= end
         ]
         if len(gaps) < 2:
             return {}

@@ -7,6 +7,9 @@ N members; λ messages offered per second; M packets that a rotation may order; 
 rotation without messages: propagation, transmission and processing of the token; p the time that a packet occupies the
 ring: the larger of its transmission and its processing by a receiver, which is r a in the paper; λ p is its r ρ.
 
+In a network of rings a message takes 2 T on each ring of its way to the farthest ring, and what that ring's front is
+takes 2 T on each ring of the way back (`order/gateways/drawing.py`).
+
 Two things are ours. Where K copies of everything go over N networks, a network has K / N of the transmission, and hosts
 have K calls for every packet. At saturation a packet holds as many messages as fit, or one part of a large one.
 """
@@ -15,9 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from ordercast.model.ids import SECOND
 from ordercast.networks.config import Replication
+from ordercast.order.gateways.drawing import Drawing
 from ordercast.pipeline.campaign.settings import LATE_SHARE
 from ordercast.sim.options import SimOptions
 from ordercast.wire.codec import TOKEN_SIZE
@@ -102,6 +107,19 @@ def safe_us(options: SimOptions, model: Model) -> float | None:
     return None if rotation is None else 2 * rotation
 
 
+def network_us(options: SimOptions, model: Model) -> float | None:
+    """Mean over those who send and all members, in a network whose rings are alike and idle."""
+    attachments = options.attachments or ((0,),) * options.nodes
+    drawing = Drawing(options.segments, tuple(of for of in attachments if len(of) > 1))
+    members = fmean(sum(ring in of for of in attachments) for ring in range(options.segments))
+    rotation = rotation_us(options, model)
+    senders = [attachments[rate.node][0] for rate in options.rates] or [of[0] for of in attachments]
+    if rotation is None:
+        return None
+    rotations = fmean(drawing.latency_rotations(sender, *of) for sender in senders for of in attachments)
+    return rotations * rotation * members / options.nodes
+
+
 def messages_per_s(options: SimOptions, model: Model) -> float:
     """At saturation."""
     messages, size = filling(options)
@@ -117,6 +135,7 @@ PREDICTIONS: Mapping[str, Callable[[SimOptions, Model], float | None]] = {
     "rotation_us": rotation_us,
     "agreed_us": agreed_us,
     "safe_us": safe_us,
+    "network_us": network_us,
     "messages_per_s": messages_per_s,
     "bytes_per_s": bytes_per_s,
 }

@@ -13,7 +13,7 @@ from ordercast.pipeline.campaign.figures import comparison_section
 from ordercast.pipeline.campaign.plan import Campaign, Cell
 from ordercast.pipeline.campaign.replay import replay_of
 from ordercast.pipeline.campaign.trial import VALID
-from ordercast.pipeline.page.html import Block, Code, Fact, Page, Section, Table, Text
+from ordercast.pipeline.page.html import Block, Code, Fact, Page, PageTable, Section, Text
 from ordercast.pipeline.page.scales import number_text, time_text
 from ordercast.sim.swarm import SwarmKind, expected_rows
 
@@ -101,7 +101,7 @@ def _cell_section(campaign: Campaign, rows: Sequence[Row]) -> Section:
     cells = [_cell_row(cell, sums[cell.key], names) for cell in campaign.cells[:CELLS_SHOWN]]
     caption = f"The first {CELLS_SHOWN} of {len(campaign.cells):,}." if len(campaign.cells) > CELLS_SHOWN else ""
     lead = "Mean over the seeds of each cell." if names else ""
-    return Section("Cells", [Table(columns, cells, left=("cell",), caption=caption)], lead)
+    return Section("Cells", [PageTable(columns, cells, left=("cell",), caption=caption)], lead)
 
 
 def _unit(name: str) -> str:
@@ -136,5 +136,5 @@ def _coverage_section(campaign: Campaign, rows: Sequence[Row]) -> Section:
     blocks: list[Block] = []
     if never:
         blocks.append(Text(f"Never happened: {'; '.join(never)}. Run more seeds."))
-    blocks.append(Table(("what", "how often"), [[name, f"{counts[name]:,}"] for name in expected], left=("what",)))
+    blocks.append(PageTable(("what", "how often"), [[name, f"{counts[name]:,}"] for name in expected], left=("what",)))
     return Section("What the runs met", blocks, lead)

@@ -51,7 +51,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PageTable:
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     left: Sequence[str] = ()  # columns of words; the others hold numbers
@@ -59,7 +59,7 @@ class Table:
     caption: str = ""
 
 
-Block = Text | Code | Figure | Side | Table
+Block = Text | Code | Figure | Side | PageTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,15 +125,15 @@ def _block(block: Block) -> str:
             svg = svg_of(drawing) if isinstance(drawing, Plot) else svg_of_strips(drawing)
             caption = f"<figcaption>{escape(block.caption)}</figcaption>" if block.caption else ""
             return f'<figure><h3>{escape(drawing.title)}</h3><div class="plot">{svg}</div>{caption}</figure>'
-        case Table():
+        case PageTable():
             return _table(block)
 
 
-def _kind(table: Table, column: str) -> str:
+def _kind(table: PageTable, column: str) -> str:
     return "words" if column in table.left else "wide" if column in table.wide else "number"
 
 
-def _table(table: Table) -> str:
+def _table(table: PageTable) -> str:
     kinds = [_kind(table, column) for column in table.columns]
     head = "".join(f'<th class="{kind}">{escape(name)}</th>' for kind, name in zip(kinds, table.columns, strict=True))
     rows = "".join(

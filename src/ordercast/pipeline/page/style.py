@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-STYLE = """
+COLOURS = """
 :root{--paper:#fbfbfa;--sheet:#fff;--ink:#1d2126;--soft:#5c6570;--rule:#e3e5e8;--grid:#edeff1;--good:#1a7f4b;
 --bad:#c2372c;
 --c0:#2f6fbb;--c1:#d9782d;--c2:#2f9e6e;--c3:#b4479a;--c4:#7a6bd1;--c5:#c9a227;--c6:#3ba7b8;--c7:#8d7361}
@@ -10,7 +10,8 @@ STYLE = """
 --grid:#272c33;--good:#4cc38a;--bad:#ff7b6e;--c0:#6ea8ea;--c1:#f0a060;--c2:#5fcb9b;--c3:#dd83c8;--c4:#a79bf0;
 --c5:#e2c158;
 --c6:#6fd0df;--c7:#b99d8a}}
-*{box-sizing:border-box}
+"""
+_PAGE = """*{box-sizing:border-box}
 body{margin:0;background:var(--paper);color:var(--ink);
 font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 main{max-width:1140px;margin:0 auto;padding:32px 24px 64px}
@@ -40,7 +41,8 @@ th,td{padding:4px 14px 4px 0;vertical-align:top}td{border-bottom:1px solid var(-
 pre{background:var(--sheet);border:1px solid var(--rule);border-radius:8px;padding:10px 14px;
 white-space:pre-wrap;overflow-wrap:anywhere;font-size:13px}
 footer{margin-top:32px;color:var(--soft);font-size:13px}
-svg text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;fill:var(--ink)}
+"""
+PLOTS = """svg text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;fill:var(--ink)}
 svg .tick,svg .marked{fill:var(--soft);font-size:11px}
 svg .marked{paint-order:stroke;stroke:var(--sheet);stroke-width:4px;stroke-linejoin:round}
 svg .label{fill:var(--soft);font-size:12px}
@@ -55,5 +57,11 @@ svg .inside{fill:#fff;font-size:11px}@media (prefers-color-scheme:dark){svg .ins
 .s5{stroke:var(--c5)}.s6{stroke:var(--c6)}.s7{stroke:var(--c7)}
 .f0{fill:var(--c0)}.f1{fill:var(--c1)}.f2{fill:var(--c2)}.f3{fill:var(--c3)}.f4{fill:var(--c4)}
 .f5{fill:var(--c5)}.f6{fill:var(--c6)}.f7{fill:var(--c7)}
-@media print{body{background:#fff}nav{display:none}figure,section{break-inside:avoid}}
 """
+STYLE = (
+    COLOURS
+    + _PAGE
+    + PLOTS
+    + """@media print{body{background:#fff}nav{display:none}figure,section{break-inside:avoid}}
+"""
+)

@@ -1,8 +1,8 @@
 """Traces to numbers and pictures: `report(path, out)` makes Parquet tables with Spark and one page of them.
 
-`source.py` makes one frame of whatever traces there are, `messages.py`, `token.py` and `views.py` ask it questions,
-`tables.py` runs them and keeps the answers as small Arrow tables, `promises.py` those of `ordercast verify`; and from
-there on no Spark is needed: `page.py` and its sections draw.
+`source.py` makes one frame of whatever traces there are, `messages.py`, `views.py` and the engines' own modules ask
+it questions, `tables.py` runs them and keeps the answers as small Arrow tables, `promises.py` those of `ordercast
+verify`; and from there on no Spark is needed: `page.py` and its sections draw.
 """
 
 from __future__ import annotations

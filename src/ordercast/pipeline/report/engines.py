@@ -17,7 +17,7 @@ class EnginePart(NamedTuple):
 
 
 NOTHING = EnginePart(lambda tables, sources: [], lambda tables: [])
-ENGINE_PARTS: Mapping[str, EnginePart] = {"ring": EnginePart(ring_sections, ring_facts)}
+ENGINE_PARTS: Mapping[str, EnginePart] = {"ring": EnginePart(ring_sections, ring_facts), "gateways": NOTHING}
 
 
 def parts_of(tables: Tables) -> list[EnginePart]:

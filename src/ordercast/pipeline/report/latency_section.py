@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import Any
 
 from ordercast.model.service import Service
-from ordercast.pipeline.page.html import Block, Figure, Section, Side, Table, Text
+from ordercast.pipeline.page.html import Block, Figure, PageTable, Section, Side, Text
 from ordercast.pipeline.page.plot import Plot, Series, Shape
 from ordercast.pipeline.page.scales import Axis, number_text, size_text, time_text, unit_of
 from ordercast.pipeline.report.messages import BUCKETS_PER_DECADE, EACH, LAST, OWN, SIZE_MAX, SIZES
@@ -126,7 +126,7 @@ def _told(row: Row) -> str:
     return f"{kind}: median {time_text(half)}, 99 % {time_text(high)}, {row['count']:,} deliveries"
 
 
-def _table(tables: Tables, rows: list[Row]) -> Table:
+def _table(tables: Tables, rows: list[Row]) -> PageTable:
     own, last = (
         {(row["service"], row["size_max"]): row for row in latency_rows(tables, scope)} for scope in (OWN, LAST)
     )
@@ -142,7 +142,7 @@ def _table(tables: Tables, rows: list[Row]) -> Table:
         words = (service_name(row["service"]), size_name(row["size_max"]), number_text(row["count"]))
         cells.append([*words, *(time_text(value) for value in [*spread, *others])])
     caption = "Own: at the process that sent it. Last: until every process that delivers it has done so."
-    return Table((*columns, *more), cells, left=("service", "size"), caption=caption)
+    return PageTable((*columns, *more), cells, left=("service", "size"), caption=caption)
 
 
 def _percentile(rows: dict[Any, Row], key: Any, place: int) -> float | None:

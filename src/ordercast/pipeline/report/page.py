@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ordercast.pipeline.page.html import Block, Fact, Page, Section, Table, Text
+from ordercast.pipeline.page.html import Block, Fact, Page, PageTable, Section, Text
 from ordercast.pipeline.page.scales import number_text, time_text
 from ordercast.pipeline.report.course import throughput_section
 from ordercast.pipeline.report.engines import parts_of
@@ -75,7 +75,7 @@ def _run_section(tables: Tables, sources: Sources) -> Section:
         rows.append([str(row["run"]), str(row["processes"]), time_text(row["duration_ns"]), *numbers, command])
     count = len(tables.runs)
     caption = f"The first {RUNS_SHOWN} of {count:,} runs; tables/runs.parquet has all." if count > RUNS_SHOWN else ""
-    blocks: list[Block] = [*_gaps(sources.notes), Table(columns, rows, wide=("made by",), caption=caption)]
+    blocks: list[Block] = [*_gaps(sources.notes), PageTable(columns, rows, wide=("made by",), caption=caption)]
     return Section("Runs", blocks)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 
 from ordercast.checker import Outcome, Verdict
-from ordercast.pipeline.page.html import Block, Section, Table, Text
+from ordercast.pipeline.page.html import Block, PageTable, Section, Text
 from ordercast.pipeline.report.tables import Tables
 
 SCHEMA = pa.schema(
@@ -45,5 +45,5 @@ def promise_section(tables: Tables) -> Section:
         for promise, found in counts.items()
     ]
     text = Text("In how many runs each promise was kept, as ordercast verify judges it.")
-    blocks: list[Block] = [text, Table(("promise", *_HEADS, "why"), rows, left=("promise", "why"), wide=("why",))]
+    blocks: list[Block] = [text, PageTable(("promise", *_HEADS, "why"), rows, left=("promise", "why"), wide=("why",))]
     return Section("Promises", blocks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ordercast.pipeline.page.html import Block, Fact, Figure, Section, Side, Table, Text
+from ordercast.pipeline.page.html import Block, Fact, Figure, PageTable, Section, Side, Text
 from ordercast.pipeline.page.plot import Mark, Plot, Series, Shape
 from ordercast.pipeline.page.scales import Axis, number_text, time_text, unit_of
 from ordercast.pipeline.report.course import Course, Row, marked
@@ -167,7 +167,7 @@ def _visit_plot(tables: Tables, visit_max: int | None) -> Plot:
     return Plot("How much a visit sends", x, y, series, marks, width=560, height=280)
 
 
-def _flow_table(total: Row, window: int | None, visit_max: int | None) -> Table:
+def _flow_table(total: Row, window: int | None, visit_max: int | None) -> PageTable:
     rows = []
     for name, key, limit in (("ordered in a rotation", ORDERED, window), ("backlog at a visit", BACKLOG, None)):
         half, ninety, high, _ = total[f"{key}_percentiles"]
@@ -176,4 +176,4 @@ def _flow_table(total: Row, window: int | None, visit_max: int | None) -> Table:
     if visit_max is not None:
         rows.append(["sent in a visit", "–", "–", "–", "–", number_text(visit_max)])
     columns = ("packets", "median", "90 %", "99 %", "most", "limit")
-    return Table(columns, rows, left=("packets",))
+    return PageTable(columns, rows, left=("packets",))

@@ -7,7 +7,7 @@ from typing import Any
 
 from ordercast.model.configuration import ChangeReason
 from ordercast.model.ids import ProcessId, node_of, process_text
-from ordercast.pipeline.page.html import Block, Figure, Section, Table, Text
+from ordercast.pipeline.page.html import Block, Figure, PageTable, Section, Text
 from ordercast.pipeline.page.plot import Plot, Series, Shape
 from ordercast.pipeline.page.scales import Axis, number_text, time_text, unit_of
 from ordercast.pipeline.page.strips import Stretch, Strips
@@ -129,7 +129,7 @@ def _shared_changes(tables: Tables) -> list[Row]:
     return [row for row in tables.views.to_pylist() if row["size"] > 1]
 
 
-def _change_table(rows: list[Row], names: Names) -> Table:
+def _change_table(rows: list[Row], names: Names) -> PageTable:
     cells = []
     for row in rows[:CHANGES_SHOWN]:
         members = names.text(row["members"])
@@ -138,7 +138,7 @@ def _change_table(rows: list[Row], names: Names) -> Table:
         cells.append([at, members, reason_name(row["reason"]), place, time_text(row["duration_ns"])])
     columns = ("installed at", "members", "reason", "installed by", "took")
     caption = "" if len(rows) <= CHANGES_SHOWN else f"The first {CHANGES_SHOWN} of {len(rows):,} views."
-    return Table(columns, cells, left=("reason",), wide=("members",), caption=caption)
+    return PageTable(columns, cells, left=("reason",), wide=("members",), caption=caption)
 
 
 # Why, and how long
@@ -188,7 +188,7 @@ def _aside(number: int, count: int) -> float:
     return width * ((number * 0.618034) % 1 - 0.5)
 
 
-def _reason_table(tables: Tables) -> Table:
+def _reason_table(tables: Tables) -> PageTable:
     rows = sorted((row for row in tables.view_reasons.to_pylist() if not row["alone"]), key=lambda row: -row["count"])
     cells = []
     for row in rows:
@@ -196,4 +196,4 @@ def _reason_table(tables: Tables) -> Table:
         times = (half, ninety, high, row["max_ns"], row["mean_ns"])
         cells.append([ChangeReason(row["reason"]).text, number_text(row["count"]), *map(time_text, times)])
     columns = ("reason", "changes", "median", "90 %", "99 %", "longest", "mean")
-    return Table(columns, cells, left=("reason",))
+    return PageTable(columns, cells, left=("reason",))

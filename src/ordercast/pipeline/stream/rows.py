@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ordercast.archive.frames import Columns, Run
 from ordercast.archive.places import SINK, sink_of, view_text
-from ordercast.archive.reading import Frame, GroupReader
+from ordercast.archive.reading import ArchiveFrame, GroupReader
 from ordercast.archive.rows import part_from
 from ordercast.model.events import Transition, View
 from ordercast.model.ids import NO_POSITION, Places
@@ -157,7 +157,7 @@ def _joined(columns: Sequence[Ints]) -> Ints:
 
 
 def batches_of(
-    reader: GroupReader, frames: Iterator[Frame], *, with_views: bool, columns: Sequence[str]
+    reader: GroupReader, frames: Iterator[ArchiveFrame], *, with_views: bool, columns: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the batches of one branch."""
     rows: Rows | None = None
@@ -173,7 +173,7 @@ def batches_of(
         yield rows.batch()
 
 
-def add_run(rows: Rows, reader: GroupReader, frame: Frame, run: Run, with_views: bool) -> None:
+def add_run(rows: Rows, reader: GroupReader, frame: ArchiveFrame, run: Run, with_views: bool) -> None:
     if not isinstance(run.item, Columns):
         if with_views:
             _add_news(rows, frame, run)
@@ -183,7 +183,7 @@ def add_run(rows: Rows, reader: GroupReader, frame: Frame, run: Run, with_views:
         _add_committed(rows, reader, frame, run, run.item)
 
 
-def _add_messages(rows: Rows, frame: Frame, run: Run, item: Columns) -> None:
+def _add_messages(rows: Rows, frame: ArchiveFrame, run: Run, item: Columns) -> None:
     count = item.count
     if isinstance(item.lengths, int):
         lengths = np.full(count, item.lengths, np.int64)
@@ -202,7 +202,7 @@ def _add_messages(rows: Rows, frame: Frame, run: Run, item: Columns) -> None:
     )
 
 
-def _add_committed(rows: Rows, reader: GroupReader, frame: Frame, run: Run, item: Columns) -> None:
+def _add_committed(rows: Rows, reader: GroupReader, frame: ArchiveFrame, run: Run, item: Columns) -> None:
     """All rows of a sink's batch stand where its marker stands."""
     assert run.commit is not None
     groups = tuple(group for group in item.groups if not group.startswith(SINK))
@@ -231,7 +231,7 @@ def _positions(places: Places, indices: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     return seq, representative, number + packets, base + slots
 
 
-def _add_news(rows: Rows, frame: Frame, run: Run) -> None:
+def _add_news(rows: Rows, frame: ArchiveFrame, run: Run) -> None:
     news = run.item
     words: dict[str, object] = {"groups": (rows.group,)}
     kind, position = 3, NO_POSITION

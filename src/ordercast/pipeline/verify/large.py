@@ -55,7 +55,7 @@ from ordercast.trace.note_rows import NOTE_KINDS
 from ordercast.trace.records import Event
 
 EXAMINED_ROWS_MAX = 500_000  # what the reference checkers are given; about 10 µs and 1 KiB each
-_OF_VIEWS = {Promise.TRANSITIONAL_SETS, Promise.VIEW_MONOTONY}  # whatever the messages say
+_OF_VIEWS = {Promise.TRANSITIONAL_SETS, Promise.TRUTHFUL_SETS, Promise.VIEW_MONOTONY}  # whatever the messages say
 
 
 @dataclass(slots=True)

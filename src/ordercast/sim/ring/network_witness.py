@@ -10,11 +10,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from ordercast.checker.verdict import Outcome, Verdict
-from ordercast.model.configuration import ConfigurationKind
+from ordercast.model.configuration import Configuration, ConfigurationKind
 from ordercast.model.effects import Alarm, AlarmKind, Broadcast, Effect, Install, Record, SendTo
-from ordercast.model.ids import MILLISECOND, ConfigurationId, ProcessId, node_of
+from ordercast.model.ids import MILLISECOND, Attachment, ConfigurationId, ProcessId, node_of
 from ordercast.model.inputs import Packet
-from ordercast.model.notes import Moved, NetworkState, NetworkTurned, Occurred, Occurrence, Release, TokenReleased
+from ordercast.model.notes import Moved, NetworkState, NetworkTurned, Note, Occurred, Occurrence, Release, TokenReleased
 from ordercast.model.promises import NetworkPromise
 from ordercast.networks.config import Replication
 from ordercast.order.catalogue import entry_of
@@ -25,7 +25,7 @@ from ordercast.sim.options import SimOptions
 from ordercast.trace.records import DeliveredBatch, Event, Submitted
 from ordercast.wire.codec import decode
 from ordercast.wire.head import CLUSTER, KIND_AT, LAYER_KIND
-from ordercast.wire.header import FIXED_SIZE, FLAGS_AT, RETRANSMITTED, MessageKind, digest_of
+from ordercast.wire.header import FIXED_SIZE, FLAGS_AT, RETRANSMITTED, RING, MessageKind, digest_of
 from ordercast.wire.messages import Token
 
 ROTATIONS_MAX = 8  # in which every message is delivered that is submitted while networks fail
@@ -39,8 +39,18 @@ def is_token(packet: bytes) -> bool:
     return packet[KIND_AT] in RING_TRAFFIC.tokens
 
 
+def is_data(packet: bytes) -> bool:
+    return packet[KIND_AT] in RING_TRAFFIC.data
+
+
 def data_key(packet: bytes) -> DataKey:
-    return packet[KIND_AT:FLAGS_AT], int.from_bytes(packet[FIXED_SIZE : FIXED_SIZE + 8], "big")
+    """Return the digest of a ring, and the seq of its data packet."""
+    return packet[RING], int.from_bytes(packet[FIXED_SIZE : FIXED_SIZE + 8], "big")
+
+
+def kind_key(packet: bytes) -> DataKey:
+    """Return the same of an engine with several kinds of data."""
+    return packet[KIND_AT:FLAGS_AT], data_key(packet)[1]
 
 
 def token_key(packet: bytes) -> Key:
@@ -57,11 +67,11 @@ def token_in(packet: bytes) -> Token:
 
 @dataclass(slots=True)
 class Conduct:
-    """What one process has done so far."""
+    """What one process has done so far, on the networks of one attachment."""
 
+    segment: int
     states: list[NetworkState]
     is_operational: bool = False  # its engine works with the token, and does not form a ring
-    members: tuple[ProcessId, ...] = ()
     sent: list[int] = field(default_factory=list)  # data packets, by network, since the marks last changed
     brought: dict[Key, int] = field(default_factory=dict)  # networks that brought each token, as bits
     first_at: dict[Key, int] = field(default_factory=dict)
@@ -76,7 +86,6 @@ class Conduct:
     )  # data packets that came, or were sent, by kind and ring digest
     known: dict[bytes, int] = field(default_factory=dict)  # up to here nothing is missing
     alarmed: int | None = None  # the network of an alarm that no mark has followed yet
-    is_complete: bool = False  # it was in a view of all
 
     def missing(self, ring: ConfigurationId, through: int) -> int | None:
         """The first packet that never came."""
@@ -105,7 +114,11 @@ class NetworkWitness:
         self._data_kinds = entry.traffic.data
         self._has_thirds = Occurrence.THIRD_ANSWERED in entry.occurrences  # several may answer one request
         self._may_rest = Occurrence.TOKEN_RESTED in entry.occurrences  # tokens do, on this engine
-        self._conducts: dict[ProcessId, Conduct] = {}
+        self._conducts: dict[tuple[ProcessId, Attachment], Conduct] = {}
+        self._members: dict[ProcessId, tuple[ProcessId, ...]] = {}  # of the configuration of each
+        self._complete: set[ProcessId] = set()  # those who were in a configuration of all
+        self._rings: dict[tuple[int, int], ConfigurationId] = {}  # by host and segment: whose token it has had last
+        self._whole = set() if options.segments > 1 else {0}  # segments whose hosts were on one ring
         self._arriving: Counter[tuple[DataKey, int]] = Counter()  # copies of a packet that a host gets, or got
         self._owned: set[tuple[DataKey, int]] = set()  # packets that a host has because it sent them
         self._again: set[DataKey] = set()  # packets that were sent again, by anybody
@@ -122,55 +135,70 @@ class NetworkWitness:
         """These are on their way to a host."""
         for packet in packets:
             if self._is_data(packet):
-                self._arriving[data_key(packet), target] += 1
+                self._arriving[kind_key(packet), target] += 1
 
     def overflowed(self, target: int, packets: list[bytes]) -> None:
         """These came and found no room."""
         for packet in packets:
             if self._is_data(packet):
-                self._arriving[data_key(packet), target] -= 1
+                self._arriving[kind_key(packet), target] -= 1
 
     def received(self, process: ProcessId, packets: list[Packet], now: int) -> None:
-        conduct = self._conduct(process)
         for packet in packets:
-            data = bytes(packet.data)
+            conduct, data = self._conduct(process, packet.attachment), bytes(packet.data)
             if is_token(data):
                 key = token_key(data)
                 conduct.brought[key] = conduct.brought.get(key, 0) | 1 << packet.network
                 if conduct.first_at.setdefault(key, now) == now and token_in(data).requests:
                     conduct.asking.add(key)
             elif self._is_data(data):
-                ring, seq = data_key(data)
+                ring, seq = kind_key(data)
                 conduct.held.setdefault(ring, set()).add(seq)
 
     def effect(self, process: ProcessId, effect: Effect, now: int) -> None:
-        conduct = self._conduct(process)
-        if isinstance(effect, Broadcast):
-            self._broadcast(process, conduct, effect, now)
+        if isinstance(effect, Install):
+            self._installed(process, effect.configuration)
+        elif isinstance(effect, Broadcast):
+            self._broadcast(process, self._conduct(process, effect.attachment), effect, now)
         elif isinstance(effect, SendTo):
-            self._unicast(process, conduct, effect)
-        elif isinstance(effect, Install) and effect.configuration.kind is ConfigurationKind.REGULAR:
-            conduct.members = effect.configuration.members
-            conduct.is_complete |= len(conduct.members) == self._options.nodes
+            self._unicast(process, self._conduct(process, effect.attachment), effect)
         elif isinstance(effect, Alarm):
             if effect.kind is AlarmKind.NETWORK_FAULTY:
-                conduct.alarmed = effect.network
+                self._conduct(process, effect.attachment).alarmed = effect.network
         elif isinstance(effect, Record):
-            if isinstance(effect.note, NetworkTurned):
-                self._turned(process, conduct, effect.note)
-            elif isinstance(effect.note, TokenReleased):
-                self._released(process, conduct, effect.note, now)
-            elif isinstance(effect.note, Occurred):
-                conduct.has_kept |= effect.note.what is Occurrence.TOKEN_RESTED
-            elif isinstance(effect.note, Moved):
-                conduct.is_operational = effect.note.target == OPERATIONAL
-                if effect.note.target == GATHER and conduct.is_complete:
-                    self._found(NetworkPromise.NO_VIEW_CHANGE, process, f"gave up its ring: {effect.note.text}")
+            self._noted(process, self._conduct(process, effect.attachment), effect.note, now)
+
+    def _installed(self, process: ProcessId, configuration: Configuration) -> None:
+        if configuration.kind is ConfigurationKind.REGULAR:
+            self._members[process] = configuration.members
+            if len(configuration.members) == self._options.nodes:
+                self._complete.add(process)
+
+    def _noted(self, process: ProcessId, conduct: Conduct, note: Note, now: int) -> None:
+        if isinstance(note, NetworkTurned):
+            self._turned(process, conduct, note)
+        elif isinstance(note, TokenReleased):
+            self._released(process, conduct, note, now)
+            self._on_ring(node_of(process), conduct.segment, note.ring)
+        elif isinstance(note, Occurred):
+            conduct.has_kept |= note.what is Occurrence.TOKEN_RESTED
+        elif isinstance(note, Moved):
+            conduct.is_operational = note.target == OPERATIONAL
+            if note.target == GATHER and process in self._complete and conduct.segment in self._whole:
+                self._found(NetworkPromise.NO_VIEW_CHANGE, process, f"gave up its ring: {note.text}")
+
+    def _on_ring(self, node: int, segment: int, ring: ConfigurationId) -> None:
+        if segment in self._whole or self._rings.get((node, segment)) == ring:
+            return
+        self._rings[node, segment] = ring
+        hosts = (host for host in range(self._options.nodes) if segment in self._options.segments_of(host))
+        if all(self._rings.get((host, segment)) == ring for host in hosts):
+            self._whole.add(segment)
 
     def observe(self, event: Event) -> None:
         """How long messages take from the moment at which all are together."""
         if isinstance(event, Submitted):
-            if self._conduct(event.process).is_complete:
+            if event.process in self._complete and len(self._whole) == self._options.segments:
                 for submitted in event.messages:
                     self._submitted[submitted.message] = event.at
         elif isinstance(event, DeliveredBatch):
@@ -283,18 +311,25 @@ class NetworkWitness:
 
     def _data(self, process: ProcessId, conduct: Conduct, packet: bytes, now: int) -> None:
         """What goes out on several networks at a time is sent once."""
-        ring, seq = key = data_key(packet)
-        node = node_of(process)
-        others = [node_of(member) for member in conduct.members if member != process]
+        ring, seq = key = kind_key(packet)
         conduct.held.setdefault(ring, set()).add(seq)
         if packet[FLAGS_AT] & RETRANSMITTED and conduct.again_at.get(key) != now:
             conduct.again_at[key] = now
             is_second = self._has_thirds and key in self._again  # it was lost, and two answer at a time
             self._again.add(key)
-            if not is_second and all(self._arriving[key, n] > 0 or (key, n) in self._owned for n in others):
+            others = self._mates(process, conduct.segment)
+            is_everywhere = bool(others) and all(self._arriving[key, n] > 0 or (key, n) in self._owned for n in others)
+            if is_everywhere and not is_second:
                 text = f"packet {seq} of ring {ring.hex()} was sent again though it reaches everybody"
                 self._found(NetworkPromise.NOTHING_TWICE, process, text)
-        self._owned.add((key, node))
+        self._owned.add((key, node_of(process)))
+
+    def _mates(self, process: ProcessId, segment: int) -> list[int]:
+        """The other hosts of a ring that a process is on; none while it is not known who they are."""
+        if segment not in self._whole:
+            return []
+        nodes = (node_of(member) for member in self._members.get(process, ()) if member != process)
+        return [node for node in nodes if segment in self._options.segments_of(node)]
 
     # Verdicts
 
@@ -319,7 +354,8 @@ class NetworkWitness:
         hop = config.token_hold_ns + HOP_NS
         if config.replication is not Replication.ACTIVE:
             hop += ring.token_retransmit_ns
-        return ROTATIONS_MAX * self._options.nodes * hop + ring.rest_ns
+        turns = 2 * self._options.segments - 1  # rings that wait for each other, there and back
+        return turns * (ROTATIONS_MAX * self._options.nodes * hop + ring.rest_ns)
 
     def _is_owed(self, promise: NetworkPromise) -> bool:
         options = self._options
@@ -333,7 +369,8 @@ class NetworkWitness:
         """Packets of a network arrive in the order in which they were sent, whoever sent them, and the networks are
         less far apart than a token waits."""
         options = self._options
-        lines = [*options.lines, *[None] * options.networks.count][: options.networks.count]
+        count = options.networks.count * options.segments
+        lines = [*options.lines, *[None] * count][:count]
         delays = [
             (options.delay_min_ns, options.delay_max_ns)
             if line is None
@@ -345,12 +382,12 @@ class NetworkWitness:
         is_near = options.networks.replication is Replication.ACTIVE or 2 * slowest < options.networks.token_hold_ns
         return is_steady and is_near and all(low == high for low, high in delays)
 
-    def _conduct(self, process: ProcessId) -> Conduct:
-        conduct = self._conducts.get(process)
-        if conduct is None:
-            count = self._config.count
-            conduct = self._conducts[process] = Conduct([NetworkState.GOOD] * count, sent=[0] * count)
-        return conduct
+    def _conduct(self, process: ProcessId, attachment: Attachment) -> Conduct:
+        key = process, attachment
+        if key not in self._conducts:
+            count, segment = self._config.count, self._options.segments_of(node_of(process))[attachment]
+            self._conducts[key] = Conduct(segment, [NetworkState.GOOD] * count, sent=[0] * count)
+        return self._conducts[key]
 
     def _found(self, promise: NetworkPromise, process: ProcessId, what: str) -> None:
         self._findings.add(promise, what, process)

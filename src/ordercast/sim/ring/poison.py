@@ -73,11 +73,16 @@ TO_ALL = (Poison.JOIN_NUMBER, Poison.OPINION, Poison.FAREWELL)  # its alleged se
 
 
 class Poisoner:
-    def __init__(self, cluster: str, chance: float, rng: Random, counts: Counter[str]) -> None:
+    """Forges by chance; an aimed one prefers what is rarely possible where it is."""
+
+    def __init__(
+        self, cluster: str, chance: float, rng: Random, counts: Counter[str], *, is_aimed: bool = False
+    ) -> None:
         self._cluster = cluster_id_from(cluster)
         self._chance = chance
         self._rng = rng
         self._counts = counts  # of what was forged
+        self._is_aimed = is_aimed
 
     def forged(self, packet: bytes, target: Engine) -> tuple[bytes, bool] | None:
         """What arrives before this packet at that engine, and whether everybody hears it; None mostly."""
@@ -87,16 +92,18 @@ class Poisoner:
             message = decode(packet, self._cluster)
         except WireError:
             return None
-        kind = self._kind(message)
+        kind = self._kind(message, target)
         changed = None if kind is None else self._changed(message, kind, target)
         if kind is None or changed is None:
             return None
         self._counts[kind.value] += 1
         return encode(self._cluster, changed), kind in TO_ALL and self._rng.random() < 0.5
 
-    def _kind(self, message: WireMessage) -> Poison | None:
+    def _kind(self, message: WireMessage, target: Engine) -> Poison | None:
         kinds: tuple[Poison, ...] = ()
         match message:
+            case Token() if self._is_aimed and self._below(message, target) is not None:
+                kinds = (Poison.SEQ_BELOW,)
             case Token():
                 kinds = ON_TOKEN
             case CommitToken():

@@ -1,12 +1,19 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from ordercast.checker.verdict import Outcome
 from ordercast.model.events import ViewId
-from ordercast.model.ids import NO_POSITION, ConfigurationId, Position
+from ordercast.model.ids import NO_POSITION, ConfigurationId, Incarnation, Instant, NodeId, Position, process_id_from
 from ordercast.model.promises import GroupPromise
 from ordercast.model.service import Service
-from ordercast.trace.client_records import End
+from ordercast.trace.client_records import Disconnected, End
+from ordercast.trace.records import Started
 
-from .stories import RING, Story, assert_invalid, assert_valid
+from ..histories import ALL
+from .stories import RING, Story, assert_invalid, assert_valid, verdicts_on
 
 
 def _three() -> Story:
@@ -149,6 +156,22 @@ def test_a_safe_message_that_a_member_does_not_get_is_rejected_unless_it_ends() 
     assert_invalid(GroupPromise.SAFE_DELIVERY, list(story.events), "c@n2", "which was safe in")
     story.signal("g", "a", "b", remaining="ab")
     assert_valid(_parted(story).finished())
+
+
+@pytest.mark.parametrize("is_past", [True, False])
+def test_where_views_are_not_shared_who_ends_before_the_place_of_a_safe_message_is_excused(is_past: bool) -> None:
+    story = _three()
+    promises = replace(ALL, shares_views=False)
+    story.events.insert(0, Started(Instant(0), process_id_from(NodeId(0), Incarnation(1)), promises))
+    message = story.send("a", "g", service=Service.SAFE)
+    if is_past:
+        story.place(message)
+    story.signal("g", "c", remaining="c")
+    story.view("g", "c", along="c")
+    story.get(message, "a", "b")
+    story.events.append(Disconnected(story.now, story.ids["c"], End.CRASHED))
+    outcome = verdicts_on(story.finished())[GroupPromise.SAFE_DELIVERY].outcome
+    assert outcome is (Outcome.INVALID if is_past else Outcome.VALID)
 
 
 def test_a_safe_message_after_a_signal_must_reach_those_who_come_along() -> None:

@@ -8,7 +8,7 @@ from ordercast.model.errors import WireError
 from ordercast.model.ids import SECOND, Instant
 from ordercast.order.adaptive.codec import Wish
 from ordercast.order.adaptive.config import AdaptiveConfig
-from ordercast.order.adaptive.flow import allowance
+from ordercast.order.adaptive.flow import share_left
 from ordercast.order.adaptive.lookout import Lookout
 from ordercast.order.adaptive.policy import Policy, difference, weights_from
 from ordercast.order.adaptive.repair import Repair
@@ -137,13 +137,13 @@ def test_who_is_not_heard_is_silent_and_who_stands_below_all_others_is_deaf() ->
 def test_nobody_has_more_under_way_than_its_share() -> None:
     merge = make_merge(ONE)
     for number in range(1, 17):
-        assert allowance(merge, 40, 100) == 17 - number
+        assert share_left(merge, 40, 100) == 17 - number
         merge.sent(packet(merge.next_place(), number, ONE))
-    assert allowance(merge, 40, 100) == 0 and allowance(merge, 60, 100) == 4
+    assert share_left(merge, 40, 100) == 0 and share_left(merge, 60, 100) == 4
     merge.hear(mark(1, 1, 0, 400))
     merge.hear(mark(2, 1, 0, 400))
     merge.hear_aru(1, 100)
     merge.hear_aru(2, 100)
     merge.advance([])
     merge.discard()
-    assert allowance(merge, 40, 100) == 16
+    assert share_left(merge, 40, 100) == 16

@@ -50,6 +50,7 @@ def test_what_contradicts_itself_is_refused() -> None:
     _refused(EndItem(LAB, PAIR, BARE, ALL), "sets contradict")
     _refused(EndItem(LAB, PAIR, LogicalRing(NEXT, PAIR, ALL, 1), PAIR), "members contradict")
     _refused(replace(TOPOLOGY, parts=(TopologyPart(BARE, ALL),)), "others than the members")
+    _refused(replace(TOPOLOGY, parts=(TopologyPart(BARE, PAIR, ALL),)), "others than the members")
     _refused(MarkItem(NEXT, LAB, GATE, 1, (2, 1)), "do not ascend")
     _refused(MarkItem(NEXT, LAB, GATE, 1, ()), "do not ascend")
     _refused(MarkItem(NEXT, LAB, GATE, 1 << 63, (1, 2)), "beyond all bounds")

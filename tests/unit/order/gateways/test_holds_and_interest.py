@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.model.inputs import Interest
 from ordercast.order.gateways.holds import Holds, Pressure
-from ordercast.order.gateways.interest import Masks, bucket_mask, mask_of
+from ordercast.order.gateways.interest import Masks, Subscriptions, bucket_mask, mask_of
 from ordercast.order.gateways.items import EVERYTHING, HoldItem, InterestItem, LogicalRing, Stretch
 from ordercast.order.gateways.known import Known
 
@@ -52,30 +53,31 @@ def _known() -> Known:
     return known
 
 
-def _packets(*groups: bytes) -> Stretch:
+def _packets(*groups: str) -> Stretch:
     return Stretch(ConfigurationId(1028, ME), 5, ME, (1,), (b"",), mask=mask_of(groups))
 
 
 def test_packets_are_carried_only_where_somebody_wants_them() -> None:
     masks = Masks(_known(), is_filtering=True)
-    assert masks.is_wanted(2, _packets(b"news"))  # nobody has said anything: all is wanted
-    masks.take(InterestItem(OTHER, mask_of([b"chat"])))
-    assert not masks.is_wanted(2, _packets(b"news"))
-    assert masks.is_wanted(2, _packets(b"news", b"chat"))
-    assert not masks.is_wanted(1, _packets(b"chat"))  # nobody is beyond the other attachment
-    masks.add(OTHER, mask_of([b"news"]))
-    assert masks.is_wanted(2, _packets(b"news"))
+    assert masks.is_wanted(2, _packets("news"))  # nobody has said anything: all is wanted
+    masks.take(InterestItem(OTHER, mask_of(("chat",))))
+    assert not masks.is_wanted(2, _packets("news"))
+    assert masks.is_wanted(2, _packets("news", "chat"))
+    assert not masks.is_wanted(1, _packets("chat"))  # nobody is beyond the other attachment
+    masks.add(OTHER, mask_of(("news",)))
+    assert masks.is_wanted(2, _packets("news"))
 
 
 def _said(masks: Masks, mask: int) -> InterestItem:
     masks.want(mask)
+    masks.came(EVERYTHING ^ mask)  # something that is not wanted: less is said at once
     interest = masks.due(is_merging=False)
     assert interest == InterestItem(ME, mask)
     return interest
 
 
 def test_interest_is_in_force_when_its_own_packet_was_delivered() -> None:
-    chat, both = bucket_mask(b"chat"), mask_of([b"chat", b"news"])
+    chat, both = bucket_mask("chat"), mask_of(("chat", "news"))
     masks = Masks(_known(), is_filtering=True)
     assert masks.in_force == EVERYTHING
     first = _said(masks, chat)
@@ -91,7 +93,7 @@ def test_interest_is_in_force_when_its_own_packet_was_delivered() -> None:
 
 
 def test_interest_that_was_lost_in_between_is_not_in_force() -> None:
-    chat = bucket_mask(b"chat")
+    chat = bucket_mask("chat")
     masks = Masks(_known(), is_filtering=True)
     masks.delivered(_said(masks, 0))
     raised, lost, again = (_said(masks, mask) for mask in (chat, 0, chat))
@@ -112,4 +114,44 @@ def test_everything_is_wanted_while_a_ring_is_to_merge_and_until_all_are_past_it
     masks.want_everything_until((9, 0, 0))
     assert masks.due(is_merging=False) is None
     known.stable = (9, 0, 0)
+    masks.came(EVERYTHING)
     assert masks.due(is_merging=False) == InterestItem(ME, 0)
+
+
+def test_less_is_said_only_when_something_comes_that_nobody_wants() -> None:
+    chat, news = bucket_mask("chat"), bucket_mask("news")
+    masks = Masks(_known(), is_filtering=True)
+    masks.want(chat)
+    assert masks.due(is_merging=False) is None
+    masks.came(chat | news)
+    assert masks.due(is_merging=False) is None
+    masks.came(news)
+    assert masks.due(is_merging=False) == InterestItem(ME, chat)
+    masks.came(news)  # it was on its way
+    masks.want(0)
+    assert masks.due(is_merging=False) is None
+
+
+def test_messages_without_destinations_go_everywhere() -> None:
+    assert mask_of(()) == EVERYTHING and mask_of(("chat", "@n1")) == bucket_mask("chat") | bucket_mask("@n1")
+
+
+def test_a_group_is_granted_once_its_bucket_is_in_force() -> None:
+    chat, news = bucket_mask("chat"), bucket_mask("news")
+    wishes = Subscriptions()
+    wishes.change([Interest("chat", True), Interest("news", True)])
+    assert wishes.mask == chat | news and wishes.is_waiting
+    assert wishes.granted(chat) == ("chat",)
+    assert wishes.granted(chat) == ()
+    wishes.change([Interest("news", False)])
+    assert wishes.mask == chat and wishes.granted(EVERYTHING) == () and not wishes.is_waiting
+
+
+def test_a_bucket_is_wanted_while_one_of_its_groups_is() -> None:
+    first = "chat"
+    second = next(name for name in map(str, range(10_000)) if bucket_mask(name) == bucket_mask(first))
+    wishes = Subscriptions()
+    wishes.change([Interest(first, True), Interest(second, True), Interest(first, False)])
+    assert wishes.mask == bucket_mask(first) and wishes.granted(EVERYTHING) == (second,)
+    wishes.change([Interest(second, False)])
+    assert wishes.mask == 0

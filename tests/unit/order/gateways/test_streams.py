@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.order.gateways.bodies import size_of
 from ordercast.order.gateways.items import LogicalRing, Stretch
 from ordercast.order.gateways.streams import RingStream
 
@@ -23,6 +24,19 @@ def test_copies_are_dropped_and_what_is_new_of_them_is_taken() -> None:
     assert stream.take(_stretch(5, 3, 6, 7)) == _stretch(5, 6, 7)
     assert stream.front == stream.stamp(5, 7)
     assert [run.first[2] for run in stream.runs] == [2, 6]
+
+
+def test_packets_wait_until_they_are_taken_out() -> None:
+    stream = RingStream(RING)
+    stream.take(_stretch(5, 2, 3))
+    stream.take(_stretch(6, 3, 4).hollow())
+    stream.take(_stretch(9, 5))
+    whole = _stretch(5, 2, 3)
+    assert stream.size == size_of(whole.bodies) + size_of(_stretch(9, 5).bodies)
+    stream.passed(stream.runs.popleft().content)
+    assert stream.size == size_of(_stretch(9, 5).bodies) > 0
+    stream.begin_at((10, 0, 0))
+    assert stream.size == 0
 
 
 def test_residual_packets_are_the_union_of_all_halves_above_the_regular_ones() -> None:

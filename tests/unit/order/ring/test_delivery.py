@@ -126,6 +126,13 @@ def test_of_a_run_what_is_safe_is_delivered_and_the_rest_later() -> None:
     assert _advance(delivery, safe=4) == ["4", "5", "6"]
 
 
+def test_a_safe_run_ends_where_it_ends_however_much_is_safe() -> None:
+    delivery = _delivery()
+    delivery.ring.store.extend(make_run(1, "1", "2", service=Service.SAFE))
+    delivery.ring.store.extend(make_run(3, "3", "4"))
+    assert _advance(delivery, safe=4) == ["1", "2", "3", "4"]
+
+
 def test_a_run_that_begins_or_ends_at_a_hole_is_delivered_to_the_hole_and_from_it_on() -> None:
     delivery = _delivery()
     store = delivery.ring.store

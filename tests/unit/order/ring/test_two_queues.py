@@ -5,11 +5,13 @@ from __future__ import annotations
 from ordercast.model.ids import ConfigurationId, ProcessId, Seq
 from ordercast.order.clock import Clock, StoredClock
 from ordercast.order.outbox import cost, lots_from
-from ordercast.order.ring.two_queues import CONTROL_SENDER, NATIVE_BLOCK, Freight, TwoQueues
+from ordercast.order.ring.two_queues import NATIVE_BLOCK, Freight, TwoQueues
 from ordercast.wire.header import EXTENDED, SAFE, Heading
-from ordercast.wire.run import PacketRun, parse_packet
+from ordercast.wire.run import PacketRun, RawRun, parse_packet
+from tests.packets import messages_of
 
 ME = ProcessId(1 << 48 | 1)
+MASKED = b"\x09" + bytes(7) + b"\x05"
 HEADING = Heading(bytes(8), ConfigurationId(1024, ME), (ME,))
 
 
@@ -22,13 +24,13 @@ def _queues(natives: int = 0, clock: Clock | None = None) -> TwoQueues:
 
 def _freight(text: bytes, packets: int = 1, *, is_local: bool = False) -> Freight:
     descriptor = bytes(4) + len(text).to_bytes(2, "big") + bytes(1)
-    return Freight([(SAFE | EXTENDED, 1, NATIVE_BLOCK + descriptor + text)] * packets, is_local)
+    return Freight([RawRun(SAFE | EXTENDED, 1, NATIVE_BLOCK, (), descriptor, [text] * packets)], is_local)
 
 
 def _texts(runs: list[PacketRun]) -> list[bytes]:
     packets = [run.packet(Seq(seq)) for run in runs for seq in range(run.seq, run.last + 1)]
-    parsed = [parse_packet(packet, HEADING).parcel for packet in packets]
-    return [bytes(payload).rstrip(b".") for parcel in parsed if parcel for payload in parcel[4]]
+    parcels = [messages_of(parse_packet(packet, HEADING))[0] for packet in packets]
+    return [bytes(payload).rstrip(b".") for parcel in parcels for payload in parcel[4]]
 
 
 def _take(queues: TwoQueues, limit: int, first: int = 1) -> list[PacketRun]:
@@ -82,13 +84,33 @@ def test_what_is_first_goes_before_all_that_waits() -> None:
     assert _texts(_take(queues, 9)) == [b"hello", b"a", b"b"]
 
 
-def test_what_the_network_itself_says_has_packets_of_its_own() -> None:
+def test_messages_share_packets_with_those_that_go_the_same_way() -> None:
     queues = _queues()
-    for sender in (1, CONTROL_SENDER, 1):
-        lots = lots_from([b"text"], 0, sender)
+    for text, block in ((b"a", b""), (b"b", b""), (b"c", MASKED), (b"d", MASKED), (b"e", b"")):
+        lots = lots_from([text], 0, 1, block)
         queues.add(lots, cost(lots))
     runs = _take(queues, 9)
-    assert [run.parcel[2] for run in runs if run.parcel] == [(1,), (CONTROL_SENDER,), (1,)]
+    assert [(run.block(run.seq), messages_of(run)[0][4]) for run in runs] == [
+        (NATIVE_BLOCK, (b"a", b"b")),
+        (MASKED, (b"c", b"d")),
+        (NATIVE_BLOCK, (b"e",)),
+    ]
+
+
+def test_parts_of_a_message_go_everywhere() -> None:
+    queues = _queues()
+    lots = lots_from([bytes(200)], 0, 1, MASKED)
+    queues.add(lots, cost(lots))
+    runs = _take(queues, 9)
+    assert sum(run.count for run in runs) == 3 and {run.block(run.seq) for run in runs} == {NATIVE_BLOCK}
+
+
+def test_freight_whose_packets_stand_for_themselves_goes_on_where_the_ring_ended() -> None:
+    queues, (run,) = _queues(), _freight(b"f", packets=3).runs
+    queues.carry([Freight([run], is_divisible=True)])
+    assert _texts(_take(queues, 2)) == [b"f"] * 2
+    assert queues.start_over() == 0
+    assert _texts(_take(queues, 9)) == [b"f"] and (queues.packets(), queues.freight_size) == (0, 0)
 
 
 def test_a_ring_that_ends_takes_along_what_is_local_and_what_was_begun_starts_over() -> None:

@@ -9,7 +9,7 @@ import pytest
 from ordercast.pipeline.campaign.claims import claim_from, finding_of
 from ordercast.pipeline.campaign.figures import BESIDE, comparison_section
 from ordercast.pipeline.campaign.plan import Campaign, campaign_from
-from ordercast.pipeline.page.html import Figure, Table
+from ordercast.pipeline.page.html import Figure, PageTable
 from ordercast.pipeline.page.plot import Shape, svg_of
 
 MEANS = {"fast": {100.0: 1250.0, 200.0: 900.0, 300.0: 700.0}, "plain": {100.0: 1000.0, 200.0: 800.0, 400.0: 1.0}}
@@ -91,7 +91,7 @@ def _rows(campaign: Campaign) -> list[dict[str, object]]:
 def test_each_curve_has_its_own_prediction_and_claims_are_bands(campaign: Campaign) -> None:
     section = comparison_section(campaign, campaign.comparisons[0], _rows(campaign))
     figure, claims, table = section.blocks
-    assert isinstance(figure, Figure) and isinstance(claims, Table) and isinstance(table, Table)
+    assert isinstance(figure, Figure) and isinstance(claims, PageTable) and isinstance(table, PageTable)
     plot = figure.drawing
     series = plot.series  # type: ignore[union-attr]
     dashed = [one for one in series if one.is_dashed]

@@ -30,11 +30,13 @@ from ordercast.pipeline.campaign.model import (
     filling,
     messages_per_s,
     model_of,
+    network_us,
     rotation_us,
     safe_us,
 )
 from ordercast.pipeline.campaign.plan import campaign_from
 from ordercast.sim.options import SimOptions
+from ordercast.sim.topology import Rate
 from ordercast.trace.records import (
     DeliveredBatch,
     DeliveredMessage,
@@ -145,6 +147,20 @@ def test_the_formulas() -> None:
     one_each = replace(options, ring=replace(ring, packet_size_max=BESIDE_BODY + 7 + 1000))
     assert messages_per_s(one_each, model) == pytest.approx(70 / (0.005 + 70 * 0.0005))
     assert bytes_per_s(one_each, model) == pytest.approx(70_000 / (0.005 + 70 * 0.0005))
+
+
+def test_the_formula_of_a_network() -> None:
+    """Two rings of three, one gateway: own ring 6 T, the gateway and the other ring 4 T."""
+    lone = replace(SimOptions(), nodes=3, messages=0, rates=(Rate(0, 1),), size_max=1000)
+    network = replace(lone, nodes=5, attachments=((0,), (0,), (0, 1), (1,), (1,)))
+    model = Model(1e6, [Limit(packet_ns=0, byte_ns=0)])  # T = 3 ms
+    assert network_us(lone, model) == pytest.approx(2 * 3_000)
+    assert network_us(network, model) == pytest.approx(3_000 * (6 + 6 + 4 + 4 + 4) / 5)
+
+
+def test_a_gateway_has_a_rotation_of_each_of_its_rings() -> None:
+    visits = [_visit(at, ONE, ring) for at in range(10, 31, 10) for ring in (RING, NEXT_RING)]
+    assert _measured(WINDOW, *visits)["rotation_us"] == pytest.approx(10_000)
 
 
 def test_the_model_has_no_rotation_time_beyond_the_capacity() -> None:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ordercast.pipeline.page.html import Block, Code, Fact, Figure, Page, Section, Side, Table, Text, html_of
+from ordercast.pipeline.page.html import Block, Code, Fact, Figure, Page, PageTable, Section, Side, Text, html_of
 from ordercast.pipeline.page.plot import Mark, Plot, Series, Shape, svg_of
 from ordercast.pipeline.page.scales import Axis
 from ordercast.pipeline.page.strips import Stretch, Strips, svg_of_strips
@@ -64,7 +64,7 @@ def test_a_page_needs_nothing_from_outside_and_escapes_everything() -> None:
         Text(HOSTILE),
         Code([HOSTILE]),
         Side([figure]),
-        Table((HOSTILE,), [[HOSTILE]], caption=HOSTILE),
+        PageTable((HOSTILE,), [[HOSTILE]], caption=HOSTILE),
     ]
     text = html_of(Page(HOSTILE, HOSTILE, [Fact(HOSTILE, HOSTILE, HOSTILE)], [Section(HOSTILE, blocks, HOSTILE)]))
     assert "<script" not in text

@@ -60,8 +60,7 @@ class Commit(Changing):
         facts.attempt.forwards = 0
         step.forward(ring, forwarded)
         step.persist(ring.id.seq)
-        if not facts.storage.is_without:
-            step.arm(Timer.STORAGE, facts.config.storage_patience_ns)
+        step.arm(Timer.STORAGE, facts.config.storage_patience_ns)
         return cls(ring, mine, is_patient=not facts.storage.is_without)
 
     def accepting(self, facts: Facts) -> Ring | None:

@@ -38,8 +38,7 @@ class Gather(Changing):
         attempt.reason = reason
         attempt.blamed = blamed
         attempt.forwards = 0
-        if blamed != NOBODY:
-            step.facts.hearing.hold_down([blamed], step.now, is_blamed=True)
+        step.facts.hearing.hold_down([blamed], step.now, is_blamed=True)  # nobody is never heard
         return cls.enter(origin, reason, step, {join.sender: join} if join else None)
 
     @classmethod

@@ -69,9 +69,9 @@ class Recovery(Changing):
         return cls(ring, plan, token.reason, queue=queue, idle_max=limit)
 
     def on_commit(self, token: CommitToken, step: Step) -> State:
-        """The representative's third sight of it: it becomes the regular token."""
+        """The representative's third sight of it: it becomes the regular token. Nobody else waits for that hop."""
         ring = self.ring
-        if token.ring != ring.id or ring.me != ring.representative or token.token_seq != 2 * len(ring.members):
+        if token.ring != ring.id or token.token_seq != 2 * len(ring.members):
             step.occurred(Occurrence.DUPLICATE_TOKEN)
             return self
         first = ring.first_token(token.sender, token.token_seq, token.timestamp, token.extension)

@@ -1,0 +1,140 @@
+"""A live network of rings beside one plain ring, in network namespaces: throughput, CPU, latency, as ratios.
+
+    python -m bench.gateways [--quick] [--seconds S] [--rounds N] [--json FILE] [--only WORD]
+
+What is compared is measured in turns, since machines differ from hour to hour; each ratio is one of medians. Run it
+where nothing else runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from statistics import median
+
+from rig.hosts import Hosts, why_not
+
+from bench.live import Case, answers_of, outcome_of
+from ordercast.cli.tables import new_table
+from ordercast.cli.terminal import output
+from ordercast.model.notes import Occurrence
+
+TWO_RINGS = [[1, 2, 3], [3, 4, 5]]  # node 3 is the gateway
+GATEWAY = 3
+SHARES = (1.0, 1.5, 2.0, 3.0)
+LOW_RATE = 100.0
+
+
+@dataclass
+class Row:
+    """One kind of network, and what its rounds brought."""
+
+    name: str
+    against: str  # the row that it is compared with
+    case: Case
+    segments: list[list[int]] = field(default_factory=list)
+    per_s: list[float] = field(default_factory=list)
+    cpu_us: list[float] = field(default_factory=list)  # for each message delivered, at an ordinary node
+    gateway_us: list[float] = field(default_factory=list)  # at the gateway
+    p50_us: list[float] = field(default_factory=list)
+    holds_per_s: list[float] = field(default_factory=list)
+    is_same_order: bool = True
+
+    def run(self, hosts: Hosts, seconds: float) -> None:
+        answers = answers_of(hosts, self.case, seconds, sys.executable)
+        outcome = outcome_of(self.case, answers)
+        costs = {answer["node"]: answer["cpu"] * 1e6 / max(1, answer["delivered"]) for answer in answers}
+        ordinary = [cost for node, cost in costs.items() if not self.segments or node != GATEWAY]
+        self.per_s.append(outcome.per_s)
+        self.cpu_us.append(sum(ordinary) / len(ordinary))
+        self.gateway_us += [costs[GATEWAY]] if self.segments else []
+        self.p50_us += [outcome.p50_us] if outcome.p50_us else []
+        holds = sum(answer["occurred"].get(Occurrence.NETWORK_HELD.value, 0) for answer in answers)
+        self.holds_per_s.append(holds / seconds)
+        self.is_same_order &= outcome.same_order
+
+
+def rows(quick: bool) -> list[Row]:
+    found: list[Row] = []
+    for size in (1350,) if quick else (1350, 100):
+        for service in ("agreed", "safe"):
+            base = Case(size, service=service)
+            plain = Row(f"one ring of 4, {size} B, {service}", "", base)
+            found += [plain, Row(f"the same under gateways, {size} B, {service}", plain.name, _gateways(base))]
+        base = Case(size, nodes=5)
+        plain = Row(f"one ring of 5, {size} B", "", base)
+        found += [plain, Row(f"two rings of 3 with a gateway, {size} B", plain.name, _gateways(base), TWO_RINGS)]
+        found += [
+            Row(f"the same, share {share:g}, {size} B", plain.name, replace(_gateways(base), share=share), TWO_RINGS)
+            for share in SHARES
+        ]
+    for service in ("agreed", "safe"):
+        base = Case(100, nodes=5, rate=LOW_RATE, service=service)
+        plain = Row(f"one ring of 5, {LOW_RATE:.0f}/s, {service}", "", base)
+        found += [
+            plain,
+            Row(f"two rings of 3, {LOW_RATE:.0f}/s, {service}", plain.name, _gateways(base), TWO_RINGS),
+        ]
+    return found
+
+
+def _gateways(case: Case) -> Case:
+    return replace(case, engine="gateways")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.gateways", description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="messages of 1,350 bytes alone")
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", default="", help="rows whose names have this word, and what they are compared with")
+    options = parser.parse_args()
+    if (problem := why_not()) is not None:
+        sys.stderr.write(f"this needs hosts of its own, and {problem}\n")
+        return 2
+    chosen = [row for row in rows(options.quick) if options.only in row.name]
+    wanted = {row.name for row in chosen} | {row.against for row in chosen}
+    chosen = [row for row in rows(options.quick) if row.name in wanted]
+    with ExitStack() as stack:
+        one = stack.enter_context(Hosts(5))
+        two = stack.enter_context(Hosts(5, segments=TWO_RINGS))
+        for _ in range(options.rounds):
+            for row in chosen:
+                row.run(two if row.segments else one, options.seconds)
+    if options.json is not None:
+        options.json.write_text(json.dumps([asdict(row) for row in chosen], indent=1), encoding="utf-8")
+    _draw(chosen)
+    return 0 if all(row.is_same_order for row in chosen) else 1
+
+
+def _draw(chosen: Sequence[Row]) -> None:
+    by_name = {row.name: row for row in chosen}
+    numbers = ("msg/s", "ratio", "CPU", "ratio ", "gateway", "ratio  ", "median", "ratio   ", "holds/s")
+    table = new_table("what", *numbers, right=numbers)
+    for row in chosen:
+        plain = by_name.get(row.against)
+        cells: list[str] = []
+        for values, others, unit in (
+            (row.per_s, plain.per_s if plain else [], ""),
+            (row.cpu_us, plain.cpu_us if plain else [], " us"),
+            (row.gateway_us, plain.cpu_us if plain else [], " us"),
+            (row.p50_us, plain.p50_us if plain else [], " us"),
+        ):
+            cells += [f"{median(values):,.0f}{unit}" if values else "", _ratio(values, others)]
+        holds = f"{median(row.holds_per_s):.1f}" if row.segments else ""
+        table.add_row(row.name if row.is_same_order else f"{row.name}: ORDERS DIFFER", *cells, holds)
+    output().print(table)
+
+
+def _ratio(values: list[float], others: list[float]) -> str:
+    return f"{median(values) / median(others):.2f}" if values and others else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

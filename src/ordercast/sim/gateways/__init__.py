@@ -1,0 +1,1 @@
+"""What the simulator knows of networks of rings."""

@@ -1,0 +1,88 @@
+"""The order of a network at one process as the simulator runs it: the shipped one, with somebody who looks on.
+
+What the rings hand up and what is said of them goes into the ledger, before and after the order takes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from ordercast.model.ids import ConfigurationId, ProcessId
+from ordercast.order.gateways.items import NoticeItem, Processes
+from ordercast.order.gateways.merging import Flush, PhysicalRing
+from ordercast.order.gateways.network import Heard, RingEntry, RingNetwork
+from ordercast.order.gateways.node import GatewayNode
+
+if TYPE_CHECKING:
+    from ordercast.sim.gateways.witness import RingsWitness
+
+
+class WatchedNetwork(RingNetwork):
+    def __init__(
+        self,
+        witness: RingsWitness,
+        engine: GatewayNode,
+        me: ProcessId,
+        rings: Mapping[int, ConfigurationId],
+        tick: int,
+        is_filtering: bool = False,
+    ) -> None:
+        super().__init__(me, rings, tick, is_filtering)
+        self._witness = witness
+        self._engine = engine
+        self._ledger = witness.ledger
+        alone = frozenset((me,))
+        self._physical = {domain: PhysicalRing(ring, alone, tick) for domain, ring in rings.items()}
+        witness.founded(me, tick)
+        self._ledger.begin(me, self)
+        for domain in rings:
+            witness.went_on(me, self.known.own_ring(domain))
+        self._view = self.view.id
+
+    def deliver(self, domain: int, entries: Iterable[RingEntry]) -> None:
+        for entry in entries:
+            self._see(domain, entry, None)
+            super().deliver(domain, (entry,))
+
+    def install(self, domain: int, residual: Iterable[RingEntry], companions: Processes, ring: PhysicalRing) -> None:
+        rest = list(residual)
+        for entry in rest:
+            self._see(domain, entry, companions)
+        old = self.known.own[domain]
+        super().install(domain, rest, companions, ring)
+        new = self.known.own_ring(domain)
+        self._ledger.split(old, new)
+        self._ledger.installed(self.known.me, self._physical[domain], ring)
+        self._physical[domain] = ring
+        self._witness.went_on(self.known.me, new)
+
+    def hold(self, reasons: Iterable[str]) -> None:
+        super().hold(reasons)
+        me = self.known.me
+        self._witness.queued(me, max(self._engine.freight_sizes), bool(self.holds.in_force(frozenset((me,)))))
+
+    def step(self) -> None:
+        super().step()
+        me = self.known.me
+        for queue in self.forwarding.queues.values():
+            for carried in queue:
+                if isinstance(carried.item, NoticeItem) and carried.item.by == me:
+                    self._ledger.stated(carried.item)
+        if self.view.id != self._view:
+            self._view = self.view.id
+            self._witness.viewed(me, self.view)
+
+    def _merge(self, domain: int, flush: Flush, seq: int, companions: Processes | None) -> None:
+        super()._merge(domain, flush, seq, companions)
+        ring = self.known.own_ring(domain)
+        self._ledger.merged(ring)
+        self._witness.went_on(self.known.me, ring)
+
+    def _see(self, domain: int, entry: RingEntry, companions: Processes | None) -> None:
+        sender = entry.sender if isinstance(entry, Heard) else entry.originator
+        own = self.known.own_ring(domain)
+        half = None if companions is None else companions & own.members
+        self._ledger.handed_up(self.known.me, self._physical[domain], own, entry, half)
+        if sender == self.known.me:
+            self._witness.numbered(sender, entry.tick)

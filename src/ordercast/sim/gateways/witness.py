@@ -1,0 +1,160 @@
+"""Judges what processes make of their rings: it sees every ring of a network, from the packets of all hosts.
+
+Nobody is told of it while all is well. What it judges follows from the rules of `docs/internals/gateways.md`, and a
+fault in one of them may cost no user anything for long: a statement that is not true delivers a safe message too early
+only if a host crashes at that very moment.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ordercast.checker.verdict import Verdict
+from ordercast.model.configuration import ConfigurationKind
+from ordercast.model.ids import ConfigurationId, NodeId, ProcessId, node_of
+from ordercast.model.inputs import Packet
+from ordercast.model.promises import RingsPromise
+from ordercast.order.engine import Engine
+from ordercast.order.gateways.holds import QUEUE_HIGH
+from ordercast.order.gateways.items import LogicalRing
+from ordercast.order.gateways.node import GatewayNode
+from ordercast.order.gateways.views import NetworkView
+from ordercast.sim.findings import Findings
+from ordercast.sim.gateways.ledger import RingLedger
+from ordercast.sim.gateways.watched import WatchedNetwork
+from ordercast.sim.ring.network_witness import data_key, is_data
+from ordercast.trace.records import DeliveredBatch, Event, Installed, Started, StorageTurned
+from ordercast.wire.header import FLAGS_AT, RECOVERED, origin_of
+
+if TYPE_CHECKING:
+    from ordercast.sim.host import Host
+
+QUEUE_MAX = 2 * QUEUE_HIGH  # what all who send may have under way when they are asked to stop
+
+Delivered = tuple[ConfigurationId, int, int]  # a place: origin, number, slot
+
+
+class RingsWitness:
+    """All rings of one run."""
+
+    def __init__(self) -> None:
+        self.findings = Findings()
+        self.ledger = RingLedger(self.findings)
+        self._is_filtering = False
+        self._logical: dict[ConfigurationId, LogicalRing] = {}  # rings that somebody was on
+        self._numbered: dict[int, int] = {}  # by node: the highest tick that it gave, in a life that kept its storage
+        self._without: set[int] = set()  # nodes that went on without their storage
+        self._views: dict[ProcessId, tuple[ConfigurationId, int]] = {}  # where each is: view, events since
+        self._after: dict[ConfigurationId, list[Delivered]] = defaultdict(list)  # what followed a view
+
+    # What is seen
+
+    def watched(self, make: Callable[[NodeId], Engine], node: NodeId) -> Engine:
+        """Return an engine that is watched."""
+        engine = make(node)
+        assert isinstance(engine, GatewayNode)
+        engine.make_network = partial(WatchedNetwork, self, engine)
+        return engine
+
+    def received(self, process: ProcessId, packets: Iterable[Packet]) -> None:
+        """Hear what a process takes from its networks."""
+        for packet in packets:
+            data = bytes(packet.data)
+            if is_data(data):
+                self.ledger.received(process, *data_key(data))
+                if data[FLAGS_AT] & RECOVERED:
+                    self.ledger.received(process, *origin_of(data))
+
+    def observe(self, event: Event) -> None:
+        match event:
+            case Started():
+                self._is_filtering |= event.promises.prunes
+                self._without.discard(node_of(event.process))
+                if not event.kept_storage:
+                    self._numbered.pop(node_of(event.process), None)
+            case StorageTurned():
+                self._turn_storage(node_of(event.process), event.in_use)
+            case Installed(configuration=view) if view.kind is ConfigurationKind.REGULAR:
+                self._views[event.process] = (view.id, 0)
+            case DeliveredBatch():
+                self._compare(event)
+            case _:
+                pass
+
+    def _turn_storage(self, node: int, is_in_use: bool) -> None:
+        """Whoever goes on without its storage promises nothing of the life after."""
+        if is_in_use:
+            self._without.discard(node)
+        else:
+            self._without.add(node)
+            self._numbered.pop(node, None)
+
+    def numbered(self, process: ProcessId, tick: int) -> None:
+        """Hear that a process gave this tick."""
+        node = node_of(process)
+        if node not in self._without:
+            self._numbered[node] = max(self._numbered.get(node, 0), tick)
+
+    def founded(self, process: ProcessId, tick: int) -> None:
+        """Hear where the clock of a life begins."""
+        last = self._numbered.get(node_of(process), -1)
+        if tick <= last:
+            self.findings.add(RingsPromise.TICKS, f"begins at tick {tick}, and gave {last} in a life before", process)
+
+    def went_on(self, process: ProcessId, ring: LogicalRing) -> None:
+        """Hear that a process is on a logical ring."""
+        known = self._logical.setdefault(ring.id, ring.bare())
+        if (known.members, known.tick) != (ring.members, ring.tick):
+            what = f"is on a ring of {len(ring.members)} born at {ring.tick}, others on one of {len(known.members)}"
+            self.findings.add(RingsPromise.PARTS, f"{what} born at {known.tick}", process, ring.id)
+
+    def viewed(self, process: ProcessId, view: NetworkView) -> None:
+        """Hear the view that a process is in."""
+        for part in view.rings:
+            known = self._logical.get(part.ring.id)
+            if known is None or (known.members, known.tick) != (part.ring.members, part.ring.tick):
+                self.findings.add(RingsPromise.PARTS, f"has part {part.ring.id}, which no ring is", process, view.id)
+            elif not part.members <= known.members:
+                self.findings.add(RingsPromise.PARTS, f"counts others on {part.ring.id} than are", process, view.id)
+
+    def _compare(self, event: DeliveredBatch) -> None:
+        """Whoever is in one view delivers the same, as far as each goes."""
+        if self._is_filtering or event.process not in self._views:
+            return
+        view, count = self._views[event.process]
+        after = self._after[view]
+        for message in event.messages:
+            place = (event.origin, message.number, message.slot)
+            if count == len(after):
+                after.append(place)
+            elif after[count] != place:
+                what = f"delivered {place} after {count} messages in this view, another {after[count]}"
+                self.findings.add(RingsPromise.SAME_EVENTS, what, event.process, view)
+                return
+            count += 1
+        self._views[event.process] = (view, count)
+
+    def queued(self, process: ProcessId, size: int, is_holding: bool) -> None:
+        """Hear how much waits to be carried onto a ring, and whether the process asks all users to stop."""
+        if size >= QUEUE_HIGH and not is_holding:
+            what = f"{size} bytes wait to be carried, and it asks nobody to stop"
+            self.findings.add(RingsPromise.QUEUES, what, process)
+        if size > QUEUE_MAX:
+            self.findings.add(RingsPromise.QUEUES, f"{size} bytes wait to be carried", process)
+
+    def settled(self, hosts: Iterable[Host]) -> None:
+        """Hear that all has settled: everybody's parts are the rings that there are."""
+        engines = [host.life.engine for host in hosts if host.life is not None]
+        networks = [engine.network for engine in engines if isinstance(engine, GatewayNode) and engine.network]
+        rings = {ring for network in networks for ring in network.known.own.values()}
+        for network in networks:
+            if network.known.parts.keys() != rings:
+                what = f"has {len(network.known.parts)} parts, and there are {len(rings)} rings"
+                self.findings.add(RingsPromise.PARTS, what, network.known.me)
+
+    def verdicts(self) -> list[Verdict]:
+        """Return a verdict on what was broken."""
+        return self.findings.broken()

@@ -1,0 +1,30 @@
+"""The file of rings on one machine is one that daemons take, without a remark on its rings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ordercast.cli.circle import circle, circle_file
+from ordercast.daemon.config.file import read_cluster
+from ordercast.daemon.config.rings import ring_remarks
+from ordercast.model.errors import UsageError
+
+
+@pytest.mark.parametrize(("rings", "each"), [(1, 2), (2, 1), (2, 2), (3, 2), (3, 4), (24, 2)])
+def test_the_file_is_sound(tmp_path: Path, rings: int, each: int) -> None:
+    placed = circle(rings, each)
+    file = tmp_path / "cluster.toml"
+    file.write_text(circle_file(placed, 4700, 4790), encoding="utf-8")
+    cluster = read_cluster(file)
+    assert len(placed) == rings * each and cluster.names == tuple(one.name for one in placed)
+    assert sum(one.is_gateway for one in placed) == (rings if rings > 1 else 0)
+    for one in placed:
+        assert tuple(ring.name for ring in cluster.node(one.name).my_rings) == one.rings
+    assert list(ring_remarks(cluster.node(placed[0].name))) == []
+
+
+def test_too_many_are_refused() -> None:
+    with pytest.raises(UsageError, match="25 rings of 2 daemons are 50, and this machine takes 48"):
+        circle(25, 2)
