@@ -29,7 +29,7 @@ from ordercast.model.ids import NodeId
 from ordercast.model.roster import Place
 from ordercast.model.service import Service
 from ordercast.networks.config import NetworksConfig, Replication
-from ordercast.order.gateways import node as gateways
+from ordercast.order.gateways import own_rings
 from ordercast.order.membership.stats import RingStats
 from ordercast.order.ring.config import RingConfig
 
@@ -251,7 +251,7 @@ def tell(document: dict[str, Any]) -> None:
 def main() -> None:
     task = json.loads(sys.stdin.readline())
     if "share" in task:
-        gateways.GATEWAY_SHARE = task["share"]
+        own_rings.GATEWAY_SHARE = task["share"]
     gc.freeze()
     asyncio.run(work(task))
 

@@ -22,48 +22,41 @@ from ordercast.model.effects import (
 )
 from ordercast.model.errors import UsageError
 from ordercast.model.ids import (
-    MAIN,
     Attachment,
-    ConfigurationId,
     Incarnation,
     Instant,
     NodeId,
     ProcessId,
-    Seq,
     process_id_from,
 )
-from ordercast.model.inputs import Interest, Lane, Packet, Stored, Submission, Submissions
+from ordercast.model.inputs import Interest, Packet, Stored, Submission, Submissions
 from ordercast.model.notes import Occurred, PacketDropped
 from ordercast.model.promises import Promises
 from ordercast.model.roster import Roster
-from ordercast.order.attached import Attached, RingChange, RingPackets, no_block
-from ordercast.order.clock import CLOCK_KEY, StoredClock
-from ordercast.order.engine import EngineStats, Membership, granted
+from ordercast.order.attached import RingChange, RingPackets, no_block
+from ordercast.order.clock import CLOCK_KEY
+from ordercast.order.engine import Membership, granted
 from ordercast.order.gateways.attachment import RingAttachment, is_greeting
 from ordercast.order.gateways.holds import BACKLOG_HIGH, QUEUE_HIGH, Pressures
 from ordercast.order.gateways.interest import Subscriptions, native_block
 from ordercast.order.gateways.items import BegunMessage
 from ordercast.order.gateways.network import RingNetwork
 from ordercast.order.gateways.observed import NetworkSnapshot, snapshot_of
+from ordercast.order.gateways.own_rings import OwnRings
 from ordercast.order.gateways.packets import control_freight
 from ordercast.order.gateways.passing import PassingUp
 from ordercast.order.gateways.promised import PROMISED, SERVICES
 from ordercast.order.gateways.view_number import ViewNumber
 from ordercast.order.gateways.watch import NetworkWatch
-from ordercast.order.layered import InnerRing
 from ordercast.order.ring.config import RingConfig
-from ordercast.order.ring.node import RingNode
-from ordercast.order.ring.traffic import RING_TRAFFIC
 from ordercast.order.ring.two_queues import CONTROL_SENDER
 from ordercast.order.setup import Domain
 from ordercast.order.stamped.lanes import StampedRun
-from ordercast.order.traffic import Traffic
 
 ENGINE = "gateways"
-GATEWAY_SHARE = 2.0  # a gateway sends so many times as much in a visit as others
 
 
-class GatewayNode:
+class GatewayNode(OwnRings):
     def __init__(
         self,
         node: NodeId,
@@ -79,41 +72,13 @@ class GatewayNode:
         backlog_high: int = BACKLOG_HIGH,
     ) -> None:
         """Where nothing is filtered everybody has the whole stream."""
-        if not domains or len({domain.number for domain in domains}) < len(domains):
-            raise UsageError("a process is attached to at least one domain, and to each once")
-        self._node = node
+        names = domain_names or {domain.number: domain.name for domain in domains}
+        block_of = native_block if is_filtering else no_block
+        super().__init__(node, config, domains, names, block_of, verbose=verbose, other_engines=other_engines)
         size_max = config.message_size_max
         self._promises = Promises(ENGINE, PROMISED, SERVICES, size_max, prunes=is_filtering, shares_views=False)
         self._is_filtering = is_filtering
         self._subscriptions = Subscriptions()
-        self._clock = StoredClock()
-        names = domain_names or {domain.number: domain.name for domain in domains}
-        share = GATEWAY_SHARE if len(domains) > 1 else 1.0
-        block_of = native_block if is_filtering else no_block
-        self._rings = [
-            RingNode(
-                node,
-                config,
-                verbose=verbose,
-                beneath=domain.beneath,
-                other_engines=other_engines,
-                attached=Attached(
-                    domain.number,
-                    domain.name,
-                    self._clock,
-                    share,
-                    others=tuple(name for number, name in names.items() if number != domain.number),
-                    block_of=block_of,
-                ),
-            )
-            for domain in domains
-        ]
-        self._attachments = [
-            RingAttachment(InnerRing(domain.over_networks(ring), Attachment(number), domain.name, ring), domain.number)
-            for number, (ring, domain) in enumerate(zip(self._rings, domains, strict=True))
-        ]
-        self._by_domain = {attachment.domain: attachment for attachment in self._attachments}
-        self.rings = {domain.number: ring for domain, ring in zip(domains, self._rings, strict=True)}  # users' first
         self.watch = NetworkWatch(names, node_names or {})
         self._network: RingNetwork | None = None  # until all rings have begun
         self._begun: dict[int, RingChange] = {}  # those that have, until then
@@ -136,10 +101,6 @@ class GatewayNode:
         return self._promises
 
     @property
-    def traffic(self) -> Traffic:
-        return RING_TRAFFIC
-
-    @property
     def process(self) -> ProcessId:
         assert self._me is not None, "the engine is started"
         return self._me
@@ -157,38 +118,8 @@ class GatewayNode:
         return self._network
 
     @property
-    def freight_sizes(self) -> list[int]:
-        """Bytes that wait to be carried, by attachment."""
-        return [attachment.inner.freight_size for attachment in self._attachments]
-
-    @property
-    def state_name(self) -> str:
-        """The state of the ring that is furthest from normal operation."""
-        return next((ring.state_name for ring in self._rings if not ring.is_ready), self._rings[0].state_name)
-
-    @property
     def is_ready(self) -> bool:
         return self._network is not None and all(ring.is_ready for ring in self._rings)
-
-    @property
-    def is_gone(self) -> bool:
-        return all(attachment.is_gone for attachment in self._attachments)
-
-    @property
-    def stats(self) -> EngineStats:
-        stats = [ring.stats for ring in self._rings]
-        return EngineStats(
-            sum(one.packets_sent for one in stats),
-            sum(one.packets_retransmitted for one in stats),
-            sum(one.packets_requested for one in stats),
-        )
-
-    @property
-    def roster(self) -> Roster | None:
-        return self._rings[0].roster
-
-    def roster_differences(self, now: Instant) -> list[str]:
-        return [text for ring in self._rings for text in ring.roster_differences(now)]
 
     def stalled(self, now: Instant) -> str | None:
         texts = (ring.stalled(now) for ring in self._rings)
@@ -198,20 +129,6 @@ class GatewayNode:
         """Return what is seen of the network; None until all own rings have begun."""
         return None if self._network is None else snapshot_of(self._network)
 
-    @property
-    def is_without_storage(self) -> bool:
-        return self._clock.is_without or any(ring.is_without_storage for ring in self._rings)
-
-    def next_deadline(self) -> Instant | None:
-        deadlines = (attachment.inner.next_deadline() for attachment in self._attachments)
-        return min((deadline for deadline in deadlines if deadline is not None), default=None)
-
-    def room(self) -> int:
-        return self._attachments[0].inner.room()
-
-    def want_room(self, size: int) -> None:
-        self._attachments[0].inner.want_room(size)
-
     def is_idle(self) -> bool:
         network = self._network
         return (
@@ -219,19 +136,6 @@ class GatewayNode:
             and network.is_idle()
             and all(attachment.inner.is_idle() for attachment in self._attachments)
         )
-
-    def first_lane(self, attachment: Attachment = MAIN) -> Lane:
-        return self._attachments[attachment].inner.first_lane()
-
-    def holds(self, ring: ConfigurationId, seq: Seq) -> bool:
-        return True  # several networks are below the rings, not below this engine
-
-    def deniable(self, configuration: ConfigurationId) -> tuple[Seq, Seq] | None:
-        return None  # forgers know the packets of a ring that stands alone
-
-    def check_invariants(self, *, thorough: bool = True) -> None:
-        for attachment in self._attachments:
-            attachment.inner.check_invariants(thorough=thorough)
 
     # Inputs
 
