@@ -152,7 +152,7 @@ def test_spark_judges_what_is_kept_and_draws_it(
     assert f"Its report, a page for a browser: {page}\n" in out
     assert "Who was in which view" in page.read_text(encoding="utf-8")
     document = json.loads((keep / "result.json").read_text())["spark"]
-    assert (document["missing"], document["report"], len(document["verdicts"])) == (None, str(page), 45)
+    assert (document["missing"], document["report"], len(document["verdicts"])) == (None, str(page), 46)
 
 
 # What the judges say

@@ -35,4 +35,4 @@ def test_without_clients_there_is_nothing_to_tell_of_them() -> None:
     result = simulate(SimOptions(messages=20), 1, keep_events=True)
     assert not result.client_events
     assert not any(name.startswith("groups") for name in result.counts)
-    assert len(result.verdicts) == 15
+    assert len(result.verdicts) == 16

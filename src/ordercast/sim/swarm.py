@@ -308,7 +308,7 @@ def _options_on_rings(engine: str, seed: int, kind: SwarmKind, topology: RingTop
     rng = Random(f"rings {seed}")
     if seed >= EPISODES_FIRST:
         return episode_options(options, seed)
-    if seed >= AIMED_FIRST and seed % 2:
+    if seed >= AIMED_FIRST and seed % 5 == 4:
         options = aimed_ring_options(options, rng)
         return replace(options, lines=options.lines * options.segments)
     options = replace(options, attachments=drawn_attachments(options.nodes, rng, topology))
