@@ -51,10 +51,14 @@ def create(names: Sequence[str]) -> None:
 
 
 def remove(names: Sequence[str]) -> None:
-    """Those that exist; the rest is done already."""
+    """Remove those that exist. Somebody else may be removing them at the same time, if they are leftovers."""
     existing = [name for name in names if (FOLDER / name).exists()]
     if existing:
-        command("ip", "-force", "-batch", "-", stdin="\n".join(f"netns delete {name}" for name in existing))
+        try:
+            command("ip", "-force", "-batch", "-", stdin="\n".join(f"netns delete {name}" for name in existing))
+        except RigError:
+            if any((FOLDER / name).exists() for name in existing):
+                raise
 
 
 def remove_leftovers() -> None:
