@@ -15,6 +15,7 @@ from ordercast.sim.faults import Fault, FaultKind, cascade
 from ordercast.sim.network_swarm import SIM_NETWORKS
 from ordercast.sim.options import SIM_RING, SimOptions
 from ordercast.sim.plot import Aim
+from ordercast.sim.ring_topologies import twice_joined
 
 AIMED_FIRST = 10_000
 EXCHANGE_DIGIT = 8  # the last one of seeds that aim at an exchange
@@ -22,7 +23,24 @@ NETWORKS_EVERY = 5  # one run in five with several networks is aimed
 AIMS = (Aim.GAP, Aim.PROMISE, Aim.LATE)  # by turns, without clients
 GROUP_AIMS = (Aim.GATHERING, Aim.GAP, Aim.GATHERING, Aim.PROMISE, Aim.SLOW_READER)  # by turns, with clients
 
+MERGE_AMBUSHES, MERGE_FAULTS = 12, 16  # of a run that aims at merges of rings
 RING_AIMS = (Aim.MARK, Aim.TOPOLOGY, Aim.INSTALLATION, Aim.COVERAGE)  # by turns, in a network of rings
+
+
+def merging_ring_options(options: SimOptions, rng: Random) -> SimOptions:
+    """A network of rings that merge: cut again and again, mostly at the moment at which a process marks or speaks."""
+    attachments = twice_joined(rng)
+    return replace(
+        options,
+        nodes=len(attachments),
+        attachments=attachments,
+        ambushes=MERGE_AMBUSHES,
+        random_faults=max(options.random_faults, MERGE_FAULTS),
+        faults=(),
+        rates=(),
+        links=(),
+        slow_hosts=(),
+    )
 
 
 def ambushed_ring_options(options: SimOptions, seed: int) -> SimOptions:

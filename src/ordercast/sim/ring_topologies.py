@@ -6,17 +6,14 @@ Gateways are the first hosts; the others are spread over the rings.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from enum import Enum
 from random import Random
 
 from ordercast.model.errors import UsageError
-from ordercast.sim.options import SimOptions
 from ordercast.sim.topology import SEGMENTS_MAX, Attachments
 
 RINGS_MAX = 4  # that a swarm draws
 RINGS = 3  # of a topology that is asked for by its name alone
-AMBUSHES, FAULTS = 12, 16  # of a run that aims at merges
 
 Joined = list[tuple[int, ...]]  # the segments of each gateway
 
@@ -67,23 +64,11 @@ def _spread(gateways: Joined, nodes: int) -> Attachments:
     return (*gateways, *others)
 
 
-def aimed_ring_options(options: SimOptions, rng: Random) -> SimOptions:
-    """Return options that aim at merges: rings that two ways join, so that halves stay connected, cut again and again,
-    mostly at the moment at which a process marks or speaks."""
+def twice_joined(rng: Random) -> Attachments:
+    """Return the segments of each host of rings that two ways join, so that halves of one stay connected."""
     gateways = rng.choice((_parallel, _cycle, _double_line))(rng.randrange(2, 4), rng)
     rings = 1 + max(segment for segments in gateways for segment in segments)
-    others = [(number % rings,) for number in range(rng.randrange(2, 5))]
-    return replace(
-        options,
-        nodes=len(gateways) + len(others),
-        attachments=(*gateways, *others),
-        ambushes=AMBUSHES,
-        random_faults=max(options.random_faults, FAULTS),
-        faults=(),
-        rates=(),
-        links=(),
-        slow_hosts=(),
-    )
+    return (*gateways, *((number % rings,) for number in range(rng.randrange(2, 5))))
 
 
 def _line(rings: int, _: Random) -> Joined:

@@ -30,6 +30,7 @@ from ordercast.sim.aimed_swarm import (
     aimed_options,
     aimed_replica_options,
     ambushed_ring_options,
+    merging_ring_options,
     with_slow_reader,
 )
 from ordercast.sim.calm_swarm import calm_options
@@ -41,7 +42,7 @@ from ordercast.sim.plot import Aim
 from ordercast.sim.replica_tally import NEVER, ReplicaOccurrence
 from ordercast.sim.ring.poison import Poison
 from ordercast.sim.ring_episodes import EPISODES_FIRST, episode_options
-from ordercast.sim.ring_topologies import RingTopology, aimed_ring_options, drawn_attachments
+from ordercast.sim.ring_topologies import RingTopology, drawn_attachments
 from ordercast.sim.rosters import with_rosters
 from ordercast.sim.run import simulate
 from ordercast.sim.slot_swarm import with_slots
@@ -309,7 +310,7 @@ def _options_on_rings(engine: str, seed: int, kind: SwarmKind, topology: RingTop
     if seed >= EPISODES_FIRST:
         return episode_options(options, seed)
     if seed >= AIMED_FIRST and seed % 5 == 4:
-        options = aimed_ring_options(options, rng)
+        options = merging_ring_options(options, rng)
         return replace(options, lines=options.lines * options.segments)
     options = replace(options, attachments=drawn_attachments(options.nodes, rng, topology))
     options = replace(options, lines=options.lines * options.segments)

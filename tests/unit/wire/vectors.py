@@ -6,7 +6,7 @@ layout is checked against something that is not the code.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
@@ -104,21 +104,19 @@ def process(node: int, incarnation: int = 1) -> ProcessId:
 
 def render(vector: Vector) -> str:
     """The whole text of a vector's file."""
-    lines = [
-        f"# {vector.title}.",
-        "# Pinned by tests/unit/wire/test_vectors.py; ORDERCAST_REWRITE=1 renews it, and the difference is reviewed.",
-        "",
-        *_described(vector.message),
-        "",
-        "bytes",
-        "",
-    ]
-    packet, at = vector.encode(), 0
-    for size, what in vector.groups:
+    pinned_by = "tests/unit/wire/test_vectors.py; ORDERCAST_REWRITE=1 renews it, and the difference is reviewed"
+    described = [*_described(vector.message), ""]
+    return page_of(vector.title, pinned_by, vector.encode(), vector.groups, described)
+
+
+def page_of(title: str, pinned_by: str, data: bytes, groups: Sequence[Group], described: Sequence[str] = ()) -> str:
+    """Return the text in which bytes are pinned: a line for each group of fields, or several if it is long."""
+    lines = [f"# {title}.", f"# Pinned by {pinned_by}.", "", *described, "bytes", ""]
+    at = 0
+    for size, what in groups:
         for start in range(at, at + size, LINE):
-            piece = packet[start : min(start + LINE, at + size)].hex(" ")
-            comment = what if start == at else "..."
-            lines.append(f"{start:04x}  {piece:<{3 * LINE}} # {comment}")
+            piece = data[start : min(start + LINE, at + size)].hex(" ")
+            lines.append(f"{start:04x}  {piece:<{3 * LINE}} # {what if start == at else '...'}")
         at += size
     return "\n".join(lines) + "\n"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ STRIKES = 0.4  # chance that a moment is used
 ROTATIONS = 8  # of a token, in which a safe message is covered by all rings, before any was seen
 
 
-class RingAmbush(Plot):
+class RingAmbush(Plot, ABC):
     """What all of these plots have in common; each knows its own moment."""
 
     def __init__(self, world: World, rng: Random) -> None:
@@ -34,9 +35,9 @@ class RingAmbush(Plot):
             self._strike(node)
             self.soon(APART_NS, self._heal)
 
+    @abstractmethod
     def moment(self, event: Event) -> int | None:
         """Return who acts, if this is the moment."""
-        raise NotImplementedError
 
     def within_ns(self) -> int:
         """Return the time after the moment in which the fault strikes."""

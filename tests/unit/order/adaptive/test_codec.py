@@ -23,7 +23,7 @@ from ordercast.order.adaptive.codec import (
     parse_direct,
 )
 from ordercast.wire.header import Heading, retransmitted
-from tests.unit.wire.vectors import LINE, bytes_in
+from tests.unit.wire.vectors import bytes_in, page_of
 
 from ..rings import ONE, THREE, TWO
 from .test_merge import make_merge, packet
@@ -35,14 +35,7 @@ BYTES = {vector.name: vector.data for vector in VECTORS}
 
 
 def _rendered(vector: Vector) -> str:
-    lines = [f"# {vector.title}.", "# Pinned by tests/unit/order/adaptive/test_codec.py.", "", "bytes", ""]
-    at = 0
-    for size, what in vector.groups:
-        for start in range(at, at + size, LINE):
-            piece = vector.data[start : min(start + LINE, at + size)].hex(" ")
-            lines.append(f"{start:04x}  {piece:<{3 * LINE}} # {what if start == at else '...'}")
-        at += size
-    return "\n".join(lines) + "\n"
+    return page_of(vector.title, "tests/unit/order/adaptive/test_codec.py", vector.data, vector.groups)
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector.name)

@@ -13,7 +13,7 @@ import pytest
 
 from ordercast.order.gateways.codec import ItemKind, decode_item, encode_item
 from ordercast.order.gateways.packets import block_from, block_of
-from tests.unit.wire.vectors import LINE, bytes_in
+from tests.unit.wire.vectors import bytes_in, page_of
 
 from .vectors import BLOCKS, ITEMS, Group
 
@@ -36,14 +36,7 @@ PINNED = [
 
 
 def _rendered(pinned: Pinned) -> str:
-    lines = [f"# {pinned.title}.", "# Pinned by tests/unit/order/gateways/test_vectors.py.", "", "bytes", ""]
-    at = 0
-    for size, what in pinned.groups:
-        for start in range(at, at + size, LINE):
-            piece = pinned.data[start : min(start + LINE, at + size)].hex(" ")
-            lines.append(f"{start:04x}  {piece:<{3 * LINE}} # {what if start == at else '...'}")
-        at += size
-    return "\n".join(lines) + "\n"
+    return page_of(pinned.title, "tests/unit/order/gateways/test_vectors.py", pinned.data, pinned.groups)
 
 
 @pytest.mark.parametrize("pinned", PINNED, ids=lambda pinned: pinned.name)
