@@ -39,7 +39,7 @@ class Path:
         copies = [self._delay()]
         if rng.random() < self.duplication:
             self.happened["doubled"] += 1
-            copies.append(self._delay() * rng.randrange(1, 30))
+            copies.append(min(self._delay() * rng.randrange(1, 30), 2_000 * MS))
         return copies
 
     def _delay(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -242,7 +243,7 @@ def test_packets_of_one_size_travel_as_a_burst() -> None:
         ({"silence_ns": -1}, "silence_ns must not be negative"),
     ],
 )
-def test_values_that_do_not_fit_are_named(change: dict[str, int], problem: str) -> None:
+def test_values_that_do_not_fit_are_named(change: dict[str, Any], problem: str) -> None:
     FAR.validate()
     NEAR.validate()
     with pytest.raises(UsageError, match=problem):
