@@ -60,6 +60,7 @@ class LinkFailure(Enum):
     STALLED = "nothing moved while there was something to send"
     CONTRADICTION = "the other side contradicted itself"
     REPLACED = "the other side began anew"
+    RESET = "the connection was reset or timed out"
 
 
 class Tags(NamedTuple):
