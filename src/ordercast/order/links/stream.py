@@ -2,8 +2,8 @@
 and for comparisons. The driver makes the connection, writes what `flush` returns and hands over what it reads.
 
 The face is that of `Link`, with chunks of bytes in the place of packets. Each payload goes behind its length (4), and a
-length of 0 says that its sender lives (`BLANK`). Before the first of them stands who speaks: a clear head, and behind it
-kind 1 and the tag of the epoch 8. What a connection brought of a payload when it ended is dropped. A connection that
+length of 0 says that its sender lives (`BLANK`). Before the first of them stands who speaks: a clear head, and behind
+it kind 1 and the tag of the epoch 8. What a connection brought of a payload when it ended is dropped. A connection that
 was reset, or timed out, is a link that failed. TCP blocks: bytes that are lost on the way hold up all behind them.
 """
 

@@ -11,11 +11,11 @@ import pytest
 from ordercast.model.effects import packets_of
 from ordercast.model.errors import UsageError, WireError
 from ordercast.model.ids import MILLISECOND, Instant
-from ordercast.order.links.codec import LinkKind
+from ordercast.order.links.codec import HORIZON, LinkHead, LinkKind, encode_link
 from ordercast.order.links.config import FAR, NEAR, LinkConfig
 from ordercast.order.links.link import LinkFailure, bursts_of
 from ordercast.wire.head import KIND_AT, SEAL_ROOM
-from tests.unit.order.links.pair import Fate, make_link, pair_of
+from tests.unit.order.links.pair import CLUSTER, ENDS, Fate, make_link, pair_of
 
 MS = MILLISECOND
 
@@ -105,6 +105,17 @@ def test_a_link_that_hears_nothing_fails_and_hellos_keep_it() -> None:
     assert link.failure is None
     assert link.flush(Instant(3_500 * MS)) == []
     assert link.failure is LinkFailure.SILENT
+
+
+def test_a_gap_as_wide_as_can_be_is_asked_for_in_one_packet() -> None:
+    one, other = make_link(NEAR, 0), make_link(NEAR, 1)
+    head = LinkHead(LinkKind.STATUS, 0, 7, HORIZON, 0, 0, 1, 0)
+    one.receive(encode_link(CLUSTER, ENDS[1], head, b"", b"\0"), Instant(0))
+    (packet,) = packets_of(one.flush(Instant(MS)))
+    with pytest.raises(WireError, match="never sent"):
+        other.receive(packet, Instant(0))
+    assert one.receiver.asked == HORIZON
+    one.check_invariants()
 
 
 def test_an_idle_near_link_has_no_deadline() -> None:
@@ -235,7 +246,7 @@ def test_packets_of_one_size_travel_as_a_burst() -> None:
     ("change", "problem"),
     [
         ({"window": 0}, "window must be at least 1"),
-        ({"window": 1 << 20}, "window must be at most 65536"),
+        ({"window": 1 << 20}, "window must be at most 65535"),
         ({"packet_size": 100}, "leaves 27 bytes for payloads"),
         ({"payload_max": 1 << 30}, "more than 4096 packets"),
         ({"nack_max_ns": 1}, "nack_max_ns must be at least nack_min_ns"),
